@@ -1,0 +1,66 @@
+"""Headgate: content-based publish/subscribe.
+
+The public names are loaded when they are first used, so that `headgate --help` and `headgate doctor` start
+at once and work where a package is missing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headgate.core.event import Event
+    from headgate.core.schema import Schema
+    from headgate.core.subscription import Subscription
+    from headgate.errors import (
+        EventError,
+        FilterError,
+        HeadgateError,
+        MachineError,
+        SnapshotError,
+        SubscriptionError,
+        TableError,
+    )
+    from headgate.records.explain import Explanation
+    from headgate.records.index import RecordIndex
+    from headgate.records.parse import parse_filter
+    from headgate.records.printing import print_filter
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Event",
+    "EventError",
+    "Explanation",
+    "FilterError",
+    "HeadgateError",
+    "MachineError",
+    "RecordIndex",
+    "Schema",
+    "SnapshotError",
+    "Subscription",
+    "SubscriptionError",
+    "TableError",
+    "parse_filter",
+    "print_filter",
+]
+
+_HOMES = {
+    "Event": "headgate.core.event",
+    "Schema": "headgate.core.schema",
+    "Subscription": "headgate.core.subscription",
+    "Explanation": "headgate.records.explain",
+    "RecordIndex": "headgate.records.index",
+    "parse_filter": "headgate.records.parse",
+    "print_filter": "headgate.records.printing",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its room."""
+    if name not in __all__:
+        raise AttributeError(f"module 'headgate' has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES.get(name, "headgate.errors")), name)
+    globals()[name] = value
+    return value

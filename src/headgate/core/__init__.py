@@ -1,0 +1,1 @@
+"""What every room needs: events, values, schema, interning, snapshots and the JIT."""

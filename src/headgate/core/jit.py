@@ -1,0 +1,45 @@
+"""The one place that touches numba.
+
+Kernels are plain loops over flat arrays: arrays in, arrays out, no Python objects. They release the
+GIL and are cached on disk. `NUMBA_DISABLE_JIT=1` runs them as ordinary Python.
+
+Numba's cache does not notice that a callee in another module changed and would answer from stale
+machine code. So the cache directory carries a hash of all kernel sources in its name: any edit
+starts a new cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
+
+import numba
+
+from headgate.core.machine import cache_home
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _sources_digest() -> str:
+    package = Path(__file__).parent.parent
+    digest = hashlib.sha256(numba.__version__.encode())
+    for source in sorted(package.glob("**/kernels.py")):
+        digest.update(source.read_bytes())
+    # Bounds-checked code must not be served to a run that did not ask for it, nor the reverse.
+    digest.update(os.environ.get("NUMBA_BOUNDSCHECK", "").encode())
+    return digest.hexdigest()[:16]
+
+
+if not os.environ.get("NUMBA_CACHE_DIR"):
+    vars(numba.config)["CACHE_DIR"] = str(cache_home() / f"numba-{_sources_digest()}")
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a hot loop: cached on disk, without the GIL, no fast-math (NaN must stay NaN)."""
+    return cast("Callable[P, R]", numba.njit(cache=True, nogil=True, error_model="numpy")(function))

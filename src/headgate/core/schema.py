@@ -1,0 +1,150 @@
+"""The types of attributes, where they are known before the events come."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headgate.core.values import Kind, dotted, fold
+from headgate.errors import TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headgate.core.values import Path
+
+_NAMES = {
+    "null": Kind.NULL,
+    "bool": Kind.BOOL,
+    "int64": Kind.INT,
+    "float64": Kind.FLOAT,
+    "string": Kind.STRING,
+    "timestamp": Kind.TIMESTAMP,
+}
+_WORDS = {kind: name for name, kind in _NAMES.items()}
+
+
+@dataclass(frozen=True)
+class Type:
+    """A kind, and for arrays the kind of the elements (None where nothing is known of them).
+
+    >>> str(Type.parse("array<int64>")), Type.parse("string").kind.name
+    ('array<int64>', 'STRING')
+    """
+
+    kind: Kind
+    element: Kind | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Type:
+        """Read a type's name."""
+        word = text.strip().lower()
+        if word.startswith("array<") and word.endswith(">") and word[6:-1] in _NAMES:
+            return cls(Kind.ARRAY, _NAMES[word[6:-1]])
+        if word in _NAMES:
+            return cls(_NAMES[word])
+        known = ", ".join(_NAMES)
+        raise TableError(f"type {text!r} is not known: use one of {known}, or array<one of them>")
+
+    def __str__(self) -> str:
+        """Write the type's name."""
+        if self.kind is Kind.ARRAY:
+            return f"array<{_WORDS.get(self.element, 'null') if self.element is not None else 'null'}>"
+        return _WORDS.get(self.kind, "object")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The types of all attributes, by folded path.
+
+    >>> schema = Schema.from_json({"age": "int64", "user": {"city": "string"}})
+    >>> str(schema.types[("user", "city")])
+    'string'
+    >>> schema.nearest(("user", "ctiy"))
+    'user.city'
+    """
+
+    types: Mapping[Path, Type]
+
+    @classmethod
+    def from_json(cls, tree: Mapping[str, object]) -> Schema:
+        """Read `{"age": "int64", "tags": "array<string>", "user": {"city": "string"}}`."""
+        types: dict[Path, Type] = {}
+        _read(tree, (), types)
+        return cls(types)
+
+    @classmethod
+    def from_arrow(cls, schema: pa.Schema) -> Schema:
+        """Take over the types of a table; columns of types we do not know count as objects."""
+        types: dict[Path, Type] = {}
+        for field in schema:
+            _read_arrow(field, (), types)
+        return cls(types)
+
+    def nearest(self, path: Path) -> str | None:
+        """Suggest the known name most like an unknown one."""
+        names = [dotted(known) for known in self.types]
+        close = difflib.get_close_matches(dotted(path), names, n=1)
+        return close[0] if close else None
+
+
+def _read(tree: Mapping[str, object], prefix: Path, types: dict[Path, Type]) -> None:
+    for name, entry in tree.items():
+        path = (*prefix, fold(name))
+        if path in types:
+            raise TableError(
+                f"schema: attribute {dotted(path)} is given twice (case does not tell names apart)"
+            )
+        if isinstance(entry, str):
+            types[path] = Type.parse(entry)
+        elif isinstance(entry, dict):
+            types[path] = Type(Kind.OBJECT)
+            _read(entry, path, types)
+        else:
+            raise TableError(
+                f"schema: attribute {dotted(path)} has {entry!r}: give a type's name or an object"
+            )
+
+
+def _read_arrow(field: pa.Field[pa.DataType], prefix: Path, types: dict[Path, Type]) -> None:
+    path = (*prefix, fold(field.name))
+    kind = arrow_kind(field.type)
+    if kind is Kind.ARRAY:
+        types[path] = Type(kind, arrow_kind(field.type.field(0).type))
+        return
+    types[path] = Type(kind)
+    if pa.types.is_struct(field.type):
+        for child in field.type:
+            _read_arrow(child, path, types)
+
+
+def arrow_kind(kind: pa.DataType) -> Kind:
+    """Say what values an Arrow type holds; OBJECT for anything that only `IS NULL` can see.
+
+    >>> arrow_kind(pa.int32()).name, arrow_kind(pa.list_(pa.string())).name
+    ('INT', 'ARRAY')
+    """
+    if pa.types.is_dictionary(kind):
+        return arrow_kind(kind.value_type)
+    for test, found in _ARROW:
+        if test(kind):
+            return found
+    return Kind.OBJECT
+
+
+_ARROW = (
+    (pa.types.is_null, Kind.NULL),
+    (pa.types.is_boolean, Kind.BOOL),
+    (pa.types.is_integer, Kind.INT),
+    (pa.types.is_floating, Kind.FLOAT),
+    (pa.types.is_string, Kind.STRING),
+    (pa.types.is_large_string, Kind.STRING),
+    (pa.types.is_string_view, Kind.STRING),
+    (pa.types.is_timestamp, Kind.TIMESTAMP),
+    (pa.types.is_date, Kind.TIMESTAMP),
+    (pa.types.is_list, Kind.ARRAY),
+    (pa.types.is_large_list, Kind.ARRAY),
+)

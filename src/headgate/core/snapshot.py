@@ -1,0 +1,211 @@
+"""Snapshots: an index as a directory of flat arrays, written once, mapped by all.
+
+    snapshot/
+      manifest.json     format, version, room, what it was built from, counts, size and sha256 of each file
+      NAME.npy          one array each
+
+The manifest's first line carries the checksum of the rest of it, so every byte of every file is
+covered. A snapshot is written beside its place and renamed, so a reader sees the old one or the new
+one. Arrays are opened with mmap: opening costs a millisecond after the checksums, and processes on one
+machine share the pages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headgate.errors import SnapshotError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+FORMAT = "headgate-snapshot"
+VERSION = 1
+MANIFEST = "manifest.json"
+_HEAD = '{"sha256": "'
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """An opened snapshot: what the manifest says, and the arrays, read-only."""
+
+    path: Path
+    room: str
+    counts: Mapping[str, int]
+    about: Mapping[str, Any]
+    digest: str
+    arrays: Mapping[str, NDArray[Any]]
+
+
+def write_snapshot(
+    path: Path,
+    room: str,
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    counts: Mapping[str, int],
+    about: Mapping[str, Any],
+) -> None:
+    """Write a snapshot beside `path` and rename it into place; an older snapshot there is replaced."""
+    path = Path(os.path.abspath(path))  # noqa: PTH100 -- resolve() would write through a symbolic link
+    _check_place(path)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    try:
+        files = {f"{name}.npy": _write_array(beside / f"{name}.npy", array) for name, array in arrays.items()}
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "room": room,
+            "counts": dict(counts),
+            "about": dict(about),
+            "files": files,
+        }
+        _write_manifest(beside / MANIFEST, manifest)
+        _sync(beside)
+        _swap(beside, path)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+
+
+def open_snapshot(path: Path, room: str, *, verify: bool = True) -> Snapshot:
+    """Open a snapshot of a room; refuse one that is damaged, foreign or newer.
+
+    `verify=False` skips the checksums of the arrays (their sizes are still compared): for workers that
+    open what the driver has just verified.
+    """
+    path = Path(path)
+    manifest, digest = _read_manifest(path)
+    if manifest["room"] != room:
+        raise SnapshotError(f"snapshot {path} belongs to the room {manifest['room']!r}, not {room!r}")
+    arrays = {}
+    for name, entry in manifest["files"].items():
+        _check_file(path / name, entry, verify=verify)
+        arrays[name.removesuffix(".npy")] = _map_array(path / name)
+    return Snapshot(path, room, manifest["counts"], manifest["about"], digest, arrays)
+
+
+def is_snapshot(path: Path) -> bool:
+    """Tell whether a directory holds a snapshot, sound or not."""
+    return (path / MANIFEST).is_file()
+
+
+def _check_place(path: Path) -> None:
+    if not path.exists() or is_snapshot(path):
+        return
+    if path.is_dir() and not any(path.iterdir()):
+        return
+    raise SnapshotError(f"{path} exists and is not a snapshot: choose another place, or remove it first")
+
+
+def _write_array(path: Path, array: NDArray[Any]) -> dict[str, Any]:
+    with path.open("wb") as file:
+        np.save(file, np.ascontiguousarray(array), allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+    return {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+
+
+def _write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
+    rest = ",\n" + json.dumps(manifest, indent=1)[1:] + "\n"
+    text = f'{_HEAD}{hashlib.sha256(rest.encode()).hexdigest()}"{rest}'
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _read_manifest(path: Path) -> tuple[dict[str, Any], str]:
+    try:
+        text = (path / MANIFEST).read_bytes()
+    except OSError:
+        raise SnapshotError(f"{path} is not a snapshot: it has no {MANIFEST}") from None
+    head, mark = _HEAD.encode(), len(_HEAD) + 64
+    if not text.startswith(head) or text[mark : mark + 1] != b'"':
+        raise SnapshotError(f"{path} is not a snapshot of Headgate, or its {MANIFEST} is damaged")
+    digest = text[len(head) : mark].decode(errors="replace")
+    if hashlib.sha256(text[mark + 1 :]).hexdigest() != digest:
+        raise SnapshotError(
+            f"snapshot {path} is damaged: {MANIFEST} does not have its checksum; compile it again"
+        )
+    manifest = json.loads(text)
+    if manifest["format"] != FORMAT:
+        raise SnapshotError(f"{path} is not a snapshot of Headgate but of {manifest['format']!r}")
+    if manifest["version"] != VERSION:
+        raise SnapshotError(
+            f"snapshot {path} has format version {manifest['version']}, and this Headgate reads {VERSION}: "
+            "compile it again with this Headgate, or use the one that wrote it"
+        )
+    return manifest, digest
+
+
+def _check_file(path: Path, entry: Mapping[str, Any], *, verify: bool) -> None:
+    try:
+        size = path.stat().st_size
+    except OSError:
+        raise SnapshotError(
+            f"snapshot {path.parent} is damaged: {path.name} is missing; compile it again"
+        ) from None
+    if size != entry["bytes"]:
+        raise SnapshotError(
+            f"snapshot {path.parent} is damaged: {path.name} has {size} bytes instead of {entry['bytes']}; "
+            "compile it again"
+        )
+    if verify and _sha256(path) != entry["sha256"]:
+        raise SnapshotError(
+            f"snapshot {path.parent} is damaged: {path.name} does not have its checksum; compile it again"
+        )
+
+
+def _map_array(path: Path) -> NDArray[Any]:
+    # mmap refuses to map nothing; an empty array is read instead.
+    array = (
+        np.load(path, mmap_mode="r", allow_pickle=False)
+        if _has_data(path)
+        else np.load(path, allow_pickle=False)
+    )
+    array.flags.writeable = False
+    return np.asarray(array)
+
+
+def _has_data(path: Path) -> bool:
+    with path.open("rb") as file:
+        np.lib.format.read_magic(file)
+        shape, _, _ = np.lib.format.read_array_header_1_0(file)
+    return 0 not in shape
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _swap(beside: Path, path: Path) -> None:
+    """Put the new directory in place; readers of the old one keep their mapped pages."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.old")
+    shutil.rmtree(aside, ignore_errors=True)
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(aside)
+    beside.rename(path)
+    _sync(path.parent)
+    shutil.rmtree(aside, ignore_errors=True)

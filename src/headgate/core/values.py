@@ -1,0 +1,161 @@
+"""The values that an attribute of an event may have.
+
+    kind        Python          Spark              JSON
+    NULL        None            NULL               null, or absent
+    BOOL        bool            BOOLEAN            true, false
+    INT         int             BIGINT             a number without fraction or exponent
+    FLOAT       float           DOUBLE             any other number
+    STRING      str             STRING             a string
+    TIMESTAMP   datetime        TIMESTAMP          (a string, cast where it is compared)
+    ARRAY       list, tuple     ARRAY<one of them> an array
+    OBJECT      dict            STRUCT             an object: only `IS [NOT] NULL` sees it
+
+Nested objects are reached by dotted names: `{"user": {"age": 5}}` has the attributes `user` (OBJECT)
+and `user.age` (INT). Names compare as in Spark, without regard to case.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from enum import IntEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+from headgate.core.casts import INT64_MAX, INT64_MIN
+from headgate.errors import EventError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Scalar: TypeAlias = bool | int | float | str | dt.datetime | None
+Value: TypeAlias = "Scalar | list[Value] | Mapping[str, Value]"
+Path: TypeAlias = tuple[str, ...]
+"""A dotted name, folded: `User.Age` is `("user", "age")`."""
+
+MAX_DEPTH = 32
+"""How deep objects may nest in an event."""
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+
+class Kind(IntEnum):
+    """What a value is; arrays are told apart by their elements."""
+
+    NULL = 0
+    BOOL = 1
+    INT = 2
+    FLOAT = 3
+    STRING = 4
+    TIMESTAMP = 5
+    ARRAY = 6
+    OBJECT = 7
+
+
+_KINDS: dict[type, Kind] = {
+    type(None): Kind.NULL,
+    bool: Kind.BOOL,
+    int: Kind.INT,
+    float: Kind.FLOAT,
+    str: Kind.STRING,
+    dt.datetime: Kind.TIMESTAMP,
+    dt.date: Kind.TIMESTAMP,
+    list: Kind.ARRAY,
+    tuple: Kind.ARRAY,
+    dict: Kind.OBJECT,
+}
+
+
+def kind_of(value: object) -> Kind:
+    """Tell the kind of a value.
+
+    >>> kind_of(True).name, kind_of(1).name, kind_of([1]).name
+    ('BOOL', 'INT', 'ARRAY')
+    """
+    kind = _KINDS.get(type(value))
+    if kind is None:
+        raise EventError(
+            f"a value of type {type(value).__name__} is not supported: use None, bool, int, float, str, "
+            "datetime, a list of these, or a dict"
+        )
+    return kind
+
+
+def micros(moment: dt.date) -> int:
+    """Count microseconds since 1970; a date is its midnight, a time without zone is UTC.
+
+    >>> micros(dt.date(1970, 1, 2))
+    86400000000
+    """
+    if not isinstance(moment, dt.datetime):
+        moment = dt.datetime(moment.year, moment.month, moment.day, tzinfo=dt.UTC)
+    elif moment.tzinfo is None:
+        moment = moment.replace(tzinfo=dt.UTC)
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def fold(name: str) -> str:
+    """Fold a name for comparison, as Spark resolves columns by default."""
+    return name.lower()
+
+
+def flatten(data: Mapping[str, object]) -> dict[Path, object]:
+    """List the attributes of a record by folded path, nested objects included.
+
+    Checked here, once for all rooms: types, the range of integers, text that UTF-8 cannot hold, depth,
+    and names that only case tells apart.
+
+    >>> flatten({"Age": 5, "user": {"City": "Bern"}})
+    {('age',): 5, ('user',): {'City': 'Bern'}, ('user', 'city'): 'Bern'}
+    """
+    flat: dict[Path, object] = {}
+    _flatten(data, (), flat)
+    return flat
+
+
+def _flatten(data: Mapping[str, object], prefix: Path, flat: dict[Path, object]) -> None:
+    if len(prefix) > MAX_DEPTH:
+        raise EventError(f"attribute {dotted(prefix)}: objects nest deeper than {MAX_DEPTH}")
+    for name, value in data.items():
+        path = (*prefix, fold(name))
+        if path in flat:
+            raise EventError(
+                f"attribute {dotted(path)} is given twice: names that differ in case only are the same"
+            )
+        check(value, path)
+        flat[path] = value
+        if type(value) is dict:
+            _flatten(value, path, flat)
+
+
+def check(value: object, path: Path) -> None:
+    """Refuse a value that no column of Spark could hold as it is."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise EventError(
+                f"attribute {dotted(path)}: the text holds a lone surrogate at character {error.start + 1}, "
+                "which UTF-8 cannot carry"
+            ) from None
+    elif isinstance(value, int):
+        if not INT64_MIN <= value <= INT64_MAX:
+            raise EventError(
+                f"attribute {dotted(path)}: {value} does not fit into 64 bits; send it as a string"
+            )
+    elif isinstance(value, list | tuple):
+        for element in value:
+            check(element, path)
+    elif type(value) not in _KINDS:
+        try:
+            kind_of(value)
+        except EventError as error:
+            raise EventError(f"attribute {dotted(path)}: {error}") from None
+
+
+def dotted(path: Path) -> str:
+    """Write a path as users do.
+
+    >>> dotted(("user", "age"))
+    'user.age'
+    """
+    return ".".join(path)

@@ -1,0 +1,75 @@
+"""Every exception that Headgate raises on purpose.
+
+    HeadgateError                 one line: what, where, why, what would be right
+    ├── FilterError               a filter text was refused; knows the position in the text
+    ├── EventError                an event was refused
+    ├── SubscriptionError         a subscription was refused for something else than its filter
+    ├── SnapshotError             a snapshot is damaged, foreign, newer, or in the way
+    ├── TableError                an input or output file cannot be used as asked
+    └── MachineError              the machine lacks something (Java, memory, a package)
+
+The command line prints the message of a `HeadgateError` as one line and exits with its
+`exit_code`; anything else is a defect of ours and shows its traceback.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "EventError",
+    "FilterError",
+    "HeadgateError",
+    "MachineError",
+    "SnapshotError",
+    "SubscriptionError",
+    "TableError",
+]
+
+
+class HeadgateError(Exception):
+    """The root of the tree; its text is one line, ready to be shown."""
+
+    exit_code = 1
+
+
+class FilterError(HeadgateError):
+    """Refuse a filter text.
+
+    `position` counts characters from 0; it is None when no single place is at fault.
+
+    >>> str(FilterError("'+' is not part of the filter language", "a + 1 = 2", 2))
+    "'+' is not part of the filter language, at character 3: a ⟪+ 1 = 2"
+    """
+
+    def __init__(self, reason: str, text: str, position: int | None) -> None:
+        self.reason = reason
+        self.position = position
+        super().__init__(reason if position is None else f"{reason}, {_place(text, position)}")
+
+
+class EventError(HeadgateError):
+    """Refuse an event."""
+
+
+class SubscriptionError(HeadgateError):
+    """Refuse a subscription for another reason than its filter's text."""
+
+
+class SnapshotError(HeadgateError):
+    """Refuse a snapshot directory, or to write over something that is not one."""
+
+
+class TableError(HeadgateError):
+    """Refuse an input or output file."""
+
+
+class MachineError(HeadgateError):
+    """Report what the machine lacks."""
+
+
+def _place(text: str, position: int) -> str:
+    """Show some text around a position, on one line, with a mark before the character."""
+    start, stop = max(0, position - 20), position + 20
+    before = ("…" if start else "") + text[start:position]
+    after = text[position:stop] + ("…" if stop < len(text) else "")
+    shown = f"{before}⟪{after}".replace("\n", " ").replace("\t", " ")
+    return f"at character {position + 1}: {shown}"

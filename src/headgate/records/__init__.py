@@ -1,0 +1,1 @@
+"""Boolean expressions over attributes: who matches a record."""

@@ -1,0 +1,135 @@
+"""Attributes of a batch of events, from Arrow or from Python, before an index encodes them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.core.schema import arrow_kind
+from headgate.core.values import Kind, fold, kind_of, micros
+from headgate.records.facets import float_key, float_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.core.values import Path
+
+
+class Column(NamedTuple):
+    """The values of one attribute, or the elements of its arrays.
+
+    kind[i]      a `Kind`
+    number[i]    the key of a BOOL, INT, FLOAT or TIMESTAMP
+    code[i]      the place of a STRING in `texts`, which holds each text once
+    start        of an ARRAY: its elements are elements[start[i]:start[i + 1]]; empty for all others
+    """
+
+    kind: NDArray[np.uint8]
+    number: NDArray[np.int64]
+    code: NDArray[np.int32]
+    texts: list[str]
+    start: NDArray[np.int64]
+    elements: Column | None
+
+
+def missing(count: int) -> Column:
+    """Make the column of an attribute that no event has."""
+    return _plain(np.zeros(count, np.uint8), np.zeros(count, np.int64))
+
+
+def from_values(values: Sequence[object]) -> Column:
+    """Read Python values, each of its own kind."""
+    count = len(values)
+    kind = np.fromiter((kind_of(value) for value in values), np.uint8, count)
+    number = np.zeros(count, np.int64)
+    code = np.full(count, -1, np.int32)
+    texts: dict[str, int] = {}
+    lengths = np.zeros(count, np.int64)
+    elements: list[object] = []
+    for i, value in enumerate(values):
+        if isinstance(value, str):
+            code[i] = texts.setdefault(value, len(texts))
+        elif isinstance(value, float):
+            number[i] = float_key(value)
+        elif isinstance(value, int):
+            number[i] = value
+        elif isinstance(value, dt.date):
+            number[i] = micros(value)
+        elif isinstance(value, list | tuple):
+            lengths[i] = len(value)
+            elements.extend(value)
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    inner = from_values(elements) if (kind == Kind.ARRAY).any() else None
+    return Column(kind, number, code, list(texts), start, inner)
+
+
+def from_arrow(array: pa.Array[Any]) -> Column:
+    """Read an Arrow array, all of one kind but for nulls."""
+    kind = arrow_kind(array.type)
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    kinds = np.where(np.asarray(array.is_valid()), np.uint8(kind), np.uint8(Kind.NULL)).astype(np.uint8)
+    if kind is Kind.STRING:
+        return _from_texts(array, kinds)
+    if kind is Kind.ARRAY:
+        return _from_lists(array, kinds)
+    if kind in {Kind.NULL, Kind.OBJECT}:
+        return _plain(kinds, np.zeros(len(array), np.int64))
+    return _plain(kinds, _numbers(array, kind))
+
+
+def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
+    """Find an attribute in a batch by its folded path, through nested structs."""
+    names = [fold(name) for name in batch.schema.names]
+    if path[0] not in names:
+        return None
+    array: pa.Array[Any] = batch.column(names.index(path[0]))
+    for name in path[1:]:
+        if not pa.types.is_struct(array.type):
+            return None
+        fields = [fold(array.type.field(i).name) for i in range(array.type.num_fields)]
+        if name not in fields:
+            return None
+        array = pc.struct_field(array, [fields.index(name)])
+    return array
+
+
+def _plain(kind: NDArray[np.uint8], number: NDArray[np.int64]) -> Column:
+    count = len(kind)
+    return Column(kind, number, np.full(count, -1, np.int32), [], np.zeros(count + 1, np.int64), None)
+
+
+def _numbers(array: pa.Array[Any], kind: Kind) -> NDArray[np.int64]:
+    if kind is Kind.FLOAT:
+        return float_keys(np.asarray(array.cast(pa.float64()).fill_null(0.0), np.float64))
+    if kind is Kind.TIMESTAMP:
+        zoned = getattr(array.type, "tz", None)
+        # Finer units lose their nanoseconds, as in Spark; overflow still raises.
+        array = array.cast(pa.timestamp("us", zoned), safe=False).view(pa.int64())
+    elif kind is Kind.BOOL:
+        array = array.cast(pa.uint8())
+    return np.asarray(array.cast(pa.int64()).fill_null(0), np.int64)
+
+
+def _from_texts(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
+    coded = array.dictionary_encode()
+    code = np.asarray(coded.indices.fill_null(-1), np.int32)
+    count = len(kinds)
+    texts = [str(text) for text in coded.dictionary.to_pylist()]
+    return Column(kinds, np.zeros(count, np.int64), code, texts, np.zeros(count + 1, np.int64), None)
+
+
+def _from_lists(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
+    assert isinstance(array, pa.ListArray | pa.LargeListArray)
+    lengths = np.asarray(array.value_lengths().fill_null(0), np.int64)
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    count = len(kinds)
+    # flatten() skips null lists, so the elements lie end to end.
+    inner = from_arrow(array.flatten())
+    return Column(kinds, np.zeros(count, np.int64), np.full(count, -1, np.int32), [], start, inner)

@@ -1,0 +1,131 @@
+"""What is refused before the parser sees the text.
+
+Limits keep one subscriber from hurting the others: a filter is parsed in milliseconds, and no nesting
+exhausts a stack.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from headgate.errors import FilterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_CHARACTERS = 262_144
+MAX_DEPTH = 64
+"""Open parentheses and runs of NOT or signs, together."""
+MAX_LIST = 10_000
+"""Commas between two parentheses, plus one."""
+MAX_CLAUSES = 10_000
+"""Occurrences of AND and OR, plus one."""
+MAX_NAME_PARTS = 32
+"""Names between dots."""
+
+_SIGNS = {
+    TokenType.L_PAREN,
+    TokenType.R_PAREN,
+    TokenType.COMMA,
+    TokenType.DOT,
+    TokenType.EQ,
+    TokenType.NEQ,
+    TokenType.LT,
+    TokenType.LTE,
+    TokenType.GT,
+    TokenType.GTE,
+    TokenType.NULLSAFE_EQ,
+    TokenType.DASH,
+    TokenType.PLUS,
+    TokenType.NOT,
+}
+_PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS}
+_TEXTS = {TokenType.STRING, TokenType.RAW_STRING}
+_OTHER_TEXTS = {
+    TokenType.NATIONAL_STRING: "N'…'",
+    TokenType.HEX_STRING: "a hexadecimal literal",
+    TokenType.BIT_STRING: "a binary literal",
+    TokenType.BYTE_STRING: "a byte string",
+    TokenType.UNICODE_STRING: "U&'…'",
+    TokenType.HEREDOC_STRING: "$$…$$",
+}
+
+
+def check_text(text: str) -> None:
+    """Refuse a text for its size or its encoding, before anything reads it."""
+    if len(text) > MAX_CHARACTERS:
+        raise FilterError(
+            f"the filter has {len(text):,} characters and at most {MAX_CHARACTERS:,} are taken", text, None
+        )
+    if not text.strip():
+        raise FilterError("the filter is empty: write TRUE to match every event", text, None)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise FilterError(
+            "the filter holds a lone surrogate, which UTF-8 cannot carry", text, error.start
+        ) from None
+
+
+def check_tokens(tokens: Sequence[Token], text: str) -> None:
+    """Refuse signs that the language lacks, and too much of what it has."""
+    depth = run = clauses = dots = 0
+    commas = [0]
+    previous: Token | None = None
+    for token in tokens:
+        kind = token.token_type
+        run = run + 1 if kind in _PREFIX else 0
+        if kind is TokenType.L_PAREN:
+            depth += 1
+            commas.append(0)
+        elif kind is TokenType.R_PAREN:
+            depth -= 1
+            if depth < 0:
+                raise FilterError("this parenthesis was never opened", text, token.start)
+            commas.pop()
+        elif kind is TokenType.COMMA:
+            commas[-1] += 1
+            if commas[-1] >= MAX_LIST:
+                raise FilterError(f"the list is longer than {MAX_LIST:,}", text, token.start)
+        elif kind in {TokenType.AND, TokenType.OR}:
+            clauses += 1
+            if clauses >= MAX_CLAUSES:
+                raise FilterError(f"the filter has more than {MAX_CLAUSES:,} clauses", text, token.start)
+        if depth + run > MAX_DEPTH:
+            raise FilterError(f"the filter nests deeper than {MAX_DEPTH}", text, token.start)
+        dots = (
+            dots + 1
+            if kind is TokenType.DOT
+            else (dots if previous and previous.token_type is TokenType.DOT else 0)
+        )
+        if dots >= MAX_NAME_PARTS:
+            raise FilterError(f"the name has more than {MAX_NAME_PARTS} parts", text, token.start)
+        _check_sign(token, previous, text)
+        previous = token
+    if depth > 0:
+        raise FilterError("a parenthesis is still open at the end", text, len(text))
+
+
+def _check_sign(token: Token, previous: Token | None, text: str) -> None:
+    kind = token.token_type
+    written = text[token.start : token.end + 1]
+    if kind in _OTHER_TEXTS:
+        raise FilterError(
+            f"{_OTHER_TEXTS[kind]} is not part of the filter language: write '…'", text, token.start
+        )
+    if kind in _TEXTS and previous is not None and previous.token_type in _TEXTS:
+        raise FilterError(
+            "two strings stand side by side: write one, with \\' for a quote in it", text, token.start
+        )
+    if kind is TokenType.VAR and not written.isascii():
+        raise FilterError(f"the name {written} needs backticks: `{written}`", text, token.start)
+    # The tokenizer splits 5L into 5, :: and L, all three at the same place; a written :: is a cast.
+    if kind is TokenType.DCOLON and written != "::":
+        return
+    symbol = not (written[:1].isalnum() or written[:1] in "_`'\"")
+    if symbol and kind not in _SIGNS and kind is not TokenType.NUMBER:
+        raise FilterError(f"{written!r} is not part of the filter language", text, token.start)
+    if symbol and kind is TokenType.NOT and written != "!":
+        raise FilterError(f"{written!r} is not part of the filter language", text, token.start)

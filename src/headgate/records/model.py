@@ -1,0 +1,222 @@
+"""The filter language as a small tree of frozen dataclasses.
+
+    Expression = And | Or | Not | Constant | Predicate
+    Predicate  = Comparison | Between | In | Like | IsNull | Truth | ArrayContains | ArraysOverlap
+
+A predicate looks at one attribute and compares it with literals. `NOT IN`, `IS NOT NULL`, `NOT LIKE` and
+`NOT BETWEEN` are `Not` around the positive predicate. Every expression is TRUE, FALSE or NULL (None).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import TypeAlias
+
+from headgate.core.values import fold
+
+
+class LiteralType(Enum):
+    """The type that Spark gives a literal; DECIMAL is what `1.5` is, DOUBLE is `1.5e0`."""
+
+    NULL = "null"
+    BOOL = "boolean"
+    INT = "whole number"
+    DECIMAL = "decimal"
+    DOUBLE = "double"
+    STRING = "string"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+
+
+NUMBERS = frozenset({LiteralType.INT, LiteralType.DECIMAL, LiteralType.DOUBLE})
+MOMENTS = frozenset({LiteralType.DATE, LiteralType.TIMESTAMP})
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A literal; dates and timestamps are microseconds since 1970 in UTC."""
+
+    type: LiteralType
+    value: bool | int | Decimal | float | str | None
+
+
+NULL = Literal(LiteralType.NULL, None)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A dotted name, as written and folded; two spellings of one name are equal."""
+
+    path: tuple[str, ...]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, *names: str) -> Attribute:
+        """Name an attribute.
+
+        >>> Attribute.of("User", "age") == Attribute.of("user", "AGE")
+        True
+        """
+        return cls(tuple(map(fold, names)), names)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare folded."""
+        return isinstance(other, Attribute) and self.path == other.path
+
+    def __hash__(self) -> int:
+        """Hash folded."""
+        return hash(self.path)
+
+
+class Op(Enum):
+    """The comparisons."""
+
+    EQ = "="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    NULL_SAFE_EQ = "<=>"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`attribute op literal`."""
+
+    op: Op
+    attribute: Attribute
+    literal: Literal
+
+
+@dataclass(frozen=True)
+class Between:
+    """`attribute BETWEEN low AND high`."""
+
+    attribute: Attribute
+    low: Literal
+    high: Literal
+
+
+@dataclass(frozen=True)
+class In:
+    """`attribute IN (literals)`; all of one family: numbers, strings, Booleans or moments, and NULL."""
+
+    attribute: Attribute
+    literals: tuple[Literal, ...]
+
+
+@dataclass(frozen=True)
+class Like:
+    """`attribute LIKE pattern`, with the pattern as written and its escape character."""
+
+    attribute: Attribute
+    pattern: str
+    escape: str = "\\"
+
+
+@dataclass(frozen=True)
+class IsNull:
+    """`attribute IS NULL`."""
+
+    attribute: Attribute
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A bare Boolean attribute."""
+
+    attribute: Attribute
+
+
+@dataclass(frozen=True)
+class ArrayContains:
+    """`array_contains(attribute, literal)`."""
+
+    attribute: Attribute
+    literal: Literal
+
+
+@dataclass(frozen=True)
+class ArraysOverlap:
+    """`arrays_overlap(attribute, array(literals))`."""
+
+    attribute: Attribute
+    literals: tuple[Literal, ...]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """`TRUE`, `FALSE` or `NULL` as an expression."""
+
+    value: bool | None
+
+
+@dataclass(frozen=True)
+class Not:
+    """`NOT child`."""
+
+    child: Expression
+
+
+@dataclass(frozen=True)
+class And:
+    """`child AND child AND …`, two or more."""
+
+    children: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    """`child OR child OR …`, two or more."""
+
+    children: tuple[Expression, ...]
+
+
+Predicate: TypeAlias = Comparison | Between | In | Like | IsNull | Truth | ArrayContains | ArraysOverlap
+Expression: TypeAlias = And | Or | Not | Constant | Predicate
+
+
+def predicates(expression: Expression) -> list[Predicate]:
+    """List the predicates from left to right."""
+    found: list[Predicate] = []
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, And | Or):
+            stack.extend(reversed(node.children))
+        elif isinstance(node, Not):
+            stack.append(node.child)
+        elif not isinstance(node, Constant):
+            found.append(node)
+    return found
+
+
+def common_type(literals: tuple[Literal, ...]) -> LiteralType | None:
+    """Find the one type that Spark compares a list of literals in; None if we refuse the mixture.
+
+    >>> common_type((Literal(LiteralType.INT, 1), Literal(LiteralType.DOUBLE, 2.0))).name
+    'DOUBLE'
+    """
+    types = {literal.type for literal in literals} - {LiteralType.NULL}
+    if not types:
+        return LiteralType.NULL
+    if len(types) == 1:
+        return types.pop()
+    if types <= NUMBERS:
+        return LiteralType.DOUBLE if LiteralType.DOUBLE in types else LiteralType.DECIMAL
+    return LiteralType.TIMESTAMP if types <= MOMENTS else None
+
+
+def convert(literal: Literal, to: LiteralType) -> Literal:
+    """Cast a literal to the common type of its list."""
+    if literal.type in {to, LiteralType.NULL}:
+        return literal
+    if to is LiteralType.DOUBLE and isinstance(literal.value, int | Decimal):
+        return Literal(to, float(literal.value))
+    if to is LiteralType.DECIMAL and isinstance(literal.value, int):
+        return Literal(to, Decimal(literal.value))
+    assert to is LiteralType.TIMESTAMP
+    return Literal(to, literal.value)

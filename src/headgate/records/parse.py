@@ -1,0 +1,276 @@
+"""Filter text to the model, through sqlglot's Spark dialect.
+
+sqlglot accepts far more than the language: what is not translated here is refused, with its place.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, NoReturn
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+
+from headgate.core.casts import INT64_MAX, INT64_MIN
+from headgate.errors import FilterError
+from headgate.records import patterns
+from headgate.records.limits import check_text, check_tokens
+from headgate.records.literals import fits_one_decimal, literal_of
+from headgate.records.model import (
+    NULL,
+    And,
+    ArrayContains,
+    ArraysOverlap,
+    Attribute,
+    Between,
+    Comparison,
+    Constant,
+    Expression,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    LiteralType,
+    Not,
+    Op,
+    Or,
+    Truth,
+    common_type,
+)
+from headgate.records.refusal import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_DIALECT = Spark()
+_OPS: dict[type[exp.Expr], Op] = {
+    exp.EQ: Op.EQ,
+    exp.NEQ: Op.NE,
+    exp.LT: Op.LT,
+    exp.LTE: Op.LE,
+    exp.GT: Op.GT,
+    exp.GTE: Op.GE,
+    exp.NullSafeEQ: Op.NULL_SAFE_EQ,
+}
+_MIRROR = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+
+
+def parse_filter(text: str) -> Expression:
+    """Parse a Spark SQL Boolean expression; refuse what the language lacks, with position and reason.
+
+    Time grows with the length of the text, about 0.15 ms for 150 characters.
+
+    >>> parse_filter("age > 30").op
+    <Op.GT: '>'>
+    >>> parse_filter("age + 1 > 30")
+    Traceback (most recent call last):
+    ...
+    headgate.errors.FilterError: '+' is not part of the filter language here, at character 5: age ⟪+ 1 > 30
+    """
+    check_text(text)
+    try:
+        tokens = _DIALECT.tokenize(text)
+    except TokenError:
+        raise FilterError("a quote is still open at the end", text, len(text)) from None
+    check_tokens(tokens, text)
+    try:
+        trees = _DIALECT.parser().parse(tokens, text)
+    except ParseError as error:
+        _refuse_syntax(error, text)
+    if len(trees) != 1 or trees[0] is None:
+        raise FilterError("the filter holds no expression: write TRUE to match every event", text, None)
+    return _Translator(text).expression(trees[0])
+
+
+def _refuse_syntax(error: ParseError, text: str) -> NoReturn:
+    if not error.errors:
+        raise FilterError(f"not a Boolean expression: {error}", text, None) from None
+    first = error.errors[0]
+    lines = text.splitlines(keepends=True)
+    line, column = first.get("line") or 1, first.get("col") or 1
+    # sqlglot counts columns to the token's end.
+    end = sum(map(len, lines[: line - 1])) + column
+    start = max(0, min(end, len(text)) - len(first.get("highlight") or " "))
+    raise FilterError("not a Boolean expression of the filter language", text, start) from None
+
+
+class _Translator:
+    """Walks sqlglot's tree; a method for each thing that the language has."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def expression(self, node: exp.Expr) -> Expression:
+        """Translate a Boolean expression."""
+        if isinstance(node, exp.Paren):
+            return self.expression(node.this)
+        if isinstance(node, exp.And):
+            return And(tuple(self.expression(child) for child in _chain(node, exp.And)))
+        if isinstance(node, exp.Or):
+            return Or(tuple(self.expression(child) for child in _chain(node, exp.Or)))
+        if isinstance(node, exp.Not):
+            return Not(self.expression(node.this))
+        if isinstance(node, exp.Boolean):
+            return Constant(bool(node.this))
+        if isinstance(node, exp.Null):
+            return Constant(None)
+        if isinstance(node, exp.Column | exp.Dot | exp.Identifier):
+            return Truth(self.attribute(node))
+        return self.predicate(node)
+
+    def predicate(self, node: exp.Expr) -> Expression:
+        """Translate a predicate, negated or not."""
+        op = _OPS.get(type(node))
+        if op is not None:
+            return self.comparison(op, node)
+        if isinstance(node, exp.Between):
+            self.expect_only(node, "this", "low", "high")
+            return Between(
+                self.attribute(node.this), self.literal(node.args["low"]), self.literal(node.args["high"])
+            )
+        if isinstance(node, exp.In):
+            self.expect_only(node, "this", "expressions")
+            if not node.expressions:
+                raise refusal("IN takes at least one literal", self.text, node)
+            return In(self.attribute(node.this), self.literals(node.expressions, node))
+        if isinstance(node, exp.Like | exp.Escape):
+            return self.like(node)
+        if isinstance(node, exp.Is):
+            self.expect_only(node, "this", "expression")
+            if not isinstance(node.expression, exp.Null):
+                raise refusal("IS takes NULL or NOT NULL only", self.text, node)
+            return IsNull(self.attribute(node.this))
+        if isinstance(node, exp.ArrayContains):
+            self.expect_only(node, "this", "expression")
+            return self.array_contains(node)
+        if isinstance(node, exp.ArrayOverlaps) or (
+            isinstance(node, exp.Anonymous) and str(node.this).lower() == "arrays_overlap"
+        ):
+            return self.arrays_overlap(node)
+        raise refusal("", self.text, node)
+
+    def comparison(self, op: Op, node: exp.Expr) -> Comparison:
+        """Translate `attribute op literal` or its mirror image."""
+        left, right = node.this, node.expression
+        if _is_attribute(left) and _is_attribute(right):
+            raise refusal("this compares two attributes; one side must be a literal", self.text, node)
+        literal = self.ordered if op in _MIRROR else self.literal
+        if _is_attribute(left):
+            return Comparison(op, self.attribute(left), literal(right))
+        if _is_attribute(right):
+            return Comparison(_MIRROR.get(op, op), self.attribute(right), literal(left))
+        for side in (left, right):
+            self.literal(side)
+        raise refusal("this compares two literals, so no event matters; write TRUE or FALSE", self.text, node)
+
+    def like(self, node: exp.Expr) -> Expression:
+        """Translate LIKE, NOT LIKE and ESCAPE."""
+        escape = "\\"
+        like = node
+        if isinstance(node, exp.Escape):
+            escape = self.string(node.expression, "ESCAPE takes one character in quotes")
+            like = node.this
+        if not isinstance(like, exp.Like):
+            raise refusal("", self.text, node)
+        self.expect_only(like, "this", "expression", "negate")
+        pattern = self.string(like.expression, "LIKE takes a pattern in quotes")
+        wrong = patterns.problem(pattern, escape)
+        if wrong:
+            raise refusal(wrong, self.text, like.expression)
+        found = Like(self.attribute(like.this), pattern, escape)
+        return Not(found) if like.args.get("negate") else found
+
+    def array_contains(self, node: exp.ArrayContains) -> ArrayContains:
+        """Translate `array_contains(attribute, literal)`."""
+        literal = self.literal(node.expression)
+        if literal == NULL:
+            raise refusal("array_contains takes no NULL (Spark refuses it too)", self.text, node)
+        return ArrayContains(self.attribute(node.this), literal)
+
+    def arrays_overlap(self, node: exp.Expr) -> ArraysOverlap:
+        """Translate `arrays_overlap(attribute, array(…))`, in either order."""
+        sides = node.expressions if isinstance(node, exp.Anonymous) else [node.this, node.expression]
+        if len(sides) != 2:
+            raise refusal("arrays_overlap takes two arguments", self.text, node)
+        if isinstance(sides[0], exp.Array):
+            sides = sides[::-1]
+        if not isinstance(sides[1], exp.Array):
+            raise refusal("arrays_overlap takes an attribute and array('…', …)", self.text, node)
+        return ArraysOverlap(self.attribute(sides[0]), self.literals(sides[1].expressions, node))
+
+    def attribute(self, node: exp.Expr) -> Attribute:
+        """Translate a dotted name."""
+        names: list[str] = []
+        rest: exp.Expr | None = node
+        while isinstance(rest, exp.Dot):
+            if not isinstance(rest.expression, exp.Identifier):
+                raise refusal("", self.text, rest.expression)
+            names.append(str(rest.expression.this))
+            rest = rest.this
+        if isinstance(rest, exp.Identifier):
+            names.append(str(rest.this))
+        elif isinstance(rest, exp.Column) and isinstance(rest.this, exp.Identifier):
+            parts = (rest.args.get(key) for key in ("this", "table", "db", "catalog"))
+            names.extend(str(part.this) for part in parts if part is not None)
+        else:
+            raise refusal("an attribute is expected here", self.text, node)
+        return Attribute.of(*reversed(names))
+
+    def literals(self, nodes: Iterable[exp.Expr], whole: exp.Expr) -> tuple[Literal, ...]:
+        """Translate a list of literals of one family."""
+        found = tuple(self.literal(node) for node in nodes)
+        if common_type(found) is None:
+            kinds = " and ".join(dict.fromkeys(literal.type.value for literal in found if literal != NULL))
+            raise refusal(f"the list mixes {kinds}; write all of them in one type", self.text, whole)
+        if not fits_one_decimal(found):
+            raise refusal(
+                "no decimal of 38 digits holds all numbers of the list; write doubles", self.text, whole
+            )
+        return found
+
+    def literal(self, node: exp.Expr) -> Literal:
+        """Translate a literal."""
+        if _is_attribute(node):
+            raise refusal("a literal is expected here, not an attribute", self.text, node)
+        return literal_of(node, self.text)
+
+    def ordered(self, node: exp.Expr) -> Literal:
+        """Translate a literal to the right of <, <=, >, >= or in BETWEEN.
+
+        Spark folds `bigint < 99999999999999999999` to TRUE, also for NULL; whether it would depends on a
+        type that we do not know, so we refuse to guess.
+        """
+        literal = self.literal(node)
+        if isinstance(literal.value, Decimal) and not INT64_MIN <= literal.value <= INT64_MAX:
+            raise refusal(
+                "this number lies beyond 64 bits; write it as a double, such as 1e20", self.text, node
+            )
+        return literal
+
+    def string(self, node: exp.Expr, otherwise: str) -> str:
+        """Translate a literal that must be a string."""
+        if isinstance(node, exp.Literal | exp.RawString):
+            literal = literal_of(node, self.text)
+            if literal.type is LiteralType.STRING:
+                return str(literal.value)
+        raise refusal(otherwise, self.text, node)
+
+    def expect_only(self, node: exp.Expr, *keys: str) -> None:
+        """Refuse a node with parts that the language lacks, so that none is ignored."""
+        for key, value in node.args.items():
+            if key not in keys and value:
+                raise refusal("", self.text, node)
+
+
+def _is_attribute(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column | exp.Dot | exp.Identifier)
+
+
+def _chain(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+    """Unroll `a AND b AND c`, which sqlglot nests to the left; parentheses stay nested."""
+    found: list[exp.Expr] = []
+    while isinstance(node, kind):
+        found.append(node.expression)
+        node = node.this
+    return [node, *reversed(found)]

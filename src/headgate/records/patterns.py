@@ -1,0 +1,63 @@
+"""LIKE patterns."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ANY_TEXT = -1
+"""What `%` becomes in `tokens`."""
+ANY_CHARACTER = -2
+"""What `_` becomes in `tokens`."""
+
+
+def problem(pattern: str, escape: str) -> str | None:
+    r"""Say why Spark would refuse a pattern, or None.
+
+    >>> problem(r"50\%", "\\") is None
+    True
+    >>> problem("a\\", "\\")
+    'the pattern ends with its escape character'
+    """
+    if len(escape) != 1:
+        return "ESCAPE takes one character"
+    index = 0
+    while index < len(pattern):
+        if pattern[index] == escape:
+            if index + 1 == len(pattern):
+                return "the pattern ends with its escape character"
+            if pattern[index + 1] not in {"%", "_", escape}:
+                return f"{pattern[index + 1]!r} stands after the escape character; only %, _ and itself may"
+            index += 1
+        index += 1
+    return None
+
+
+def tokens(pattern: str, escape: str) -> Iterator[str | int]:
+    """Split a sound pattern into characters, ANY_TEXT and ANY_CHARACTER."""
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape:
+            yield next(characters)
+        elif character == "%":
+            yield ANY_TEXT
+        elif character == "_":
+            yield ANY_CHARACTER
+        else:
+            yield character
+
+
+def to_regex(pattern: str, escape: str) -> re.Pattern[str]:
+    r"""Translate for the reference: `%` to `.*`, `_` to `.`, over whole texts with their line breaks.
+
+    >>> bool(to_regex("n%s", "\\").fullmatch("news"))
+    True
+    """
+    words = {ANY_TEXT: ".*", ANY_CHARACTER: "."}
+    text = "".join(
+        words[token] if isinstance(token, int) else re.escape(token) for token in tokens(pattern, escape)
+    )
+    return re.compile(text, re.DOTALL)

@@ -1,0 +1,157 @@
+"""What a report says, as plain values: everything is measured before the page is drawn.
+
+RunReport
+├── Histogram     events by how many subscriptions they match
+├── Busy          a subscription that many events match
+├── Partition     what one Spark task did with one batch: when, how long, how many events
+├── Step          a part of the run and its time
+└── Machine       where it ran
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from headgate.errors import HeadgateError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+__all__ = ["Busy", "Histogram", "Machine", "Partition", "RunReport", "Step", "quantile"]
+
+_BARS = 30
+_TAIL = 0.99
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Count events by their matches; bar i holds the events with edges[i] <= matches < edges[i + 1]."""
+
+    edges: tuple[int, ...]
+    counts: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.edges) != len(self.counts) + 1 or any(a >= b for a, b in pairwise(self.edges)):
+            raise HeadgateError("a histogram needs rising edges, one more than its counts")
+
+    @classmethod
+    def of(cls, events_by_matches: Mapping[int, int]) -> Histogram:
+        """Choose the bars: one for 0, equal ones up to the 99th percentile, one for the long tail.
+
+        >>> Histogram.of({0: 5, 1: 7, 2: 3})
+        Histogram(edges=(0, 1, 2, 3), counts=(5, 7, 3))
+        >>> Histogram.of({0: 1, 7: 2, 90: 97, 5000: 1}).edges
+        (0, 1, 6, 11, 16, 21, 26, 31, 36, 41, 46, 51, 56, 61, 66, 71, 76, 81, 86, 91, 5001)
+        """
+        present = {matches: events for matches, events in events_by_matches.items() if events}
+        if not present:
+            return cls((0, 1), (0,))
+        highest = max(present)
+        usual = round(quantile(present, _TAIL))
+        width = _nice_width(usual)
+        edges = [0, *range(1, usual + width + 1, width)]
+        if edges[-1] <= highest:
+            edges.append(highest + 1)
+        counts = [sum(n for m, n in present.items() if low <= m < high) for low, high in pairwise(edges)]
+        return cls(tuple(edges), tuple(counts))
+
+
+@dataclass(frozen=True)
+class Busy:
+    """Name a subscription and how many events match it."""
+
+    id: str
+    filter: str
+    matches: int
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Tell what a Spark task did with one batch, in seconds since the match job began."""
+
+    index: int
+    start: float
+    seconds: float
+    events: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """Name a part of the run and its time."""
+
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Describe where the run took place; `load` is the machine's load average before it."""
+
+    python: str
+    spark: str
+    java: str
+    cores: int
+    memory_gib: float
+    load: float
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """Hold all that the page shows; `quantiles` are pairs such as (0.5, 21.0), in rising order."""
+
+    title: str
+    created: datetime
+    subscriptions: int
+    rejected_subscriptions: int
+    events: int
+    rejected_events: int
+    matches: int
+    matches_per_event: Histogram
+    quantiles: tuple[tuple[float, float], ...]
+    busiest: tuple[Busy, ...]
+    throughput: tuple[Partition, ...]
+    steps: tuple[Step, ...]
+    machine: Machine
+    command: str
+    rejected_subscriptions_path: str | None = None
+    rejected_events_path: str | None = None
+
+    @property
+    def events_per_second(self) -> float | None:
+        """Divide the events by the time of the match job; None when it did nothing."""
+        seconds = self.match_seconds
+        return sum(each.events for each in self.throughput) / seconds if seconds > 0 else None
+
+    @property
+    def match_seconds(self) -> float:
+        """Measure from the first task's start to the last one's end."""
+        if not self.throughput:
+            return 0.0
+        stop = max(each.start + each.seconds for each in self.throughput)
+        return stop - min(each.start for each in self.throughput)
+
+
+def quantile(events_by_matches: Mapping[int, int], share: float) -> float:
+    """Find the least number of matches that `share` of the events do not exceed; 0 without events.
+
+    >>> quantile({0: 50, 3: 49, 1000: 1}, 0.5), quantile({0: 50, 3: 49, 1000: 1}, 0.99)
+    (0.0, 3.0)
+    """
+    total = sum(events_by_matches.values())
+    seen = 0
+    for matches in sorted(events_by_matches):
+        seen += events_by_matches[matches]
+        if seen and seen >= share * total:
+            return float(matches)
+    return 0.0
+
+
+def _nice_width(usual: int) -> int:
+    """Choose 1, 2 or 5 times a power of ten, so that at most `_BARS` bars reach `usual`."""
+    width = 1
+    while usual / width > _BARS:
+        width = width * 5 // 2 if str(width)[0] == "2" else width * 2
+    return width

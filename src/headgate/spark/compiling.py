@@ -1,0 +1,112 @@
+"""What workers do to compile subscriptions: rows of JSON in, programs or reasons out."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.core.event import ID, read_object
+from headgate.core.schema import Schema
+from headgate.core.subscription import SQL, Subscription
+from headgate.core.values import check, fold
+from headgate.errors import FilterError, HeadgateError, SubscriptionError
+from headgate.records.leaves import encode_leaf
+from headgate.records.parse import parse_filter
+from headgate.records.program import compile_program
+from headgate.records.rewrite import normalise
+from headgate.records.typecheck import check_types
+from headgate.spark.tables import BROKEN, POSITION, VALUE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from headgate.records.program import Program
+
+FILTER = "filter"
+DIALECT = "dialect"
+REASON = "reason"
+PLACE = "place"
+ROW = "row"
+
+_TYPES: dict[str, pa.DataType] = {
+    POSITION: pa.int64(),
+    "id_number": pa.int64(),
+    "id_text": pa.string(),
+    FILTER: pa.string(),
+    "tokens": pa.binary(),
+    "leaves": pa.list_(pa.binary()),
+    ROW: pa.string(),
+    REASON: pa.string(),
+    PLACE: pa.int64(),
+}
+COMPILED = pa.schema(_TYPES)
+COMPILED_DDL = (
+    f"{POSITION} long, id_number long, id_text string, {FILTER} string, tokens binary, "
+    f"leaves array<binary>, {ROW} string, {REASON} string, {PLACE} long"
+)
+
+
+def compile_batches(batches: Iterable[pa.RecordBatch], schema: str | None) -> Iterator[pa.RecordBatch]:
+    """Compile the subscriptions of some batches; refused rows come back with the reason, none is dropped."""
+    for batch in batches:
+        columns: list[list[Any]] = [batch[name].to_pylist() for name in (POSITION, VALUE, BROKEN)]
+        rows = [
+            _compile_row(position, value, broken, schema)
+            for position, value, broken in zip(*columns, strict=True)
+            if broken is not None or (value is not None and value.strip())
+        ]
+        yield pa.RecordBatch.from_pylist(rows, schema=COMPILED)
+
+
+def _compile_row(
+    position: int, value: bytes | None, broken: str | None, schema: str | None
+) -> dict[str, Any]:
+    found: dict[str, Any] = dict.fromkeys(COMPILED.names)
+    found[POSITION] = position
+    try:
+        if value is None:
+            raise SubscriptionError("the line does not have as many fields as the header")
+        subscription = _subscription(value)
+        found["id_number" if isinstance(subscription.id, int) else "id_text"] = subscription.id
+        program = _program(subscription.filter, schema)
+    except HeadgateError as error:
+        found[ROW] = broken if value is None else value.decode(errors="replace")
+        found[REASON] = str(error)
+        found[PLACE] = (
+            error.position + 1 if isinstance(error, FilterError) and error.position is not None else None
+        )
+        return found
+    found[FILTER] = subscription.filter
+    found["tokens"] = np.array(program.tokens, np.int32).tobytes()
+    found["leaves"] = [encode_leaf(leaf) for leaf in program.leaves]
+    return found
+
+
+def _subscription(value: bytes) -> Subscription:
+    row = {fold(name): entry for name, entry in read_object(value).items()}
+    for name in (ID, FILTER):
+        if row.get(name) is None:
+            raise SubscriptionError(f"the row has no {name!r}: a subscription is an id and a filter")
+    text, identity = row[FILTER], row[ID]
+    if not isinstance(text, str):
+        raise SubscriptionError(f"the filter is {type(text).__name__} and must be text")
+    check(identity, (ID,))
+    if isinstance(identity, bool) or not isinstance(identity, str | int):
+        raise SubscriptionError(f"id {identity!r} is not usable: give text or a whole number")
+    dialect = row.get(DIALECT)
+    return Subscription(identity, text, SQL if dialect is None else str(dialect))
+
+
+def _program(text: str, schema: str | None) -> Program:
+    tree = parse_filter(text)
+    if schema is not None:
+        check_types(tree, _schema(schema), text)
+    return compile_program(normalise(tree))
+
+
+@lru_cache(maxsize=4)
+def _schema(text: str) -> Schema:
+    return Schema.from_json(read_object(text))
