@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headgate import __version__
-from headgate.errors import HeadgateError, TableError
+from headgate.errors import HeadgateError, SubscriptionError, TableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyspark.sql import SparkSession
-
     from headgate.records.explain import Explanation
+    from headgate.spark.session import Session
 
 STRICT_EXIT = 3
 
@@ -46,10 +45,9 @@ def main() -> None:
         _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
         _fail("interrupted", 130)
-    except BrokenPipeError:
-        # Whoever read our output has read enough.
-        sys.stderr.close()
-        sys.exit(1)
+    except OSError as error:
+        # The disk is full, a place cannot be written: the machine's fault, and its words are clear.
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)
 
 
 def _fail(message: str, code: int) -> None:
@@ -85,7 +83,7 @@ def spark_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def _session(master: str | None, conf: tuple[str, ...], *, quiet: bool) -> Iterator[SparkSession]:
+def _session(master: str | None, conf: tuple[str, ...], *, quiet: bool) -> Iterator[Session]:
     from headgate.spark.progress import step
     from headgate.spark.session import close_session, open_session
 
@@ -110,7 +108,7 @@ def _settings(conf: tuple[str, ...]) -> dict[str, str]:
 
 def _beside(path: str, word: str) -> str:
     """Name the rejected table after the output: out/snapshot -> out/snapshot-rejected.jsonl."""
-    place = Path(path.rstrip("/"))
+    place = Path(path.rstrip("/")).absolute() if Path(path).name in {"", ".."} else Path(path.rstrip("/"))
     return str(place.with_name(f"{place.stem if place.suffix else place.name}-{word}.jsonl"))
 
 
@@ -221,13 +219,11 @@ def compile_(
     Example:
       headgate compile --subscriptions subs.jsonl --output snapshot/
     """
-    from headgate.spark.compile import compile_subscriptions
-    from headgate.spark.tables import check_input, check_output
+    from headgate.spark.compile import check_request, compile_subscriptions
 
     refused = rejected or _beside(output, "rejected")
-    check_input(subscriptions)
-    check_output(refused)
     types = _read_text(schema) if schema else None
+    check_request(subscriptions, output, rejected=refused, schema=types)
     with _session(master, conf, quiet=quiet) as session:
         done = compile_subscriptions(
             session, subscriptions, output, rejected=refused, schema=types, quiet=quiet
@@ -274,13 +270,10 @@ def match(
     """
     from headgate.core.snapshot import open_snapshot
     from headgate.records.index import ROOM
-    from headgate.spark.match import match_events
-    from headgate.spark.tables import check_input, check_output
+    from headgate.spark.match import check_request, match_events
 
     refused = rejected or _beside(output, "rejected")
-    check_input(events)
-    check_output(output)
-    check_output(refused)
+    check_request(snapshot, events, output, rejected=refused)
     open_snapshot(Path(snapshot), ROOM)
     with _session(master, conf, quiet=quiet) as session:
         done = match_events(session, snapshot, events, output, rejected=refused, quiet=quiet)
@@ -321,10 +314,10 @@ def backtest(
     """
     from headgate.records.parse import parse_filter
     from headgate.spark.backtest import backtest as run
-    from headgate.spark.tables import check_input
+    from headgate.spark.backtest import check_request
 
     parse_filter(filter_text)
-    check_input(events)
+    check_request(events, output)
     with _session(master, conf, quiet=quiet) as session:
         done = run(session, filter_text, events, output=output, quiet=quiet)
     share = f"{done.matches / done.events:.2%}" if done.events else "none"
@@ -362,18 +355,29 @@ def explain(
     from headgate.records.parse import parse_filter
 
     found: Explanation
-    data = Event("", read_object(sys.stdin.read() if event == "-" else event))
+    data = Event("", read_object(sys.stdin.buffer.read() if event == "-" else event))
     if filter_text is not None and snapshot is None and subscription is None:
         found = explain_filter(parse_filter(filter_text), data.attributes)
     elif filter_text is None and snapshot is not None and subscription is not None:
         index = RecordIndex.open(Path(snapshot))
         identity = (
-            int(subscription) if index.numbered and subscription.lstrip("-").isdigit() else subscription
+            int(subscription) if index.ids.numbered and subscription.lstrip("-").isdigit() else subscription
         )
         found = index.explain(data, identity)
     else:
         raise click.UsageError("give --filter, or --snapshot and --subscription")
     _tell(asdict(found), _explanation(found), as_json=as_json)
+
+
+def _identity(text: str, *, numbered: bool) -> str | int:
+    if not numbered:
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise SubscriptionError(
+            f"there is no subscription {text!r} here: the ids of this snapshot are whole numbers"
+        ) from None
 
 
 def _explanation(found: Explanation) -> list[str]:
@@ -427,12 +431,15 @@ def generate_records(
       headgate generate records --output ads/ --subscriptions 1000 --events 500
     """
     from headgate.spark.generate import generate as run
+    from headgate.spark.tables import check_output
     from headgate.workloads import advertising
 
     places = {
         "subscriptions": str(output / f"subscriptions.{form}"),
         "events": str(output / f"events.{form}"),
     }
+    for place in places.values():
+        check_output(place)
     with _session(master, conf, quiet=quiet) as session:
         schema = advertising.subscription_schema()
         run(

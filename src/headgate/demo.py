@@ -126,7 +126,6 @@ def _report(
     demo: Demo, compiled: Compiled, matched: Matched, summary: Summary, steps: list[Step]
 ) -> RunReport:
     index = RecordIndex.open(demo.directory / "snapshot")
-    texts = dict(zip(index.ids, range(len(index)), strict=True))
     spread = summary.events_by_matches
     begun = min((batch.start for batch in matched.batches), default=0.0)
     refused = {"subscriptions": compiled.rejected, "events": matched.rejected}
@@ -145,7 +144,7 @@ def _report(
         matches_per_event=Histogram.of(spread),
         quantiles=tuple((share, quantile(spread, share)) for share in (0.5, 0.9, 0.99)) if spread else (),
         busiest=tuple(
-            Busy(str(identity), index.filters.text(texts[identity]), count)
+            Busy(str(identity), index.filters.text(index.ids.place(identity)), count)
             for identity, count in summary.busiest
         ),
         throughput=tuple(

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from headgate.core.schema import arrow_kind
 from headgate.core.values import Kind, fold, kind_of, micros
+from headgate.errors import EventError
 from headgate.records.facets import float_key, float_keys
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
     names = [fold(name) for name in batch.schema.names]
     if path[0] not in names:
         return None
+    if names.count(path[0]) > 1:
+        raise EventError(f"the column {path[0]} is given twice: names that differ in case only are the same")
     array: pa.Array[Any] = batch.column(names.index(path[0]))
     for name in path[1:]:
         if not pa.types.is_struct(array.type):

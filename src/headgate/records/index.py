@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.core.event import ID, Event
+from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import EventError, SubscriptionError
@@ -58,7 +58,7 @@ class RecordIndex:
     ['s1', 's2']
     """
 
-    def __init__(self, ids: Sequence[Id], filters: TextPool, built: Built) -> None:
+    def __init__(self, ids: Ids, filters: TextPool, built: Built) -> None:
         self.ids = ids
         self.filters = filters
         self.built = built
@@ -66,43 +66,31 @@ class RecordIndex:
     @classmethod
     def build(cls, subscriptions: Iterable[Subscription]) -> RecordIndex:
         """Parse and index subscriptions; refuses bad filters and repeated ids."""
-        by_id: dict[Id, Subscription] = {}
-        for subscription in subscriptions:
-            if subscription.id in by_id:
-                raise SubscriptionError(f"id {subscription.id!r} is given twice")
-            by_id[subscription.id] = subscription
-        if len({type(identity) for identity in by_id}) > 1:
-            raise SubscriptionError("some ids are text and some are numbers: use one of the two")
-        ordered = sorted(by_id.values(), key=lambda subscription: subscription.id)
-        built = build(compile_program(normalise(parse_filter(found.filter))) for found in ordered)
-        return cls([found.id for found in ordered], TextPool.build(found.filter for found in ordered), built)
+        given = list(subscriptions)
+        ids = Ids.of(subscription.id for subscription in given)
+        texts = {subscription.id: subscription.filter for subscription in given}
+        ordered = [texts[identity] for identity in ids]
+        built = build(compile_program(normalise(parse_filter(text))) for text in ordered)
+        return cls(ids, TextPool.build(ordered), built)
 
     @classmethod
     def open(cls, path: FilePath, *, verify: bool = True) -> RecordIndex:
         """Open a snapshot, memory-mapped; see `headgate.core.snapshot` for what is refused."""
         snapshot = open_snapshot(path, ROOM, verify=verify)
         arrays = snapshot.arrays
-        ids: Sequence[Id]
-        if "ids" in arrays:
-            ids = arrays["ids"].tolist()
-        else:
-            ids = TextPool(arrays["id_offsets"], arrays["id_data"]).texts()
         built = Built(
             RecordArrays(**{name: arrays[name] for name in RecordArrays._fields}),
             TextPool(arrays["text_offsets"], arrays["text_data"]),
             tuple(tuple(path) for path in snapshot.about["attributes"]),
         )
-        return cls(ids, TextPool(arrays["filter_offsets"], arrays["filter_data"]), built)
+        return cls(Ids.from_arrays(arrays), TextPool(arrays["filter_offsets"], arrays["filter_data"]), built)
 
     def save(self, path: FilePath, *, source: Mapping[str, object] | None = None) -> None:
         """Write a snapshot; `source` says what it was built from."""
         arrays: dict[str, NDArray[np.generic]] = {**self.built.arrays._asdict()}
         arrays["text_offsets"], arrays["text_data"] = self.built.texts
         arrays["filter_offsets"], arrays["filter_data"] = self.filters
-        if self.numbered:
-            arrays["ids"] = np.array(self.ids, np.int64)
-        else:
-            arrays["id_offsets"], arrays["id_data"] = TextPool.build(map(str, self.ids))
+        arrays.update(self.ids.to_arrays())
         counts = {
             "subscriptions": len(self),
             "leaves": self.built.arrays.leaves,
@@ -128,7 +116,7 @@ class RecordIndex:
     def next(self, event: Event, at_least: Id) -> Id | None:
         """Find the first matching id that is at least `at_least`; later subscriptions are not looked at."""
         encoded = encode_events([event.attributes], self.built)
-        number = kernels.next_match(self.built.arrays, encoded, 0, bisect_left(self.ids, at_least))
+        number = kernels.next_match(self.built.arrays, encoded, 0, self.ids.place(at_least))
         return None if number < 0 else self.ids[number]
 
     def match_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -151,7 +139,7 @@ class RecordIndex:
 
     def explain(self, event: Event, identity: Id) -> Explanation:
         """Say why an event matches a subscription or not, clause by clause."""
-        number = bisect_left(self.ids, identity)
+        number = self.ids.place(identity)
         if number == len(self.ids) or self.ids[number] != identity:
             raise SubscriptionError(f"there is no subscription {identity!r} here")
         return explain(parse_filter(self.filters.text(number)), event.attributes)
@@ -189,14 +177,9 @@ class RecordIndex:
             parts.append(Pairs(found.events + begin, found.filters))
         return _join(parts)
 
-    @property
-    def numbered(self) -> bool:
-        """Tell whether the ids are whole numbers rather than text."""
-        return len(self.ids) > 0 and isinstance(self.ids[0], int)
-
     @cached_property
     def _id_array(self) -> pa.Array[pa.Scalar[pa.DataType]]:
-        return pa.array(self.ids, pa.int64() if self.numbered else pa.string())
+        return self.ids.to_arrow()
 
 
 def _join(parts: Sequence[Pairs]) -> Pairs:

@@ -6,6 +6,7 @@ exhausts a stack.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -24,6 +25,19 @@ MAX_CLAUSES = 10_000
 """Occurrences of AND and OR, plus one."""
 MAX_NAME_PARTS = 32
 """Names between dots."""
+
+KEYWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """alter and any array as between call case cast create cross current_date current_path
+        current_timestamp current_user distinct drop else escape except execute exists explain false
+        fetch for from glob grant having if ilike in inner insert intersect interval into is join
+        lateral like minus not notnull null on optimize or outer partitioned_by prepare qualify regexp
+        rename returning revoke rlike rollback select serdeproperties session_user show tablesample then
+        true uncache union using vacuum values when where with xor""",
+    )
+)
+"""Words that the parser or Spark reads as something else than a name; in backticks they are names."""
 
 _SIGNS = {
     TokenType.L_PAREN,
@@ -85,7 +99,11 @@ def check_tokens(tokens: Sequence[Token], text: str) -> None:
             if depth < 0:
                 raise FilterError("this parenthesis was never opened", text, token.start)
             commas.pop()
+            if previous is not None and previous.token_type is TokenType.COMMA:
+                raise FilterError("a literal is missing after this comma", text, previous.start)
         elif kind is TokenType.COMMA:
+            if previous is None or previous.token_type in {TokenType.L_PAREN, TokenType.COMMA}:
+                raise FilterError("a literal is missing before this comma", text, token.start)
             commas[-1] += 1
             if commas[-1] >= MAX_LIST:
                 raise FilterError(f"the list is longer than {MAX_LIST:,}", text, token.start)
@@ -121,6 +139,10 @@ def _check_sign(token: Token, previous: Token | None, text: str) -> None:
         )
     if kind is TokenType.VAR and not written.isascii():
         raise FilterError(f"the name {written} needs backticks: `{written}`", text, token.start)
+    if written.lower() == "if":
+        raise FilterError(
+            "IF is not part of the filter language; an attribute of that name is `if`", text, token.start
+        )
     # The tokenizer splits 5L into 5, :: and L, all three at the same place; a written :: is a cast.
     if kind is TokenType.DCOLON and written != "::":
         return

@@ -15,7 +15,7 @@ from sqlglot.errors import ParseError, TokenError
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.errors import FilterError
 from headgate.records import patterns
-from headgate.records.limits import check_text, check_tokens
+from headgate.records.limits import KEYWORDS, check_text, check_tokens
 from headgate.records.literals import fits_one_decimal, literal_of
 from headgate.records.model import (
     NULL,
@@ -53,6 +53,7 @@ _OPS: dict[type[exp.Expr], Op] = {
     exp.GTE: Op.GE,
     exp.NullSafeEQ: Op.NULL_SAFE_EQ,
 }
+_CONNECTIVES = {"and", "or", "not", "is", "in", "like", "between", "null", "true", "false"}
 _MIRROR = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 
 
@@ -75,7 +76,8 @@ def parse_filter(text: str) -> Expression:
         raise FilterError("a quote is still open at the end", text, len(text)) from None
     check_tokens(tokens, text)
     try:
-        trees = _DIALECT.parser().parse(tokens, text)
+        # As a condition, not as a statement: an attribute may be called comment, set or call.
+        trees = _DIALECT.parser().parse_into(exp.Condition, tokens, text)
     except ParseError as error:
         _refuse_syntax(error, text)
     if len(trees) != 1 or trees[0] is None:
@@ -92,7 +94,9 @@ def _refuse_syntax(error: ParseError, text: str) -> NoReturn:
     # sqlglot counts columns to the token's end.
     end = sum(map(len, lines[: line - 1])) + column
     start = max(0, min(end, len(text)) - len(first.get("highlight") or " "))
-    raise FilterError("not a Boolean expression of the filter language", text, start) from None
+    word = text[start : min(end, len(text))]
+    hint = f"; if {word} is an attribute, write `{word}`" if word.lower() in KEYWORDS - _CONNECTIVES else ""
+    raise FilterError(f"not a Boolean expression of the filter language{hint}", text, start) from None
 
 
 class _Translator:

@@ -7,6 +7,7 @@ import re
 from typing import assert_never
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
+from headgate.records.limits import KEYWORDS
 from headgate.records.model import (
     And,
     ArrayContains,
@@ -27,19 +28,6 @@ from headgate.records.model import (
 )
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-# Words that Spark or the parser reads as something else than a name.
-_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """all and any anti array as asc between both by case cast cross current_date current_time
-        current_timestamp current_user date desc distinct div else end escape except exists false fetch
-        filter for foreign from full grant group having ilike in inner intersect interval into is join
-        lateral leading left like limit map minus natural not null offset on only or order outer overlaps
-        primary qualify references regexp right rlike row select semi session_user set some struct table
-        then time timestamp to trailing true unbounded union unique unknown user using values when where
-        window with within""",
-    )
-)
 _ESCAPES = {
     "\\": "\\\\",
     "'": "\\'",
@@ -101,7 +89,7 @@ def print_attribute(attribute: Attribute) -> str:
     """Write a dotted name, quoted where it must be.
 
     >>> print_attribute(Attribute.of("user", "first name"))
-    '`user`.`first name`'
+    'user.`first name`'
     """
     return ".".join(_name(name) for name in attribute.names)
 
@@ -145,7 +133,7 @@ def _operand(child: Expression, weaker: tuple[type, ...]) -> str:
 
 
 def _name(name: str) -> str:
-    if _PLAIN.match(name) and name.lower() not in _WORDS:
+    if _PLAIN.match(name) and name.lower() not in KEYWORDS:
         return name
     return "`" + name.replace("`", "``") + "`"
 

@@ -6,20 +6,34 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from headgate.core.event import ID
-from headgate.core.schema import Schema
-from headgate.core.values import dotted, fold
+from headgate.core.schema import Schema, Type
+from headgate.core.values import Kind, dotted, fold
 from headgate.errors import TableError
 from headgate.records.model import predicates
 from headgate.records.parse import parse_filter
+from headgate.spark.events import judge
+from headgate.spark.matching import keep_events
 from headgate.spark.progress import watch
 from headgate.spark.session import spark_errors
-from headgate.spark.tables import BROKEN, Format, check_input, check_output, read_csv, write_table
+from headgate.spark.tables import (
+    VALUE,
+    Format,
+    check_apart,
+    check_input,
+    check_output,
+    column,
+    write_table,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import DataFrame, SparkSession
+
+    from headgate.core.values import Path
 
 
 @dataclass(frozen=True)
@@ -43,45 +57,62 @@ def backtest(
     The text is parsed by us first, so a filter that passes here can be subscribed with as it is.
     """
     tree = parse_filter(filter_text)
-    form = check_input(events)
-    if output is not None:
-        check_output(output)
+    form = check_request(events, output)
     with spark_errors(), watch(session, "backtesting", quiet=quiet) as timing:
-        table = _read(session, events, form)
-        _check_attributes(table, {found.attribute.path for found in predicates(tree)}, events)
-        holds = sf.expr(filter_text)
-        broken = sf.col(BROKEN).isNotNull() if BROKEN in table.columns else sf.lit(False)
-        totals = table.agg(
-            sf.count_if(~broken).alias("events"),
-            sf.count_if(holds & ~broken).alias("matches"),
-            sf.count_if(broken).alias("rejected"),
-        ).collect()[0]
-        matching = table.where(holds & ~broken).drop(BROKEN)
-        identity = next((name for name in matching.columns if fold(name) == ID), None)
-        sample = matching.select(sf.col(identity).cast("string")).limit(5).collect() if identity else []
-        if output is not None:
-            write_table(matching, output)
+        judged = judge(session, events, form)
+        table = _parsed(judged.events) if form is Format.JSONL else judged.events
+        try:
+            if judged.count:
+                _check_attributes(table, {found.attribute.path for found in predicates(tree)}, events)
+            matching = table.where(filter_text) if judged.count else table.limit(0)
+            # Counted before anything is written, so that a value that cannot be cast leaves nothing behind.
+            matches = matching.count()
+            identity = next(name for name in matching.columns if fold(name) == ID)
+            sample = matching.select(column(identity).cast("string")).limit(5).collect()
+            if output is not None:
+                write_table(matching, output)
+        finally:
+            table.unpersist()
+            judged.forget()
     return Backtested(
-        events=totals["events"],
-        matches=totals["matches"],
-        rejected=totals["rejected"],
+        events=judged.count,
+        matches=matches,
+        rejected=judged.rejected,
         sample=tuple(str(row[0]) for row in sample),
         seconds=timing.seconds,
     )
 
 
-def _read(session: SparkSession, path: str, form: Format) -> DataFrame:
-    if form is Format.PARQUET:
-        return session.read.parquet(path)
-    if form is Format.CSV:
-        return read_csv(session, path, typed=True)
-    return session.read.json(path, columnNameOfCorruptRecord=BROKEN)
+def check_request(events: str, output: str | None) -> Format:
+    """Refuse what cannot be done before any work: used before Spark starts, too."""
+    form = check_input(events)
+    if output is not None:
+        check_output(output)
+    check_apart(events, output)
+    return form
+
+
+def _parsed(lines: DataFrame) -> DataFrame:
+    """Let Spark parse the lines that are events; it infers one type for each attribute."""
+    kept = lines.mapInArrow(keep_events, f"{VALUE} binary").select(sf.col(VALUE).cast("string"))
+    table = lines.sparkSession.read.json(kept)
+    # Without any event there is nothing to infer from.
+    return table.persist() if table.columns else table.select(sf.lit("").alias(ID))
 
 
 def _check_attributes(table: DataFrame, paths: set[tuple[str, ...]], events: str) -> None:
     """Refuse a filter over attributes that no event has: most often a name is misspelt."""
-    schema = Schema.from_arrow(to_arrow_schema(table.schema))
+    schema = Schema(dict.fromkeys(_paths(table.schema, ()), Type(Kind.OBJECT)))
     for path in sorted(paths - set(schema.types)):
         near = schema.nearest(path)
         hint = f"; did you mean {near}?" if near else ""
         raise TableError(f"no event of {events} has the attribute {dotted(path)}{hint}")
+
+
+def _paths(struct: StructType, prefix: Path) -> Iterator[Path]:
+    """List the attributes of a table by folded path, nested ones included."""
+    for field in struct:
+        path = (*prefix, fold(field.name))
+        yield path
+        if isinstance(field.dataType, StructType):
+            yield from _paths(field.dataType, path)

@@ -17,14 +17,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.core.event import ID
+from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.core.snapshot import is_snapshot
+from headgate.errors import EventError, SnapshotError, TableError
 from headgate.records.build import build_arrays
 from headgate.records.index import RecordIndex
 from headgate.records.leaves import decode_leaf
-from headgate.spark.compiling import COMPILED_DDL, FILTER, PLACE, REASON, ROW, compile_batches
+from headgate.spark.compiling import COMPILED_DDL, FILTER, PLACE, REASON, ROW, compile_batches, read_schema
 from headgate.spark.progress import step, watch
 from headgate.spark.session import spark_errors
-from headgate.spark.tables import POSITION, Format, check_output, format_of, read_lines, write_table
+from headgate.spark.tables import (
+    ORDER,
+    WHOLE,
+    Format,
+    check_apart,
+    check_input,
+    check_output,
+    read_lines,
+    write_table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,10 +46,9 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
 
-_ID = "id"
-_WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,17})\Z")
+_WHOLE = re.compile(WHOLE)
 
-_TYPES: dict[str, pa.DataType] = {_ID: pa.string(), ROW: pa.string(), REASON: pa.string(), PLACE: pa.int64()}
+_TYPES: dict[str, pa.DataType] = {ID: pa.string(), ROW: pa.string(), REASON: pa.string(), PLACE: pa.int64()}
 REJECTED = pa.schema(_TYPES)
 """The columns of a rejected table; `place` counts characters of the filter from 1."""
 
@@ -66,15 +78,15 @@ def compile_subscriptions(
 
     With `schema` (JSON text), filters that name unknown attributes or mix types are refused too.
     """
-    check_output(rejected)
+    form = check_request(subscriptions, output, rejected=rejected, schema=schema)
     with spark_errors():
         with watch(session, "parsing filters", quiet=quiet) as parsing:
-            # Parsing is the long part, so it is spread evenly; `position` keeps the order of the file.
+            # Parsing is the long part, so it is spread evenly; every row keeps its place.
             parts = 4 * session.sparkContext.defaultParallelism
-            lines = read_lines(session, subscriptions).repartition(parts)
+            lines = read_lines(session, subscriptions, ID, FILTER).repartition(parts)
             compiled = lines.mapInArrow(partial(_compile, schema=schema), COMPILED_DDL).toArrow()
         with step("building the index", quiet=quiet) as building:
-            ids, accepted, refused = _number(compiled.sort_by(POSITION), format_of(subscriptions))
+            ids, accepted, refused = _number(compiled.sort_by([(name, "ascending") for name in ORDER]), form)
             index = _build(ids, accepted)
             index.save(Path(output), source={"subscriptions": Path(subscriptions).name})
             write_table(session.createDataFrame(refused), rejected)
@@ -86,6 +98,24 @@ def compile_subscriptions(
         parse_seconds=parsing.seconds,
         build_seconds=building.seconds,
     )
+
+
+def check_request(subscriptions: str, output: str, *, rejected: str, schema: str | None) -> Format:
+    """Refuse what cannot be done before any work: used before Spark starts, too."""
+    form = check_input(subscriptions)
+    check_output(rejected)
+    check_apart(subscriptions, output, rejected)
+    place = Path(output)
+    if place.exists() and not is_snapshot(place) and not (place.is_dir() and not any(place.iterdir())):
+        raise SnapshotError(
+            f"{output} exists and is not a snapshot: choose another place, or remove it first"
+        )
+    if schema is not None:
+        try:
+            read_schema(schema)
+        except EventError as error:
+            raise TableError(f"schema: {error}") from None
+    return form
 
 
 def _compile(batches: Iterator[pa.RecordBatch], schema: str | None) -> Iterator[pa.RecordBatch]:
@@ -115,7 +145,7 @@ def _one_type(good: pa.Table, form: Format) -> list[Id]:
     if all(text is None for text in texts):
         return [number for number in numbers if number is not None]
     ids = [str(number) if text is None else text for number, text in zip(numbers, texts, strict=True)]
-    if form is Format.CSV and all(_WHOLE.match(text) for text in ids):
+    if form is Format.CSV and all(_WHOLE.fullmatch(text) for text in ids):
         return [int(text) for text in ids]
     return [*ids]
 
@@ -125,11 +155,11 @@ def _refused(bad: pa.Table, again: pa.Table, identities: list[Id]) -> pa.Table:
     rows: list[dict[str, Any]] = []
     for row in bad.to_pylist():
         identity = row["id_text"] if row["id_number"] is None else str(row["id_number"])
-        rows.append({_ID: identity, ROW: row[ROW], REASON: row[REASON], PLACE: row[PLACE]})
+        rows.append({ID: identity, ROW: row[ROW], REASON: row[REASON], PLACE: row[PLACE]})
     for identity, text in zip(identities, again[FILTER].to_pylist(), strict=True):
-        whole = json.dumps({_ID: identity, FILTER: text}, ensure_ascii=False)
+        whole = json.dumps({ID: identity, FILTER: text}, ensure_ascii=False)
         reason = f"id {identity!r} was given by an earlier row already"
-        rows.append({_ID: str(identity), ROW: whole, REASON: reason, PLACE: None})
+        rows.append({ID: str(identity), ROW: whole, REASON: reason, PLACE: None})
     return pa.Table.from_pylist(rows, schema=REJECTED)
 
 
@@ -148,7 +178,7 @@ def _build(ids: list[Id], accepted: pa.Table) -> RecordIndex:
     built = build_arrays(
         lengths, np.where(program >= 0, distinct, program), [decode_leaf(leaf) for leaf in shared]
     )
-    return RecordIndex(ids, TextPool.build(_column(accepted, FILTER)), built)
+    return RecordIndex(Ids.of(ids), TextPool.build(_column(accepted, FILTER)), built)
 
 
 def _column(table: pa.Table, name: str) -> list[Any]:

@@ -18,7 +18,7 @@ from headgate.records.parse import parse_filter
 from headgate.records.program import compile_program
 from headgate.records.rewrite import normalise
 from headgate.records.typecheck import check_types
-from headgate.spark.tables import BROKEN, POSITION, VALUE
+from headgate.spark.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,6 +32,8 @@ PLACE = "place"
 ROW = "row"
 
 _TYPES: dict[str, pa.DataType] = {
+    FILE: pa.string(),
+    BLOCK: pa.int64(),
     POSITION: pa.int64(),
     "id_number": pa.int64(),
     "id_text": pa.string(),
@@ -44,28 +46,25 @@ _TYPES: dict[str, pa.DataType] = {
 }
 COMPILED = pa.schema(_TYPES)
 COMPILED_DDL = (
-    f"{POSITION} long, id_number long, id_text string, {FILTER} string, tokens binary, "
-    f"leaves array<binary>, {ROW} string, {REASON} string, {PLACE} long"
+    f"{FILE} string, {BLOCK} long, {POSITION} long, id_number long, id_text string, {FILTER} string, "
+    f"tokens binary, leaves array<binary>, {ROW} string, {REASON} string, {PLACE} long"
 )
 
 
 def compile_batches(batches: Iterable[pa.RecordBatch], schema: str | None) -> Iterator[pa.RecordBatch]:
     """Compile the subscriptions of some batches; refused rows come back with the reason, none is dropped."""
     for batch in batches:
-        columns: list[list[Any]] = [batch[name].to_pylist() for name in (POSITION, VALUE, BROKEN)]
+        columns: list[list[Any]] = [batch[name].to_pylist() for name in (*ORDER, VALUE, BROKEN)]
         rows = [
-            _compile_row(position, value, broken, schema)
-            for position, value, broken in zip(*columns, strict=True)
+            {**_compile_row(value, broken, schema), FILE: file, BLOCK: block, POSITION: position}
+            for file, block, position, value, broken in zip(*columns, strict=True)
             if broken is not None or (value is not None and value.strip())
         ]
         yield pa.RecordBatch.from_pylist(rows, schema=COMPILED)
 
 
-def _compile_row(
-    position: int, value: bytes | None, broken: str | None, schema: str | None
-) -> dict[str, Any]:
+def _compile_row(value: bytes | None, broken: str | None, schema: str | None) -> dict[str, Any]:
     found: dict[str, Any] = dict.fromkeys(COMPILED.names)
-    found[POSITION] = position
     try:
         if value is None:
             raise SubscriptionError("the line does not have as many fields as the header")
@@ -86,7 +85,10 @@ def _compile_row(
 
 
 def _subscription(value: bytes) -> Subscription:
-    row = {fold(name): entry for name, entry in read_object(value).items()}
+    given = read_object(value)
+    row = {fold(name): entry for name, entry in given.items()}
+    if len(row) < len(given):
+        raise SubscriptionError("two fields have names that differ in case only, which are the same")
     for name in (ID, FILTER):
         if row.get(name) is None:
             raise SubscriptionError(f"the row has no {name!r}: a subscription is an id and a filter")
@@ -103,10 +105,11 @@ def _subscription(value: bytes) -> Subscription:
 def _program(text: str, schema: str | None) -> Program:
     tree = parse_filter(text)
     if schema is not None:
-        check_types(tree, _schema(schema), text)
+        check_types(tree, read_schema(schema), text)
     return compile_program(normalise(tree))
 
 
 @lru_cache(maxsize=4)
-def _schema(text: str) -> Schema:
+def read_schema(text: str) -> Schema:
+    """Read the types of attributes."""
     return Schema.from_json(read_object(text))

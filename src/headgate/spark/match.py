@@ -1,6 +1,6 @@
 """The match job: a table of events to a table of matches, and a table of the events that were refused.
 
-events -> survey -> rejected, types of the ids
+events -> judge -> rejected, types of the ids
        -> match (in parallel, against the mapped snapshot) -> matches
 """
 
@@ -13,33 +13,35 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as sf
-from pyspark.sql.types import IntegralType
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from headgate.core.event import ID
+from headgate.core.schema import arrow_kind
 from headgate.core.snapshot import open_snapshot
-from headgate.core.values import fold
+from headgate.core.values import Kind, dotted, fold
 from headgate.errors import TableError
+from headgate.records.columns import find_column
+from headgate.records.facets import Facet
 from headgate.records.index import ROOM, RecordIndex
-from headgate.spark.matching import (
-    NUMBERS,
-    REASON,
-    ROW,
-    SURVEY_DDL,
-    TEXTS,
-    Task,
-    match_columns,
-    match_lines,
-    survey_lines,
-)
+from headgate.spark.events import judge
+from headgate.spark.matching import Task, match_columns, match_lines
 from headgate.spark.progress import watch
 from headgate.spark.session import spark_errors
-from headgate.spark.tables import BROKEN, VALUE, Format, check_input, check_output, read_csv, write_table
+from headgate.spark.tables import (
+    Format,
+    check_apart,
+    check_input,
+    check_output,
+    column,
+    for_reading,
+    format_of,
+    local,
+    write_table,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_REASON = "_reason"
 
 
 @dataclass(frozen=True)
@@ -66,18 +68,6 @@ class Matched:
     batches: tuple[Batch, ...]
 
 
-@dataclass(frozen=True)
-class _Survey:
-    """The events to match, those refused, and what is known of the ids before matching."""
-
-    events: DataFrame
-    refused: DataFrame
-    cached: DataFrame
-    count: int
-    event_type: str
-    unknown: tuple[str, ...]
-
-
 def match_events(
     session: SparkSession, snapshot: str, events: str, output: str, *, rejected: str, quiet: bool = False
 ) -> Matched:
@@ -85,85 +75,94 @@ def match_events(
 
     Events that cannot be read go to the table `rejected` with the reason.
     """
-    form = check_input(events)
-    check_output(output)
-    check_output(rejected)
+    form = check_request(snapshot, events, output, rejected=rejected)
     place = Path(snapshot).absolute()
     index = RecordIndex.open(place)
     digest = open_snapshot(place, ROOM, verify=False).digest
     with spark_errors(), tempfile.TemporaryDirectory(prefix="headgate-") as notes:
         with watch(session, "reading events", quiet=quiet) as surveying:
-            survey = _survey(session, events, form, index)
-            refused = survey.refused.count()
-            write_table(survey.refused, rejected)
-        local = (session.sparkContext.master or "").startswith("local")
-        kind = "long" if index.numbered else "string"
-        task = Task(str(place), digest, survey.event_type, kind, notes if local else None)
-        work = match_lines if form is Format.JSONL else match_columns
+            judged = judge(session, events, form)
+            columns = form is not Format.JSONL
+            table = _needed(judged.events, index) if columns else judged.events
+            unknown = _check_types(table, events, index) if columns else ()
+            write_table(judged.refused, rejected)
+        here = (session.sparkContext.master or "").startswith("local")
+        kind = "long" if index.ids.numbered else "string"
+        task = Task(str(place), digest, judged.id_type, kind, notes if here else None)
+        work = match_columns if columns else match_lines
         with watch(session, "matching", quiet=quiet) as matching:
-            matches = survey.events.mapInArrow(partial(work, task=task), task.ddl)
-            write_table(matches, output)
-        survey.cached.unpersist()
+            write_table(table.mapInArrow(partial(work, task=task), task.ddl), output)
+        judged.forget()
         found = _count(session, output)
         batches = _read_notes(Path(notes))
-    return Matched(survey.count, refused, found, survey.unknown, surveying.seconds, matching.seconds, batches)
-
-
-def _survey(session: SparkSession, path: str, form: Format, index: RecordIndex) -> _Survey:
-    if form is Format.JSONL:
-        return _survey_lines(session, path)
-    table = read_csv(session, path, typed=True) if form is Format.CSV else session.read.parquet(path)
-    return _survey_columns(table, path, index)
-
-
-def _survey_lines(session: SparkSession, path: str) -> _Survey:
-    """Read every line once to find those that are no events. No shuffle."""
-    lines = session.read.text(path).select(sf.col(VALUE).cast("binary"))
-    # Cached, because it is asked three times and is small: one row a batch and the refused lines.
-    survey = lines.mapInArrow(survey_lines, SURVEY_DDL).persist()
-    totals = survey.agg(sf.sum(NUMBERS).alias(NUMBERS), sf.sum(TEXTS).alias(TEXTS)).collect()[0]
-    numbers, texts = totals[NUMBERS] or 0, totals[TEXTS] or 0
-    refused = survey.where(sf.col(REASON).isNotNull()).select(ROW, REASON)
-    return _Survey(lines, refused, survey, numbers + texts, "string" if texts else "long", ())
-
-
-def _survey_columns(table: DataFrame, path: str, index: RecordIndex) -> _Survey:
-    """Set rows without an id and broken lines aside, and keep the columns that filters name. No shuffle."""
-    names = {fold(name): name for name in table.columns if name != BROKEN}
-    if not table.columns:
-        empty = table.sparkSession.createDataFrame([], f"{ROW} string, {REASON} string")
-        return _Survey(table.withColumn(ID, sf.lit("")), empty, empty, 0, "string", ())
-    if ID not in names:
-        raise TableError(f"{path} has no column {ID!r}; its columns are {', '.join(sorted(names.values()))}")
-    identity = sf.col(f"`{names[ID]}`")
-    broken = sf.col(BROKEN).isNotNull() if BROKEN in table.columns else sf.lit(False)
-    line = sf.to_json(sf.struct(*[sf.col(f"`{name}`") for name in names.values()]))
-    table = table.withColumn(
-        _REASON,
-        sf.when(broken, sf.lit("the line does not fit the header, or a value its column's type")).when(
-            identity.isNull(), sf.lit("the event has no id: give the field 'id' as text or a whole number")
-        ),
+    return Matched(
+        events=judged.count,
+        rejected=judged.rejected,
+        matches=found,
+        unknown_attributes=unknown,
+        survey_seconds=surveying.seconds,
+        match_seconds=matching.seconds,
+        batches=batches,
     )
-    raw = sf.col(BROKEN) if BROKEN in table.columns else sf.lit(None)
-    wrong = sf.col(_REASON).isNotNull()
-    refused = table.where(wrong).select(sf.coalesce(raw, line).alias(ROW), sf.col(_REASON).alias(REASON))
-    good = table.where(~wrong)
-    whole = isinstance(table.schema[names[ID]].dataType, IntegralType)
-    kind = "long" if whole else "string"
-    wanted = {path[0] for path in index.built.attributes} - {ID}
-    kept = [sf.col(f"`{names[name]}`") for name in sorted(wanted) if name in names]
-    events = good.select(identity.cast(kind).alias(ID), *kept)
-    unknown = tuple(name for name in index.attributes if fold(name.split(".")[0]) not in names)
-    return _Survey(events, refused, refused, good.count(), kind, unknown)
+
+
+def check_request(snapshot: str, events: str, output: str, *, rejected: str) -> Format:
+    """Refuse what cannot be done before any work: used before Spark starts, too."""
+    form = check_input(events)
+    check_output(output)
+    check_output(rejected)
+    check_apart(snapshot, events, output, rejected)
+    return form
+
+
+def _needed(table: DataFrame, index: RecordIndex) -> DataFrame:
+    """Keep the id and the columns that filters name."""
+    wanted = {path[0] for path in index.built.attributes} | {ID}
+    return table.select(*[column(name) for name in table.columns if fold(name) in wanted])
+
+
+def _check_types(table: DataFrame, path: str, index: RecordIndex) -> tuple[str, ...]:
+    """Refuse columns that filters compare and cannot: they would never match, and nobody would know.
+
+    Returns the attributes that filters name and the table lacks.
+    """
+    empty = pa.RecordBatch.from_pylist([], schema=to_arrow_schema(table.schema))
+    arrays = index.built.arrays
+    compared = {*arrays.column_attribute[arrays.column_facet != Facet.PRESENT], *arrays.glob_attribute}
+    unknown = []
+    for number, attribute in enumerate(index.built.attributes):
+        found = find_column(empty, attribute)
+        if found is None:
+            unknown.append(dotted(attribute))
+        elif number in compared and not _comparable(found.type):
+            hint = "double" if pa.types.is_decimal(found.type) else "a type that filters know"
+            raise TableError(
+                f"{path}: filters compare {dotted(attribute)}, and its type {found.type} cannot be: "
+                f"cast it to {hint}"
+            )
+    return tuple(unknown)
+
+
+def _comparable(kind: pa.DataType) -> bool:
+    """Tell whether filters can see values of a type; an object is one, and never equal to anything."""
+    if arrow_kind(kind) is Kind.ARRAY:
+        return _comparable(kind.field(0).type)
+    return pa.types.is_struct(kind) or arrow_kind(kind) is not Kind.OBJECT
 
 
 def _count(session: SparkSession, output: str) -> int:
     """Count what was written, from what was written."""
-    if output.rstrip("/").endswith(".parquet") or Path(output).is_dir():
-        return session.read.parquet(output).count()
-    with Path(output).open("rb") as file:
-        lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
-    return lines - (1 if output.endswith(".csv") else 0)
+    form = format_of(output)
+    if form is Format.PARQUET:
+        return session.read.parquet(for_reading(output)).count()
+    lines, quoted = 0, False
+    with local(output).open("rb") as file:
+        for chunk in iter(lambda: file.read(1 << 20), b""):
+            # JSON escapes line ends; in CSV those between quotes belong to an id.
+            for number, piece in enumerate(chunk.split(b'"') if form is Format.CSV else [chunk]):
+                quoted ^= number > 0
+                lines += 0 if quoted else piece.count(b"\n")
+    return lines - (form is Format.CSV)
 
 
 def _read_notes(directory: Path) -> tuple[Batch, ...]:

@@ -26,7 +26,9 @@ NUMBERS = "numbers"
 TEXTS = "texts"
 
 SLICE = 2048
-"""Events matched before their matches are handed on."""
+"""Events matched before their matches are handed on, at most."""
+PAIRS = 1 << 26
+"""Matches in memory at a time, at most: if every filter holds, a slice has fewer events."""
 
 
 class Task(NamedTuple):
@@ -62,10 +64,11 @@ def opened(path: str, digest: str) -> RecordIndex:  # noqa: ARG001 -- the digest
 def match_columns(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """Match events that come as columns: `id` and the attributes."""
     index = opened(task.snapshot, task.digest)
+    size = _slice(index)
     with _Notes(task) as notes:
         for batch in batches:
-            for begin in range(0, batch.num_rows, SLICE):
-                part = batch.slice(begin, SLICE)
+            for begin in range(0, batch.num_rows, size):
+                part = batch.slice(begin, size)
                 yield index.match_batch(part).cast(task.output)
                 notes.add(part.num_rows)
 
@@ -73,14 +76,28 @@ def match_columns(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.
 def match_lines(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """Match events that come as lines of JSON; those that `survey_lines` refuses are passed over here."""
     index = opened(task.snapshot, task.digest)
+    size = _slice(index)
     with _Notes(task) as notes:
         for batch in batches:
-            events = [event for event in map(read_event, _lines(batch)) if isinstance(event, Event)]
-            identities = [event.id if task.event_type == "long" else str(event.id) for event in events]
-            pairs = index.match_events(events)
-            found = index.pairs_to_arrow(pairs, pa.array(identities, task.output.field(0).type))
-            yield found.cast(task.output)
-            notes.add(len(events))
+            for begin in range(0, batch.num_rows, size):
+                lines = _lines(batch.slice(begin, size))
+                events = [event for event in map(read_event, lines) if isinstance(event, Event)]
+                identities = [event.id if task.event_type == "long" else str(event.id) for event in events]
+                pairs = index.match_events(events)
+                found = index.pairs_to_arrow(pairs, pa.array(identities, task.output.field(0).type))
+                yield found.cast(task.output)
+                notes.add(len(events))
+
+
+def keep_events(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Drop the lines that `survey_lines` refuses, and blank ones."""
+    for batch in batches:
+        kept = [isinstance(read_event(line), Event) for line in _lines(batch)]
+        yield batch.filter(pa.array(kept, pa.bool_()))
+
+
+def _slice(index: RecordIndex) -> int:
+    return max(1, min(SLICE, PAIRS // max(1, len(index))))
 
 
 def _lines(batch: pa.RecordBatch) -> list[Any]:

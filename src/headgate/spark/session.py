@@ -15,7 +15,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkException, PySparkImportError, PySparkRuntimeError
@@ -39,7 +39,12 @@ SEMANTICS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
     "spark.sql.session.timeZone": "UTC",
+    # Off by default, and then a table with a column of this type cannot be read at all.
+    "spark.sql.timeType.enabled": "true",
 }
+
+Session: TypeAlias = SparkSession
+"""For those who hold a session and must not import pyspark."""
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _GATEWAY, _JVM = "_gateway", "_jvm"
@@ -259,7 +264,11 @@ def _told_by_spark(text: str) -> HeadgateError:
     line = re.sub(
         r"^Job aborted due to stage failure: .*?\(TID \d+\) \(.*?\): (?:[\w$]+\.)+[\w$]+: ", "", line
     )
-    line = line.rstrip(". ")[:400]
+    line = line.rstrip(". ")
+    causes = re.findall(r"^Caused by: (?:[\w$]+\.)+[\w$]+: (.+)$", text, re.MULTILINE)
+    if "FAILED_READ_FILE" in line and causes:
+        line = f"{line}: {causes[-1].rstrip('. ')}"
+    line = line[:400]
     if "OutOfMemoryError" in text or "Python worker exited unexpectedly" in text:
         return MachineError(f"Spark lost a worker, most often for want of memory: {line}")
     return TableError(f"Spark: {line}")

@@ -8,22 +8,34 @@ has its own.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
+from pyspark.sql.types import DecimalType, LongType, StringType, StructType
 
+from headgate.core.event import ID
+from headgate.core.values import fold
 from headgate.errors import TableError
+from headgate.spark.session import spark_errors
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructField
 
-POSITION = "position"
+FILE, BLOCK, POSITION = ORDER = ("file", "block", "position")
+"""A row's place. Spark hands files out by size, so its own numbers do not follow their names."""
 VALUE = "value"
 BROKEN = "_broken"
 """Where Spark puts a CSV line that does not fit the header."""
+WHOLE = "0|-?[1-9][0-9]{0,17}"
+"""Text that is a whole number and nothing else: 007 is an id of its own."""
+
+# A line of CSV that ends inside quotes: whole fields, then one that is opened and not closed.
+_ENDS_OPEN = r'^(?:(?:"[^"]*+(?:""[^"]*+)*+"[^,]*+|(?!")[^,]*+),)*+"[^"]*+(?:""[^"]*+)*+\z'
 
 
 class Format(Enum):
@@ -48,12 +60,29 @@ def is_remote(path: str) -> bool:
     return "://" in path and not path.startswith("file://")
 
 
+def local(path: str) -> Path:
+    """Return the path of a table on this machine, also when it was given as file://."""
+    return Path(path.removeprefix("file://"))
+
+
+def for_reading(path: str) -> str:
+    """Write a path so that Spark takes every sign of it as it is, and this machine's files for meant."""
+    if is_remote(path):
+        return path
+    return "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", str(local(path).absolute()))
+
+
+def column(name: str) -> Column:
+    """Name a column whatever signs its name has."""
+    return sf.col("`" + name.replace("`", "``") + "`")
+
+
 def format_of(path: str) -> Format:
     """Find a table's format by its ending; a directory is known by the files in it."""
     suffix = Path(path.rstrip("/")).suffix.lower()
     if suffix in _ENDINGS:
         return _ENDINGS[suffix]
-    inside = Path(path)
+    inside = local(path)
     if not is_remote(path) and inside.is_dir():
         for file in sorted(inside.iterdir()):
             if file.suffix.lower() in _ENDINGS and not file.name.startswith((".", "_")):
@@ -64,8 +93,11 @@ def format_of(path: str) -> Format:
 
 def check_input(path: str) -> Format:
     """Refuse an input that is not there, before Spark starts."""
-    if not is_remote(path) and not Path(path).exists():
+    place = local(path)
+    if not is_remote(path) and not place.exists():
         raise TableError(f"{path} does not exist")
+    if not is_remote(path) and place.is_file() and ":" in place.name:
+        raise TableError(f"{path} has ':' in its name, which Spark cannot read: rename it")
     return format_of(path)
 
 
@@ -78,7 +110,10 @@ def check_output(path: str) -> Format:
                 f"{path}: a single file is written to a local path only; use a .parquet directory"
             )
         return form
-    place = Path(path)
+    place = local(path)
+    above = next(parent for parent in place.absolute().parents if parent.exists())
+    if not above.is_dir():
+        raise TableError(f"{path} cannot be written: {above} is not a directory")
     if place.is_dir() and (form is not Format.PARQUET or not _is_spark_output(place)):
         raise TableError(f"{path} is a directory that Headgate did not write: choose another place")
     if form is Format.PARQUET and place.is_file():
@@ -86,43 +121,106 @@ def check_output(path: str) -> Format:
     return form
 
 
-def read_lines(session: SparkSession, path: str) -> DataFrame:
+def check_apart(*paths: str | None) -> None:
+    """Refuse a place that is named twice: an output would bury an input or another output."""
+    seen: set[str] = set()
+    for path in paths:
+        if path is not None:
+            place = path if is_remote(path) else os.path.realpath(local(path))
+            if place in seen:
+                raise TableError(f"{path} is named twice: give every input and output a place of its own")
+            seen.add(place)
+
+
+def check_columns(table: DataFrame, path: str, *wanted: str) -> None:
+    """Refuse a table that lacks a column altogether; a table without any columns is an empty file."""
+    names = [name for name in table.columns if name != BROKEN]
+    for name in wanted:
+        if names and name not in map(fold, names):
+            raise TableError(f"{path} has no column {name!r}; its columns are {', '.join(names)}")
+
+
+def read_lines(session: SparkSession, path: str, *wanted: str) -> DataFrame:
     """Read a table as one JSON object a row, whatever its format. No shuffle.
 
-    Columns: `position` (in the order of the file), `value` (bytes; NULL for a broken CSV line) and `_broken`.
+    Columns: those of `ORDER`, `value` (bytes; NULL for a broken CSV line) and `_broken`. CSV and Parquet must
+    have the columns `wanted`; JSON lines are judged one by one.
     """
     form = check_input(path)
     if form is Format.JSONL:
-        rows = session.read.text(path).select(
-            sf.col(VALUE).cast("binary"), sf.lit(None).cast("string").alias(BROKEN)
-        )
+        table = session.read.text(for_reading(path))
+        line, broken = sf.col(VALUE), sf.lit(None).cast("string")
     else:
-        table = read_csv(session, path, typed=False) if form is Format.CSV else session.read.parquet(path)
+        table = read_columns(session, path, form, typed=False)
+        check_columns(table, path, *wanted)
         names = [name for name in table.columns if name != BROKEN]
         broken = sf.col(BROKEN) if BROKEN in table.columns else sf.lit(None).cast("string")
-        line = sf.to_json(sf.struct(*[sf.col(f"`{name}`") for name in names])) if names else sf.lit("{}")
-        rows = table.select(sf.when(broken.isNull(), line).cast("binary").alias(VALUE), broken.alias(BROKEN))
-    return rows.withColumn(POSITION, sf.monotonically_increasing_id())
+        line = sf.to_json(sf.struct(*map(column, names))) if names else sf.lit("{}")
+    # One file needs no name in every row.
+    file = sf.col("_metadata.file_path") if len(table.inputFiles()) > 1 else sf.lit("")
+    return table.select(
+        file.alias(FILE),
+        sf.col("_metadata.file_block_start").alias(BLOCK),
+        sf.monotonically_increasing_id().alias(POSITION),
+        sf.when(broken.isNull(), line).cast("binary").alias(VALUE),
+        broken.alias(BROKEN),
+    )
+
+
+def read_columns(session: SparkSession, path: str, form: Format, *, typed: bool = True) -> DataFrame:
+    """Read a CSV or Parquet table with its columns."""
+    return read_csv(session, path, typed=typed) if form is Format.CSV else read_parquet(session, path)
+
+
+def read_parquet(session: SparkSession, path: str) -> DataFrame:
+    """Read Parquet; what Spark refuses about the file is told with the file's name."""
+    try:
+        with spark_errors():
+            return session.read.parquet(for_reading(path))
+    except TableError as error:
+        hint = ": write timestamps in microseconds" if "NANOS" in str(error) else ""
+        raise TableError(f"{path} cannot be read. {error}{hint}") from None
 
 
 def read_csv(session: SparkSession, path: str, *, typed: bool) -> DataFrame:
     """Read CSV with a header, quotes doubled inside quotes; lines that do not fit go to `_broken`.
 
-    With `typed`, Spark infers the types (one more pass) and no value may span lines; without, all are text.
+    With `typed`, Spark infers the types (one more pass) of all columns but `id`; without, all are text.
     """
-    # With pruning, whether a line counts as broken would depend on the columns that a query asks for.
+    source = for_reading(path)
     options = {
+        # With pruning, whether a line counts as broken would depend on the columns that a query asks for.
         "columnPruning": "false",
         "header": "true",
         "quote": '"',
         "escape": '"',
-        "multiLine": str(not typed).lower(),
+        # Only a file without values that span lines can be read in parts.
+        "multiLine": str(not typed or _spans_lines(session, source)).lower(),
+        # In one file Spark's names for nameless columns are not a mismatch.
+        "enforceSchema": str(is_remote(path) or local(path).is_file()).lower(),
     }
-    plain = session.read.options(**options).csv(path, inferSchema=typed)
+    plain = session.read.options(**options).csv(source, inferSchema=typed)
     if not plain.columns:
         return plain
-    schema = plain.schema.add(BROKEN, "string")
-    return session.read.options(**options, columnNameOfCorruptRecord=BROKEN).schema(schema).csv(path)
+    schema = StructType([_settled(field) for field in plain.schema]).add(BROKEN, "string")
+    return session.read.options(**options, columnNameOfCorruptRecord=BROKEN).schema(schema).csv(source)
+
+
+def _spans_lines(session: SparkSession, source: str) -> bool:
+    """Find out whether a quoted value of a CSV file spans lines."""
+    line = sf.col(VALUE)
+    quotes = sf.length(line) - sf.length(sf.replace(line, sf.lit('"'), sf.lit("")))
+    opened = session.read.text(source).where((quotes % 2 == 1) & line.rlike(_ENDS_OPEN))
+    return not opened.isEmpty()
+
+
+def _settled(field: StructField) -> StructField:
+    """Keep ids as they are written, and let numbers beyond 64 bits be broken rather than decimals."""
+    if fold(field.name) == ID:
+        field.dataType = StringType()
+    elif isinstance(field.dataType, DecimalType):
+        field.dataType = LongType()
+    return field
 
 
 def write_table(table: DataFrame, path: str) -> None:
@@ -134,12 +232,13 @@ def write_table(table: DataFrame, path: str) -> None:
     if is_remote(path):
         table.write.mode("overwrite").parquet(path)
         return
-    place = Path(path)
+    # Through symbolic links, so that a link stays one.
+    place = local(path).resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
     parts = place.with_name(f".{place.name}.{os.getpid()}.parts")
     try:
         if form is Format.PARQUET:
-            table.write.mode("overwrite").parquet(str(parts))
+            table.write.mode("overwrite").parquet(f"file://{parts}")
             if place.is_dir():
                 shutil.rmtree(place)
             parts.rename(place)
@@ -153,10 +252,17 @@ def write_table(table: DataFrame, path: str) -> None:
 def _write_parts(table: DataFrame, form: Format, parts: Path) -> None:
     writer = table.write.mode("overwrite")
     if form is Format.JSONL:
-        writer.json(str(parts), ignoreNullFields=False)
+        writer.json(f"file://{parts}", ignoreNullFields=False)
     else:
         writer.csv(
-            str(parts), header=False, quote='"', escape='"', timestampFormat="yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+            f"file://{parts}",
+            header=False,
+            quote='"',
+            escape='"',
+            # Spark would trim ids.
+            ignoreLeadingWhiteSpace=False,
+            ignoreTrailingWhiteSpace=False,
+            timestampFormat="yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
         )
 
 

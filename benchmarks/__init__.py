@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m benchmarks AREA [--size quick|full] [--json FILE] [--markdown FILE]`."""

@@ -1,0 +1,38 @@
+"""Run a benchmark and print its table."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from benchmarks.results import Result, as_table, write_json, write_markdown
+
+AREAS = ("records", "pipeline")
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("area", type=click.Choice(AREAS))
+@click.option("--size", default="quick", show_default=True, type=click.Choice(["quick", "full"]))
+@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Also write JSON.")
+@click.option(
+    "--markdown", "page", type=click.Path(path_type=Path, dir_okay=False), help="Also write a page."
+)
+def main(area: str, size: str, json_file: Path | None, page: Path | None) -> None:
+    r"""Measure an area. `quick` takes seconds and checks that answers agree; `full` prints the figures.
+
+    \b
+    Example:
+      python -m benchmarks records --size full --markdown docs/benchmarks/records.md
+    """
+    results: list[Result] = import_module(f"benchmarks.{area}").run(size)
+    click.echo(as_table(results))
+    if json_file is not None:
+        write_json(results, json_file)
+    if page is not None:
+        write_markdown(area, size, results, page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Results of a benchmark: a table for people, JSON for machines, Markdown for docs/benchmarks."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from headgate.core.machine import cores, memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Result:
+    """One figure, and the figure of the same run that it is held against."""
+
+    name: str
+    value: float
+    unit: str
+    baseline: float | None = None
+    """The same quantity by the slower way that `versus` names."""
+    versus: str = ""
+    goal: float | None = None
+    """Not to be exceeded."""
+
+    @property
+    def met(self) -> bool | None:
+        """Tell whether the goal was reached; None without one."""
+        return None if self.goal is None else self.value <= self.goal
+
+
+def machine() -> dict[str, object]:
+    """Describe where and on what a benchmark ran."""
+    return {
+        "cores": cores(),
+        "memory_gib": round(memory() / 2**30, 1),
+        "load": [round(load, 1) for load in os.getloadavg()],
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("headgate", "numba", "numpy", "pyarrow", "pyspark", "sqlglot")},
+    }
+
+
+def as_table(results: list[Result]) -> str:
+    """Write the results as a Markdown table, which people can read too."""
+    lines = ["| what | figure | baseline in the same run | ratio | goal |", "|---|---|---|---|---|"]
+    for result in results:
+        baseline = ratio = goal = ""
+        if result.baseline is not None:
+            baseline = f"{_short(result.baseline)} {result.unit} ({result.versus})"
+            ratio = f"{_short(result.baseline / result.value)} times" if result.value else ""
+        if result.goal is not None:
+            goal = f"at most {_short(result.goal)}: {'met' if result.met else 'not met'}"
+        lines.append(
+            f"| {result.name} | {_short(result.value)} {result.unit} | {baseline} | {ratio} | {goal} |"
+        )
+    return "\n".join(lines)
+
+
+def write_json(results: list[Result], path: Path) -> None:
+    """Write the results and the machine."""
+    rows = [{**asdict(result), "met": result.met} for result in results]
+    path.write_text(json.dumps({"machine": machine(), "results": rows}, indent=1) + "\n", "utf-8")
+
+
+def write_markdown(area: str, size: str, results: list[Result], path: Path) -> None:
+    """Write the page of docs/benchmarks that shows this run."""
+    facts = ", ".join(f"{name} {value}" for name, value in machine().items())
+    command = f"python -m benchmarks {area} --size {size} --markdown {path.as_posix()}"
+    text = f"# Benchmark: {area}\n\n{as_table(results)}\n\nMachine: {facts}.\n\nPrinted by `{command}`.\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+
+
+def _short(value: float) -> str:
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"

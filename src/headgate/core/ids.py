@@ -1,0 +1,113 @@
+"""The ids of subscriptions, sorted: a subscription's number is its place here."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.core.casts import INT64_MAX, INT64_MIN
+from headgate.core.interning import TextPool
+from headgate.errors import SubscriptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from headgate.core.event import Id
+
+
+class Ids(Sequence["Id"]):
+    """Sorted distinct ids, all text or all whole numbers, as flat arrays that a snapshot can map.
+
+    >>> ids = Ids.of(["news", "art"])
+    >>> list(ids), ids.place("b"), ids.numbered
+    (['art', 'news'], 1, False)
+    """
+
+    def __init__(self, stored: NDArray[np.int64] | TextPool) -> None:
+        self._stored = stored
+
+    @classmethod
+    def of(cls, identities: Iterable[Id]) -> Ids:
+        """Sort and store ids; refuse repeated ones, a mixture of types, and what cannot be stored."""
+        given = list(identities)
+        for identity in given:
+            _check(identity)
+        if len({type(identity) for identity in given}) > 1:
+            raise SubscriptionError("some ids are text and some are numbers: use one of the two")
+        for identity, times in Counter(given).items():
+            if times > 1:
+                raise SubscriptionError(f"id {identity!r} is given {times} times")
+        if given and isinstance(given[0], int):
+            return cls(np.sort(np.array(given, np.int64)))
+        return cls(TextPool.build(sorted(str(identity) for identity in given)))
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Ids:
+        """Take over the arrays of a snapshot."""
+        if "ids" in arrays:
+            return cls(arrays["ids"])
+        return cls(TextPool(arrays["id_offsets"], arrays["id_data"]))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays to be stored."""
+        if isinstance(self._stored, TextPool):
+            return {"id_offsets": self._stored.offsets, "id_data": self._stored.data}
+        return {"ids": self._stored}
+
+    def to_arrow(self) -> pa.Array[Any]:
+        """Return the ids for Arrow, as `int64` or `string`."""
+        if not isinstance(self._stored, TextPool):
+            return pa.array(np.asarray(self._stored))
+        buffers = [None, *(pa.py_buffer(part.data) for part in self._stored)]
+        return pa.Array.from_buffers(pa.large_string(), self._stored.size, buffers).cast(pa.string())
+
+    @property
+    def numbered(self) -> bool:
+        """Tell whether the ids are whole numbers rather than text."""
+        return not isinstance(self._stored, TextPool)
+
+    def place(self, identity: Id) -> int:
+        """Find the number of the first id that is at least the given one."""
+        if isinstance(identity, int) is not self.numbered and len(self):
+            wanted = "a whole number" if self.numbered else "text"
+            raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
+        return bisect_left(self, identity)
+
+    def __len__(self) -> int:
+        """Count the ids."""
+        return self._stored.size
+
+    @overload
+    def __getitem__(self, index: int) -> Id: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Id]: ...
+
+    def __getitem__(self, index: int | slice) -> Id | list[Id]:
+        """Return the id of a number."""
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        index %= len(self)
+        return self._stored.text(index) if isinstance(self._stored, TextPool) else int(self._stored[index])
+
+
+def _check(identity: Id) -> None:
+    if isinstance(identity, bool) or not isinstance(identity, str | int):
+        raise SubscriptionError(f"id {identity!r} is not usable: give text or a whole number")
+    if isinstance(identity, int):
+        if not INT64_MIN <= identity <= INT64_MAX:
+            raise SubscriptionError(f"id {identity} does not fit into 64 bits: give it as text")
+        return
+    try:
+        identity.encode()
+    except UnicodeEncodeError:
+        raise SubscriptionError(f"id {identity!r} holds a lone surrogate, which UTF-8 cannot carry") from None
