@@ -1,6 +1,7 @@
 """Headgate inside a Spark job of your own.
 
-Run it with `.venv/bin/python examples/spark_job.py`. `open_session` makes an embedded session with the settings that filters rely on (ANSI mode, UTC, names without regard to case).
+Run it with `.venv/bin/python examples/spark_job.py`. `open_session` makes an embedded session with the
+settings that filters rely on: ANSI mode, UTC, names without regard to case.
 """
 
 from __future__ import annotations

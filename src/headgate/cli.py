@@ -30,7 +30,7 @@ STRICT_EXIT = 3
 def main() -> None:
     """Run the command line; every foreseen error is one line on stderr."""
     try:
-        cli.main(standalone_mode=False)
+        cli.main(prog_name="headgate", standalone_mode=False)
     except click.exceptions.Abort:
         _fail("interrupted", 130)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -56,7 +56,31 @@ def _fail(message: str, code: int) -> None:
     sys.exit(code)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Command(click.Command):
+    """Show examples as they are written: click's mark for that is a control character, ours is its escape."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.help = (self.help or "").replace("\\b", "\b")
+        super().format_help_text(ctx, formatter)
+
+
+class _Interrupted(click.ClickException):
+    exit_code = 130
+
+
+class _Group(_Command, click.Group):
+    command_class = _Command
+    group_class = type
+
+    def invoke(self, ctx: click.Context) -> None:
+        try:
+            super().invoke(ctx)
+        except KeyboardInterrupt:
+            # Before click sees it and prints an empty line.
+            raise _Interrupted("interrupted") from None
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="headgate")
 def cli() -> None:
     r"""Content-based publish/subscribe: standing filters, events, and who gets what.
@@ -360,10 +384,7 @@ def explain(
         found = explain_filter(parse_filter(filter_text), data.attributes)
     elif filter_text is None and snapshot is not None and subscription is not None:
         index = RecordIndex.open(Path(snapshot))
-        identity = (
-            int(subscription) if index.ids.numbered and subscription.lstrip("-").isdigit() else subscription
-        )
-        found = index.explain(data, identity)
+        found = index.explain(data, _identity(subscription, numbered=index.ids.numbered))
     else:
         raise click.UsageError("give --filter, or --snapshot and --subscription")
     _tell(asdict(found), _explanation(found), as_json=as_json)
@@ -469,4 +490,5 @@ def _read_text(path: str) -> str:
     try:
         return Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise TableError(f"{path} cannot be read: {error}") from None
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise TableError(f"{path} cannot be read: {reason}") from None

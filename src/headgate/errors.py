@@ -71,5 +71,5 @@ def _place(text: str, position: int) -> str:
     start, stop = max(0, position - 20), position + 20
     before = ("…" if start else "") + text[start:position]
     after = text[position:stop] + ("…" if stop < len(text) else "")
-    shown = f"{before}⟪{after}".replace("\n", " ").replace("\t", " ")
+    shown = "".join(sign if sign.isprintable() else " " for sign in f"{before}⟪{after}")
     return f"at character {position + 1}: {shown}"

@@ -233,13 +233,18 @@ def _predicate(rng: random.Random, *, wild: bool) -> str:
     return _scalar_predicate(rng, wild=wild)
 
 
+def _decimals_first(items: list[str]) -> list[str]:
+    """Order a list as the language asks: `IN (1, 1.5)` is refused, `IN (1.5, 1)` is not."""
+    return sorted(items, key=lambda item: not ("." in item or item.endswith("BD")))
+
+
 def _array_predicate(rng: random.Random, *, wild: bool) -> str:
     name = rng.choice([*_ARRAYS, "s"] if wild else [*_ARRAYS])
     literal = rng.choice(_ALL_LITERALS) if wild else _ARRAYS[name]
     if rng.random() < 0.5:
         return f"array_contains({name}, {literal(rng)})"
     literal = literal if wild else _OVERLAPS[name]
-    items = ", ".join([literal(rng) for _ in range(rng.choice([0, 1, 2, 3]))])
+    items = ", ".join(_decimals_first([literal(rng) for _ in range(rng.choice([0, 1, 2, 3]))]))
     if items and rng.random() < 0.15:
         items += ", NULL"
     return f"arrays_overlap({name}, array({items}))"
@@ -256,7 +261,7 @@ def _scalar_predicate(rng: random.Random, *, wild: bool) -> str:
     if draw < 0.2:
         return f"{name} {rng.choice(['', 'NOT '])}BETWEEN {literal(rng)} AND {literal(rng)}"
     if draw < 0.4:
-        items = [literal(rng) for _ in range(rng.choice([1, 2, 4]))]
+        items = _decimals_first([literal(rng) for _ in range(rng.choice([1, 2, 4]))])
         if rng.random() < 0.15:
             items.append("NULL")
         return f"{name} {rng.choice(['', 'NOT '])}IN ({', '.join(items)})"

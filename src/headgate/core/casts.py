@@ -23,6 +23,7 @@ INT64_MAX = 2**63 - 1
 _BLANK = "".join(map(chr, range(33))) + "\x7f"
 _INT = re.compile(r"[+-]?[0-9]+\Z")
 _DOUBLE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\Z")
+_HEX_DOUBLE = re.compile(r"([+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+)[df]?\Z", re.IGNORECASE)
 _NAMED_DOUBLE = re.compile(r"(?:([+-]?)(?:inf|infinity)|[+-]?(nan))\Z", re.IGNORECASE)
 _TRUE = frozenset({"t", "true", "y", "yes", "1"})
 _FALSE = frozenset({"f", "false", "n", "no", "0"})
@@ -58,10 +59,21 @@ def to_double(text: str) -> float | None:
         return float(text.rstrip("dDfF"))
     named = _NAMED_DOUBLE.match(text)
     if named is None:
-        return None
+        return _hex_double(text)
     if named[2]:
         return float("nan")
     return float("-inf") if named[1] == "-" else float("inf")
+
+
+def _hex_double(text: str) -> float | None:
+    """Read 0x1.8p3, which Java does."""
+    found = _HEX_DOUBLE.match(text)
+    if found is None:
+        return None
+    try:
+        return float.fromhex(found[1])
+    except OverflowError:
+        return float("-inf") if text.startswith("-") else float("inf")
 
 
 def to_bool(text: str) -> bool | None:

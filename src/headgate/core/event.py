@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from headgate.core.values import flatten
+from headgate.core.values import flatten, fold
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ class Event:
         7
         """
         identity = row.get(ID)
+        if identity is None:
+            identity = next((value for name, value in row.items() if fold(name) == ID), None)
         if isinstance(identity, bool) or not isinstance(identity, str | int):
             found = "no id" if identity is None else f"id {identity!r}"
             raise EventError(f"the event has {found}: give the field 'id' as text or a whole number")

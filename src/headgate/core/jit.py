@@ -4,8 +4,8 @@ Kernels are plain loops over flat arrays: arrays in, arrays out, no Python objec
 GIL and are cached on disk. `NUMBA_DISABLE_JIT=1` runs them as ordinary Python.
 
 Numba's cache does not notice that a callee in another module changed and would answer from stale
-machine code. So the cache directory carries a hash of all kernel sources in its name: any edit
-starts a new cache.
+machine code. So the cache directory carries a hash of all kernel sources, and of the tuples that they take,
+in its name: any edit starts a new cache.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ R = TypeVar("R")
 def _sources_digest() -> str:
     package = Path(__file__).parent.parent
     digest = hashlib.sha256(numba.__version__.encode())
-    for source in sorted(package.glob("**/kernels.py")):
-        digest.update(source.read_bytes())
+    # The tuples of arrays too: compiled code knows their fields by place only.
+    for name in ("kernels.py", "arrays.py", "interning.py"):
+        for source in sorted(package.glob(f"**/{name}")):
+            digest.update(source.read_bytes())
     # Bounds-checked code must not be served to a run that did not ask for it, nor the reverse.
     digest.update(os.environ.get("NUMBA_BOUNDSCHECK", "").encode())
     return digest.hexdigest()[:16]

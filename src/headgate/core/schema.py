@@ -99,7 +99,10 @@ def _read(tree: Mapping[str, object], prefix: Path, types: dict[Path, Type]) -> 
                 f"schema: attribute {dotted(path)} is given twice (case does not tell names apart)"
             )
         if isinstance(entry, str):
-            types[path] = Type.parse(entry)
+            try:
+                types[path] = Type.parse(entry)
+            except TableError as error:
+                raise TableError(f"schema: attribute {dotted(path)}: {error}") from None
         elif isinstance(entry, dict):
             types[path] = Type(Kind.OBJECT)
             _read(entry, path, types)
@@ -127,7 +130,7 @@ def arrow_kind(kind: pa.DataType) -> Kind:
     >>> arrow_kind(pa.int32()).name, arrow_kind(pa.list_(pa.string())).name
     ('INT', 'ARRAY')
     """
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return arrow_kind(kind.value_type)
     for test, found in _ARROW:
         if test(kind):
@@ -147,4 +150,7 @@ _ARROW = (
     (pa.types.is_date, Kind.TIMESTAMP),
     (pa.types.is_list, Kind.ARRAY),
     (pa.types.is_large_list, Kind.ARRAY),
+    (pa.types.is_fixed_size_list, Kind.ARRAY),
+    (pa.types.is_list_view, Kind.ARRAY),
+    (pa.types.is_large_list_view, Kind.ARRAY),
 )

@@ -17,6 +17,8 @@ import hashlib
 import json
 import os
 import shutil
+import time
+import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 FORMAT = "headgate-snapshot"
 VERSION = 1
 MANIFEST = "manifest.json"
+_TRIES = 10
+"""How often a snapshot is read that others replace at the same time."""
 _HEAD = '{"sha256": "'
 
 
@@ -58,11 +62,11 @@ def write_snapshot(
 ) -> None:
     """Write a snapshot beside `path` and rename it into place; an older snapshot there is replaced."""
     path = Path(os.path.abspath(path))  # noqa: PTH100 -- resolve() would write through a symbolic link
-    _check_place(path)
+    check_place(path)
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir(parents=True)
     try:
+        beside.mkdir(parents=True)
         files = {f"{name}.npy": _write_array(beside / f"{name}.npy", array) for name, array in arrays.items()}
         manifest = {
             "format": FORMAT,
@@ -75,9 +79,10 @@ def write_snapshot(
         _write_manifest(beside / MANIFEST, manifest)
         _sync(beside)
         _swap(beside, path)
-    except BaseException:
+    except OSError as error:
+        raise SnapshotError(f"snapshot {path} cannot be written: {error}; choose another place") from error
+    finally:
         shutil.rmtree(beside, ignore_errors=True)
-        raise
 
 
 def open_snapshot(path: Path, room: str, *, verify: bool = True) -> Snapshot:
@@ -87,9 +92,25 @@ def open_snapshot(path: Path, room: str, *, verify: bool = True) -> Snapshot:
     open what the driver has just verified.
     """
     path = Path(path)
+    for _ in range(_TRIES):
+        before = _stamp(path)
+        try:
+            return _open(path, room, verify=verify)
+        except SnapshotError:
+            # Another process may be putting a new snapshot into place while we read the old one.
+            if before is None:
+                time.sleep(0.01)
+            if _stamp(path) == before:
+                raise
+    return _open(path, room, verify=verify)
+
+
+def _open(path: Path, room: str, *, verify: bool) -> Snapshot:
     manifest, digest = _read_manifest(path)
     if manifest["room"] != room:
-        raise SnapshotError(f"snapshot {path} belongs to the room {manifest['room']!r}, not {room!r}")
+        raise SnapshotError(
+            f"snapshot {path} belongs to the room {manifest['room']!r}, not {room!r}; give one of that room"
+        )
     arrays = {}
     for name, entry in manifest["files"].items():
         _check_file(path / name, entry, verify=verify)
@@ -102,7 +123,8 @@ def is_snapshot(path: Path) -> bool:
     return (path / MANIFEST).is_file()
 
 
-def _check_place(path: Path) -> None:
+def check_place(path: Path) -> None:
+    """Refuse to bury something that is not a snapshot."""
     if not path.exists() or is_snapshot(path):
         return
     if path.is_dir() and not any(path.iterdir()):
@@ -127,22 +149,38 @@ def _write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
         os.fsync(file.fileno())
 
 
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Tell one manifest from another that is put in its place, even with the same content."""
+    try:
+        found = (path / MANIFEST).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
 def _read_manifest(path: Path) -> tuple[dict[str, Any], str]:
     try:
         text = (path / MANIFEST).read_bytes()
     except OSError:
-        raise SnapshotError(f"{path} is not a snapshot: it has no {MANIFEST}") from None
+        what = f"it has no {MANIFEST}" if path.is_dir() else "there is no such directory"
+        raise SnapshotError(
+            f"{path} is not a snapshot: {what}; give a directory that Headgate compiled"
+        ) from None
     head, mark = _HEAD.encode(), len(_HEAD) + 64
     if not text.startswith(head) or text[mark : mark + 1] != b'"':
-        raise SnapshotError(f"{path} is not a snapshot of Headgate, or its {MANIFEST} is damaged")
+        raise SnapshotError(
+            f"{path} is not a snapshot of Headgate, or its {MANIFEST} is damaged: compile it again"
+        )
     digest = text[len(head) : mark].decode(errors="replace")
     if hashlib.sha256(text[mark + 1 :]).hexdigest() != digest:
         raise SnapshotError(
             f"snapshot {path} is damaged: {MANIFEST} does not have its checksum; compile it again"
         )
     manifest = json.loads(text)
-    if manifest["format"] != FORMAT:
-        raise SnapshotError(f"{path} is not a snapshot of Headgate but of {manifest['format']!r}")
+    if manifest.get("format") != FORMAT:
+        raise SnapshotError(
+            f"{path} is not a snapshot of Headgate but of {manifest.get('format')!r}: compile it again"
+        )
     if manifest["version"] != VERSION:
         raise SnapshotError(
             f"snapshot {path} has format version {manifest['version']}, and this Headgate reads {VERSION}: "
@@ -154,6 +192,7 @@ def _read_manifest(path: Path) -> tuple[dict[str, Any], str]:
 def _check_file(path: Path, entry: Mapping[str, Any], *, verify: bool) -> None:
     try:
         size = path.stat().st_size
+        digest = _sha256(path) if verify and size == entry["bytes"] else entry["sha256"]
     except OSError:
         raise SnapshotError(
             f"snapshot {path.parent} is damaged: {path.name} is missing; compile it again"
@@ -163,19 +202,20 @@ def _check_file(path: Path, entry: Mapping[str, Any], *, verify: bool) -> None:
             f"snapshot {path.parent} is damaged: {path.name} has {size} bytes instead of {entry['bytes']}; "
             "compile it again"
         )
-    if verify and _sha256(path) != entry["sha256"]:
+    if digest != entry["sha256"]:
         raise SnapshotError(
             f"snapshot {path.parent} is damaged: {path.name} does not have its checksum; compile it again"
         )
 
 
 def _map_array(path: Path) -> NDArray[Any]:
-    # mmap refuses to map nothing; an empty array is read instead.
-    array = (
-        np.load(path, mmap_mode="r", allow_pickle=False)
-        if _has_data(path)
-        else np.load(path, allow_pickle=False)
-    )
+    try:
+        # mmap refuses to map nothing; an empty array is read instead.
+        array = np.load(path, mmap_mode="r" if _has_data(path) else None, allow_pickle=False)
+    except (OSError, ValueError, TypeError, SyntaxError, OverflowError, tokenize.TokenError) as error:
+        raise SnapshotError(
+            f"snapshot {path.parent} is damaged: {path.name} cannot be read ({error}); compile it again"
+        ) from None
     array.flags.writeable = False
     return np.asarray(array)
 
@@ -206,6 +246,11 @@ def _swap(beside: Path, path: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
     with contextlib.suppress(FileNotFoundError):
         path.rename(aside)
-    beside.rename(path)
+    try:
+        beside.rename(path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            aside.rename(path)
+        raise
     _sync(path.parent)
     shutil.rmtree(aside, ignore_errors=True)

@@ -32,7 +32,7 @@ Path: TypeAlias = tuple[str, ...]
 """A dotted name, folded: `User.Age` is `("user", "age")`."""
 
 MAX_DEPTH = 32
-"""How deep objects may nest in an event."""
+"""How deep objects may nest in an event, and arrays in an attribute."""
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
@@ -116,6 +116,8 @@ def _flatten(data: Mapping[str, object], prefix: Path, flat: dict[Path, object])
     if len(prefix) > MAX_DEPTH:
         raise EventError(f"attribute {dotted(prefix)}: objects nest deeper than {MAX_DEPTH}")
     for name, value in data.items():
+        if not isinstance(name, str):
+            raise EventError(f"the attribute name {name!r} is not text")
         path = (*prefix, fold(name))
         if path in flat:
             raise EventError(
@@ -127,7 +129,7 @@ def _flatten(data: Mapping[str, object], prefix: Path, flat: dict[Path, object])
             _flatten(value, path, flat)
 
 
-def check(value: object, path: Path) -> None:
+def check(value: object, path: Path, depth: int = 0) -> None:
     """Refuse a value that no column of Spark could hold as it is."""
     if isinstance(value, str):
         try:
@@ -139,12 +141,15 @@ def check(value: object, path: Path) -> None:
             ) from None
     elif isinstance(value, int):
         if not INT64_MIN <= value <= INT64_MAX:
+            shown = value if value.bit_length() < 1000 else f"a number of {value.bit_length()} bits"
             raise EventError(
-                f"attribute {dotted(path)}: {value} does not fit into 64 bits; send it as a string"
+                f"attribute {dotted(path)}: {shown} does not fit into 64 bits; send it as a string"
             )
     elif isinstance(value, list | tuple):
+        if depth >= MAX_DEPTH:
+            raise EventError(f"attribute {dotted(path)}: arrays nest deeper than {MAX_DEPTH}")
         for element in value:
-            check(element, path)
+            check(element, path, depth + 1)
     elif type(value) not in _KINDS:
         try:
             kind_of(value)

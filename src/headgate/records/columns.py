@@ -75,6 +75,8 @@ def from_arrow(array: pa.Array[Any]) -> Column:
     kind = arrow_kind(array.type)
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
+    elif pa.types.is_run_end_encoded(array.type):
+        array = pc.call_function("run_end_decode", [array])
     kinds = np.where(np.asarray(array.is_valid()), np.uint8(kind), np.uint8(Kind.NULL)).astype(np.uint8)
     if kind is Kind.STRING:
         return _from_texts(array, kinds)
@@ -82,7 +84,10 @@ def from_arrow(array: pa.Array[Any]) -> Column:
         return _from_lists(array, kinds)
     if kind in {Kind.NULL, Kind.OBJECT}:
         return _plain(kinds, np.zeros(len(array), np.int64))
-    return _plain(kinds, _numbers(array, kind))
+    try:
+        return _plain(kinds, _numbers(array, kind))
+    except pa.ArrowInvalid as error:
+        raise EventError(f"a value of type {array.type} does not fit into 64 bits: {error}") from None
 
 
 def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
@@ -112,9 +117,10 @@ def _numbers(array: pa.Array[Any], kind: Kind) -> NDArray[np.int64]:
     if kind is Kind.FLOAT:
         return float_keys(np.asarray(array.cast(pa.float64()).fill_null(0.0), np.float64))
     if kind is Kind.TIMESTAMP:
-        zoned = getattr(array.type, "tz", None)
-        # Finer units lose their nanoseconds, as in Spark; overflow still raises.
-        array = array.cast(pa.timestamp("us", zoned), safe=False).view(pa.int64())
+        if getattr(array.type, "unit", None) == "ns":
+            # Down to the microsecond before; a cast would go towards 1970.
+            return np.asarray(array.view(pa.int64()).fill_null(0), np.int64) // 1000
+        array = array.cast(pa.timestamp("us", getattr(array.type, "tz", None))).view(pa.int64())
     elif kind is Kind.BOOL:
         array = array.cast(pa.uint8())
     return np.asarray(array.cast(pa.int64()).fill_null(0), np.int64)
@@ -129,10 +135,9 @@ def _from_texts(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
 
 
 def _from_lists(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
-    assert isinstance(array, pa.ListArray | pa.LargeListArray)
-    lengths = np.asarray(array.value_lengths().fill_null(0), np.int64)
+    lengths = np.asarray(pc.list_value_length(array).fill_null(0), np.int64)
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     count = len(kinds)
-    # flatten() skips null lists, so the elements lie end to end.
-    inner = from_arrow(array.flatten())
+    # Null lists are skipped, so the elements lie end to end.
+    inner = from_arrow(pc.list_flatten(array))
     return Column(kinds, np.zeros(count, np.int64), np.full(count, -1, np.int32), [], start, inner)

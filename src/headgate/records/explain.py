@@ -6,14 +6,17 @@ The verdict and every clause come from the reference, so an explanation is exact
 from __future__ import annotations
 
 import datetime as dt
+import math
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING
 
 from headgate.core.values import dotted
 from headgate.records.model import (
     NULL,
     And,
+    ArrayContains,
+    ArraysOverlap,
     Between,
     Comparison,
     Constant,
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 
     from headgate.core.values import Path
     from headgate.records.model import Predicate
+
+# The widest difference is of a whole number of 19 digits and a decimal with 18 after the point.
+_EXACT = Context(prec=60)
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,7 @@ def _note(predicate: Predicate, value: object, held: bool | None, *, present: bo
             return "unknown: the array has a NULL element"
         if any(literal == NULL for literal in _literals(predicate)):
             return "unknown: compared with NULL"
-        return f"unknown: {_show(value)} cannot be compared with this literal"
+        return f"unknown: {_show(value)} cannot be compared here"
     distance = _distance(predicate, value)
     return f"off by {distance}" if distance else ""
 
@@ -131,8 +137,10 @@ def _literals(predicate: Predicate) -> tuple[Literal, ...]:
             return (literal,)
         case Between(_, low, high):
             return (low, high)
-        case In(_, literals):
+        case In(_, literals) | ArraysOverlap(_, literals):
             return literals
+        case ArrayContains(_, literal):
+            return (literal,)
     return ()
 
 
@@ -145,14 +153,15 @@ def _distance(predicate: Predicate, value: object) -> str:
         if compare(value, literal) is None or isinstance(literal.value, bool | str | None):
             continue
         if isinstance(value, int) and isinstance(literal.value, int | Decimal):
-            gaps.append(abs(Decimal(value) - Decimal(literal.value)))
+            gaps.append(_EXACT.subtract(Decimal(value), Decimal(literal.value)).copy_abs())
         elif isinstance(value, int | float):
             gaps.append(abs(float(value) - float(literal.value)))
         elif isinstance(value, dt.datetime) and isinstance(literal.value, int):
             epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
             moment = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
             gaps.append(abs(moment - epoch - dt.timedelta(microseconds=literal.value)))
-    if not gaps:
+    # A value that equals a literal is not off, and NaN is far from everything.
+    if not gaps or not all(gaps) or any(isinstance(gap, float) and math.isnan(gap) for gap in gaps):
         return ""
     nearest = min(gaps, key=lambda gap: gap.total_seconds() if isinstance(gap, dt.timedelta) else float(gap))
     if isinstance(nearest, dt.timedelta):

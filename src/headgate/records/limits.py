@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate.errors import FilterError
+from headgate.records.gaps import check_gaps
+from headgate.records.neighbours import check_neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,16 +27,23 @@ MAX_CLAUSES = 10_000
 """Occurrences of AND and OR, plus one."""
 MAX_NAME_PARTS = 32
 """Names between dots."""
+MAX_OPEN = 256
+"""Words and signs since the last AND, OR or comma, those around open parentheses included.
+
+A clause needs about 200 at most. Beyond that a text nests something else than parentheses, such as
+`ARRAY<ARRAY<…` or `a = NOT a = NOT …`, and would take the parser's stack, and the process, with it.
+"""
 
 KEYWORDS = frozenset(
     re.findall(
         r"\w+",
         """alter and any array as between call case cast create cross current_date current_path
         current_timestamp current_user distinct drop else escape except execute exists explain false
-        fetch for from glob grant having if ilike in inner insert intersect interval into is join
-        lateral like minus not notnull null on optimize or outer partitioned_by prepare qualify regexp
-        rename returning revoke rlike rollback select serdeproperties session_user show tablesample then
-        true uncache union using vacuum values when where with xor""",
+        fetch for from glob grant having if ilike in inner insert intersect interval into is isnull join
+        lateral like list map minus not notnull null nullable object on optimize or outer
+        partitioned_by prepare qualify range regexp rename returning revoke rlike rollback select
+        serdeproperties session_user show struct tablesample then true uncache union using vacuum
+        values when where with xor""",
     )
 )
 """Words that the parser or Spark reads as something else than a name; in backticks they are names."""
@@ -56,6 +65,8 @@ _SIGNS = {
     TokenType.NOT,
 }
 _PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS}
+_BREAKS = {TokenType.AND, TokenType.OR, TokenType.COMMA}
+_WORD = re.compile(r"\w+\Z", re.ASCII)
 _TEXTS = {TokenType.STRING, TokenType.RAW_STRING}
 _OTHER_TEXTS = {
     TokenType.NATIONAL_STRING: "N'…'",
@@ -85,20 +96,29 @@ def check_text(text: str) -> None:
 
 def check_tokens(tokens: Sequence[Token], text: str) -> None:
     """Refuse signs that the language lacks, and too much of what it has."""
-    depth = run = clauses = dots = 0
+    check_gaps(tokens, text)
+    depth = run = clauses = dots = width = 0
     commas = [0]
+    # How wide the clauses around the open parentheses were when these opened.
+    around = [0]
     previous: Token | None = None
+    before: Token | None = None
     for token in tokens:
         kind = token.token_type
         run = run + 1 if kind in _PREFIX else 0
+        width = around[-1] if kind in _BREAKS else width + 1
+        if width > MAX_OPEN:
+            raise FilterError("this clause never ends", text, token.start)
         if kind is TokenType.L_PAREN:
             depth += 1
             commas.append(0)
+            around.append(width)
         elif kind is TokenType.R_PAREN:
             depth -= 1
             if depth < 0:
                 raise FilterError("this parenthesis was never opened", text, token.start)
             commas.pop()
+            width = around.pop()
             if previous is not None and previous.token_type is TokenType.COMMA:
                 raise FilterError("a literal is missing after this comma", text, previous.start)
         elif kind is TokenType.COMMA:
@@ -121,7 +141,8 @@ def check_tokens(tokens: Sequence[Token], text: str) -> None:
         if dots >= MAX_NAME_PARTS:
             raise FilterError(f"the name has more than {MAX_NAME_PARTS} parts", text, token.start)
         _check_sign(token, previous, text)
-        previous = token
+        check_neighbours(token, previous, before, text)
+        previous, before = token, previous
     if depth > 0:
         raise FilterError("a parenthesis is still open at the end", text, len(text))
 
@@ -137,7 +158,9 @@ def _check_sign(token: Token, previous: Token | None, text: str) -> None:
         raise FilterError(
             "two strings stand side by side: write one, with \\' for a quote in it", text, token.start
         )
-    if kind is TokenType.VAR and not written.isascii():
+    if kind is TokenType.VAR and not written.isprintable():
+        raise FilterError(f"{written!r} is not part of the filter language", text, token.start)
+    if kind is TokenType.VAR and not _WORD.match(written):
         raise FilterError(f"the name {written} needs backticks: `{written}`", text, token.start)
     if written.lower() == "if":
         raise FilterError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
 from decimal import Decimal
@@ -11,6 +12,7 @@ import numpy as np
 from sqlglot import exp
 
 from headgate.core.casts import INT64_MAX, INT64_MIN, to_date, to_timestamp
+from headgate.core.values import micros
 from headgate.records.model import NULL, Literal, LiteralType
 from headgate.records.refusal import refusal
 
@@ -22,9 +24,11 @@ MAX_DIGITS = 38
 MAX_FRACTION = 18
 """Digits after the point: with more, Spark rounds before it compares with a BIGINT and its 20 digits."""
 
+_DIGITS = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7][0-7])|(.))", re.DOTALL)
 _NAMED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _INT_SUFFIXES = {exp.DType.TINYINT: 2**7, exp.DType.SMALLINT: 2**15, exp.DType.BIGINT: 2**63}
+_FIRST, _LAST = micros(dt.datetime.min), micros(dt.datetime.max)
 _MOMENTS = {exp.DType.DATE, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMP}
 
 
@@ -38,9 +42,11 @@ def literal_of(node: exp.Expr, text: str) -> Literal:
         return _number(str(node.this), sign, node, text)
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
         written = _written(node.this, text)
-        if isinstance(node, exp.TryCast) and written[:1] in "0123456789.":
+        # 5L knows its place with the suffix, 5BD knows none, the 5 in CAST(5 AS BIGINT) only its own.
+        if isinstance(node, exp.TryCast) and (not written or written[-1].isalpha()):
             return _suffixed(node, sign, text)
-        if not isinstance(node, exp.TryCast) and node.to.this in _MOMENTS and sign == 1:
+        moment = node.this.is_string and node.to.this in _MOMENTS
+        if moment and not isinstance(node, exp.TryCast) and sign == 1:
             return _moment(node, text)
     if sign == -1:
         raise refusal("a minus sign may stand before a number only", text, node)
@@ -61,6 +67,7 @@ def _written(node: exp.Expr, text: str) -> str:
 
 
 def _number(digits: str, sign: int, node: exp.Expr, text: str) -> Literal:
+    _check_number(digits, text, node)
     if "e" in digits or "E" in digits:
         return _double(digits, sign, node, text)
     if digits.isdigit():
@@ -70,11 +77,17 @@ def _number(digits: str, sign: int, node: exp.Expr, text: str) -> Literal:
     return _decimal(digits, sign, node, text)
 
 
+def _check_number(digits: str, text: str, node: exp.Expr) -> None:
+    """Refuse 1.2.3 and the like, which the tokenizer lets through."""
+    if not _DIGITS.match(digits):
+        raise refusal(f"{digits} is no number", text, node)
+
+
 def _decimal(digits: str, sign: int, node: exp.Expr, text: str) -> Literal:
     value = Decimal(digits)
     _, figures, exponent = value.as_tuple()
     assert isinstance(exponent, int)
-    if max(len(figures), -exponent) > MAX_DIGITS:
+    if max(len(figures), len(figures) + exponent, -exponent) > MAX_DIGITS:
         raise refusal(
             f"the number has more than {MAX_DIGITS} digits; write a double such as 1.5e0", text, node
         )
@@ -84,7 +97,8 @@ def _decimal(digits: str, sign: int, node: exp.Expr, text: str) -> Literal:
             text,
             node,
         )
-    return Literal(LiteralType.DECIMAL, value * sign)
+    # Not `value * sign`, which rounds to 28 digits.
+    return Literal(LiteralType.DECIMAL, value.copy_negate() if sign < 0 else value)
 
 
 def fits_one_decimal(literals: Iterable[Literal]) -> bool:
@@ -109,6 +123,7 @@ def _double(digits: str, sign: int, node: exp.Expr, text: str) -> Literal:
 def _suffixed(node: exp.TryCast, sign: int, text: str) -> Literal:
     """Translate 5L, 5S, 5Y, 5D, 5F and 5BD, which sqlglot reads as casts."""
     digits, kind = str(node.this.this), node.to.this
+    _check_number(digits, text, node)
     if kind in _INT_SUFFIXES and digits.isdigit() and len(digits) <= MAX_DIGITS:
         value, bound = sign * int(digits), _INT_SUFFIXES[kind]
         if -bound <= value < bound:
@@ -117,13 +132,14 @@ def _suffixed(node: exp.TryCast, sign: int, text: str) -> Literal:
     if kind is exp.DType.DOUBLE:
         return _double(digits, sign, node, text)
     if kind is exp.DType.FLOAT:
-        single = float(np.float32(_double(digits, sign, node, text).value))
+        with np.errstate(over="ignore"):
+            single = float(np.float32(_double(digits, sign, node, text).value))
         if math.isinf(single):
             raise refusal("the number does not fit into a float", text, node)
         return Literal(LiteralType.DOUBLE, single)
     if kind is exp.DType.DECIMAL:
         return _decimal(digits, sign, node, text)
-    raise refusal("", text, node)
+    raise refusal(f"{digits} cannot have this suffix", text, node)
 
 
 def _moment(node: exp.Cast, text: str) -> Literal:
@@ -132,7 +148,8 @@ def _moment(node: exp.Cast, text: str) -> Literal:
         value, kind = to_date(content), LiteralType.DATE
     else:
         value, kind = to_timestamp(content), LiteralType.TIMESTAMP
-    if value is None:
+    # A zone may move a moment out of the years that dates and we can write.
+    if value is None or not _FIRST <= value <= _LAST:
         raise refusal(f"{content!r} is no {kind.value}; write {kind.value.upper()} '2024-12-31'", text, node)
     return Literal(kind, value)
 

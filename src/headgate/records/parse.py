@@ -5,6 +5,7 @@ sqlglot accepts far more than the language: what is not translated here is refus
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, NoReturn
 
@@ -54,6 +55,8 @@ _OPS: dict[type[exp.Expr], Op] = {
     exp.NullSafeEQ: Op.NULL_SAFE_EQ,
 }
 _CONNECTIVES = {"and", "or", "not", "is", "in", "like", "between", "null", "true", "false"}
+# The lines that sqlglot counts; str.splitlines knows more ends of lines.
+_LINES = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
 _MIRROR = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 
 
@@ -89,7 +92,7 @@ def _refuse_syntax(error: ParseError, text: str) -> NoReturn:
     if not error.errors:
         raise FilterError(f"not a Boolean expression: {error}", text, None) from None
     first = error.errors[0]
-    lines = text.splitlines(keepends=True)
+    lines = _LINES.findall(text)
     line, column = first.get("line") or 1, first.get("col") or 1
     # sqlglot counts columns to the token's end.
     end = sum(map(len, lines[: line - 1])) + column
@@ -131,7 +134,7 @@ class _Translator:
         if isinstance(node, exp.Between):
             self.expect_only(node, "this", "low", "high")
             return Between(
-                self.attribute(node.this), self.literal(node.args["low"]), self.literal(node.args["high"])
+                self.attribute(node.this), self.ordered(node.args["low"]), self.ordered(node.args["high"])
             )
         if isinstance(node, exp.In):
             self.expect_only(node, "this", "expressions")

@@ -56,8 +56,16 @@ def to_regex(pattern: str, escape: str) -> re.Pattern[str]:
     >>> bool(to_regex("n%s", "\\").fullmatch("news"))
     True
     """
-    words = {ANY_TEXT: ".*", ANY_CHARACTER: "."}
-    text = "".join(
-        words[token] if isinstance(token, int) else re.escape(token) for token in tokens(pattern, escape)
-    )
-    return re.compile(text, re.DOTALL)
+    runs = [""]
+    for token in tokens(pattern, escape):
+        if token == ANY_TEXT:
+            runs.append("")
+        else:
+            runs[-1] += "." if isinstance(token, int) else re.escape(token)
+    first, *inner = runs
+    if not inner:
+        return re.compile(first, re.DOTALL)
+    # The first place that fits what stands between two `%` is as good as any later one; the atomic group
+    # says so, or `%a%a%a%b` would try them all.
+    middle = "".join(f"(?>.*?{run})" for run in inner[:-1] if run)
+    return re.compile(f"{first}{middle}.*{inner[-1]}", re.DOTALL)

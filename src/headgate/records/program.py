@@ -16,6 +16,8 @@ from headgate.records.lowering import lower
 from headgate.records.model import And, Constant, Expression, Not, Or
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headgate.records.leaves import Leaf
 
 AND = -1
@@ -92,14 +94,11 @@ def _lower(node: Expression) -> Leaf:
 def _split(node: And | Or) -> tuple[list[Leaf], list[Expression]]:
     """Lower the predicates among the children, merged by attribute; return them and the other children."""
     merge = both if isinstance(node, And) else either
+    nested: list[Expression] = [child for child in node.children if isinstance(child, And | Or)]
+    lowered = [_lower(child) for child in node.children if not isinstance(child, And | Or)]
     plain: list[Leaf] = []
-    nested: list[Expression] = []
     place: dict[tuple[str, ...], int] = {}
-    for child in node.children:
-        if isinstance(child, And | Or):
-            nested.append(child)
-            continue
-        leaf = _lower(child)
+    for leaf in _merge_alike(lowered, merge):
         if isinstance(leaf, SetLeaf) and leaf.quantifier is Quantifier.VALUE:
             earlier = place.get(leaf.path)
             known = plain[earlier] if earlier is not None else None
@@ -110,3 +109,28 @@ def _split(node: And | Or) -> tuple[list[Leaf], list[Expression]]:
             place[leaf.path] = len(plain)
         plain.append(leaf)
     return plain, nested
+
+
+def _merge_alike(leaves: list[Leaf], merge: Callable[[SetLeaf, SetLeaf], SetLeaf | None]) -> list[Leaf]:
+    """Merge leaves over the same facets of one attribute, two by two, so that n of them cost n log n."""
+    groups: dict[object, list[Leaf]] = {}
+    for leaf in leaves:
+        alike: object = leaf
+        if isinstance(leaf, SetLeaf) and leaf.quantifier is Quantifier.VALUE:
+            alike = (leaf.path, tuple(facet for facet, _ in leaf.sets))
+        groups.setdefault(alike, []).append(leaf)
+    return [leaf for group in groups.values() for leaf in _halve(group, merge)]
+
+
+def _halve(group: list[Leaf], merge: Callable[[SetLeaf, SetLeaf], SetLeaf | None]) -> list[Leaf]:
+    while len(group) > 1:
+        joined: list[Leaf] = []
+        for left, right in zip(group[::2], group[1::2], strict=False):
+            assert isinstance(left, SetLeaf)
+            assert isinstance(right, SetLeaf)
+            merged = merge(left, right)
+            if merged is None:
+                return group
+            joined.append(merged)
+        group = [*joined, *group[2 * len(joined) :]]
+    return group

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -28,14 +29,25 @@ _ADVICE: dict[type[exp.Expr], str] = {
 def refusal(reason: str, text: str, node: exp.Expr) -> FilterError:
     """Make the error for a node of sqlglot's tree; without a reason, say that the language lacks it."""
     start = min(_starts(node), default=None)
+    if start is not None and isinstance(node, exp.Func | exp.Query):
+        # These know the places of their parts only; their name stands before.
+        name = str(node.this) if isinstance(node, exp.Anonymous) else _word(node)
+        named = [found.start() for found in re.finditer(rf"\b{name}\b", text[:start], re.IGNORECASE)]
+        start = named[-1] if named else start
     if start is None:
         # Some nodes of sqlglot know no place; their keyword in the text is the next best.
-        found = text.lower().find(node.sql_name().lower() if isinstance(node, exp.Func) else node.key)
+        found = text.lower().find(_word(node))
         start = found if found >= 0 else None
     if isinstance(node, exp.Binary) and not reason and type(node) not in _ADVICE:
         start, sign = _operator(text, node)
         return FilterError(f"{sign!r} is not part of the filter language here", text, start)
     return FilterError(reason or _lacking(node), text, start)
+
+
+def _word(node: exp.Expr) -> str:
+    if isinstance(node, exp.Cast):
+        return "(?:try_)?cast"
+    return node.sql_name().lower() if isinstance(node, exp.Func) else node.key
 
 
 def _lacking(node: exp.Expr) -> str:

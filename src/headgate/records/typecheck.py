@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from headgate.core.values import Kind, dotted
@@ -10,13 +12,15 @@ from headgate.records.facets import Facet
 from headgate.records.leaves import GlobLeaf, Quantifier
 from headgate.records.lowering import lower
 from headgate.records.model import IsNull, predicates
-from headgate.records.printing import print_attribute, print_filter
+from headgate.records.printing import print_filter
 from headgate.records.rewrite import expand_between, resolve_nulls
 
 if TYPE_CHECKING:
     from headgate.core.schema import Schema, Type
+    from headgate.core.values import Path
     from headgate.records.model import Expression, Predicate
 
+_STRING = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
 _STRINGS = {Facet.STRING, Facet.TEXT} | {facet for facet in Facet if facet.name.startswith("STRING_")}
 _SEEN = {
     Kind.NULL: set(Facet),
@@ -40,17 +44,28 @@ def check_types(expression: Expression, schema: Schema, text: str) -> None:
     ...
     headgate.errors.FilterError: attribute aeg is not in the schema; age is, at character 1: ⟪aeg > 30
     """
-    for predicate in predicates(resolve_nulls(expand_between(expression))):
+    seen: Counter[Path] = Counter()
+    for predicate in predicates(expression):
         path = predicate.attribute.path
-        place = text.lower().find(print_attribute(predicate.attribute).lower())
+        seen[path] += 1
         found = schema.types.get(path)
         if found is None:
             near = schema.nearest(path)
-            hint = f"; {near} is" if near else ""
-            raise FilterError(f"attribute {dotted(path)} is not in the schema{hint}", text, max(place, 0))
-        if not _able(predicate, found):
-            reason = f"{dotted(path)} is {found}, so {print_filter(predicate)} can never hold"
-            raise FilterError(reason, text, max(place, 0))
+            reason = f"attribute {dotted(path)} is not in the schema" + (f"; {near} is" if near else "")
+            raise FilterError(reason, text, _place(path, seen[path], text))
+        for part in predicates(resolve_nulls(expand_between(predicate))):
+            if not _able(part, found):
+                reason = f"{dotted(path)} is {found}, so {print_filter(part)} can never hold"
+                raise FilterError(reason, text, _place(path, seen[path], text))
+
+
+def _place(path: Path, count: int, text: str) -> int | None:
+    """Find where an attribute stands for the count-th time, with or without backticks, not in a string."""
+    names = (rf"(?:{re.escape(name)}|`{re.escape(name.replace('`', '``'))}`)" for name in path)
+    dotted_name = r"\s*\.\s*".join(names)
+    pattern = rf"{_STRING}|(?<![\w.`])({dotted_name})(?![\w`]|\s*\.)"
+    places = [found.start(1) for found in re.finditer(pattern, text, re.IGNORECASE | re.DOTALL) if found[1]]
+    return places[count - 1] if len(places) >= count else None
 
 
 def _able(predicate: Predicate, found: Type) -> bool:

@@ -6,7 +6,6 @@ read_lines -> compile (in parallel) -> collect -> number by id -> arrays -> snap
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import partial
@@ -20,8 +19,8 @@ import pyarrow.compute as pc
 from headgate.core.event import ID
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.core.snapshot import is_snapshot
-from headgate.errors import EventError, SnapshotError, TableError
+from headgate.core.snapshot import check_place
+from headgate.errors import EventError, TableError
 from headgate.records.build import build_arrays
 from headgate.records.index import RecordIndex
 from headgate.records.leaves import decode_leaf
@@ -105,11 +104,7 @@ def check_request(subscriptions: str, output: str, *, rejected: str, schema: str
     form = check_input(subscriptions)
     check_output(rejected)
     check_apart(subscriptions, output, rejected)
-    place = Path(output)
-    if place.exists() and not is_snapshot(place) and not (place.is_dir() and not any(place.iterdir())):
-        raise SnapshotError(
-            f"{output} exists and is not a snapshot: choose another place, or remove it first"
-        )
+    check_place(Path(output))
     if schema is not None:
         try:
             read_schema(schema)
@@ -156,8 +151,7 @@ def _refused(bad: pa.Table, again: pa.Table, identities: list[Id]) -> pa.Table:
     for row in bad.to_pylist():
         identity = row["id_text"] if row["id_number"] is None else str(row["id_number"])
         rows.append({ID: identity, ROW: row[ROW], REASON: row[REASON], PLACE: row[PLACE]})
-    for identity, text in zip(identities, again[FILTER].to_pylist(), strict=True):
-        whole = json.dumps({ID: identity, FILTER: text}, ensure_ascii=False)
+    for identity, whole in zip(identities, again[ROW].to_pylist(), strict=True):
         reason = f"id {identity!r} was given by an earlier row already"
         rows.append({ID: str(identity), ROW: whole, REASON: reason, PLACE: None})
     return pa.Table.from_pylist(rows, schema=REJECTED)

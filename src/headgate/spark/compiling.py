@@ -23,6 +23,7 @@ from headgate.spark.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from headgate.core.event import Id
     from headgate.records.program import Program
 
 FILTER = "filter"
@@ -65,14 +66,16 @@ def compile_batches(batches: Iterable[pa.RecordBatch], schema: str | None) -> It
 
 def _compile_row(value: bytes | None, broken: str | None, schema: str | None) -> dict[str, Any]:
     found: dict[str, Any] = dict.fromkeys(COMPILED.names)
+    found[ROW] = broken if value is None else value.decode(errors="replace")
     try:
         if value is None:
             raise SubscriptionError("the line does not have as many fields as the header")
-        subscription = _subscription(value)
-        found["id_number" if isinstance(subscription.id, int) else "id_text"] = subscription.id
+        row = _read_row(value)
+        identity = _identity(row)
+        found["id_number" if isinstance(identity, int) else "id_text"] = identity
+        subscription = _subscription(identity, row)
         program = _program(subscription.filter, schema)
     except HeadgateError as error:
-        found[ROW] = broken if value is None else value.decode(errors="replace")
         found[REASON] = str(error)
         found[PLACE] = (
             error.position + 1 if isinstance(error, FilterError) and error.position is not None else None
@@ -84,21 +87,30 @@ def _compile_row(value: bytes | None, broken: str | None, schema: str | None) ->
     return found
 
 
-def _subscription(value: bytes) -> Subscription:
+def _read_row(value: bytes) -> dict[str, object]:
     given = read_object(value)
     row = {fold(name): entry for name, entry in given.items()}
     if len(row) < len(given):
         raise SubscriptionError("two fields have names that differ in case only, which are the same")
-    for name in (ID, FILTER):
-        if row.get(name) is None:
-            raise SubscriptionError(f"the row has no {name!r}: a subscription is an id and a filter")
-    text, identity = row[FILTER], row[ID]
-    if not isinstance(text, str):
-        raise SubscriptionError(f"the filter is {type(text).__name__} and must be text")
+    return row
+
+
+def _identity(row: dict[str, object]) -> Id:
+    identity = row.get(ID)
+    if identity is None:
+        raise SubscriptionError(f"the row has no {ID!r}: a subscription is an id and a filter")
     check(identity, (ID,))
     if isinstance(identity, bool) or not isinstance(identity, str | int):
         raise SubscriptionError(f"id {identity!r} is not usable: give text or a whole number")
-    dialect = row.get(DIALECT)
+    return identity
+
+
+def _subscription(identity: Id, row: dict[str, object]) -> Subscription:
+    text, dialect = row.get(FILTER), row.get(DIALECT)
+    if text is None:
+        raise SubscriptionError(f"the row has no {FILTER!r}: a subscription is an id and a filter")
+    if not isinstance(text, str):
+        raise SubscriptionError(f"the filter is {type(text).__name__} and must be text")
     return Subscription(identity, text, SQL if dialect is None else str(dialect))
 
 

@@ -26,7 +26,7 @@ from headgate.spark.tables import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_REASON = "_reason"
+_REASON = "_headgate_reason"
 _NO_ID = "the event has no id: give the field 'id' as text or a whole number"
 _MISFIT = "the line does not fit the header, or a value its column's type"
 

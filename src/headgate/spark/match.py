@@ -13,19 +13,31 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql import functions as sf
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    NullType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from headgate.core.event import ID
-from headgate.core.schema import arrow_kind
 from headgate.core.snapshot import open_snapshot
-from headgate.core.values import Kind, dotted, fold
+from headgate.core.values import dotted, fold
 from headgate.errors import TableError
-from headgate.records.columns import find_column
 from headgate.records.facets import Facet
 from headgate.records.index import ROOM, RecordIndex
 from headgate.spark.events import judge
-from headgate.spark.matching import Task, match_columns, match_lines
+from headgate.spark.matching import PACKED, Task, match_columns, match_lines
 from headgate.spark.progress import watch
 from headgate.spark.session import spark_errors
 from headgate.spark.tables import (
@@ -42,6 +54,21 @@ from headgate.spark.tables import (
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from headgate.core.values import Path as ColumnPath
+
+_COMPARABLE = (
+    BooleanType,
+    DateType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    NullType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 
 @dataclass(frozen=True)
@@ -89,9 +116,9 @@ def match_events(
         here = (session.sparkContext.master or "").startswith("local")
         kind = "long" if index.ids.numbered else "string"
         task = Task(str(place), digest, judged.id_type, kind, notes if here else None)
-        work = match_columns if columns else match_lines
+        work, rows = (match_columns, _packed(table)) if columns else (match_lines, table)
         with watch(session, "matching", quiet=quiet) as matching:
-            write_table(table.mapInArrow(partial(work, task=task), task.ddl), output)
+            write_table(rows.mapInArrow(partial(work, task=task), task.ddl), output)
         judged.forget()
         found = _count(session, output)
         batches = _read_notes(Path(notes))
@@ -99,7 +126,7 @@ def match_events(
         events=judged.count,
         rejected=judged.rejected,
         matches=found,
-        unknown_attributes=unknown,
+        unknown_attributes=unknown if judged.count else (),
         survey_seconds=surveying.seconds,
         match_seconds=matching.seconds,
         batches=batches,
@@ -121,33 +148,46 @@ def _needed(table: DataFrame, index: RecordIndex) -> DataFrame:
     return table.select(*[column(name) for name in table.columns if fold(name) in wanted])
 
 
+def _packed(table: DataFrame) -> DataFrame:
+    """Make one column of all: `mapInArrow` stumbles over dots and backticks in the names of columns."""
+    return table.select(sf.struct(*map(column, table.columns)).alias(PACKED))
+
+
 def _check_types(table: DataFrame, path: str, index: RecordIndex) -> tuple[str, ...]:
     """Refuse columns that filters compare and cannot: they would never match, and nobody would know.
 
     Returns the attributes that filters name and the table lacks.
     """
-    empty = pa.RecordBatch.from_pylist([], schema=to_arrow_schema(table.schema))
     arrays = index.built.arrays
     compared = {*arrays.column_attribute[arrays.column_facet != Facet.PRESENT], *arrays.glob_attribute}
     unknown = []
     for number, attribute in enumerate(index.built.attributes):
-        found = find_column(empty, attribute)
-        if found is None:
+        kind = _find(table.schema, attribute)
+        if kind is None:
             unknown.append(dotted(attribute))
-        elif number in compared and not _comparable(found.type):
-            hint = "double" if pa.types.is_decimal(found.type) else "a type that filters know"
-            raise TableError(
-                f"{path}: filters compare {dotted(attribute)}, and its type {found.type} cannot be: "
-                f"cast it to {hint}"
-            )
+        elif number in compared and not _comparable(kind):
+            what = f"{path}: {dotted(attribute)} is {kind.simpleString()}, which filters cannot compare"
+            hint = "double" if isinstance(kind, DecimalType) else "a type that filters know"
+            raise TableError(f"{what}: cast it to {hint}")
     return tuple(unknown)
 
 
-def _comparable(kind: pa.DataType) -> bool:
+def _find(kind: DataType, path: ColumnPath) -> DataType | None:
+    """Find the type of an attribute, through nested structs."""
+    for name in path:
+        fields = kind.fields if isinstance(kind, StructType) else []
+        found = next((field for field in fields if fold(field.name) == name), None)
+        if found is None:
+            return None
+        kind = found.dataType
+    return kind
+
+
+def _comparable(kind: DataType) -> bool:
     """Tell whether filters can see values of a type; an object is one, and never equal to anything."""
-    if arrow_kind(kind) is Kind.ARRAY:
-        return _comparable(kind.field(0).type)
-    return pa.types.is_struct(kind) or arrow_kind(kind) is not Kind.OBJECT
+    if isinstance(kind, ArrayType):
+        return _comparable(kind.elementType)
+    return isinstance(kind, _COMPARABLE)
 
 
 def _count(session: SparkSession, output: str) -> int:

@@ -24,6 +24,7 @@ REASON = "reason"
 ROW = "row"
 NUMBERS = "numbers"
 TEXTS = "texts"
+PACKED = "event"
 
 SLICE = 2048
 """Events matched before their matches are handed on, at most."""
@@ -62,11 +63,12 @@ def opened(path: str, digest: str) -> RecordIndex:  # noqa: ARG001 -- the digest
 
 
 def match_columns(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
-    """Match events that come as columns: `id` and the attributes."""
+    """Match events that come as columns, packed into one: `id` and the attributes."""
     index = opened(task.snapshot, task.digest)
     size = _slice(index)
     with _Notes(task) as notes:
-        for batch in batches:
+        for packed in batches:
+            batch = _unpacked(packed)
             for begin in range(0, batch.num_rows, size):
                 part = batch.slice(begin, size)
                 yield index.match_batch(part).cast(task.output)
@@ -94,6 +96,12 @@ def keep_events(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         kept = [isinstance(read_event(line), Event) for line in _lines(batch)]
         yield batch.filter(pa.array(kept, pa.bool_()))
+
+
+def _unpacked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    struct = batch.column(PACKED)
+    assert isinstance(struct, pa.StructArray)
+    return pa.RecordBatch.from_struct_array(struct)
 
 
 def _slice(index: RecordIndex) -> int:

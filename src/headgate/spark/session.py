@@ -7,13 +7,16 @@ A class-data archive for a faster start was measured and left out: it takes abou
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -39,6 +42,8 @@ SEMANTICS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
     "spark.sql.session.timeZone": "UTC",
+    # Else Parquet gets a form of timestamps that others read as nanoseconds without a zone.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Off by default, and then a table with a column of this type cannot be read at all.
     "spark.sql.timeType.enabled": "true",
 }
@@ -46,12 +51,24 @@ SEMANTICS = {
 Session: TypeAlias = SparkSession
 """For those who hold a session and must not import pyspark."""
 
+_MASTER = re.compile(r"(local(-cluster)?(\[[^]]+\])?|yarn)\Z|(spark|k8s)://.")
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_PYTHON = "spark.pyspark.python"
 _GATEWAY, _JVM = "_gateway", "_jvm"
 
+
+@dataclass
+class _Held:
+    application: str
+    master: str
+    holders: int = 1
+
+
 _lock = threading.RLock()
-# How many callers hold each application that we started; the last to close it ends it.
-_holders: dict[str, int] = {}
+# What writes that were cut short have left.
+_remains: set[Path] = set()
+# The applications that we started; the last holder to close one ends it.
+_held: dict[SparkContext, _Held] = {}
 
 
 def open_session(
@@ -68,12 +85,12 @@ def open_session(
             for name, value in {**SEMANTICS, **given}.items():
                 if active.conf.isModifiable(name):
                     active.conf.set(name, value)
-            application = active.sparkContext.applicationId
-            if application in _holders:
-                _holders[application] += 1
+            if active.sparkContext in _held:
+                _held[active.sparkContext].holders += 1
             return active
         session = _start(master or f"local[{cores()},4]", app, given)
-        _holders[session.sparkContext.applicationId] = 1
+        context = session.sparkContext
+        _held[context] = _Held(context.applicationId, context.master or "")
         return session
 
 
@@ -84,17 +101,30 @@ def close_session(session: SparkSession) -> None:
     """
     with _lock:
         context = session.sparkContext
-        application, master = context.applicationId, context.master or ""
-        if application not in _holders:
+        held = _held.get(context)
+        if held is None:
             return
-        _holders[application] -= 1
-        if _holders[application]:
+        held.holders -= 1
+        if held.holders:
             return
-        del _holders[application]
-        session.stop()
+        del _held[context]
+        # After an interrupt Java may not answer any more: then it is ended all the same.
+        with suppress(_PY4J.Py4JError, OSError):
+            # Tasks that are cut short would say so at length.
+            context.setLogLevel("OFF")
+            session.stop()
+        context.stop()
         _end_java()
-        if master.startswith("local-cluster"):
-            _remove_work_folders(application)
+        while _remains:
+            shutil.rmtree(_remains.pop(), ignore_errors=True)
+        if held.master.startswith("local-cluster"):
+            _remove_work_folders(held.application)
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder now, and again when Spark ends: until then tasks may still write to it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    _remains.add(folder)
 
 
 @contextmanager
@@ -120,8 +150,15 @@ def spark_errors() -> Iterator[None]:
         ours = _raised_by_worker(text)
         if ours is not None:
             raise ours from error
+        lacking = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", text)
+        if lacking is not None:
+            raise MachineError(
+                f"the Python of Spark's workers lacks {lacking[1]}: install Headgate there, or name another "
+                "Python with --conf spark.pyspark.python=PATH"
+            ) from error
         if "Traceback (most recent call last)" in text:
-            raise
+            # Its words are fetched from Java when they are shown, and by then Java may be gone.
+            raise RuntimeError(text) from None
         raise _told_by_spark(text) from error
     except (_PY4J.Py4JError, ConnectionError) as error:
         raise MachineError(
@@ -131,9 +168,10 @@ def spark_errors() -> Iterator[None]:
 
 
 def _start(master: str, app: str, given: Mapping[str, str]) -> SparkSession:
-    if master.startswith("sc://"):
+    if not _MASTER.match(master):
+        what = "a Spark Connect server, which" if master.startswith("sc://") else "one that"
         raise MachineError(
-            f"master {master!r} is a Spark Connect server, which Headgate cannot use: "
+            f"master {master!r} is {what} Headgate cannot use: "
             "it can use local[N], spark://host:port, yarn or k8s://host:port"
         )
     _hush_pyspark()
@@ -143,11 +181,15 @@ def _start(master: str, app: str, given: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder.master(master).appName(app)
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with _launch_environment(master):
+    with _launch_environment(master, given.get(_PYTHON)), _plain_interrupts():
+        before = _children()
         try:
             return builder.getOrCreate()
         except BaseException:
             _end_java()
+            # Interrupted early, pyspark forgets the Java that it has launched, which would then live on.
+            for process in _children() - before:
+                os.kill(process, signal.SIGKILL)
             raise
 
 
@@ -182,22 +224,30 @@ def _quiet_log() -> str:
 
 
 def _hush_pyspark() -> None:
-    """Keep pyspark from printing each error as JSON on stderr, beside raising it."""
+    """Keep pyspark from printing each error on stderr, beside raising it."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
+    # Py4J logs what it raises as well, an interrupt among them: some to its own logger, some to the root.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_is_not_py4j)
+
+
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
 
 
 @contextmanager
-def _launch_environment(master: str) -> Iterator[None]:
+def _launch_environment(master: str, python: str | None) -> Iterator[None]:
     """Set what Spark takes from the environment, only while it starts."""
     wanted: dict[str, str | None] = {
         "JAVA_HOME": str(quiet_home(find_java())),
         # Either would make this a Spark Connect session.
         "SPARK_REMOTE": None,
         "SPARK_CONNECT_MODE_ENABLED": None,
+        # Spark heeds the setting in spark-submit only; workers are expected to have this very Python.
+        "PYSPARK_PYTHON": python or os.environ.get("PYSPARK_PYTHON") or sys.executable,
     }
     if master.startswith("local"):
-        wanted["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON") or sys.executable
         # Spares Spark the look-up of the machine's name, which can hang without a network.
         wanted["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP") or "127.0.0.1"
     before = {name: os.environ.get(name) for name in wanted}
@@ -208,12 +258,33 @@ def _launch_environment(master: str) -> Iterator[None]:
         _set_environment(before)
 
 
+@contextmanager
+def _plain_interrupts() -> Iterator[None]:
+    """Undo pyspark's handler of SIGINT: it calls Java in the midst of another call and always fails."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
+
+
 def _set_environment(values: Mapping[str, str | None]) -> None:
     for name, value in values.items():
         if value is None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
+
+
+def _children() -> set[int]:
+    """List the processes that this one has started; none where there is no /proc."""
+    found: set[int] = set()
+    for task in Path("/proc/self/task").glob("*/children"):
+        # A thread may end while we look.
+        with suppress(OSError):
+            found.update(map(int, task.read_text("ascii").split()))
+    return found
 
 
 def _end_java() -> None:

@@ -11,25 +11,26 @@ import os
 import re
 import shutil
 from enum import Enum
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DecimalType, LongType, StringType, StructType
+from pyspark.sql.types import DecimalType, StringType, StructField, StructType
 
 from headgate.core.event import ID
 from headgate.core.values import fold
 from headgate.errors import TableError
-from headgate.spark.session import spark_errors
+from headgate.spark.session import discard, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import StructField
 
 FILE, BLOCK, POSITION = ORDER = ("file", "block", "position")
 """A row's place. Spark hands files out by size, so its own numbers do not follow their names."""
 VALUE = "value"
-BROKEN = "_broken"
+BROKEN = "_headgate_broken"
 """Where Spark puts a CSV line that does not fit the header."""
 WHOLE = "0|-?[1-9][0-9]{0,17}"
 """Text that is a whole number and nothing else: 007 is an id of its own."""
@@ -143,7 +144,7 @@ def check_columns(table: DataFrame, path: str, *wanted: str) -> None:
 def read_lines(session: SparkSession, path: str, *wanted: str) -> DataFrame:
     """Read a table as one JSON object a row, whatever its format. No shuffle.
 
-    Columns: those of `ORDER`, `value` (bytes; NULL for a broken CSV line) and `_broken`. CSV and Parquet must
+    Columns: those of `ORDER`, `value` (bytes; NULL for a broken CSV line) and `BROKEN`. CSV and Parquet must
     have the columns `wanted`; JSON lines are judged one by one.
     """
     form = check_input(path)
@@ -183,7 +184,7 @@ def read_parquet(session: SparkSession, path: str) -> DataFrame:
 
 
 def read_csv(session: SparkSession, path: str, *, typed: bool) -> DataFrame:
-    """Read CSV with a header, quotes doubled inside quotes; lines that do not fit go to `_broken`.
+    """Read CSV with a header, quotes doubled inside quotes; lines that do not fit go to `BROKEN`.
 
     With `typed`, Spark infers the types (one more pass) of all columns but `id`; without, all are text.
     """
@@ -202,8 +203,15 @@ def read_csv(session: SparkSession, path: str, *, typed: bool) -> DataFrame:
     plain = session.read.options(**options).csv(source, inferSchema=typed)
     if not plain.columns:
         return plain
-    schema = StructType([_settled(field) for field in plain.schema]).add(BROKEN, "string")
-    return session.read.options(**options, columnNameOfCorruptRecord=BROKEN).schema(schema).csv(source)
+    ids = {name for name in plain.columns if fold(name) == ID}
+    large = [
+        each.name for each in plain.schema if isinstance(each.dataType, DecimalType) and each.name not in ids
+    ]
+    texts = {*large, *ids}
+    fields = [StructField(each.name, StringType()) if each.name in texts else each for each in plain.schema]
+    schema = StructType([*fields, StructField(BROKEN, StringType())])
+    table = session.read.options(**options, columnNameOfCorruptRecord=BROKEN).schema(schema).csv(source)
+    return _whole(table, plain.columns, large) if large else table
 
 
 def _spans_lines(session: SparkSession, source: str) -> bool:
@@ -214,13 +222,17 @@ def _spans_lines(session: SparkSession, source: str) -> bool:
     return not opened.isEmpty()
 
 
-def _settled(field: StructField) -> StructField:
-    """Keep ids as they are written, and let numbers beyond 64 bits be broken rather than decimals."""
-    if fold(field.name) == ID:
-        field.dataType = StringType()
-    elif isinstance(field.dataType, DecimalType):
-        field.dataType = LongType()
-    return field
+def _whole(table: DataFrame, names: list[str], large: list[str]) -> DataFrame:
+    """Make columns whole numbers; lines with one beyond 64 bits are broken, as they are in JSON lines.
+
+    Spark would infer decimals. Nor could it be told the type: whether a line is broken then depends on the
+    columns that a query asks for.
+    """
+    numbers = {name: column(name).try_cast("bigint") for name in large}
+    beyond = [column(name).isNotNull() & number.isNull() for name, number in numbers.items()]
+    line = sf.to_csv(sf.struct(*map(column, names)))
+    broken = sf.coalesce(sf.col(BROKEN), sf.when(reduce(or_, beyond), line))
+    return table.withColumns({**numbers, BROKEN: broken})
 
 
 def write_table(table: DataFrame, path: str) -> None:
@@ -245,8 +257,10 @@ def write_table(table: DataFrame, path: str) -> None:
         else:
             _write_parts(table, form, parts)
             _join_parts(table.columns, form, parts, place)
-    finally:
-        shutil.rmtree(parts, ignore_errors=True)
+            shutil.rmtree(parts)
+    except BaseException:
+        discard(parts)
+        raise
 
 
 def _write_parts(table: DataFrame, form: Format, parts: Path) -> None:

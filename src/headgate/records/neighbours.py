@@ -1,0 +1,112 @@
+"""Which words may stand beside each other.
+
+The parser takes more than Spark does: `a AND OR (b)`, `a BETWEEN 1 2`, `a NOT IS NULL`, `IS NOT NULL` of an
+attribute called IS. Some of that it reads in a way of its own, so it is refused before the parser sees it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot.tokenizer_core import TokenType
+
+from headgate.errors import FilterError
+
+if TYPE_CHECKING:
+    from sqlglot.tokenizer_core import Token
+
+# Words with an operand on their left.
+_INFIX = {
+    TokenType.AND,
+    TokenType.OR,
+    TokenType.IS,
+    TokenType.IN,
+    TokenType.LIKE,
+    TokenType.BETWEEN,
+    TokenType.ESCAPE,
+}
+_AFTER_NOT = {TokenType.IN, TokenType.LIKE, TokenType.BETWEEN}
+_AFTER_PLUS = {TokenType.NUMBER, TokenType.PLUS, TokenType.DASH}
+# An operand comes next.
+_OPENING = _INFIX | {
+    TokenType.L_PAREN,
+    TokenType.COMMA,
+    TokenType.DOT,
+    TokenType.DASH,
+    TokenType.PLUS,
+    TokenType.NOT,
+    TokenType.EQ,
+    TokenType.NEQ,
+    TokenType.LT,
+    TokenType.LTE,
+    TokenType.GT,
+    TokenType.GTE,
+    TokenType.NULLSAFE_EQ,
+}
+_LITERALS = {
+    TokenType.NUMBER,
+    TokenType.STRING,
+    TokenType.RAW_STRING,
+    TokenType.NULL,
+    TokenType.TRUE,
+    TokenType.FALSE,
+}
+_ENDING = _LITERALS | {TokenType.R_PAREN}
+_BEGINNING = _LITERALS | {TokenType.L_PAREN, TokenType.DATE, TokenType.TIMESTAMP, TokenType.TIMESTAMPLTZ}
+# Before `<` the parser takes them for types with parameters; ARRAY it takes for a type before anything but (.
+_TYPES = {
+    TokenType.ARRAY,
+    TokenType.LIST,
+    TokenType.MAP,
+    TokenType.NULLABLE,
+    TokenType.OBJECT,
+    TokenType.RANGE,
+    TokenType.STRUCT,
+    TokenType.UNION,
+}
+_ABSENT = {
+    TokenType.ANY: "ANY is not part of the filter language; `any` is an attribute",
+    TokenType.INTERVAL: "INTERVAL is not part of the filter language; `interval` is an attribute",
+    TokenType.CASE: "CASE is not part of the filter language; AND and OR are",
+    TokenType.ISNULL: "ISNULL is not part of the filter language; IS NULL is",
+    TokenType.NOTNULL: "NOTNULL is not part of the filter language; IS NOT NULL is",
+}
+
+
+def check_neighbours(token: Token, previous: Token | None, before: Token | None, text: str) -> None:
+    """Refuse a word that does not go with the two before it."""
+    kind = token.token_type
+    last = None if previous is None else previous.token_type
+    second = None if before is None else before.token_type
+    written = text[token.start : token.end + 1]
+    if kind in _ABSENT and last is not TokenType.DOT:
+        raise FilterError(_ABSENT[kind], text, token.start)
+    # After an operand, NOT belongs to what follows; elsewhere it begins an operand.
+    postfix = last is TokenType.NOT and second is not None and second not in _OPENING
+    if kind in _INFIX and not postfix and (last is None or last in _OPENING):
+        name = "" if kind in {TokenType.AND, TokenType.OR} else f"; an attribute of that name is `{written}`"
+        raise FilterError(f"nothing stands before {written}{name}", text, token.start)
+    if previous is None:
+        return
+    if postfix and (kind not in _AFTER_NOT or text[previous.start] == "!"):
+        raise FilterError("NOT stands before IN, LIKE, BETWEEN or a whole expression", text, previous.start)
+    if last is TokenType.IS and kind is TokenType.NOT and written == "!":
+        raise FilterError("'!' stands before a whole expression only; write IS NOT NULL", text, token.start)
+    sign = last is TokenType.PLUS and (second is None or second in _OPENING)
+    if sign and kind not in _AFTER_PLUS:
+        raise FilterError("a plus sign may stand before a number only", text, previous.start)
+    if kind in _BEGINNING and _ends_literal(previous, before):
+        raise FilterError("AND, OR or an operator is missing before this", text, token.start)
+    if kind is TokenType.L_PAREN and text[previous.start : previous.end + 1].lower() in {"cast", "try_cast"}:
+        reason = "CAST is not part of the filter language; write the literal in the type you need"
+        raise FilterError(reason, text, previous.start)
+    typed = kind is TokenType.LT if last is not TokenType.ARRAY else kind is not TokenType.L_PAREN
+    if typed and last in _TYPES and second is not TokenType.DOT:
+        name = text[previous.start : previous.end + 1]
+        reason = f"types are not part of the filter language; an attribute of that name is `{name}`"
+        raise FilterError(reason, text, previous.start)
+
+
+def _ends_literal(token: Token, before: Token | None) -> bool:
+    # The tokenizer splits 5L into 5, :: and L, all three at the same place.
+    return token.token_type in _ENDING or (before is not None and before.start == token.start)

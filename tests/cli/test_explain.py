@@ -1,0 +1,145 @@
+"""`headgate explain`: the texts that people read."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headgate import RecordIndex, Subscription
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.running import Command
+
+
+@pytest.mark.parametrize(
+    ("text", "event", "said"),
+    [
+        (
+            "age > 30 AND topic = 'news'",
+            '{"age": 35, "topic": "sport"}',
+            [
+                "no match",
+                "  held    age > 30         age = 35",
+                "  failed  topic = 'news'   topic = \"sport\"",
+                "nearest miss: topic = 'news'",
+            ],
+        ),
+        (
+            "age > 30 AND topic = 'news'",
+            '{"age": 35, "topic": "news"}',
+            ["match", "  held    age > 30         age = 35", "  held    topic = 'news'   topic = \"news\""],
+        ),
+        (
+            "age > 30",
+            '{"age": 28}',
+            ["no match", "  failed  age > 30   age = 28 (off by 2)", "nearest miss: age > 30"],
+        ),
+        (
+            "age > 30",
+            "{}",
+            [
+                "no match",
+                "  unknown age > 30   age = NULL (the event has no such attribute)",
+                "nearest miss: age > 30",
+            ],
+        ),
+        (
+            "user.name = 'é'",
+            '{"user": {"name": null}}',
+            [
+                "no match",
+                "  unknown user.name = 'é'   user.name = NULL (the attribute is NULL)",
+                "nearest miss: user.name = 'é'",
+            ],
+        ),
+        ("TRUE", "{}", ["match", "  held    TRUE"]),
+        (
+            "FALSE",
+            '{"age": 1}',
+            ["no match", "  failed  FALSE", "nearest miss: none, no event can match this filter"],
+        ),
+        (
+            "age > 50 OR (age > 40 AND topic = 'x')",
+            '{"age": 45, "topic": "y"}',
+            [
+                "no match",
+                "  failed  age > 50      age = 45 (off by 5)",
+                "  held    age > 40      age = 45",
+                "  failed  topic = 'x'   topic = \"y\"",
+                "nearest miss: age > 50",
+            ],
+        ),
+    ],
+    ids=["no match", "match", "number", "missing", "null", "true", "false", "or"],
+)
+def test_the_text(headgate: Command, text: str, event: str, said: list[str]) -> None:
+    ran = headgate("explain", "--filter", text, "--event", event)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines() == said
+    found = headgate("explain", "--filter", text, "--event", event, "--json").json
+    assert found["matches"] is (said[0] == "match")
+    assert len(found["clauses"]) == sum(line.startswith("  ") for line in said)
+    assert set(found) == {"matches", "filter", "clauses", "nearest_miss"}
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        (b'{"age": 35}\n', 0, "match"),
+        (b"", 1, "not valid JSON"),
+        (b'{"age": "\xff"}', 1, "not valid JSON: 'utf-8' codec can't decode byte 0xff"),
+    ],
+    ids=["event", "nothing", "bytes"],
+)
+def test_standard_input(
+    headgate: Command, monkeypatch: pytest.MonkeyPatch, given: bytes, code: int, said: str
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    ran = headgate("explain", "--filter", "age > 30", "--event", "-")
+    assert ran.code == code
+    assert said in (ran.complaint if code else ran.out)
+
+
+@pytest.mark.parametrize(
+    ("ids", "given", "reason"),
+    [
+        ([5, -7], "5", None),
+        ([5, -7], "-7", None),
+        ([5, -7], "6", "there is no subscription 6 here"),
+        ([5, -7], "5.0", "there is no subscription '5.0' here: the ids of this snapshot are whole numbers"),
+        ([5, -7], "--5", "there is no subscription '--5' here"),
+        ([5, -7], "²", "there is no subscription '²' here"),
+        ([5, -7], str(2**70), f"there is no subscription {2**70} here"),
+        (["5", "x"], "5", None),
+        (["5", "x"], "x", None),
+        (["5", "x"], "y", "there is no subscription 'y' here"),
+        ([], "5", "there is no subscription '5' here"),
+    ],
+)
+def test_a_subscription_of_a_snapshot(
+    headgate: Command, tmp_path: Path, ids: list[str | int], given: str, reason: str | None
+) -> None:
+    RecordIndex.build(Subscription(identity, "age > 30") for identity in ids).save(tmp_path / "snapshot")
+    ran = headgate(
+        "explain", "--snapshot", tmp_path / "snapshot", f"--subscription={given}", "--event", '{"age": 35}'
+    )
+    if reason is None:
+        assert (ran.code, ran.out.splitlines()[0]) == (0, "match")
+    else:
+        assert ran.code == 1
+        assert reason in ran.complaint
+
+
+def test_a_long_number_is_not_the_end(headgate: Command, tmp_path: Path) -> None:
+    RecordIndex.build([Subscription(1, "TRUE")]).save(tmp_path / "snapshot")
+    snapshot = ("--snapshot", tmp_path / "snapshot")
+    ran = headgate("explain", *snapshot, "--subscription", "9" * 5000, "--event", "{}")
+    assert ran.code == 1
+    assert ran.complaint.startswith("there is no subscription")
+    ran = headgate("explain", "--filter", "a = 1", "--event", f'{{"a": {"9" * 5000}}}')
+    assert ran.code == 1

@@ -1,0 +1,170 @@
+"""What every content room promises, in one suite: match, next, explain and match_batch tell one story.
+
+A room joins by adding itself to `ROOMS`.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate import Event, RecordIndex, Subscription, SubscriptionError
+from tests.records.random_filters import SCHEMA, random_event, random_filter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from headgate.core.event import Id
+
+
+class Verdict(Protocol):
+    @property
+    def matches(self) -> bool: ...
+
+
+class ContentRoom(Protocol):
+    """The protocol of DESIGN.md."""
+
+    def __len__(self) -> int: ...
+    def match(self, event: Event) -> list[Id]: ...
+    def next(self, event: Event, at_least: Id) -> Id | None: ...
+    def explain(self, event: Event, identity: Id) -> Verdict: ...
+    def match_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...
+    def save(self, path: Path) -> None: ...
+
+
+@dataclass(frozen=True)
+class Room:
+    """How to build a room's index, and how to draw filters and events for it."""
+
+    name: str
+    build: Callable[[Iterable[Subscription]], ContentRoom]
+    open: Callable[[Path], ContentRoom]
+    draw_filter: Callable[[random.Random], str]
+    draw_row: Callable[[random.Random, int], dict[str, object]]
+    schema: pa.Schema
+
+
+ROOMS = [
+    Room(
+        name="records",
+        build=RecordIndex.build,
+        open=RecordIndex.open,
+        draw_filter=lambda rng: random_filter(rng, wild=True),
+        draw_row=random_event,
+        schema=SCHEMA,
+    )
+]
+every_room = pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+seeds = st.randoms(use_true_random=False)
+
+
+def name_of(number: int, *, text: bool) -> Id:
+    """Ids whose order is not the order they are given in."""
+    return f"s{number * 7 % 100:02}" if text else number * 7 % 100 - 50
+
+
+def drawn(room: Room, rng: random.Random, *, text: bool, count: int = 12) -> tuple[ContentRoom, list[Id]]:
+    subscriptions = [Subscription(name_of(n, text=text), room.draw_filter(rng)) for n in range(count)]
+    return room.build(subscriptions), sorted(subscription.id for subscription in subscriptions)
+
+
+@every_room
+@settings(max_examples=40, deadline=None)
+@given(seeds, st.booleans())
+def test_one_story(room: Room, rng: random.Random, text: bool) -> None:
+    index, ids = drawn(room, rng, text=text)
+    assert len(index) == len(ids)
+    rows = [room.draw_row(rng, number) for number in range(5)]
+    expected: list[tuple[object, Id]] = []
+    for row in rows:
+        event = Event.from_row(row)
+        matching = index.match(event)
+        assert matching == sorted(set(matching))
+        assert set(matching) <= set(ids)
+        for identity in ids:
+            assert index.explain(event, identity).matches is (identity in matching)
+            later = [match for match in matching if not match < identity]  # type: ignore[operator]
+            assert index.next(event, identity) == (later[0] if later else None)
+        expected += [(row["id"], identity) for identity in matching]
+    batch = pa.RecordBatch.from_pylist(rows, schema=room.schema)
+    found = index.match_batch(batch)
+    assert found.schema.names == ["event_id", "subscription_id"]
+    assert list(zip(*(column.to_pylist() for column in found.columns), strict=True)) == expected
+
+
+@every_room
+def test_types_of_the_answer(room: Room) -> None:
+    rng = random.Random(3)
+    for text, kind in ((True, pa.string()), (False, pa.int64())):
+        index, _ = drawn(room, rng, text=text)
+        for rows in ([], [room.draw_row(rng, 0)]):
+            found = index.match_batch(pa.RecordBatch.from_pylist(rows, schema=room.schema))
+            assert found.schema.types == [pa.int64(), kind]
+
+
+@every_room
+def test_asking_twice_gives_the_same(room: Room) -> None:
+    rng = random.Random(4)
+    index, _ = drawn(room, rng, text=True)
+    event = Event.from_row(room.draw_row(rng, 0))
+    assert index.match(event) == index.match(event)
+
+
+@every_room
+def test_an_unknown_id_is_an_error(room: Room) -> None:
+    index, _ = drawn(room, random.Random(5), text=True)
+    with pytest.raises(SubscriptionError, match="there is no subscription 'nobody' here"):
+        index.explain(Event.from_row(room.draw_row(random.Random(5), 0)), "nobody")
+
+
+@every_room
+def test_the_order_of_building_does_not_matter(room: Room) -> None:
+    rng = random.Random(6)
+    subscriptions = [Subscription(number, room.draw_filter(rng)) for number in range(20)]
+    events = [Event.from_row(room.draw_row(rng, number)) for number in range(20)]
+    forward, backward = room.build(subscriptions), room.build(reversed(subscriptions))
+    for event in events:
+        assert forward.match(event) == backward.match(event)
+
+
+@every_room
+def test_an_index_answers_as_its_parts(room: Room) -> None:
+    """Subscriptions do not see each other."""
+    rng = random.Random(7)
+    subscriptions = [Subscription(number, room.draw_filter(rng)) for number in range(20)]
+    whole = room.build(subscriptions)
+    alone = {subscription.id: room.build([subscription]) for subscription in subscriptions}
+    for number in range(10):
+        event = Event.from_row(room.draw_row(rng, number))
+        assert whole.match(event) == [identity for identity, index in alone.items() if index.match(event)]
+
+
+@every_room
+def test_a_saved_index_answers_the_same(room: Room, tmp_path: Path) -> None:
+    rng = random.Random(8)
+    index, ids = drawn(room, rng, text=True)
+    index.save(tmp_path / "snapshot")
+    opened = room.open(tmp_path / "snapshot")
+    for number in range(10):
+        event = Event.from_row(room.draw_row(rng, number))
+        assert opened.match(event) == index.match(event)
+        assert opened.next(event, ids[4]) == index.next(event, ids[4])
+        assert opened.explain(event, ids[4]) == index.explain(event, ids[4])
+
+
+@every_room
+def test_an_empty_index(room: Room) -> None:
+    index = room.build([])
+    row = room.draw_row(random.Random(9), 0)
+    assert len(index) == 0
+    assert index.match(Event.from_row(row)) == []
+    assert index.next(Event.from_row(row), "a") is None
+    assert index.match_batch(pa.RecordBatch.from_pylist([row], schema=room.schema)).num_rows == 0

@@ -1,0 +1,86 @@
+"""The one place that touches numba: its cache, and life without it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numba
+
+import headgate
+
+if TYPE_CHECKING:
+    import pytest
+
+PACKAGE = Path(headgate.__file__).parent
+SHOW_CACHE = "import headgate.core.jit, numba; print(numba.config.CACHE_DIR)"
+MATCH = """
+import numba
+from headgate import Event, RecordIndex, Subscription
+from headgate.records import kernels
+filters = ["a > 1 AND b LIKE '%x_'", "a IN (1, 2) OR c IS NULL", "array_contains(d, 5) AND NOT a = 7", "TRUE"]
+index = RecordIndex.build(Subscription(n, text) for n, text in enumerate(filters))
+events = [{"a": 2, "b": "xyz"}, {"a": 7, "d": [5]}, {"d": [5, 6], "a": 1, "c": 0}, {"b": "日x本"}, {}]
+answers = [index.match(Event("e", event)) for event in events]
+answers.append([index.next(Event("e", event), 1) for event in events])
+print(numba.config.DISABLE_JIT, hasattr(kernels.run_programs, "py_func"), answers)
+"""
+
+
+def run(code: str, **environment: str) -> str:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env={**kept, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_the_same_answers_without_the_jit() -> None:
+    compiled, plain = run(MATCH), run(MATCH, NUMBA_DISABLE_JIT="1")
+    assert compiled.startswith("0 True [[")
+    assert plain.startswith("1 False [[")
+    assert compiled.split(maxsplit=2)[2] == plain.split(maxsplit=2)[2]
+
+
+def cache_of(package: Path) -> Path:
+    """Load a copy of `core/jit.py` and return the cache directory that it chooses."""
+    spec = importlib.util.spec_from_file_location("copied_jit", package / "core" / "jit.py")
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    return Path(str(vars(numba.config)["CACHE_DIR"]))
+
+
+def test_the_cache_is_named_after_the_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "headgate"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.delenv("NUMBA_BOUNDSCHECK", raising=False)
+    names = [cache_of(copy)]
+    for edited in ("records/kernels.py", "core/kernels.py", "records/arrays.py", "core/interning.py"):
+        with (copy / edited).open("a") as file:
+            file.write("# an edit\n")
+        names.append(cache_of(copy))
+    assert len(set(names)) == len(names)
+    assert all(name.parent == tmp_path / "cache" / "headgate" for name in names)
+    with (copy / "records" / "explain.py").open("a") as file:
+        file.write("# an edit that no kernel sees\n")
+    assert cache_of(copy) == names[-1]
+    monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
+    assert cache_of(copy) != names[-1]
+
+
+def test_a_cache_of_ones_own(tmp_path: Path) -> None:
+    own = str(tmp_path / "own")
+    assert run(SHOW_CACHE, NUMBA_CACHE_DIR=own) == own

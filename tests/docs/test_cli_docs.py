@@ -1,0 +1,80 @@
+"""The page on the command line names every command and option, and every command's help has an example."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from headgate import cli
+from headgate.cli import cli as tree
+from tests.docs.fences import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE = (ROOT / "docs" / "cli.md").read_text("utf-8")
+
+
+def walk(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """List a command and those below it, by the words that call them."""
+    yield path, command
+    if isinstance(command, click.Group):
+        for name, child in sorted(command.commands.items()):
+            yield from walk(child, f"{path} {name}")
+
+
+EVERYTHING = dict(walk(tree, "headgate"))
+COMMANDS = {path: command for path, command in EVERYTHING.items() if not isinstance(command, click.Group)}
+
+
+def section(path: str) -> str:
+    """Return the part of the page below a command's heading."""
+    parts = re.split(r"^#{2,3} +`([^`]+)`.*$", PAGE, flags=re.MULTILINE)
+    found = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert path in found, f"docs/cli.md has no heading for {path}"
+    return str(found[path])
+
+
+def test_commands_are_those_documented() -> None:
+    headings = re.findall(r"^#{2,3} +`(headgate[^`]*)`", PAGE, re.MULTILINE)
+    assert {*headings} == {*EVERYTHING} - {"headgate"} - {
+        path for path, command in EVERYTHING.items() if isinstance(command, click.Group)
+    }
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_options_are_documented(path: str) -> None:
+    text = section(path)
+    shared = PAGE.partition("## Options of every command on Spark")[2]
+    for option in COMMANDS[path].params:
+        for name in option.opts:
+            documented = f"`{name}" in text or (
+                f"`{name}" in shared and "options of every command on Spark" in text
+            )
+            assert documented, f"{path} {name} is not in docs/cli.md"
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_no_option_is_invented(path: str) -> None:
+    real = {name for option in COMMANDS[path].params for name in option.opts} | {"--help", "-h"}
+    for row in re.findall(r"^\| `(--?[\w-]+)", section(path), re.MULTILINE):
+        assert row in real, f"{path} has no {row}"
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_help_has_an_example(path: str) -> None:
+    shown = CliRunner().invoke(tree, [*path.split()[1:], "--help"], prog_name="headgate")
+    assert shown.exit_code == 0
+    assert "Example" in shown.output
+    assert f"{path} " in shown.output.partition("Example")[2]
+
+
+def test_exit_codes_are_documented() -> None:
+    codes = re.findall(r"\b(\d+) (?:done|refused|wrong|interrupted)", cli.__doc__ or "")
+    assert {*codes} == {"0", "1", "2", "3", "130"}
+    for code in codes:
+        assert re.search(rf"^\| {code} \|", PAGE, re.MULTILINE), f"exit code {code} is not in docs/cli.md"

@@ -1,0 +1,64 @@
+"""The page on files: what it says of damaged snapshots is what opening them says."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from headgate import RecordIndex, SnapshotError, Subscription
+from headgate.core.snapshot import MANIFEST, VERSION
+from tests.docs.fences import ROOT
+
+PAGE = (ROOT / "docs" / "files.md").read_text("utf-8")
+_TABLE = PAGE.partition("| case | message |")[2].partition("\n\n")[0]
+CASES: dict[str, str] = dict(re.findall(r"^\| ([^|`]+) \| `(.+)` \|$", _TABLE, re.MULTILINE))
+TOKENS = "tokens.npy"
+
+
+def damage(case: str, snapshot: Path) -> None:
+    """Do to a snapshot what the table's row says."""
+    manifest, tokens = snapshot / MANIFEST, snapshot / TOKENS
+    data = tokens.read_bytes()
+    match case:
+        case "no directory":
+            shutil.rmtree(snapshot)
+        case "no manifest":
+            manifest.unlink()
+        case "a manifest of something else":
+            manifest.write_text("{}")
+        case "a changed manifest":
+            manifest.write_bytes(manifest.read_bytes().replace(b'"leaves": 1', b'"leaves": 2'))
+        case "a missing array":
+            tokens.unlink()
+        case "a truncated array":
+            tokens.write_bytes(data[:-1])
+        case "a changed byte":
+            tokens.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+        case "another version":
+            head, _, rest = manifest.read_bytes().partition(b'",')
+            rest = b"," + rest.replace(b'"version": %d' % VERSION, b'"version": %d' % (VERSION + 1))
+            start = head[:-64] + hashlib.sha256(rest).hexdigest().encode()
+            manifest.write_bytes(start + b'"' + rest)
+        case _:
+            raise AssertionError(f"no way is known to make {case!r}")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_damaged_snapshots(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = Path("DIR")
+    RecordIndex.build([Subscription("s", "a = 1")]).save(place)
+    assert len(RecordIndex.open(place)) == 1
+    damage(case, place)
+    with pytest.raises(SnapshotError) as refused:
+        RecordIndex.open(place)
+    assert str(refused.value) == CASES[case]
+
+
+def test_there_are_cases() -> None:
+    assert len(CASES) == 8
+    assert f"The format has version {VERSION}." in PAGE

@@ -1,0 +1,87 @@
+"""The tutorial is run as it stands, and so are the Python examples of the other pages."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.docs.fences import ROOT, Command, Fence, agrees, commands, fences
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TUTORIAL = ROOT / "docs" / "tutorial.md"
+MOST_SPARK_COMMANDS = 5
+_ON_SPARK = ("headgate compile", "headgate match", "headgate backtest", "headgate demo", "headgate generate")
+
+
+def run(command: Command, folder: Path) -> list[str]:
+    """Run one command in a folder with this environment's programs first; stderr joins stdout."""
+    path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", command.text],
+        cwd=folder,
+        env={**os.environ, "PATH": path, "COLUMNS": "80"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return done.stdout.splitlines()
+
+
+def run_python(fence: Fence, name: str, names: dict[str, object]) -> None:
+    """Run a block of `>>>` lines; names live on into the next block."""
+    test = doctest.DocTestParser().get_doctest(fence.body, names, name, name, fence.line)
+    assert test.examples, f"{name}:{fence.line}: a python block needs '>>> ' lines"
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner.run(test, out=report.append, clear_globs=False)
+    names.update(test.globs)
+    assert not report, "".join(report)
+
+
+@pytest.mark.spark
+def test_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (ROOT / ".venv" / "bin" / "headgate").exists():
+        assert shutil.which("headgate"), "headgate is neither in .venv nor on PATH"
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for fence in fences(TUTORIAL):
+        if fence.language == "console":
+            for command in commands(fence.body):
+                real = run(command, tmp_path)
+                assert agrees(command.shown, real), (
+                    f"line {fence.line}: {command.text}\nshown:\n"
+                    + "\n".join(command.shown)
+                    + "\nreal:\n"
+                    + "\n".join(real)
+                )
+        elif fence.language == "python":
+            run_python(fence, TUTORIAL.name, names)
+
+
+def test_tutorial_is_quick() -> None:
+    texts = [
+        command.text
+        for fence in fences(TUTORIAL)
+        if fence.language == "console"
+        for command in commands(fence.body)
+    ]
+    on_spark = [text for text in texts if any(word in text for word in _ON_SPARK) and "--help" not in text]
+    assert 0 < len(on_spark) <= MOST_SPARK_COMMANDS
+
+
+@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/language.md"])
+def test_python_of_other_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for fence in fences(ROOT / page):
+        if fence.language == "python":
+            run_python(fence, page, names)

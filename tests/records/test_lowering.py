@@ -1,0 +1,88 @@
+"""Every predicate, lowered and not, against the reference on values at the edges of every type."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate import Event, RecordIndex, Subscription, parse_filter
+from headgate.records import reference
+from headgate.records.leaves import GlobLeaf, decode_leaf, encode_leaf
+from headgate.records.lowering import lower
+from headgate.records.model import Comparison, IsNull, Literal, LiteralType
+from headgate.records.printing import print_literal
+from headgate.records.rewrite import normalise
+from tests.records.edges import FILTERS, LITERALS, SCALARS, TREES, VALUES
+
+
+@pytest.fixture(scope="module")
+def index() -> RecordIndex:
+    found = RecordIndex.build(Subscription(number, text) for number, text in enumerate(FILTERS))
+    found.built.arrays.check()
+    found.built.texts.check()
+    return found
+
+
+def test_every_predicate_on_every_value(index: RecordIndex) -> None:
+    events = [Event("e", {"a": value}) for value in VALUES] + [Event("e", {})]
+    pairs = index.match_events(events)
+    found = set(zip(pairs.events.tolist(), pairs.filters.tolist(), strict=True))
+    wrong = []
+    for place, event in enumerate(events):
+        for number, tree in enumerate(TREES):
+            expected = reference.evaluate(tree, event.attributes)
+            if ((place, number) in found) is not (expected is True):
+                wrong.append((FILTERS[number], event.data, expected))
+    assert wrong == []
+
+
+def test_next_evaluates_the_same(index: RecordIndex) -> None:
+    for value in VALUES:
+        event = Event("e", {"a": value})
+        matching = index.match(event)
+        assert index.next(event, 0) == min(matching, default=None)
+        for middle in (len(FILTERS) // 3, len(FILTERS) // 2):
+            assert index.next(event, middle) == min((n for n in matching if int(n) >= middle), default=None)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(LITERALS),
+    st.integers(-(2**63), 2**63 - 1) | st.floats() | st.sampled_from(SCALARS) | st.text(max_size=3),
+)
+def test_comparisons_are_a_partition(literal: str, value: object) -> None:
+    """Exactly one of <, = and > holds, or none where the types do not meet."""
+    attributes = Event("e", {"a": value}).attributes
+    less, equal, greater = (reference.evaluate(parse_filter(f"a {op} {literal}"), attributes) for op in "<=>")
+    assert [less, equal, greater].count(True) == (0 if less is None else 1)
+    assert reference.evaluate(parse_filter(f"a <= {literal}"), attributes) is reference.any_of((less, equal))
+    assert reference.evaluate(parse_filter(f"a >= {literal}"), attributes) is reference.any_of(
+        (greater, equal)
+    )
+    assert reference.evaluate(parse_filter(f"a != {literal}"), attributes) is reference.negate(equal)
+
+
+def test_leaves_travel_as_bytes() -> None:
+    for tree in map(normalise, TREES):
+        if isinstance(tree, Comparison | IsNull):
+            for negated in (False, True):
+                leaf = lower(tree, negated=negated)
+                assert decode_leaf(encode_leaf(leaf)) == leaf
+    glob = GlobLeaf(("a", "b"), True, (110, -1, 0x9F, -2))
+    assert decode_leaf(encode_leaf(glob)) == glob
+
+
+def test_a_double_meets_every_whole_number_that_rounds_to_it() -> None:
+    near = [2**53 + delta for delta in range(-3, 6)]
+    near += [2**63 - delta for delta in (1, 511, 512, 513, 1024, 1025)]
+    for value in near:
+        for double in {float(value), math.nextafter(float(value), math.inf)}:
+            literal = print_literal(Literal(LiteralType.DOUBLE, double))
+            index = RecordIndex.build(
+                Subscription(n, f"a {op} {literal}") for n, op in enumerate(("<", "=", ">"))
+            )
+            expected = 0 if float(value) < double else 1 if float(value) == double else 2
+            assert index.match(Event("e", {"a": value})) == [expected]

@@ -1,0 +1,125 @@
+"""The backtest job: Spark's own answer, the same as that of match."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headgate import Event, RecordIndex, Subscription
+from headgate.errors import FilterError, TableError
+from headgate.spark.backtest import backtest
+from headgate.workloads import advertising
+from tests.spark.files import FORMS, Row, get_table, names, put, put_lines, put_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+EVENTS: list[Row] = [
+    {"id": "e1", "age": 35, "price": 1.5, "topic": "news", "member": True},
+    {"id": "e2", "age": 20, "price": 2.5, "topic": "art", "member": False},
+    {"id": "e3", "age": None, "price": None, "topic": None, "member": None},
+    {"id": "e4", "age": 40, "price": -1.25, "topic": 'a,"b"', "member": True},
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_it_answers_as_match_does_and_writes_the_events(
+    spark: SparkSession, tmp_path: Path, form: str
+) -> None:
+    table = put_table(tmp_path / f"events.{form}", EVENTS)
+    for text in ("age > 30 OR topic IS NULL", "NOT (price < 2 AND member)", "Topic LIKE '%a%'"):
+        index = RecordIndex.build([Subscription(1, text)])
+        matching = [row["id"] for row in EVENTS if index.match(Event.from_row(row))]
+        output = tmp_path / f"matching.{form}"
+        done = backtest(spark, text, table, output=str(output), quiet=True)
+        assert (done.events, done.matches, done.rejected) == (4, len(matching), 0)
+        assert sorted(done.sample) == matching
+        assert [row["id"] for row in get_table(output)] == matching
+    assert names(tmp_path) == [f"events.{form}", f"matching.{form}"]
+
+
+def test_the_advertising_workload_agrees_with_the_index(spark: SparkSession, tmp_path: Path) -> None:
+    made = advertising.subscriptions(np.arange(6), 5).to_pylist()
+    events = advertising.events(np.arange(2000), 5)
+    pq.write_table(pa.Table.from_batches([events]), tmp_path / "events.parquet")
+    index = RecordIndex.build(Subscription(row["id"], row["filter"]) for row in made)
+    found = index.match_batch(events)["subscription_id"].to_pylist()
+    for row in made:
+        done = backtest(spark, row["filter"], str(tmp_path / "events.parquet"), quiet=True)
+        assert (done.events, done.matches) == (2000, found.count(row["id"]))
+
+
+@pytest.mark.parametrize("text", ["a = 1", "TRUE"])
+def test_broken_lines_are_counted_and_no_more(spark: SparkSession, tmp_path: Path, text: str) -> None:
+    lines = ['{"id": 1, "a": 1}', "{bad", "", "[1]", '{"a": 1}', '{"id": 2, "a": 1, "A": 2}']
+    lines += ['{"id": 3, "a": 18446744073709551616}', '{"id": 4, "a": NaN}', '{"id": 5, "a": 1}']
+    done = backtest(spark, text, put(tmp_path / "e.jsonl", "\n".join(lines)), quiet=True)
+    assert (done.events, done.matches, done.rejected, done.sample) == (2, 2, 6, ("1", "5"))
+    table = put(tmp_path / "e.csv", "id,a,b\n1,1,x\n2,1\n3,1,x,y\n,1,x\n4,1,y\n")
+    done = backtest(spark, text, table, quiet=True)
+    assert (done.events, done.matches, done.rejected, done.sample) == (2, 2, 3, ("1", "4"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "rejected"),
+    [("bad.jsonl", "{bad\nworse\n", 2), ("empty.jsonl", "", 0), ("empty.csv", "", 0)],
+)
+def test_no_events_at_all(
+    spark: SparkSession, tmp_path: Path, name: str, content: str, rejected: int
+) -> None:
+    table = put(tmp_path / name, content)
+    for text in ("a = 1", "TRUE"):
+        done = backtest(spark, text, table, output=str(tmp_path / "out.parquet"), quiet=True)
+        assert (done.events, done.matches, done.rejected, done.sample) == (0, 0, rejected, ())
+    assert get_table(tmp_path / "out.parquet") == []
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_unknown_attribute_is_told_with_the_nearest(
+    spark: SparkSession, tmp_path: Path, form: str
+) -> None:
+    table = put_table(tmp_path / f"events.{form}", EVENTS)
+    with pytest.raises(TableError) as caught:
+        backtest(spark, "age > 30 AND tpoic = 'news'", table, quiet=True)
+    assert str(caught.value) == f"no event of {table} has the attribute tpoic; did you mean topic?"
+
+
+def test_nested_attributes_and_odd_columns(spark: SparkSession, tmp_path: Path) -> None:
+    columns: dict[str, Any] = {
+        "id": [1, 2],
+        "user": [{"age": 5}, {"age": 50}],
+        "at": pa.array([0, 1], pa.timestamp("us", "UTC")),
+        "map": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64())),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "events.parquet")
+    table = str(tmp_path / "events.parquet")
+    assert backtest(spark, "User.AGE > 30", table, quiet=True).sample == ("2",)
+    with pytest.raises(TableError, match=r"has the attribute user.aeg; did you mean user.age\?"):
+        backtest(spark, "user.aeg > 30", table, quiet=True)
+    with pytest.raises(TableError, match=r"The CSV datasource doesn't support the column `\w+`"):
+        backtest(spark, "user.age > 30", table, output=str(tmp_path / "out.csv"), quiet=True)
+    assert names(tmp_path) == ["events.parquet"]
+
+
+def test_a_value_that_cannot_be_cast_is_one_line(spark: SparkSession, tmp_path: Path) -> None:
+    table = put_lines(tmp_path / "events.jsonl", [{"id": 1, "a": "x"}, {"id": 2, "a": "7"}])
+    with pytest.raises(TableError) as caught:
+        backtest(spark, "a > 5", table, output=str(tmp_path / "out.jsonl"), quiet=True)
+    assert str(caught.value).startswith("Spark: [CAST_INVALID_INPUT] The value 'x'")
+    assert "\n" not in str(caught.value)
+    assert names(tmp_path) == ["events.jsonl"]
+
+
+def test_what_the_language_lacks_is_refused_with_the_place(spark: SparkSession, tmp_path: Path) -> None:
+    table = put_lines(tmp_path / "events.jsonl", EVENTS)
+    with pytest.raises(FilterError) as caught:
+        backtest(spark, "age > rand()", table, quiet=True)
+    assert caught.value.position is not None
+    with pytest.raises(TableError, match="is named twice"):
+        backtest(spark, "age > 1", table, output=table, quiet=True)

@@ -1,0 +1,58 @@
+"""The generate job: the same rows whatever the partitioning and the format."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from headgate.spark import generate as module
+from headgate.spark.generate import generate
+from headgate.workloads import advertising
+from tests.spark.files import get_lines, get_table, names
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.parametrize("size", [10_000, 100, 7])
+def test_rows_do_not_depend_on_partitions(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(module, "BATCH", size)
+    for make, schema, name in (
+        (advertising.events, advertising.schema(), "events.parquet"),
+        (advertising.subscriptions, advertising.subscription_schema(), "subs.parquet"),
+    ):
+        generate(spark, make, schema, 300, str(tmp_path / name), seed=4, quiet=True)
+        expected = pa.Table.from_batches([make(np.arange(300), 4)]).to_pylist()
+        assert get_table(tmp_path / name) == expected
+    assert names(tmp_path) == ["events.parquet", "subs.parquet"]
+
+
+def test_lines_hold_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "subs.jsonl"
+    schema = advertising.subscription_schema()
+    generate(spark, advertising.subscriptions, schema, 50, str(path), seed=4, quiet=True)
+    assert get_lines(path) == advertising.subscriptions(np.arange(50), 4).to_pylist()
+    generate(spark, advertising.subscriptions, schema, 50, str(path), seed=5, quiet=True)
+    assert get_lines(path) != advertising.subscriptions(np.arange(50), 4).to_pylist()
+    events = tmp_path / "events.jsonl"
+    generate(spark, advertising.events, advertising.schema(), 5, str(events), seed=4, quiet=True)
+    expected = advertising.events(np.arange(5), 4).to_pylist()
+    for found, row in zip(get_lines(events), expected, strict=True):
+        assert found["time"].endswith("Z")
+        assert {**found, "time": None} == json.loads(json.dumps({**row, "time": None}))
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize("count", [0, 1])
+def test_small_counts(spark: SparkSession, tmp_path: Path, form: str, count: int) -> None:
+    path = tmp_path / f"events.{form}"
+    generate(spark, advertising.events, advertising.schema(), count, str(path), seed=1, quiet=True)
+    assert len(get_table(path)) == count

@@ -1,0 +1,520 @@
+"""The match job: the same answers whatever the format and the partitioning, and no event lost."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headgate import Event, RecordIndex, Subscription
+from headgate.errors import SnapshotError, TableError
+from headgate.spark.match import match_events
+from headgate.workloads import advertising
+from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from headgate.spark.match import Matched
+
+FILTERS = {
+    "all": "TRUE",
+    "age": "age > 30",
+    "between": "age BETWEEN 20 AND 40 AND price < 2.5",
+    "id": "id >= 5",
+    "like": "topic LIKE 'n%s'",
+    "member": "member",
+    "no topic": "topic IS NULL",
+    "none": "topic = 'nobody writes this'",
+    "not": "NOT (age > 30 OR topic = 'art')",
+    "quote": "topic = 'a,\"b\"'",
+    "topic": "topic IN ('news', 'art')",
+    "unknown": "nowhere IS NULL",
+}
+EVENTS: list[Row] = [
+    {"id": 1, "age": 35, "price": 1.5, "topic": "news", "member": True},
+    {"id": 2, "age": 20, "price": 2.5, "topic": "art", "member": False},
+    {"id": 3, "age": None, "price": None, "topic": None, "member": None},
+    {"id": 4, "age": 40, "price": -1.25, "topic": 'a,"b"', "member": True},
+    {"id": 5, "age": 31, "price": 1e300, "topic": "two\nlines", "member": False},
+    {"id": 6, "age": -7, "price": 0.0, "topic": "Zürich 😀", "member": True},
+]
+KINDS: dict[str, pa.DataType] = {
+    "id": pa.int64(),
+    "age": pa.int32(),
+    "price": pa.float64(),
+    "topic": pa.string(),
+    "member": pa.bool_(),
+}
+
+
+class Job:
+    """Match against given filters in a folder of its own."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
+        self.folder = folder
+        self.rejected = folder / "rejected.jsonl"
+
+    def build(self, filters: dict[Any, str]) -> RecordIndex:
+        index = RecordIndex.build(Subscription(name, text) for name, text in filters.items())
+        index.save(self.folder / "snapshot")
+        return index
+
+    def __call__(self, events: str, output: str = "matches.jsonl") -> Matched:
+        return match_events(
+            self.spark,
+            str(self.folder / "snapshot"),
+            events,
+            str(self.folder / output),
+            rejected=str(self.rejected),
+            quiet=True,
+        )
+
+    def pairs(self, output: str = "matches.jsonl") -> list[tuple[Any, Any]]:
+        return [(row["event_id"], row["subscription_id"]) for row in get_table(self.folder / output)]
+
+    def refused(self) -> list[Row]:
+        return get_lines(self.rejected)
+
+    def lines(self, *lines: bytes) -> Matched:
+        return self(put(self.folder / "events.jsonl", b"\n".join(lines)))
+
+    def parquet(self, **columns: Any) -> Matched:
+        pq.write_table(pa.table(columns), self.folder / "events.parquet")
+        return self(str(self.folder / "events.parquet"))
+
+
+@pytest.fixture
+def job(spark: SparkSession, tmp_path: Path) -> Job:
+    return Job(spark, tmp_path)
+
+
+def expected(index: RecordIndex, rows: Iterable[Row]) -> list[tuple[Any, Any]]:
+    return [(row["id"], found) for row in rows for found in index.match(Event.from_row(row))]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_all_formats_in_and_out_agree_with_the_library(job: Job, form: str) -> None:
+    index = job.build(FILTERS)
+    answer = expected(index, EVENTS)
+    events = put_table(job.folder / f"events.{form}", EVENTS, pa.schema(KINDS))
+    for out in FORMS:
+        done = job(events, f"matches.{out}")
+        assert (done.events, done.rejected, done.matches) == (6, 0, len(answer))
+        assert done.unknown_attributes == (() if form == "jsonl" else ("nowhere",))
+        found = job.pairs(f"matches.{out}")
+        # CSV holds text only.
+        assert found == ([(str(event), name) for event, name in answer] if out == "csv" else answer)
+        assert sum(batch.events for batch in done.batches) == 6
+    assert list(get_lines(job.folder / "matches.jsonl")[0]) == ["event_id", "subscription_id"]
+    assert (job.folder / "matches.csv").read_text("utf-8").startswith("event_id,subscription_id\n1,age\n")
+    assert pq.read_schema(next((job.folder / "matches.parquet").glob("*.parquet"))).names == [
+        "event_id",
+        "subscription_id",
+    ]
+    assert names(job.folder) == sorted(
+        [f"events.{form}", "matches.csv", "matches.jsonl", "matches.parquet", "rejected.jsonl", "snapshot"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("ids", "found"),
+    [
+        ([3, 20, -(2**63)], [3, 20, -(2**63)]),
+        (["b", "a"], ["b", "a"]),
+        ([1, "1", "x"], ["1", "1", "x"]),
+        (
+            ["", " padded ", "a,b", 'q"q', "two\nlines", "\\", "é"],
+            ["", " padded ", "a,b", 'q"q', "two\nlines", "\\", "é"],
+        ),
+    ],
+    ids=["numbers", "texts", "mixed", "odd"],
+)
+def test_ids_come_out_as_they_went_in(job: Job, ids: list[Any], found: list[Any]) -> None:
+    job.build({7: "TRUE", 8: "FALSE"})
+    events = put_lines(job.folder / "events.jsonl", [{"id": identity} for identity in ids])
+    for out in FORMS:
+        assert job(events, f"m.{out}").matches == len(ids)
+    assert job.pairs("m.jsonl") == job.pairs("m.parquet") == [(identity, 7) for identity in found]
+    # An empty text is told from NULL by its quotes, which Python's reader does not show.
+    assert job.pairs("m.csv") == [(str(identity), "7") for identity in found]
+
+
+@pytest.mark.parametrize(
+    ("ids", "found"),
+    [
+        (["3", "20", "-1"], [3, 20, -1]),
+        (["007", "7"], ["007", "7"]),
+        (["1.10", "1.1", "1e3"], ["1.10", "1.1", "1e3"]),
+        (["TRUE", "2024-01-01 10:00"], ["TRUE", "2024-01-01 10:00"]),
+        (["123456789012345678901"], ["123456789012345678901"]),
+    ],
+    ids=["numbers", "zeros", "fractions", "words", "long"],
+)
+def test_ids_in_csv_are_not_rewritten(job: Job, ids: list[str], found: list[Any]) -> None:
+    job.build({"s": "a = 1"})
+    job(put(job.folder / "events.csv", "id,a\n" + "".join(f"{one},1\n" for one in ids)))
+    assert job.pairs() == [(identity, "s") for identity in found]
+
+
+def test_lines_that_are_no_events_are_refused_with_the_reason(job: Job) -> None:
+    job.build({"s": "a = 1"})
+    lines = {
+        b'{"id": 1, "a": 1': "not valid JSON: Input data was truncated",
+        b"nonsense": "not valid JSON",
+        b"[1]": "expected a JSON object, found list",
+        b'"text"': "expected a JSON object, found str",
+        b'{"a": 1}': "the event has no id",
+        b'{"id": null, "a": 1}': "the event has no id",
+        b'{"id": true, "a": 1}': "the event has id True",
+        b'{"id": 1.5, "a": 1}': "the event has id 1.5",
+        b'{"id": [1], "a": 1}': "the event has id [1]",
+        b'{"id": 18446744073709551616, "a": 1}': "attribute id: 18446744073709551616 does not fit",
+        b'{"id": 2, "a": 9223372036854775808}': "attribute a: 9223372036854775808 does not fit into 64 bits",
+        b'{"id": "\\ud83d", "a": 1}': "the escape \\ud83d is a lone surrogate",
+        b'{"id": "x", "a": "\xff"}': "not valid JSON: 'utf-8' codec can't decode byte 0xff",
+        b'{"id": 3, "a": NaN}': "not valid JSON",
+        b'{"id": 4, "a": Infinity}': "not valid JSON",
+        b'{"id": 5, "a": 1e999}': "not valid JSON: Number out of range",
+        b'{"id": 6, "a": ' + b"[" * 5000 + b"]" * 5000 + b"}": "not usable JSON: it nests too deep",
+        b'{"id": 7, "a": ' + b'{"b": ' * 40 + b"1" + b"}" * 41: "objects nest deeper than 32",
+        b'{"id": 8, "a": 1, "A": 2}': "attribute a is given twice",
+    }
+    done = job.lines(b'{"id": "first", "a": 1}', *lines, b"", b"  \t", b'{"id": "last", "a": 1.0}\r')
+    assert (done.events, done.rejected, done.matches) == (2, len(lines), 2)
+    assert job.pairs() == [("first", "s"), ("last", "s")]
+    refused = job.refused()
+    for row, (line, reason) in zip(refused, lines.items(), strict=True):
+        assert row["row"] == line.decode(errors="replace")
+        assert reason in row["reason"]
+        assert "\n" not in row["reason"]
+    assert list(refused[0]) == ["row", "reason"]
+
+
+def test_values_of_all_kinds_in_lines(job: Job) -> None:
+    filters = {
+        "array": "array_contains(tags, 'x')",
+        "null element": "array_contains(tags, 'y')",
+        "nested": "user.address.city = 'Bern'",
+        "object": "user IS NOT NULL",
+        "time": "at >= TIMESTAMP '2024-01-01 00:00:00'",
+        "text": "n = '5'",
+        "case": "USER.Address.CITY LIKE 'B%'",
+    }
+    rows: list[Row] = [
+        {"id": 1, "tags": ["x", None], "user": {"address": {"city": "Bern"}}, "at": "2024-05-05", "n": 5},
+        {"id": 2, "tags": [], "user": {}, "at": "yesterday", "n": "5"},
+        {"id": 3, "tags": "x", "user": "Bern", "at": None, "n": [5]},
+        {"id": 4, "tags": ["y"], "user": {"ADDRESS": {"City": "Bonn"}}, "at": "2023-12-31T23:59:59Z"},
+        {"id": 5},
+    ]
+    index = job.build(filters)
+    job(put_lines(job.folder / "events.jsonl", rows))
+    assert job.pairs() == expected(index, rows)
+    assert (1, "nested") in job.pairs()
+    assert (4, "case") in job.pairs()
+
+
+def test_broken_lines_of_csv_are_refused_whatever_filters_ask_for(job: Job) -> None:
+    lines = [
+        "id,a,b,c",
+        "e1,1,x,y",
+        "e2,1",
+        "e3,1,x,y,z",
+        ",1,x,y",
+        "",
+        "e4,1,,",
+        f"e5,1,x,{2**64}",
+        "e6,1,x,7",
+    ]
+    # The last column is large in one line only, so it holds whole numbers, and that line does not fit.
+    lines = [line.replace(",y", ",5") for line in lines]
+    events = put(job.folder / "events.csv", "\n".join(lines) + "\n")
+    for text in ("a = 1", "TRUE", "c >= 5 OR c IS NULL", "b = 'x' OR b IS NULL"):
+        job.build({"s": text})
+        done = job(events)
+        assert (done.events, done.rejected, done.matches) == (3, 4, 3), text
+        assert job.pairs() == [("e1", "s"), ("e4", "s"), ("e6", "s")]
+        assert [row["row"] for row in job.refused()] == [
+            "e2,1",
+            "e3,1,x,5,z",
+            '{"a":1,"b":"x","c":5}',
+            f"e5,1,x,{2**64}",
+        ]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
+def test_values_of_csv_may_span_lines(job: Job, end: str) -> None:
+    job.build(
+        {"news": "topic = 'news'", "two": "topic = 'two\nlines, \"quoted\"'", "inch": "topic = '5\" pipe'"}
+    )
+    lines = ["id,topic,age", f'e1,"two{end}lines, ""quoted""",1', 'e2,5" pipe,2', 'e3,"news",3', "e4,,4"]
+    done = job(put(job.folder / "events.csv", end.join(lines) + end))
+    assert (done.events, done.rejected) == (4, 0)
+    assert job.pairs() == [("e1", "two"), ("e2", "inch"), ("e3", "news")]
+
+
+def test_types_of_csv_are_found_over_the_whole_file(job: Job) -> None:
+    job.build(
+        {
+            "date": "day >= DATE '2024-01-02'",
+            "float": "f > 1.2",
+            "inf": "f > 1e308",
+            "moment": "at < TIMESTAMP '2024-01-01 12:00:00'",
+            "number as text": "word = '12'",
+            "truth": "b = true",
+        }
+    )
+    lines = ["id,f,b,day,at,word", "1,1,true,2024-01-01,2024-01-01T11:00:00Z,12"]
+    lines += ["2,1.5,FALSE,2024-01-03,2024-01-01 13:00:00,x", "3,Inf,,,,"]
+    job(put(job.folder / "events.csv", "\n".join(lines)))
+    assert job.pairs() == [
+        (1, "moment"),
+        (1, "number as text"),
+        (1, "truth"),
+        (2, "date"),
+        (2, "float"),
+        (3, "float"),
+        (3, "inf"),
+    ]
+
+
+def test_files_of_one_csv_table_must_agree(job: Job) -> None:
+    job.build({"s": "a = 1"})
+    put(job.folder / "events" / "1.csv", "id,a,b\n1,1,2\n")
+    put(job.folder / "events" / "2.csv", "id,a,b\n2,1,2\n")
+    job(str(job.folder / "events"))
+    assert sorted(job.pairs()) == [(1, "s"), (2, "s")]
+    put(job.folder / "events" / "2.csv", "id,b,a\n2,1,2\n")
+    with pytest.raises(TableError, match="CSV header does not conform to the schema"):
+        job(str(job.folder / "events"))
+
+
+def test_a_nameless_column_of_csv_is_passed_over(job: Job) -> None:
+    job.build({"s": "a = 1"})
+    job(put(job.folder / "events.csv", ",id,a\n0,7,1\n1,8,1\n"))
+    assert job.pairs() == [(7, "s"), (8, "s")]
+
+
+def test_moments_in_parquet(job: Job) -> None:
+    job.build({"s": "at = TIMESTAMP '2024-01-01 00:00:00.123'", "day": "day = DATE '2024-01-01'"})
+    moment = dt.datetime(2024, 1, 1, 0, 0, 0, 123000)
+    for kind in (
+        pa.timestamp("us"),
+        pa.timestamp("ms"),
+        pa.timestamp("us", "UTC"),
+        pa.timestamp("ms", "Europe/Zurich"),
+    ):
+        zoned = moment.replace(tzinfo=dt.UTC) if kind.tz else moment
+        job.parquet(id=[1], at=pa.array([zoned], kind), day=pa.array([moment.date()]))
+        assert job.pairs() == [(1, "day"), (1, "s")], kind
+    table = pa.table({"id": [1], "at": pa.array([moment], pa.timestamp("us"))})
+    pq.write_table(table, job.folder / "int96.parquet", use_deprecated_int96_timestamps=True)
+    job(str(job.folder / "int96.parquet"))
+    assert job.pairs() == [(1, "s")]
+
+
+def test_nanoseconds_are_one_error_that_helps(job: Job) -> None:
+    job.build({"s": "TRUE"})
+    with pytest.raises(TableError) as caught:
+        job.parquet(id=[1], at=pa.array([1], pa.timestamp("ns")))
+    assert str(caught.value).endswith("TIMESTAMP(NANOS,false)): write timestamps in microseconds")
+
+
+def test_rows_of_parquet_without_an_id_are_refused(job: Job) -> None:
+    job.build({"s": "a IS NOT NULL"})
+    done = job.parquet(ID=pa.array([1, None, 3], pa.int16()), a=[1, 2, None])
+    assert (done.events, done.rejected, done.matches) == (2, 1, 1)
+    assert job.refused() == [
+        {"row": '{"a":2}', "reason": "the event has no id: give the field 'id' as text or a whole number"}
+    ]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [1.5, 2.0],
+        [True, False],
+        [[1], [2]],
+        [dt.date(2024, 1, 1)] * 2,
+        [decimal.Decimal(1)] * 2,
+        [b"x", b"y"],
+    ],
+    ids=["double", "boolean", "array", "date", "decimal", "binary"],
+)
+def test_an_id_column_of_another_type_is_one_error(job: Job, ids: list[Any]) -> None:
+    job.build({"s": "TRUE"})
+    with pytest.raises(TableError, match=r"column id is .*: cast it to string or bigint"):
+        job.parquet(id=ids)
+    assert not (job.folder / "matches.jsonl").exists()
+
+
+def test_columns_that_no_filter_names_do_not_disturb(job: Job) -> None:
+    job.build({"s": "a = 1", "odd": "`odd``name.x` = 2"})
+    done = job.parquet(
+        id=[1, None],
+        a=[1, 1],
+        amount=pa.array([decimal.Decimal("1.5"), None]),
+        blob=[b"\xff", None],
+        clock=pa.array([dt.time(1, 2, 3), None]),
+        map=pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64())),
+        structs=[[{"x": 1}], None],
+        huge=pa.array([2**64 - 1, None], pa.uint64()),
+        nothing=pa.nulls(2),
+        **{"odd`name.x": [2, 2], "a.b": [1, 1], "_broken": ["x", "y"], "_reason": ["x", "y"]},
+    )
+    assert (done.events, done.rejected) == (1, 1)
+    assert job.pairs() == [(1, "odd"), (1, "s")]
+
+
+@pytest.mark.parametrize(
+    ("values", "text", "hint"),
+    [
+        ([decimal.Decimal("1.50")], "a > 1", "double"),
+        (pa.array([5], pa.uint64()), "a > 1", "double"),
+        ([[decimal.Decimal("1.50")]], "array_contains(a, 1)", "a type that filters know"),
+        ([b"x"], "a LIKE 'x%'", "a type that filters know"),
+        ([{"b": decimal.Decimal(1)}], "a.b = 1", "double"),
+    ],
+    ids=["decimal", "uint64", "array", "binary", "nested"],
+)
+def test_a_type_that_filters_cannot_compare_is_one_error(job: Job, values: Any, text: str, hint: str) -> None:
+    job.build({"s": text})
+    with pytest.raises(TableError, match=f"which filters cannot compare: cast it to {hint}"):
+        job.parquet(id=[1], a=values)
+    assert names(job.folder) == ["events.parquet", "snapshot"]
+
+
+def test_any_type_can_be_null(job: Job) -> None:
+    job.build({"s": "a IS NOT NULL", "struct": "b = 'x' OR b.c = 1"})
+    job.parquet(id=[1, 2], a=[decimal.Decimal(1), None], b=[{"c": 1}, None])
+    assert job.pairs() == [(1, "s"), (1, "struct")]
+
+
+def test_small_types_of_parquet(job: Job) -> None:
+    job.build({"s": "i8 = -1 AND u8 = 255 AND u32 = 4294967295 AND f32 = 0.5 AND word = 'x'"})
+    job.parquet(
+        id=["e"],
+        i8=pa.array([-1], pa.int8()),
+        u8=pa.array([255], pa.uint8()),
+        u32=pa.array([2**32 - 1], pa.uint32()),
+        f32=pa.array([0.5], pa.float32()),
+        word=pa.array(["x"]).dictionary_encode(),
+    )
+    assert job.pairs() == [("e", "s")]
+
+
+def test_attributes_that_no_event_has_are_told(job: Job) -> None:
+    job.build({"s": "a = 1 AND user.age > 5 AND user.city = 'Bern' AND missing IS NULL"})
+    done = job.parquet(id=[1], a=[1], user=[{"age": 7}])
+    assert done.unknown_attributes == ("missing", "user.city")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_events(job: Job, form: str) -> None:
+    job.build({1: "a = 1"})
+    path = job.folder / f"events.{form}"
+    if form == "parquet":
+        pq.write_table(pa.table({"id": pa.array([], pa.string()), "a": pa.array([], pa.int64())}), path)
+    else:
+        put(path, "")
+    for out in FORMS:
+        done = job(str(path), f"m.{out}")
+        assert (done.events, done.rejected, done.matches, done.unknown_attributes) == (0, 0, 0, ())
+        assert job.pairs(f"m.{out}") == []
+    assert (job.folder / "m.csv").read_text("utf-8") == "event_id,subscription_id\n"
+    assert job.refused() == []
+
+
+def test_no_subscriptions(job: Job) -> None:
+    job.build({})
+    done = job.lines(b'{"id": 1}', b"bad")
+    assert (done.events, done.rejected, done.matches) == (1, 1, 0)
+
+
+def test_many_partitions_give_the_same_answer_in_the_same_order(job: Job) -> None:
+    rows: list[Row] = [{"id": n, "a": n % 7, "t": f"t{n % 11}"} for n in range(2000)]
+    index = job.build({f"s{n}": f"a = {n % 7} AND t > 't{n % 10}'" for n in range(30)})
+    answer = expected(index, rows)
+    lines = put_lines(job.folder / "events.jsonl", rows)
+    table = job.folder / "events.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), table, row_group_size=150)
+    size = job.spark.conf.get("spark.sql.files.maxPartitionBytes")
+    assert size is not None
+    try:
+        for most in ("4m", "40k", "4k"):
+            job.spark.conf.set("spark.sql.files.maxPartitionBytes", most)
+            for events in (lines, str(table)):
+                assert job(events).matches == len(answer)
+                assert job.pairs() == answer
+    finally:
+        job.spark.conf.set("spark.sql.files.maxPartitionBytes", size)
+
+
+def test_files_of_a_directory_are_all_read(job: Job) -> None:
+    rows: list[Row] = [{"id": f"e{n:03}", "a": 1} for n in range(100)]
+    job.build({"s": "a = 1"})
+    for number, part in enumerate(np.array_split(np.arange(100), 5)):
+        put_lines(job.folder / "events" / f"{number}.jsonl", [rows[place] for place in part])
+    put(job.folder / "events" / "_SUCCESS", "")
+    assert job(str(job.folder / "events")).matches == 100
+    assert sorted(job.pairs()) == [(row["id"], "s") for row in rows]
+
+
+def test_the_advertising_workload_agrees_with_spark_sql(job: Job) -> None:
+    made = advertising.subscriptions(np.arange(500), 3).to_pylist()
+    index = job.build({row["id"]: row["filter"] for row in made})
+    events = pa.Table.from_batches([advertising.events(np.arange(300), 3)])
+    pq.write_table(events, job.folder / "events.parquet")
+    done = job(str(job.folder / "events.parquet"), "matches.parquet")
+    assert done.unknown_attributes == ()
+    table = job.spark.read.parquet(str(job.folder / "events.parquet"))
+    answer = []
+    for begin in range(0, 500, 100):
+        part = made[begin : begin + 100]
+        columns = [f"({row['filter']}) AS c{number}" for number, row in enumerate(part)]
+        for row in table.selectExpr("id", *columns).collect():
+            answer += [(row["id"], part[number]["id"]) for number in range(len(part)) if row[f"c{number}"]]
+    assert len(answer) > 50
+    assert sorted(job.pairs("matches.parquet")) == sorted(answer)
+    assert done.matches == len(answer)
+    # As JSON lines, where times are text.
+    rows = [json.loads(json.dumps(row, default=dt.datetime.isoformat)) for row in events.to_pylist()]
+    job(put_lines(job.folder / "events.jsonl", rows))
+    assert job.pairs() == expected(index, rows) == sorted(answer)
+
+
+def test_a_damaged_snapshot_is_refused(job: Job) -> None:
+    job.build({"s": "a = 1"})
+    manifest = job.folder / "snapshot" / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes()[:-9])
+    with pytest.raises(SnapshotError, match="is damaged"):
+        job.lines(b'{"id": 1}')
+
+
+def test_no_place_is_named_twice(job: Job) -> None:
+    job.build({"s": "a = 1"})
+    events = put_lines(job.folder / "matches.jsonl", [{"id": 1, "a": 1}])
+    with pytest.raises(TableError, match="is named twice"):
+        job(events)
+    with pytest.raises(TableError, match="is named twice"):
+        job(put_lines(job.folder / "e.jsonl", [{"id": 1}]), "rejected.jsonl")
+    assert get_lines(job.folder / "matches.jsonl") == [{"id": 1, "a": 1}]
+
+
+def test_a_table_without_ids_is_one_error(job: Job) -> None:
+    job.build({"s": "a = 1"})
+    events = put(job.folder / "events.csv", "key,a\n1,1\n")
+    with pytest.raises(TableError) as caught:
+        job(events)
+    assert str(caught.value) == f"{events} has no column 'id'; its columns are key, a"
