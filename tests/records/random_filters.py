@@ -193,6 +193,7 @@ _ARRAYS: dict[str, Callable[[random.Random], str]] = {
 }
 # Spark refuses arrays_overlap of whole numbers or doubles with decimals, though not array_contains.
 _OVERLAPS = {**_ARRAYS, "ints": _integer, "reals": _integer}
+TEXTS = {"s", "whole", "real", "day", "yes"}
 _ALL_LITERALS = [_number, _word, _boolean, _moment, _pick(WHOLES), _pick(REALS), _pick(DAYS), _pick(YESES)]
 _PATTERNS = [
     "%",
@@ -234,7 +235,7 @@ def _predicate(rng: random.Random, *, wild: bool) -> str:
 
 
 def _decimals_first(items: list[str]) -> list[str]:
-    """Order a list as the language asks: `IN (1, 1.5)` is refused, `IN (1.5, 1)` is not."""
+    """Order a list for a STRING column: in `IN (1, 1.5)` Spark rounds the texts, not in `IN (1.5, 1)`."""
     return sorted(items, key=lambda item: not ("." in item or item.endswith("BD")))
 
 
@@ -244,7 +245,7 @@ def _array_predicate(rng: random.Random, *, wild: bool) -> str:
     if rng.random() < 0.5:
         return f"array_contains({name}, {literal(rng)})"
     literal = literal if wild else _OVERLAPS[name]
-    items = ", ".join(_decimals_first([literal(rng) for _ in range(rng.choice([0, 1, 2, 3]))]))
+    items = ", ".join(literal(rng) for _ in range(rng.choice([0, 1, 2, 3])))
     if items and rng.random() < 0.15:
         items += ", NULL"
     return f"arrays_overlap({name}, array({items}))"
@@ -261,7 +262,9 @@ def _scalar_predicate(rng: random.Random, *, wild: bool) -> str:
     if draw < 0.2:
         return f"{name} {rng.choice(['', 'NOT '])}BETWEEN {literal(rng)} AND {literal(rng)}"
     if draw < 0.4:
-        items = _decimals_first([literal(rng) for _ in range(rng.choice([1, 2, 4]))])
+        items = [literal(rng) for _ in range(rng.choice([1, 2, 4]))]
+        if name in TEXTS and not wild:
+            items = _decimals_first(items)
         if rng.random() < 0.15:
             items.append("NULL")
         return f"{name} {rng.choice(['', 'NOT '])}IN ({', '.join(items)})"

@@ -206,12 +206,9 @@ def common_type(literals: tuple[Literal, ...]) -> LiteralType | None:
     if len(types) == 1:
         return types.pop()
     if types <= NUMBERS:
-        if LiteralType.DOUBLE in types:
-            return LiteralType.DOUBLE
-        # Over a STRING column `IN (1, 1.5)` rounds the texts to one digit and `IN (1.5, 1)` casts them to
-        # double; we do not know the column's type, so we take only the order that every type agrees on.
-        first = next(literal.type for literal in literals if literal != NULL)
-        return LiteralType.DECIMAL if first is LiteralType.DECIMAL else None
+        # Departure: over a STRING column Spark rounds the texts in `IN (1, 1.5)` to one digit, but casts them
+        # to double in `IN (1.5, 1)`; here texts are cast to double in both.
+        return LiteralType.DOUBLE if LiteralType.DOUBLE in types else LiteralType.DECIMAL
     return LiteralType.TIMESTAMP if types <= MOMENTS else None
 
 

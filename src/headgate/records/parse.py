@@ -54,7 +54,7 @@ _OPS: dict[type[exp.Expr], Op] = {
     exp.GTE: Op.GE,
     exp.NullSafeEQ: Op.NULL_SAFE_EQ,
 }
-_CONNECTIVES = {"and", "or", "not", "is", "in", "like", "between", "null", "true", "false"}
+_CONNECTIVES = {"and", "or", "not", "is", "in", "like", "between", "null", "true", "false", "xor"}
 # The lines that sqlglot counts; str.splitlines knows more ends of lines.
 _LINES = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
 _MIRROR = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
@@ -137,6 +137,8 @@ class _Translator:
                 self.attribute(node.this), self.ordered(node.args["low"]), self.ordered(node.args["high"])
             )
         if isinstance(node, exp.In):
+            if node.args.get("query"):
+                raise refusal("", self.text, node.args["query"])
             self.expect_only(node, "this", "expressions")
             if not node.expressions:
                 raise refusal("IN takes at least one literal", self.text, node)
@@ -159,7 +161,7 @@ class _Translator:
 
     def comparison(self, op: Op, node: exp.Expr) -> Comparison:
         """Translate `attribute op literal` or its mirror image."""
-        left, right = node.this, node.expression
+        left, right = _bare(node.this), _bare(node.expression)
         if _is_attribute(left) and _is_attribute(right):
             raise refusal("this compares two attributes; one side must be a literal", self.text, node)
         literal = self.ordered if op in _MIRROR else self.literal
@@ -209,7 +211,7 @@ class _Translator:
     def attribute(self, node: exp.Expr) -> Attribute:
         """Translate a dotted name."""
         names: list[str] = []
-        rest: exp.Expr | None = node
+        rest: exp.Expr | None = _bare(node)
         while isinstance(rest, exp.Dot):
             if not isinstance(rest.expression, exp.Identifier):
                 raise refusal("", self.text, rest.expression)
@@ -268,6 +270,14 @@ class _Translator:
         for key, value in node.args.items():
             if key not in keys and value:
                 raise refusal("", self.text, node)
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    """Take the parentheses off an attribute: `(a) = 1` is `a = 1`."""
+    inner = node
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    return inner if _is_attribute(inner) else node
 
 
 def _is_attribute(node: exp.Expr) -> bool:

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 _ADVICE: dict[type[exp.Expr], str] = {
     exp.RegexpLike: "RLIKE is not part of the filter language; LIKE is",
     exp.ILike: "ILIKE is not part of the filter language; LIKE is",
-    exp.Cast: "CAST is not part of the filter language; write the literal in the type you need",
+    # Before CAST, whose kind it is.
     exp.TryCast: "TRY_CAST is not part of the filter language; write the literal in the type you need",
+    exp.Cast: "CAST is not part of the filter language; write the literal in the type you need",
     exp.Case: "CASE is not part of the filter language; AND and OR are",
     exp.Subquery: "a subquery is not part of the filter language",
     exp.Select: "a query is not part of the filter language: write only what stands after WHERE",
@@ -41,7 +42,7 @@ def refusal(reason: str, text: str, node: exp.Expr) -> FilterError:
     if isinstance(node, exp.Binary) and not reason and type(node) not in _ADVICE:
         start, sign = _operator(text, node)
         return FilterError(f"{sign!r} is not part of the filter language here", text, start)
-    return FilterError(reason or _lacking(node), text, start)
+    return FilterError(reason or _lacking(node, text, start), text, start)
 
 
 def _word(node: exp.Expr) -> str:
@@ -50,12 +51,14 @@ def _word(node: exp.Expr) -> str:
     return node.sql_name().lower() if isinstance(node, exp.Func) else node.key
 
 
-def _lacking(node: exp.Expr) -> str:
+def _lacking(node: exp.Expr, text: str, start: int | None) -> str:
     for kind, advice in _ADVICE.items():
         if isinstance(node, kind):
             return advice
     if isinstance(node, exp.Func):
-        name = str(node.this) if isinstance(node, exp.Anonymous) else node.sql_name().lower()
+        # As written, because sqlglot gives some functions names of its own: size is array_size to it.
+        written = re.match(r"\w+(?=\s*\()", text[start:]) or re.search(r"\w+(?=\s*\(\s*\Z)", text[:start])
+        name = written[0].lower() if written else node.sql_name().lower()
         return (
             f"the function {name} is not part of the filter language; array_contains and arrays_overlap are"
         )
