@@ -1,0 +1,46 @@
+"""The command line: thin commands, heavy imports inside them.
+
+Exit codes: 0 done; 1 refused, with one line on stderr; 2 wrong usage; 3 done, but rows were refused and
+`--strict` was given; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from headgate.cli import explaining, generating, jobs, machine
+from headgate.cli.shell import cli
+from headgate.errors import HeadgateError
+
+__all__ = ["cli", "explaining", "generating", "jobs", "machine", "main"]
+
+
+def main() -> None:
+    """Run the command line; every foreseen error is one line on stderr."""
+    try:
+        cli.main(prog_name="headgate", standalone_mode=False)
+    except click.exceptions.Abort:
+        _fail("interrupted", 130)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        sys.exit(2)
+    except click.UsageError as error:
+        help_of = error.ctx.command_path if error.ctx else "headgate"
+        _fail(f"{error.format_message()} (see {help_of} --help)", 2)
+    except click.ClickException as error:
+        _fail(error.format_message(), error.exit_code)
+    except HeadgateError as error:
+        _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except OSError as error:
+        # The disk is full, a place cannot be written: the machine's fault, and its words are clear.
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)
+
+
+def _fail(message: str, code: int) -> None:
+    line = " ".join(message.split())
+    click.echo(f"headgate: {line}", err=True)
+    sys.exit(code)

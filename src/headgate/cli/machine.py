@@ -1,0 +1,79 @@
+"""Commands about this machine: what it lacks, and a demo of what it can do."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from headgate.cli.shell import cli, settings, spark_options, tell
+
+
+@cli.command()
+@click.option("--deep", is_flag=True, help="Also start Spark and run a small job (about ten seconds).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+def doctor(*, deep: bool, as_json: bool) -> None:
+    r"""Say what is missing on this machine, and how to get it.
+
+    \b
+    Example:
+      headgate doctor --deep
+    """
+    from headgate.doctor import examine
+
+    findings = examine(deep=deep)
+    lines = []
+    for finding in findings:
+        lines.append(f"{'ok ' if finding.ok else 'NO '} {finding.name}: {finding.found}")
+        if not finding.ok:
+            lines.append(f"    {finding.advice}")
+    sound = all(finding.ok for finding in findings)
+    lines.append("all is there" if sound else "something is missing, see above")
+    tell({"ok": sound, "findings": [asdict(finding) for finding in findings]}, lines, as_json=as_json)
+    if not sound:
+        sys.exit(1)
+
+
+@cli.command()
+@click.option(
+    "--output", default="headgate-demo", show_default=True, type=click.Path(path_type=Path, file_okay=False)
+)
+@click.option("--subscriptions", default=100_000, show_default=True, type=click.IntRange(min=1))
+@click.option("--events", default=20_000, show_default=True, type=click.IntRange(min=1))
+@click.option("--seed", default=1, show_default=True, type=int, help="The same seed gives the same workload.")
+@spark_options
+def demo(
+    output: Path,
+    subscriptions: int,
+    events: int,
+    seed: int,
+    master: str | None,
+    conf: tuple[str, ...],
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    r"""Generate an advertising workload, compile it, match it on Spark, and write a report.
+
+    \b
+    Example:
+      headgate demo --subscriptions 10000 --events 2000
+    """
+    from headgate.demo import Demo, run_demo, summary_lines
+
+    outcome = run_demo(Demo(output, subscriptions, events, seed, master, settings(conf), quiet))
+    report = outcome.report
+    result = {
+        "subscriptions": report.subscriptions,
+        "rejected_subscriptions": report.rejected_subscriptions,
+        "events": report.events,
+        "rejected_events": report.rejected_events,
+        "matches": report.matches,
+        "events_per_second": report.events_per_second,
+        "steps": {found.name: round(found.seconds, 3) for found in report.steps},
+        "seconds": round(outcome.seconds, 3),
+        "report": str(outcome.page),
+    }
+    tell(result, summary_lines(outcome), as_json=as_json)
