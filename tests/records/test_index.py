@@ -194,7 +194,7 @@ def test_borders_of_words_blocks_and_chunks(count: int) -> None:
 @pytest.fixture(scope="module")
 def busy() -> tuple[RecordIndex, list[str], list[dict[str, object]]]:
     rng = random.Random(11)
-    filters = [random_filter(rng, wild=True) for _ in range(300)]
+    filters = [random_filter(rng, wild=True) for _ in range(160)]
     return build(*filters), filters, [random_event(rng, number) for number in range(BLOCK + 44)]
 
 
@@ -242,15 +242,15 @@ def test_many_threads_at_once(busy: tuple[RecordIndex, list[str], list[dict[str,
     batch = batch_of(rows)
     expected = index.match_batch(batch)
     events = [Event.from_row(row) for row in rows[:40]]
-    alone = [(index.match(event), index.next(event, 150)) for event in events]
+    alone = [(index.match(event), index.next(event, 80)) for event in events]
 
     def work(number: int) -> bool:
         if number % 2:
             return index.match_batch(batch).equals(expected)
-        return [(index.match(event), index.next(event, 150)) for event in events] == alone
+        return [(index.match(event), index.next(event, 80)) for event in events] == alone
 
     with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(work, range(24)))
+        assert all(pool.map(work, range(16)))
 
 
 def test_an_event_that_cannot_be_matched_raises() -> None:

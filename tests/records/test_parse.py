@@ -330,10 +330,10 @@ LIMITS = [
     ("a = 0." + "9" * 200_000, "the number has more than 38 digits; write a double such as 1.5e0"),
     ("a = 1e" + "9" * 200_000, "the number does not fit into a double"),
     ("a LIKE '" + "%_" * 100_000 + "'", "taken"),
-    ("/*" * 100_000, "a quote is still open at the end"),
+    ("/*" * 100_000, "a quote or a comment is still open at the end"),
     ("a = 1 " + "/* c */" * 30_000, "taken"),
     ("a = 1 " + "-- c\n" * 50_000, "taken"),
-    ("`" * 262_143, "a quote is still open at the end"),
+    ("`" * 262_143, "a quote or a comment is still open at the end"),
     ("'" * 262_144, "two strings stand side by side: write one, with \\' for a quote in it"),
 ]
 

@@ -112,7 +112,7 @@ def test_a_session_is_silent_shared_and_ends_its_java(tmp_path: Path) -> None:
     assert said["table"] == ["TableError", "no column named x"]
     assert said["filter"] == ["FilterError", "'+' is not part of it, at character 3: a ⟪+ 1"]
     assert said["vanish"][0] == "MachineError"
-    assert said["unforeseen"] == "PythonException"
+    assert said["unforeseen"] == "RuntimeError"
     assert all("\n" not in said[name][1] for name in ("path", "parse", "cast", "table", "filter", "vanish"))
 
 

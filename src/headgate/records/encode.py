@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from headgate.core.casts import to_bool, to_date, to_double, to_int, to_timestamp
 from headgate.core.interning import TextPool
-from headgate.core.values import Kind
+from headgate.core.values import Kind, dotted
+from headgate.errors import EventError
 from headgate.records.arrays import Events
 from headgate.records.columns import Column, find_column, from_arrow, from_values, missing
 from headgate.records.facets import Facet, float_key
@@ -17,7 +19,6 @@ from headgate.records.kernels import match_globs
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from headgate.core.values import Path
@@ -49,10 +50,21 @@ _CASTS: dict[Facet, Callable[[str], int | None]] = {
 def encode_batch(batch: pa.RecordBatch, index: Built) -> Events:
     """Encode an Arrow batch; columns that no filter names are not looked at."""
     columns = []
-    for path in index.attributes:
+    compared = _compared(index.arrays)
+    for number, path in enumerate(index.attributes):
         array = find_column(batch, path)
+        if array is not None and pa.types.is_decimal(array.type) and number in compared:
+            raise EventError(
+                f"column {dotted(path)} is {array.type}, which filters cannot compare: cast it to float64"
+            )
         columns.append(missing(batch.num_rows) if array is None else from_arrow(array))
     return _encode(columns, batch.num_rows, index)
+
+
+def _compared(arrays: RecordArrays) -> set[int]:
+    """List the attributes that filters look into, beyond whether they are there."""
+    inside = ~np.isin(arrays.column_facet, [Facet.PRESENT, Facet.ARRAY])
+    return {*arrays.column_attribute[inside].tolist(), *arrays.glob_attribute.tolist()}
 
 
 def encode_events(events: Sequence[Mapping[Path, object]], index: Built) -> Events:

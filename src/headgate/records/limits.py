@@ -76,6 +76,17 @@ _OTHER_TEXTS = {
     TokenType.UNICODE_STRING: "U&'…'",
     TokenType.HEREDOC_STRING: "$$…$$",
 }
+_BEFORE_ITEM = {TokenType.L_PAREN, TokenType.COMMA}
+_JOINS = {TokenType.AND, TokenType.OR}
+# Named once: looking a member up in an enumeration takes as long as a call.
+_COMMA = TokenType.COMMA
+_DCOLON = TokenType.DCOLON
+_DOT = TokenType.DOT
+_L_PAREN = TokenType.L_PAREN
+_NOT = TokenType.NOT
+_NUMBER = TokenType.NUMBER
+_R_PAREN = TokenType.R_PAREN
+_VAR = TokenType.VAR
 
 
 def check_text(text: str) -> None:
@@ -109,35 +120,31 @@ def check_tokens(tokens: Sequence[Token], text: str) -> None:
         width = around[-1] if kind in _BREAKS else width + 1
         if width > MAX_OPEN:
             raise FilterError("this clause never ends", text, token.start)
-        if kind is TokenType.L_PAREN:
+        if kind is _L_PAREN:
             depth += 1
             commas.append(0)
             around.append(width)
-        elif kind is TokenType.R_PAREN:
+        elif kind is _R_PAREN:
             depth -= 1
             if depth < 0:
                 raise FilterError("this parenthesis was never opened", text, token.start)
             commas.pop()
             width = around.pop()
-            if previous is not None and previous.token_type is TokenType.COMMA:
+            if previous is not None and previous.token_type is _COMMA:
                 raise FilterError("a literal is missing after this comma", text, previous.start)
-        elif kind is TokenType.COMMA:
-            if previous is None or previous.token_type in {TokenType.L_PAREN, TokenType.COMMA}:
+        elif kind is _COMMA:
+            if previous is None or previous.token_type in _BEFORE_ITEM:
                 raise FilterError("a literal is missing before this comma", text, token.start)
             commas[-1] += 1
             if commas[-1] >= MAX_LIST:
                 raise FilterError(f"the list is longer than {MAX_LIST:,}", text, token.start)
-        elif kind in {TokenType.AND, TokenType.OR}:
+        elif kind in _JOINS:
             clauses += 1
             if clauses >= MAX_CLAUSES:
                 raise FilterError(f"the filter has more than {MAX_CLAUSES:,} clauses", text, token.start)
         if depth + run > MAX_DEPTH:
             raise FilterError(f"the filter nests deeper than {MAX_DEPTH}", text, token.start)
-        dots = (
-            dots + 1
-            if kind is TokenType.DOT
-            else (dots if previous and previous.token_type is TokenType.DOT else 0)
-        )
+        dots = dots + 1 if kind is _DOT else (dots if previous and previous.token_type is _DOT else 0)
         if dots >= MAX_NAME_PARTS:
             raise FilterError(f"the name has more than {MAX_NAME_PARTS} parts", text, token.start)
         _check_sign(token, previous, text)
@@ -158,19 +165,19 @@ def _check_sign(token: Token, previous: Token | None, text: str) -> None:
         raise FilterError(
             "two strings stand side by side: write one, with \\' for a quote in it", text, token.start
         )
-    if kind is TokenType.VAR and not written.isprintable():
+    if kind is _VAR and not written.isprintable():
         raise FilterError(f"{written!r} is not part of the filter language", text, token.start)
-    if kind is TokenType.VAR and not _WORD.match(written):
+    if kind is _VAR and not _WORD.match(written):
         raise FilterError(f"the name {written} needs backticks: `{written}`", text, token.start)
     if written.lower() == "if":
         raise FilterError(
             "IF is not part of the filter language; an attribute of that name is `if`", text, token.start
         )
     # The tokenizer splits 5L into 5, :: and L, all three at the same place; a written :: is a cast.
-    if kind is TokenType.DCOLON and written != "::":
+    if kind is _DCOLON and written != "::":
         return
     symbol = not (written[:1].isalnum() or written[:1] in "_`'\"")
-    if symbol and kind not in _SIGNS and kind is not TokenType.NUMBER:
+    if symbol and kind not in _SIGNS and kind is not _NUMBER:
         raise FilterError(f"{written!r} is not part of the filter language", text, token.start)
-    if symbol and kind is TokenType.NOT and written != "!":
+    if symbol and kind is _NOT and written != "!":
         raise FilterError(f"{written!r} is not part of the filter language", text, token.start)

@@ -71,37 +71,61 @@ _ABSENT = {
     TokenType.ISNULL: "ISNULL is not part of the filter language; IS NULL is",
     TokenType.NOTNULL: "NOTNULL is not part of the filter language; IS NOT NULL is",
 }
+# Nothing is wrong with these, one after another.
+_CALM = {
+    TokenType.VAR,
+    TokenType.IDENTIFIER,
+    TokenType.EQ,
+    TokenType.NEQ,
+    TokenType.LT,
+    TokenType.LTE,
+    TokenType.GT,
+    TokenType.GTE,
+    TokenType.NULLSAFE_EQ,
+}
+_CALM_NEXT = _CALM | _LITERALS
+# Named once: looking a member up in an enumeration takes as long as a call.
+_ARRAY = TokenType.ARRAY
+_DOT = TokenType.DOT
+_IS = TokenType.IS
+_LT = TokenType.LT
+_L_PAREN = TokenType.L_PAREN
+_NOT = TokenType.NOT
+_PLUS = TokenType.PLUS
+_JOINS = {TokenType.AND, TokenType.OR}
 
 
 def check_neighbours(token: Token, previous: Token | None, before: Token | None, text: str) -> None:
     """Refuse a word that does not go with the two before it."""
     kind = token.token_type
     last = None if previous is None else previous.token_type
+    if last in _CALM and kind in _CALM_NEXT:
+        return
     second = None if before is None else before.token_type
     written = text[token.start : token.end + 1]
-    if kind in _ABSENT and last is not TokenType.DOT:
+    if kind in _ABSENT and last is not _DOT:
         raise FilterError(_ABSENT[kind], text, token.start)
     # After an operand, NOT belongs to what follows; elsewhere it begins an operand.
-    postfix = last is TokenType.NOT and second is not None and second not in _OPENING
+    postfix = last is _NOT and second is not None and second not in _OPENING
     if kind in _INFIX and not postfix and (last is None or last in _OPENING):
-        name = "" if kind in {TokenType.AND, TokenType.OR} else f"; an attribute of that name is `{written}`"
+        name = "" if kind in _JOINS else f"; an attribute of that name is `{written}`"
         raise FilterError(f"nothing stands before {written}{name}", text, token.start)
     if previous is None:
         return
     if postfix and (kind not in _AFTER_NOT or text[previous.start] == "!"):
         raise FilterError("NOT stands before IN, LIKE, BETWEEN or a whole expression", text, previous.start)
-    if last is TokenType.IS and kind is TokenType.NOT and written == "!":
+    if last is _IS and kind is _NOT and written == "!":
         raise FilterError("'!' stands before a whole expression only; write IS NOT NULL", text, token.start)
-    sign = last is TokenType.PLUS and (second is None or second in _OPENING)
+    sign = last is _PLUS and (second is None or second in _OPENING)
     if sign and kind not in _AFTER_PLUS:
         raise FilterError("a plus sign may stand before a number only", text, previous.start)
     if kind in _BEGINNING and _ends_literal(previous, before):
         raise FilterError("AND, OR or an operator is missing before this", text, token.start)
-    if kind is TokenType.L_PAREN and text[previous.start : previous.end + 1].lower() in {"cast", "try_cast"}:
+    if kind is _L_PAREN and text[previous.start : previous.end + 1].lower() in {"cast", "try_cast"}:
         reason = "CAST is not part of the filter language; write the literal in the type you need"
         raise FilterError(reason, text, previous.start)
-    typed = kind is TokenType.LT if last is not TokenType.ARRAY else kind is not TokenType.L_PAREN
-    if typed and last in _TYPES and second is not TokenType.DOT:
+    typed = kind is _LT if last is not _ARRAY else kind is not _L_PAREN
+    if typed and last in _TYPES and second is not _DOT:
         name = text[previous.start : previous.end + 1]
         reason = f"types are not part of the filter language; an attribute of that name is `{name}`"
         raise FilterError(reason, text, previous.start)

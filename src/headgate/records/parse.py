@@ -76,7 +76,7 @@ def parse_filter(text: str) -> Expression:
     try:
         tokens = _DIALECT.tokenize(text)
     except TokenError:
-        raise FilterError("a quote is still open at the end", text, len(text)) from None
+        raise FilterError("a quote or a comment is still open at the end", text, len(text)) from None
     check_tokens(tokens, text)
     try:
         # As a condition, not as a statement: an attribute may be called comment, set or call.

@@ -131,8 +131,8 @@ def discard(folder: Path) -> None:
 def spark_errors() -> Iterator[None]:
     """Turn Spark's errors into one line of ours.
 
-    An error that a worker raised on purpose comes back as itself; an unforeseen one stays as it is,
-    with its traceback, because it is a defect.
+    An error that a worker raised on purpose comes back as itself; an unforeseen one is a defect and comes
+    as a `RuntimeError` with the worker's traceback.
     """
     try:
         yield
