@@ -14,6 +14,7 @@ from headgate.spark.tables import (
     check_output,
     for_reading,
     format_of,
+    read_csv,
     write_table,
 )
 from tests.spark.files import FORMS, get_table, names, put
@@ -113,3 +114,10 @@ def test_values_of_csv_come_back_as_they_were(spark: SparkSession, tmp_path: Pat
     rows = [(text, 1) for text in texts]
     write_table(spark.createDataFrame(rows, '`a,"b` string, n long').coalesce(1), str(tmp_path / "t.csv"))
     assert [row['a,"b'] for row in get_table(tmp_path / "t.csv")] == texts
+
+
+@pytest.mark.parametrize("header", ["id,a,a", "id,a,A", '"id","a\nb","a\nb"'])
+def test_a_csv_header_names_each_column_once(spark: SparkSession, tmp_path: Path, header: str) -> None:
+    put(tmp_path / "events.csv", f"{header}\n1,2,3\n")
+    with pytest.raises(TableError, match=r"events\.csv: the header names the column 'a.*' 2 times"):
+        read_csv(spark, str(tmp_path / "events.csv"), typed=True)

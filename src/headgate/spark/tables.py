@@ -7,9 +7,11 @@ has its own.
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import shutil
+from collections import Counter
 from enum import Enum
 from functools import reduce
 from operator import or_
@@ -189,6 +191,7 @@ def read_csv(session: SparkSession, path: str, *, typed: bool) -> DataFrame:
     With `typed`, Spark infers the types (one more pass) of all columns but `id`; without, all are text.
     """
     source = for_reading(path)
+    _check_header(path)
     options = {
         # With pruning, whether a line counts as broken would depend on the columns that a query asks for.
         "columnPruning": "false",
@@ -212,6 +215,20 @@ def read_csv(session: SparkSession, path: str, *, typed: bool) -> DataFrame:
     schema = StructType([*fields, StructField(BROKEN, StringType())])
     table = session.read.options(**options, columnNameOfCorruptRecord=BROKEN).schema(schema).csv(source)
     return _whole(table, plain.columns, large) if large else table
+
+
+def _check_header(path: str) -> None:
+    """Refuse a header that names a column twice: Spark would rename both, and filters would see neither."""
+    if is_remote(path):
+        return
+    place = local(path)
+    files = [place] if place.is_file() else sorted(place.glob("*.csv"))
+    for file in files[:1]:
+        with file.open(encoding="utf-8", errors="replace", newline="") as text:
+            names = [fold(name) for name in next(csv.reader(text), [])]
+        for name, times in Counter(names).items():
+            if times > 1 and name:
+                raise TableError(f"{path}: the header names the column {name!r} {times} times")
 
 
 def _spans_lines(session: SparkSession, source: str) -> bool:
