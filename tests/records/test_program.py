@@ -146,3 +146,20 @@ def test_many_clauses_over_one_attribute() -> None:
             if reference.matches(parse_filter(text), event.attributes)
         ]
         assert index.match(event) == expected, value
+
+
+@pytest.mark.parametrize("join", ["AND", "OR"])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("array_contains(a, 1)", "arrays_overlap(a, array(1))"),
+        ("NOT array_contains(a, 2)", "NOT arrays_overlap(a, array(2))"),
+        ("s LIKE '%x%'", "s LIKE '%%x%'"),
+        ("s NOT LIKE '%y%'", "s NOT LIKE '%%y%'"),
+    ],
+)
+def test_equal_leaves_of_different_texts_stay_what_they_are(left: str, right: str, join: str) -> None:
+    index = RecordIndex.build([Subscription(1, f"{left} {join} {right}")])
+    assert index.built.arrays.leaves == 1
+    assert index.match(Event(1, {"a": [1], "s": "axb"})) == [1]
+    assert index.match(Event(1, {"a": [2], "s": "ayb"})) == []

@@ -115,10 +115,11 @@ def _merge_alike(leaves: list[Leaf], merge: Callable[[SetLeaf, SetLeaf], SetLeaf
     """Merge leaves over the same facets of one attribute, two by two, so that n of them cost n log n."""
     groups: dict[object, list[Leaf]] = {}
     for leaf in leaves:
-        alike: object = leaf
         if isinstance(leaf, SetLeaf) and leaf.quantifier is Quantifier.VALUE:
-            alike = (leaf.path, tuple(facet for facet, _ in leaf.sets))
-        groups.setdefault(alike, []).append(leaf)
+            groups.setdefault((leaf.path, tuple(facet for facet, _ in leaf.sets)), []).append(leaf)
+        else:
+            # Over elements or patterns there is no algebra of sets; only equal leaves are one.
+            groups[leaf] = [leaf]
     return [leaf for group in groups.values() for leaf in _halve(group, merge)]
 
 
