@@ -1,68 +1,271 @@
-"""The Spark jobs end to end, Parquet in and out, against Spark SQL itself."""
+"""The Spark jobs end to end, Parquet in and out, against Spark SQL itself, and where their time goes."""
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
+import time
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import functions as sf
 
 from benchmarks.measure import once
 from benchmarks.results import Result
 from headgate.spark.compile import compile_subscriptions
+from headgate.spark.events import judge
 from headgate.spark.generate import generate
 from headgate.spark.match import match_events
+from headgate.spark.matching import ENCODING, MATCHING, NAMING, PACKED, RECEIVING, STAGES, WRITING
 from headgate.spark.session import close_session, open_session
+from headgate.spark.tables import Format
 from headgate.workloads import advertising
+from headgate.workloads.catalogue import synthetic
+from headgate.workloads.statistics import matches
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from collections.abc import Callable, Iterator
 
-SIZES = {"quick": (1_000, 2_000), "full": (100_000, 100_000)}
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headgate.spark.compile import Compiled
+    from headgate.spark.match import Matched
+    from headgate.workloads.catalogue import Workload
+
+
+class Plan(NamedTuple):
+    """Filters and events of a size: W-eq, advertising, and the W-mix filters that are only compiled."""
+
+    equality: tuple[int, int]
+    advertising: tuple[int, int]
+    mixed: int
+    checked: int
+    """Events of W-eq whose matches are looked up in the specification."""
+    runs: int
+    """Runs that the best is taken of, after one that starts the workers."""
+    rate: float | None
+    """The goal for W-eq; few events take hardly more time than the start of their tasks."""
+
+
+SIZES = {
+    "quick": Plan((2_000, 10_000), (1_000, 2_000), 0, 20, 1, None),
+    "full": Plan((100_000, 1_000_000), (100_000, 100_000), 1_000_000, 200, 3, 40_000),
+}
+SEED = 1
 ORACLE = 200
 """Filters that Spark SQL evaluates for the baseline; all of them would take hours."""
 
+SPEED, COST, ADS, COMPILE = "W-eq: match", "W-eq: where the time goes", "Advertising", "W-mix: compile"
+CPU, SHARE = "µs of CPU an event", "% of all"
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Place(NamedTuple):
+    """The files of one workload."""
+
+    subscriptions: str
+    events: str
+    snapshot: str
+    matches: str
+    rejected: str
+
+    @classmethod
+    def under(cls, folder: Path) -> Place:
+        """Name the files in a folder."""
+        names = ("subs.parquet", "events.parquet", "snapshot", "matches.parquet", "rejected.jsonl")
+        return cls(*(str(folder / name) for name in names))
+
 
 def run(size: str) -> list[Result]:
-    """Measure compile and match; check the answers against Spark SQL."""
-    filters, events = SIZES[size]
-    session = open_session()
+    """Measure compile and match; check the answers against Spark SQL and the workload's specification."""
+    plan = SIZES[size]
+    session = open_session("local[2]")
     try:
         with tempfile.TemporaryDirectory() as directory:
-            return _measure(session, Path(directory), filters, events)
+            here = Path(directory)
+            results = _equality(session, here / "equality", plan)
+            results += _advertising(session, here / "advertising", plan)
+            return results + (_mixed(session, here / "mixed", plan.mixed) if plan.mixed else [])
     finally:
         close_session(session)
 
 
-def _measure(session: SparkSession, here: Path, filters: int, events: int) -> list[Result]:
-    paths = {
-        name: str(here / name) for name in ("subs.parquet", "events.parquet", "snapshot", "matches.parquet")
-    }
-    refused = str(here / "rejected.jsonl")
-    schema = advertising.subscription_schema()
-    generate(session, advertising.subscriptions, schema, filters, paths["subs.parquet"], seed=1)
-    generate(session, advertising.events, advertising.schema(), events, paths["events.parquet"], seed=1)
-    print(f"{filters:,} filters, {events:,} events", file=sys.stderr, flush=True)
-    done = compile_subscriptions(session, paths["subs.parquet"], paths["snapshot"], rejected=refused)
+def _equality(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
+    filters, events = plan.equality
+    place = Place.under(here)
+    _make(session, synthetic("equality", filters), place, filters, events)
+    _compile(session, place)
+    first = once(lambda: _match(session, place))
+    runs = [_spent(lambda: _match(session, place)) for _ in range(plan.runs)]
+    wall, costs, done = min(runs, key=lambda found: found[0])
+    _check(session, place, filters, plan.checked)
+    found = [
+        Result("events a second, Parquet to Parquet", events / wall, "/s", goal=plan.rate, at_least=True),
+        Result("an event", wall / events * 1e6, "µs"),
+        Result("matches of an event", done.matches / events, "on average"),
+        Result("this run", wall, "s"),
+        Result("the first run of a session, which starts the workers", first, "s"),
+    ]
+    named = f"{SPEED}, {filters:,} filters, {events:,} events"
+    grid = _costs(session, place, plan, wall, costs, done)
+    return [_under(result, named) for result in found] + grid
 
-    def match() -> int:
-        found = match_events(
-            session, paths["snapshot"], paths["events.parquet"], paths["matches.parquet"], rejected=refused
-        )
-        return found.matches
 
-    match()
-    matching = min(once(match), once(match))
-    read = once(
-        lambda: (
-            session.read.parquet(paths["events.parquet"]).write.mode("overwrite").parquet(str(here / "copy"))
-        )
+def _under(result: Result, section: str) -> Result:
+    return Result(**{**vars(result), "section": section})
+
+
+class Spent(NamedTuple):
+    """Seconds of CPU of Spark's Java process, and of the Python workers under it."""
+
+    java: float
+    python: float
+
+
+def _costs(
+    session: SparkSession, place: Place, plan: Plan, wall: float, whole: Spent, done: Matched
+) -> list[Result]:
+    """Divide the CPU of a run among its steps; those of Java are measured by running them alone."""
+    table = session.read.parquet(place.events)
+    packed = table.select(sf.struct(*table.columns).alias(PACKED))
+    runs, events = plan.runs, plan.equality[1]
+    reading = _least(runs, lambda: _drop(table))
+    handing = _least(runs, lambda: _drop(packed.mapInArrow(_swallow, "rows long")))
+    judging = _least(runs, lambda: judge(session, place.events, Format.PARQUET))
+    by_stage = dict(
+        zip(STAGES, np.sum([batch.spent for batch in done.batches], axis=0).tolist(), strict=True)
     )
-    spark = once(lambda: _oracle(session, paths)) * filters / ORACLE
+    java = {
+        "Spark reads Parquet": reading.java,
+        "Spark makes Arrow batches of rows": max(0.0, handing.java - reading.java),
+        "judging the events (footers), the rejected table": judging.java,
+    }
+    python = {
+        "workers take batches apart": by_stage[RECEIVING],
+        "workers encode": by_stage[ENCODING],
+        "workers match": by_stage[MATCHING],
+        "workers take the ids": by_stage[NAMING],
+        "workers write Parquet": by_stage[WRITING],
+    }
+    rows = {
+        **java,
+        "planning and scheduling, what else Java does": whole.java - sum(java.values()),
+        **python,
+        "receiving of batches, start and end of tasks": whole.python - sum(python.values()),
+        "all": whole.java + whole.python,
+        "two cores for as long as the run took": 2 * wall,
+    }
+    total = whole.java + whole.python
+    found: list[Result] = []
+    for name, seconds in rows.items():
+        found.append(Result(name, seconds / events * 1e6, "µs", section=COST, column=CPU))
+        found.append(Result(name, seconds / total * 100, "%", section=COST, column=SHARE))
+    return found
+
+
+def _spent(work: Callable[[], Matched]) -> tuple[float, Spent, Matched]:
+    before, begun = _clocks(), time.perf_counter()
+    done = work()
+    wall, after = time.perf_counter() - begun, _clocks()
+    return wall, Spent(after.java - before.java, after.python - before.python), done
+
+
+def _least(runs: int, work: Callable[[], object]) -> Spent:
+    """Return the CPU of the cheapest of some runs: Java compiles itself during the first ones."""
+    found = []
+    for _ in range(runs):
+        before = _clocks()
+        work()
+        after = _clocks()
+        found.append(Spent(after.java - before.java, after.python - before.python))
+    return min(found)
+
+
+def _clocks() -> Spent:
+    """Read the CPU of the Java process, and of the Python processes below it."""
+    java = next(process for process in _below(os.getpid()) if _fields(process)[0] == "(java)")
+    return Spent(_seconds(java), sum(map(_seconds, _below(java))))
+
+
+def _below(process: int) -> Iterator[int]:
+    """List the processes that a process started, and those that they started."""
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in map(int, task.read_text("ascii").split()):
+            yield child
+            yield from _below(child)
+
+
+def _fields(process: int) -> list[str]:
+    """Read what is known of a process, from its name on; the name may hold blanks."""
+    text = Path(f"/proc/{process}/stat").read_text("utf-8")
+    end = text.rindex(")") + 1
+    return [text[text.index("(") : end], *text[end:].split()]
+
+
+def _seconds(process: int) -> float:
+    user, system = _fields(process)[12:14]
+    return (int(user) + int(system)) / _TICKS
+
+
+def _drop(table: DataFrame) -> None:
+    table.write.format("noop").mode("overwrite").save()
+
+
+def _swallow(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_pydict({"rows": [sum(batch.num_rows for batch in batches)]})
+
+
+def _make(session: SparkSession, workload: Workload, place: Place, filters: int, events: int) -> None:
+    schema = workload.subscription_schema()
+    generate(session, workload.subscriptions, schema, filters, place.subscriptions, seed=SEED, quiet=True)
+    generate(session, workload.events, workload.schema(), events, place.events, seed=SEED, quiet=True)
+    print(f"{filters:,} filters, {events:,} events", file=sys.stderr, flush=True)
+
+
+def _compile(session: SparkSession, place: Place) -> Compiled:
+    return compile_subscriptions(
+        session, place.subscriptions, place.snapshot, rejected=place.rejected, quiet=True
+    )
+
+
+def _match(session: SparkSession, place: Place) -> Matched:
+    return match_events(
+        session, place.snapshot, place.events, place.matches, rejected=place.rejected, quiet=True
+    )
+
+
+def _check(session: SparkSession, place: Place, filters: int, checked: int) -> None:
+    """Look up the matches of some events in the specification, every operand of every filter."""
+    workload = synthetic("equality", filters)
+    rows = np.arange(checked)
+    names = workload.events(rows, SEED)["id"].to_pylist()
+    spec = workload.specification(np.arange(filters), SEED)
+    held = [np.flatnonzero(matches(spec, event)) for event in workload.numbers(rows, SEED)]
+    used = np.unique(np.concatenate(held))
+    called = dict(zip(used.tolist(), workload.subscriptions(used, SEED)["id"].to_pylist(), strict=True))
+    wanted = Counter(
+        (name, called[n]) for name, found in zip(names, held, strict=True) for n in found.tolist()
+    )
+    ours = session.read.parquet(place.matches).where(sf.col("event_id").isin(names)).collect()
+    if Counter((row["event_id"], row["subscription_id"]) for row in ours) != wanted:
+        raise AssertionError("the matches are not those of the specification")
+
+
+def _advertising(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
+    filters, events = plan.advertising
+    place = Place.under(here)
+    _make(session, advertising, place, filters, events)
+    done = _compile(session, place)
+    matching = min(once(lambda: _match(session, place)) for _ in range(plan.runs))
+    copy = str(here / "copy")
+    read = once(lambda: session.read.parquet(place.events).write.mode("overwrite").parquet(copy))
+    spark = once(lambda: _oracle(session, place)) * filters / ORACLE
     scale = 1e6 / events
-    return [
+    found = [
         Result("compile: parse", done.parse_seconds / filters * 1e6, "µs a filter"),
         Result("compile: build and write", done.build_seconds / filters * 1e6, "µs a filter"),
         Result(
@@ -74,19 +277,39 @@ def _measure(session: SparkSession, here: Path, filters: int, events: int) -> li
         ),
         Result("Spark reads and writes the events", read * scale, "µs an event"),
     ]
+    return [_under(result, f"{ADS}, {filters:,} filters, {events:,} events") for result in found]
 
 
-def _oracle(session: SparkSession, paths: dict[str, str]) -> None:
+def _oracle(session: SparkSession, place: Place) -> None:
     """Evaluate some filters as Spark SQL over all events, and compare every count with our matches."""
-    some = session.read.parquet(paths["subs.parquet"]).orderBy("id").limit(ORACLE).collect()
-    events = session.read.parquet(paths["events.parquet"])
+    some = session.read.parquet(place.subscriptions).orderBy("id").limit(ORACLE).collect()
+    events = session.read.parquet(place.events)
     theirs = (
         events.agg(*[sf.count_if(sf.expr(row["filter"])).alias(row["id"]) for row in some])
         .collect()[0]
         .asDict()
     )
-    ours = session.read.parquet(paths["matches.parquet"]).groupBy("subscription_id").count().collect()
+    ours = session.read.parquet(place.matches).groupBy("subscription_id").count().collect()
     counts = {row["subscription_id"]: row["count"] for row in ours}
     wrong = [name for name, count in theirs.items() if counts.get(name, 0) != count]
     if wrong:
         raise AssertionError(f"Spark SQL counts other matches than Headgate for {wrong[:5]}")
+
+
+def _mixed(session: SparkSession, here: Path, filters: int) -> list[Result]:
+    """Compile many filters, from a table of texts to a snapshot on the disk."""
+    place = Place.under(here)
+    workload = synthetic("mixed", filters)
+    schema = workload.subscription_schema()
+    generate(session, workload.subscriptions, schema, filters, place.subscriptions, seed=SEED, quiet=True)
+    print(f"{filters:,} filters to compile", file=sys.stderr, flush=True)
+    begun = time.perf_counter()
+    done = _compile(session, place)
+    seconds = time.perf_counter() - begun
+    assert (done.subscriptions, done.rejected) == (filters, 0)
+    section = f"{COMPILE}, {filters:,} filters, text to snapshot"
+    return [
+        Result("from text to snapshot", seconds, "s", goal=120, section=section),
+        Result("parse, on both cores", done.parse_seconds, "s", section=section),
+        Result("build and write", done.build_seconds, "s", section=section),
+    ]

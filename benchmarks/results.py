@@ -26,12 +26,27 @@ class Result:
     """The same quantity by the slower way that `versus` names."""
     versus: str = ""
     goal: float | None = None
-    """Not to be exceeded."""
+    """Not to be exceeded; with `at_least`, to be reached."""
+    at_least: bool = False
+    section: str = ""
+    """The heading that the figure stands under."""
+    column: str = ""
+    """In a section where results have one, `name` is the row, and each row holds several figures."""
 
     @property
     def met(self) -> bool | None:
         """Tell whether the goal was reached; None without one."""
-        return None if self.goal is None else self.value <= self.goal
+        if self.goal is None:
+            return None
+        return self.value >= self.goal if self.at_least else self.value <= self.goal
+
+    @property
+    def verdict(self) -> str:
+        """Say what the goal is and whether it was reached."""
+        if self.goal is None:
+            return ""
+        bound = "at least" if self.at_least else "at most"
+        return f"{bound} {_short(self.goal)}: {'met' if self.met else 'not met'}"
 
 
 def machine() -> dict[str, object]:
@@ -46,18 +61,38 @@ def machine() -> dict[str, object]:
 
 
 def as_table(results: list[Result]) -> str:
-    """Write the results as a Markdown table, which people can read too."""
+    """Write the results as Markdown tables, which people can read too: one for each section."""
+    sections: dict[str, list[Result]] = {}
+    for result in results:
+        sections.setdefault(result.section, []).append(result)
+    return "\n\n".join(
+        (f"## {section}\n\n" if section else "") + (_grid(found) if found[0].column else _rows(found))
+        for section, found in sections.items()
+    )
+
+
+def _rows(results: list[Result]) -> str:
     lines = ["| what | figure | baseline in the same run | ratio | goal |", "|---|---|---|---|---|"]
     for result in results:
-        baseline = ratio = goal = ""
+        baseline = ratio = ""
         if result.baseline is not None:
             baseline = f"{_short(result.baseline)} {result.unit} ({result.versus})"
             ratio = f"{_short(result.baseline / result.value)} times" if result.value else ""
-        if result.goal is not None:
-            goal = f"at most {_short(result.goal)}: {'met' if result.met else 'not met'}"
-        lines.append(
-            f"| {result.name} | {_short(result.value)} {result.unit} | {baseline} | {ratio} | {goal} |"
-        )
+        figure = f"{_short(result.value)} {result.unit}"
+        lines.append(f"| {result.name} | {figure} | {baseline} | {ratio} | {result.verdict} |")
+    return "\n".join(lines)
+
+
+def _grid(results: list[Result]) -> str:
+    """Write a row for each name and a column for each kind of figure."""
+    columns = list(dict.fromkeys(result.column for result in results))
+    rows: dict[str, dict[str, str]] = {}
+    for result in results:
+        verdict = f" ({result.verdict})" if result.verdict else ""
+        rows.setdefault(result.name, {})[result.column] = _short(result.value) + verdict
+    lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for name, row in rows.items():
+        lines.append(f"| {name} | {' | '.join(row.get(column, '') for column in columns)} |")
     return "\n".join(lines)
 
 

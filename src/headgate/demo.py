@@ -144,8 +144,7 @@ def _report(
         matches_per_event=Histogram.of(spread),
         quantiles=tuple((share, quantile(spread, share)) for share in (0.5, 0.9, 0.99)) if spread else (),
         busiest=tuple(
-            Busy(str(identity), index.filters.text(index.ids.place(identity)), count)
-            for identity, count in summary.busiest
+            Busy(str(identity), index.filter(identity), count) for identity, count in summary.busiest
         ),
         throughput=tuple(
             Partition(batch.task, batch.start - begun, batch.seconds, batch.events)

@@ -143,3 +143,97 @@ def test_a_long_number_is_not_the_end(headgate: Command, tmp_path: Path) -> None
     assert ran.complaint.startswith("there is no subscription")
     ran = headgate("explain", "--filter", "a = 1", "--event", f'{{"a": {"9" * 5000}}}')
     assert ran.code == 1
+
+
+@pytest.fixture
+def news(tmp_path: Path) -> Path:
+    """A snapshot of a few subscriptions."""
+    filters = {
+        "adults": "age >= 18",
+        "headlines": "topic IN ('news', 'politics') AND lang = 'en'",
+        "music": "town = 'Bern' AND array_contains(tags, 'music')",
+        "never": "age = NULL",
+        "wide": "topic LIKE 'n%'",
+    }
+    index = RecordIndex.build(Subscription(identity, text) for identity, text in filters.items())
+    index.save(tmp_path / "snapshot")
+    return tmp_path / "snapshot"
+
+
+EVENT = '{"age": 12, "topic": "news", "lang": "de", "tags": ["art"]}'
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            "",
+            [
+                "adults: 1 clause failed",
+                "  failed  age >= 18   age = 12 (off by 6)",
+                "headlines: 1 clause failed",
+                "  failed  lang = 'en'   lang = \"de\"",
+                "music: 2 clauses failed",
+                "  unknown town = 'Bern'                   town = NULL (the event has no such attribute)",
+                "  failed  array_contains(tags, 'music')   tags = [\"art\"] (no element is equal)",
+            ],
+        ),
+        ("--limit 1", ["adults: 1 clause failed", "  failed  age >= 18   age = 12 (off by 6)"]),
+        (
+            "--within 1",
+            [
+                "adults: 1 clause failed",
+                "  failed  age >= 18   age = 12 (off by 6)",
+                "headlines: 1 clause failed",
+                "  failed  lang = 'en'   lang = \"de\"",
+            ],
+        ),
+    ],
+    ids=["all", "limit", "within"],
+)
+def test_near_misses(headgate: Command, news: Path, options: str, said: list[str]) -> None:
+    near: tuple[str | Path, ...] = (
+        "explain",
+        "--why-not",
+        "--snapshot",
+        news,
+        "--event",
+        EVENT,
+        "--quiet",
+        *options.split(),
+    )
+    ran = headgate(*near)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines() == said
+    misses = headgate(*near, "--json").json["near_misses"]
+    assert [f"{miss['id']}:" for miss in misses] == [line.split()[0] for line in said if "  " not in line]
+    assert all(set(miss) == {"id", "filter", "failed", "clauses"} for miss in misses)
+    assert all(miss["failed"] == len(miss["clauses"]) for miss in misses)
+
+
+def test_no_near_miss(headgate: Command, tmp_path: Path) -> None:
+    RecordIndex.build([Subscription(1, "TRUE"), Subscription(2, "a AND b")]).save(tmp_path / "s")
+    near: tuple[str | Path, ...] = ("explain", "--why-not", "--snapshot", tmp_path / "s", "--event")
+    assert headgate(*near, '{"a": true, "b": true}').out == "no subscription nearly matched\n"
+    said = "no subscription nearly matched with at most 1 failed clause\n"
+    assert headgate(*near, "{}", "--within", "1").out == said
+    assert headgate(*near, "{}", "--within", "1", "--json").json == {"near_misses": []}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--why-not", "or --snapshot and --why-not"),
+        ("--why-not --filter TRUE", "or --snapshot and --why-not"),
+        ("--why-not --snapshot s --filter TRUE", "or --snapshot and --why-not"),
+        ("--why-not --snapshot s --subscription 1", "or --snapshot and --why-not"),
+        ("--filter TRUE --limit 5", "--limit and --within go with --why-not"),
+        ("--snapshot s --subscription 1 --within 5", "--limit and --within go with --why-not"),
+        ("--why-not --snapshot s --limit 0", "is not in the range"),
+        ("--why-not --snapshot s --within x", "is not a valid integer"),
+    ],
+)
+def test_wrong_combinations(headgate: Command, options: str, said: str) -> None:
+    ran = headgate("explain", "--event", "{}", *options.split())
+    assert ran.code == 2
+    assert said in ran.complaint

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from headgate import RecordIndex
+from headgate.workloads.catalogue import NAMES
+from headgate.workloads.catalogue import workload as named
 from tests.spark.files import get_lines, get_table, names, put, put_lines
 
 if TYPE_CHECKING:
@@ -108,6 +111,27 @@ def test_generate(headgate: Command, tmp_path: Path) -> None:
         "subscriptions.parquet",
     ]
     assert len(get_table(tmp_path / "ads" / "events.parquet")) == 3
+
+
+@pytest.mark.parametrize("workload", NAMES)
+def test_generate_a_workload(headgate: Command, tmp_path: Path, workload: str) -> None:
+    count = 250_000 if workload == "growth" else 7
+    made = named(workload, count)
+    command = ("generate", "records", "--workload", workload, "--events", "5", "--quiet", "--seed", "3")
+    ran = headgate(*command, "--subscriptions", str(count), "--output", tmp_path, "--format", "parquet")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines()[1] == f"wrote 5 events to {tmp_path}/events.parquet"
+    assert get_table(tmp_path / "events.parquet") == made.events(np.arange(5), 3).to_pylist()
+    found = get_table(tmp_path / "subscriptions.parquet")
+    assert len(found) == count
+    assert found[:7] == made.subscriptions(np.arange(7), 3).to_pylist()
+
+
+def test_an_unknown_workload_is_refused(headgate: Command, tmp_path: Path) -> None:
+    ran = headgate("generate", "records", "--output", tmp_path / "out", "--workload", "w-eq")
+    assert ran.code == 2
+    assert "'w-eq' is not one of 'advertising', 'equality', 'mixed'" in ran.err
+    assert names(tmp_path) == []
 
 
 def test_the_demo_is_repeatable(headgate: Command, tmp_path: Path) -> None:

@@ -11,18 +11,19 @@ import pytest
 
 from headgate import RecordIndex, SnapshotError, Subscription
 from headgate.core.snapshot import MANIFEST, VERSION
+from headgate.records.base import LAYOUT
 from tests.docs.fences import ROOT
 
 PAGE = (ROOT / "docs" / "files.md").read_text("utf-8")
 _TABLE = PAGE.partition("| case | message |")[2].partition("\n\n")[0]
 CASES: dict[str, str] = dict(re.findall(r"^\| ([^|`]+) \| `(.+)` \|$", _TABLE, re.MULTILINE))
-TOKENS = "tokens.npy"
+STREAM = "stream.npy"
 
 
 def damage(case: str, snapshot: Path) -> None:
     """Do to a snapshot what the table's row says."""
-    manifest, tokens = snapshot / MANIFEST, snapshot / TOKENS
-    data = tokens.read_bytes()
+    manifest, stream = snapshot / MANIFEST, snapshot / STREAM
+    data = stream.read_bytes()
     match case:
         case "no directory":
             shutil.rmtree(snapshot)
@@ -31,20 +32,28 @@ def damage(case: str, snapshot: Path) -> None:
         case "a manifest of something else":
             manifest.write_text("{}")
         case "a changed manifest":
-            manifest.write_bytes(manifest.read_bytes().replace(b'"leaves": 1', b'"leaves": 2'))
+            manifest.write_bytes(manifest.read_bytes().replace(b'"subscriptions": 1', b'"subscriptions": 2'))
         case "a missing array":
-            tokens.unlink()
+            stream.unlink()
         case "a truncated array":
-            tokens.write_bytes(data[:-1])
+            stream.write_bytes(data[:-1])
         case "a changed byte":
-            tokens.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+            stream.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
         case "another version":
-            head, _, rest = manifest.read_bytes().partition(b'",')
-            rest = b"," + rest.replace(b'"version": %d' % VERSION, b'"version": %d' % (VERSION + 1))
-            start = head[:-64] + hashlib.sha256(rest).hexdigest().encode()
-            manifest.write_bytes(start + b'"' + rest)
+            rewrite(manifest, b'"version": %d' % VERSION, b'"version": %d' % (VERSION + 1))
+        case "another layout":
+            rewrite(manifest, b'"layout": %d' % LAYOUT, b'"layout": %d' % (LAYOUT - 1))
         case _:
             raise AssertionError(f"no way is known to make {case!r}")
+
+
+def rewrite(manifest: Path, old: bytes, new: bytes) -> None:
+    """Change a manifest and its checksum."""
+    head, _, rest = manifest.read_bytes().partition(b'",')
+    assert old in rest
+    rest = b"," + rest.replace(old, new)
+    start = head[:-64] + hashlib.sha256(rest).hexdigest().encode()
+    manifest.write_bytes(start + b'"' + rest)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -60,5 +69,5 @@ def test_damaged_snapshots(case: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_there_are_cases() -> None:
-    assert len(CASES) == 8
+    assert len(CASES) == 9
     assert f"The format has version {VERSION}." in PAGE

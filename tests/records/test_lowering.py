@@ -27,9 +27,10 @@ def index() -> RecordIndex:
 
 
 def test_every_predicate_on_every_value(index: RecordIndex) -> None:
-    events = [Event("e", {"a": value}) for value in VALUES] + [Event("e", {})]
+    events = [Event(place, {"a": value}) for place, value in enumerate(VALUES)]
+    events.append(Event(len(VALUES), {}))
     pairs = index.match_events(events)
-    found = set(zip(pairs.events.tolist(), pairs.filters.tolist(), strict=True))
+    found = {(row["event_id"], row["subscription_id"]) for row in pairs.to_pylist()}
     wrong = []
     for place, event in enumerate(events):
         for number, tree in enumerate(TREES):

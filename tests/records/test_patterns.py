@@ -43,7 +43,8 @@ def by_kernel(pattern: str, escape: str, text: str) -> bool:
     found: list[int] = []
     for part in tokens(pattern, escape):
         found.extend(part.encode() if isinstance(part, str) else [part])
-    return bool(match_glob(TextPool.build(["before", text, "after"]), 1, np.array(found, np.int16)))
+    pool = TextPool.build(["before", text, "after"])
+    return bool(match_glob(pool.data, pool.offsets[1], pool.offsets[2], np.array(found, np.int16)))
 
 
 def by_index(pattern: str, escape: str, text: str) -> bool:

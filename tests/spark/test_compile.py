@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate import RecordIndex, Subscription
+from headgate import Event, RecordIndex, Subscription
 from headgate.core.snapshot import open_snapshot
 from headgate.errors import SnapshotError, TableError
 from headgate.records.index import ROOM
@@ -59,9 +59,9 @@ class Job:
             self.spark, table, str(self.snapshot), rejected=str(self.rejected), quiet=True, **options
         )
 
-    def lines(self, *rows: Row | str) -> Compiled:
+    def lines(self, *rows: Row | str, **options: Any) -> Compiled:
         texts = [row if isinstance(row, str) else json.dumps(row) for row in rows]
-        return self(put(self.folder / "subs.jsonl", "\n".join(texts) + "\n"))
+        return self(put(self.folder / "subs.jsonl", "\n".join(texts) + "\n"), **options)
 
     def refused(self) -> list[Row]:
         return get_lines(self.rejected)
@@ -104,7 +104,7 @@ def test_the_first_of_equal_ids_wins_in_the_order_of_the_files(job: Job, form: s
     done = job(str(folder))
     assert (done.subscriptions, done.rejected) == (50, 90)
     index = job.index()
-    assert [index.filters.text(number).strip() for number in range(50)] == [f"a = {n}" for n in range(50)]
+    assert [index.filter(identity).strip() for identity in index.ids] == [f"a = {n}" for n in range(50)]
     again = job.refused()
     assert [json.loads(row["row"])["filter"].strip() for row in again] == [f"a = {n}" for n in range(50, 140)]
     assert again[0]["reason"] == "id 0 was given by an earlier row already"
@@ -120,7 +120,7 @@ def test_a_file_in_many_partitions_keeps_its_order(job: Job) -> None:
         job.spark.conf.set("spark.sql.files.maxPartitionBytes", "4m")
     assert (done.subscriptions, done.rejected) == (3000, 3000)
     index = job.index()
-    assert [index.filters.text(number) for number in range(3000)] == [f"a = {n}" for n in range(3000)]
+    assert [index.filter(identity) for identity in index.ids] == [f"a = {n}" for n in range(3000)]
 
 
 def test_refused_rows_say_what_where_and_why(job: Job) -> None:
@@ -184,7 +184,7 @@ def test_mixed_ids_become_text(job: Job) -> None:
     )
     assert list(job.index().ids) == ["1", "b"]
     assert done.rejected == 1
-    assert job.index().filters.text(0) == "a = 1"
+    assert job.index().filter("1") == "a = 1"
 
 
 @pytest.mark.parametrize(
@@ -212,8 +212,8 @@ def test_csv_with_quotes_commas_and_newlines(job: Job, end: str) -> None:
     done = job(put(job.folder / "subs.csv", end.join(lines) + end))
     index = job.index()
     assert list(index.ids) == ["one", "two"]
-    assert index.filters.text(0) == "a = 'x,y' OR b = \"q\""
-    assert index.filters.text(1) == "a = 1\nAND b = 2"
+    assert index.filter("one") == "a = 'x,y' OR b = \"q\""
+    assert index.filter("two") == "a = 1\nAND b = 2"
     assert done.rejected == 4
     assert [row["reason"].split(":")[0] for row in job.refused()] == [
         "the line does not have as many fields as the header",
@@ -358,3 +358,22 @@ def test_rejected_rows_can_go_to_any_format(job: Job) -> None:
         job.rejected = job.folder / f"rejected.{form}"
         assert job(table).rejected == 1
     assert pq.read_table(job.rejected).to_pylist()[0]["place"] == 3
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_a_sample_changes_where_filters_lie_and_no_answer(job: Job, tmp_path: Path, form: str) -> None:
+    rows = [{"id": n, "a": n % 2, "b": n} for n in range(200)]
+    place = tmp_path / f"sample.{form}"
+    if form == "jsonl":
+        place.write_text("\n".join([*(json.dumps(row) for row in rows), "no event"]), "utf-8")
+    elif form == "csv":
+        place.write_text("id,a,b\n" + "".join(f"{r['id']},{r['a']},{r['b']}\n" for r in rows), "utf-8")
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), place)
+    given = [{"id": n, "filter": f"a = {n % 2} AND b = {n}"} for n in range(200)]
+    plain = job.lines(*given)
+    without = job.index()
+    sampled = job.lines(*given, sample=str(place))
+    assert plain.subscriptions == sampled.subscriptions == 200
+    for row in rows:
+        assert job.index().match(Event.from_row(row)) == without.match(Event.from_row(row)) == [row["id"]]

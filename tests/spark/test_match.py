@@ -11,15 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark import TaskContext
 
 from headgate import Event, RecordIndex, Subscription
 from headgate.errors import SnapshotError, TableError
-from headgate.spark.match import match_events
+from headgate.spark.match import _write, match_events
+from headgate.spark.matching import Task, match_columns
 from headgate.workloads import advertising
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -338,6 +340,86 @@ def test_rows_of_parquet_without_an_id_are_refused(job: Job) -> None:
     assert job.refused() == [
         {"row": '{"a":2}', "reason": "the event has no id: give the field 'id' as text or a whole number"}
     ]
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+@pytest.mark.parametrize("folder", ["events", "a b%20c+é"])
+def test_ids_are_counted_whatever_the_footers_of_parquet_say(job: Job, statistics: bool, folder: str) -> None:
+    job.build({"s": "a = 1"})
+    place = job.folder / folder
+    place.mkdir()
+    for number, ids in enumerate(([1, 2, 3], [4, 5])):
+        table = pa.table({"Id": ids, "a": [1] * len(ids)})
+        file = place / f"{number}.parquet"
+        pq.write_table(table, file, row_group_size=2, write_statistics=statistics)
+    done = job(str(job.folder / folder))
+    assert (done.events, done.rejected, done.matches) == (5, 0, 5)
+    assert job.refused() == []
+    # One id is missing, in the second group of rows of a third file.
+    table = pa.table({"Id": pa.array([6, 7, None, 8], pa.int64()), "a": [1, 1, 1, 2]})
+    pq.write_table(table, place / "2.parquet", row_group_size=2, write_statistics=statistics)
+    done = job(str(job.folder / folder))
+    assert (done.events, done.rejected, done.matches) == (8, 1, 7)
+    assert [row["row"] for row in job.refused()] == ['{"a":1}']
+
+
+def test_parquet_without_statistics_of_the_ids_is_counted(job: Job) -> None:
+    job.build({"s": "a = 1"})
+    table = pa.table({"id": pa.array(["x", None]), "a": [1, 1]})
+    pq.write_table(table, job.folder / "events.parquet", write_statistics=["a"])
+    done = job(str(job.folder / "events.parquet"))
+    assert (done.events, done.rejected, done.matches) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("codec", ["zstd", "gzip", "lz4_raw", "uncompressed", "snappy"])
+def test_matches_are_compressed_as_the_session_says(job: Job, codec: str) -> None:
+    job.build({"s": "a = 1"})
+    setting = "spark.sql.parquet.compression.codec"
+    before = job.spark.conf.get(setting)
+    assert before is not None
+    job.spark.conf.set(setting, codec)
+    try:
+        job(put_lines(job.folder / "events.jsonl", [{"id": 1, "a": 1}]), "matches.parquet")
+    finally:
+        job.spark.conf.set(setting, before)
+    assert job.pairs("matches.parquet") == [(1, "s")]
+    (file,) = (job.folder / "matches.parquet").glob("*.parquet")
+    wanted = {"lz4_raw": "LZ4"}.get(codec, codec.upper())
+    assert pq.read_metadata(file).row_group(0).column(0).compression == wanted
+    found = job.spark.read.parquet(str(job.folder / "matches.parquet"))
+    assert found.dtypes == [("event_id", "bigint"), ("subscription_id", "string")]
+    assert found.count() == 1
+
+
+def test_spark_writes_what_workers_cannot(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headgate.spark.match.CODECS", {})
+    index = job.build(FILTERS)
+    events = put_table(job.folder / "events.parquet", EVENTS, pa.schema(KINDS))
+    answer = expected(index, EVENTS)
+    assert job(events, "matches.parquet").matches == len(answer)
+    assert job.pairs("matches.parquet") == answer
+
+
+def test_what_a_failed_attempt_wrote_is_not_taken(job: Job) -> None:
+    """The first attempt of a task writes a match and fails; Spark tries again."""
+    job.build({"s": "a = 1"})
+
+    def work(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        for found in match_columns(batches, task):
+            yield found
+            if context.attemptNumber() == 0:
+                raise ValueError("once only")
+
+    rows = job.spark.range(100, numPartitions=3).selectExpr("struct(id, 1 AS a) AS event")
+    place = job.folder / "matches.parquet"
+    task = Task(str(job.folder / "snapshot"), str(job.folder), "long", "string", None, codec="snappy")
+    _write(rows, work, task, str(place))
+    assert sorted(job.pairs("matches.parquet")) == [(number, "s") for number in range(100)]
+    assert len(list(place.glob("*.parquet"))) == 3
+    assert not (place / "_temporary").exists()
+    assert names(job.folder) == ["matches.parquet", "snapshot"]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,11 @@ from headgate.cli.shell import STRICT_EXIT, beside, cli, read_text, session, spa
 @click.option(
     "--schema", metavar="FILE", help="JSON with the attributes' types; filters are checked against it."
 )
+@click.option(
+    "--sample",
+    metavar="TABLE",
+    help="Events like those to come; filters are filed under values that few of them have.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 3 if any row was refused.")
 @spark_options
 def compile_(
@@ -27,6 +32,7 @@ def compile_(
     output: str,
     rejected: str | None,
     schema: str | None,
+    sample: str | None,
     master: str | None,
     conf: tuple[str, ...],
     *,
@@ -46,10 +52,10 @@ def compile_(
 
     refused = rejected or beside(output, "rejected")
     types = read_text(schema) if schema else None
-    check_request(subscriptions, output, rejected=refused, schema=types)
+    check_request(subscriptions, output, rejected=refused, schema=types, sample=sample)
     with session(master, conf, quiet=quiet) as spark:
         done = compile_subscriptions(
-            spark, subscriptions, output, rejected=refused, schema=types, quiet=quiet
+            spark, subscriptions, output, rejected=refused, schema=types, sample=sample, quiet=quiet
         )
     lines = [
         f"compiled {done.subscriptions:,} subscriptions over {len(done.attributes)} attributes to {output}"

@@ -37,9 +37,14 @@ class Ids(Sequence["Id"]):
     def of(cls, identities: Iterable[Id]) -> Ids:
         """Sort and store ids; refuse repeated ones, a mixture of types, and what cannot be stored."""
         given = list(identities)
+        kinds = set(map(type, given))
+        if kinds <= {int} or kinds == {str}:
+            quick = _sorted_numbers(given) if int in kinds else _sorted_texts(given)
+            if quick is not None:
+                return cls(quick)
         for identity in given:
             _check(identity)
-        if len({type(identity) for identity in given}) > 1:
+        if len(kinds) > 1:
             raise SubscriptionError("some ids are text and some are numbers: use one of the two")
         for identity, times in Counter(given).items():
             if times > 1:
@@ -47,6 +52,17 @@ class Ids(Sequence["Id"]):
         if given and isinstance(given[0], int):
             return cls(np.sort(np.array(given, np.int64)))
         return cls(TextPool.build(sorted(str(identity) for identity in given)))
+
+    @classmethod
+    def from_arrow(cls, identities: pa.Array[Any]) -> Ids:
+        """Take over sorted distinct ids, whole numbers or text.
+
+        >>> list(Ids.from_arrow(pa.array(["art", "news"])))
+        ['art', 'news']
+        """
+        if pa.types.is_integer(identities.type):
+            return cls(identities.cast(pa.int64()).to_numpy())
+        return cls(TextPool.from_arrow(identities) if len(identities) else TextPool.build(()))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Ids:
@@ -80,6 +96,16 @@ class Ids(Sequence["Id"]):
             raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
         return bisect_left(self, identity)
 
+    def places(self, identities: Sequence[Id]) -> NDArray[np.int64]:
+        """Find for each of some ids, of the type of these, the number of the first that is at least it.
+
+        >>> Ids.of(["b", "d"]).places(["a", "b", "c", "e"]).tolist()
+        [0, 0, 1, 2]
+        """
+        if isinstance(self._stored, TextPool):
+            return self._stored.place([str(identity) for identity in identities], 0, len(self)) >> 1
+        return np.searchsorted(self._stored, np.array(identities, np.int64))
+
     def __len__(self) -> int:
         """Count the ids."""
         return self._stored.size
@@ -111,3 +137,22 @@ def _check(identity: Id) -> None:
         identity.encode()
     except UnicodeEncodeError:
         raise SubscriptionError(f"id {identity!r} holds a lone surrogate, which UTF-8 cannot carry") from None
+
+
+def _sorted_numbers(given: list[Any]) -> NDArray[np.int64] | None:
+    """Sort ids that are whole numbers; None if there is anything wrong with them."""
+    try:
+        found = np.sort(np.array(given, np.int64))
+    except OverflowError:
+        return None
+    return None if bool((found[1:] == found[:-1]).any()) else found
+
+
+def _sorted_texts(given: list[Any]) -> TextPool | None:
+    """Sort ids that are text; None if there is anything wrong with them."""
+    if len(set(given)) < len(given):
+        return None
+    try:
+        return TextPool.build(sorted(given))
+    except UnicodeEncodeError:
+        return None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from headgate.core.kernels import search_text
 
@@ -40,6 +41,27 @@ class TextPool(NamedTuple):
         np.cumsum([len(part) for part in parts], out=offsets[1:])
         return cls(offsets, np.frombuffer(b"".join(parts), np.uint8))
 
+    @classmethod
+    def from_arrow(cls, texts: pa.Array[Any]) -> TextPool:
+        """Take over the texts of an Arrow array without nulls, where they lie.
+
+        >>> import pyarrow as pa
+        >>> TextPool.from_arrow(pa.array(["art", "news"])[1:]).texts()
+        ['news']
+        """
+        texts = texts.cast(pa.large_string())
+        _, ends, data = texts.buffers()
+        if ends is None:
+            return cls.build([])
+        offsets = np.frombuffer(memoryview(ends), np.int64)[texts.offset : texts.offset + len(texts) + 1]
+        given = np.frombuffer(memoryview(data), np.uint8) if data is not None else np.zeros(0, np.uint8)
+        return cls(offsets - offsets[0], given[offsets[0] : offsets[-1]])
+
+    def to_arrow(self) -> pa.Array[Any]:
+        """Return the texts for Arrow, where they lie."""
+        buffers = [None, pa.py_buffer(self.offsets.data), pa.py_buffer(self.data.data)]
+        return pa.Array.from_buffers(pa.large_string(), self.size, buffers)
+
     @property
     def size(self) -> int:
         """Count the texts."""
@@ -63,7 +85,10 @@ class TextPool(NamedTuple):
         >>> TextPool.build(["art", "news"]).place(["art", "movies", "news", "zoo"], 0, 2).tolist()
         [1, 2, 3, 4]
         """
-        other = TextPool.build(values)
+        return self.place_pool(TextPool.build(values), first, last)
+
+    def place_pool(self, other: TextPool, first: int, last: int) -> NDArray[np.int64]:
+        """Place the texts of another pool."""
         out = np.empty(other.size, np.int64)
         search_text(self, first, last, other, out)
         return out

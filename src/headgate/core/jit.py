@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numba
+import numpy as np
 
 from headgate.core.machine import cache_home
 
@@ -29,10 +31,11 @@ R = TypeVar("R")
 def _sources_digest() -> str:
     package = Path(__file__).parent.parent
     digest = hashlib.sha256(numba.__version__.encode())
-    # The tuples of arrays too: compiled code knows their fields by place only.
-    for name in ("kernels.py", "arrays.py", "interning.py"):
-        for source in sorted(package.glob(f"**/{name}")):
-            digest.update(source.read_bytes())
+    # The tuples of arrays too: compiled code knows their fields by place only, and constants by value.
+    for source in sorted(package.glob("**/*.py")):
+        text = source.read_bytes()
+        if b"headgate.core.jit" in text or source.name in {"arrays.py", "interning.py", "programs.py"}:
+            digest.update(text)
     # Bounds-checked code must not be served to a run that did not ask for it, nor the reverse.
     digest.update(os.environ.get("NUMBA_BOUNDSCHECK", "").encode())
     return digest.hexdigest()[:16]
@@ -44,4 +47,29 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a hot loop: cached on disk, without the GIL, no fast-math (NaN must stay NaN)."""
-    return cast("Callable[P, R]", numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    return _compiled(function)
+
+
+def inner(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile the inside of a hot loop into its callers.
+
+    A tuple of arrays is passed by value, some hundred words for an index: more than a short check costs.
+    """
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: Callable[P, R], **more: Any) -> Callable[P, R]:
+    if vars(numba.config)["DISABLE_JIT"]:
+        return _interpreted(function)
+    return cast("Callable[P, R]", numba.njit(cache=True, nogil=True, error_model="numpy", **more)(function))
+
+
+def _interpreted(function: Callable[P, R]) -> Callable[P, R]:
+    """Let unsigned products wrap around without a warning, as they do in compiled code."""
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        with np.errstate(over="ignore"):
+            return function(*args, **kwargs)
+
+    return run

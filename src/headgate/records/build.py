@@ -1,143 +1,263 @@
-"""Programs to arrays."""
+"""Programs to arrays: lines, terms, access, clusters.
+
+programs -> lines and parts of leaves -> terms (or trees) -> access of each -> postings, sorted -> stream
+                                                          `-> outcasts -> spoilers
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.core.interning import TextPool
-from headgate.records.arrays import GLOB, NOT_GLOB, RecordArrays
-from headgate.records.facets import TEXT_FACETS, Facet
-from headgate.records.leaves import GlobLeaf, Quantifier, SetLeaf
+from headgate.errors import SubscriptionError
+from headgate.records import access, clusters, trees
+from headgate.records.access import Atoms, number_atoms
+from headgate.records.arrays import DUPLICATE, RecordArrays
+from headgate.records.clusters import Entities
+from headgate.records.grams import add_grams, rarest
+from headgate.records.lines import Lines, Parts, make_lines
+from headgate.records.programs import GLOB, Programs, starts
+from headgate.records.terms import Terms, make_terms
+from headgate.records.weights import Weigh, by_filters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from numpy.typing import NDArray
 
+    from headgate.core.interning import TextPool
     from headgate.core.values import Path
-    from headgate.records.intervals import Cut
-    from headgate.records.leaves import Leaf
-    from headgate.records.program import Program
+
+    Ints = NDArray[np.int64]
+
+MOST_LINES = 65_535
+DENSE = 32
+"""A spoiler that rules out more than one in 32 outcasts is stored as bits."""
+LOAD = 0.6
+"""How full the hash of pairs is; it keeps one free slot at least."""
 
 
 class Built(NamedTuple):
-    """The arrays, the texts of their text columns, and the attributes by number."""
+    """The arrays, how events are encoded for them, and the attributes by number."""
 
     arrays: RecordArrays
+    lines: Lines
     texts: TextPool
     attributes: tuple[Path, ...]
+    filters: int
 
 
-class _Column(NamedTuple):
-    attribute: int
-    facet: Facet
-    element: bool
-
-
-def build(programs: Iterable[Program]) -> Built:
-    """Build the index of programs, filter f being the f-th."""
-    shared: dict[Leaf, int] = {}
-    lengths: list[int] = []
-    tokens: list[int] = []
-    for program in programs:
-        numbers = [shared.setdefault(leaf, len(shared)) for leaf in program.leaves]
-        tokens.extend(numbers[token] if token >= 0 else token for token in program.tokens)
-        lengths.append(len(program.tokens))
-    return build_arrays(np.array(lengths, np.int64), np.array(tokens, np.int32), list(shared))
-
-
-def build_arrays(lengths: np.ndarray, tokens: np.ndarray, leaves: Sequence[Leaf]) -> Built:
-    """Build from the programs laid end to end, their lengths, and the distinct leaves they push."""
-    attributes = tuple(sorted({leaf.path for leaf in leaves}))
-    numbers = {path: number for number, path in enumerate(attributes)}
-    order = sorted(range(len(leaves)), key=lambda old: numbers[leaves[old].path])
-    leaves = [leaves[old] for old in order]
-    # renumber[old] is the leaf's new place; the tokens for AND, OR, TRUE and FALSE stay.
-    renumber = np.empty(len(order), np.int32)
-    renumber[order] = np.arange(len(order), dtype=np.int32)
-    if order:
-        tokens = np.where(tokens >= 0, renumber[np.maximum(tokens, 0)], tokens)
-    columns, pools = _columns(leaves, numbers)
-    firsts = np.concatenate([[0], np.cumsum([len(pool) for pool in pools])]).astype(np.int64)
-    ranges = _ranges(leaves, numbers, {column: c for c, column in enumerate(columns)}, pools)
-    globs = [leaf for leaf in leaves if isinstance(leaf, GlobLeaf)]
-    arrays = RecordArrays(
-        token_start=_starts(lengths),
-        tokens=np.asarray(tokens, np.int32),
-        leaf_kind=np.array([_kind(leaf) for leaf in leaves], np.uint8),
-        leaf_attribute=np.array([numbers[leaf.path] for leaf in leaves], np.int32),
-        leaf_on_null=np.array([isinstance(leaf, SetLeaf) and leaf.on_null for leaf in leaves], np.uint8),
-        leaf_glob=_glob_numbers(leaves),
-        range_start=_starts(np.array([len(found) for found in ranges], np.int64)),
-        range_column=np.array([column for found in ranges for column, _, _ in found], np.int32),
-        range_low=np.array([low for found in ranges for _, low, _ in found], np.int64),
-        range_high=np.array([high for found in ranges for _, _, high in found], np.int64),
-        glob_start=_starts(np.array([len(leaf.tokens) for leaf in globs], np.int64)),
-        glob_tokens=np.array([token for leaf in globs for token in leaf.tokens], np.int16),
-        glob_attribute=np.array([numbers[leaf.path] for leaf in globs], np.int32),
-        column_attribute=np.array([column.attribute for column in columns], np.int32),
-        column_facet=np.array([column.facet for column in columns], np.uint8),
-        column_element=np.array([column.element for column in columns], np.uint8),
-        text_first=firsts[:-1],
-        text_last=firsts[1:],
+def build(programs: Programs, weigh: Weigh = by_filters, *, posting: float = access.POSTING) -> Built:
+    """Build the index of programs. `weigh` estimates how often events have each code."""
+    lines, parts, texts = make_lines(programs)
+    if lines.size > MOST_LINES:
+        raise SubscriptionError(f"filters name {lines.size:,} attributes, and an index has room for 65,535")
+    lines, grams = add_grams(programs, lines, parts)
+    terms = make_terms(programs, parts)
+    globs = np.cumsum(programs.leaf_kind >= GLOB, dtype=np.int32) - 1
+    shell = Built(_no_arrays(lines), lines, texts, programs.attributes, programs.filters)
+    atoms = number_atoms(lines, weigh(shell, parts, terms))
+    gram_atom = rarest(grams, atoms.line_base, atoms.weight)
+    kind = programs.leaf_kind
+    weights = np.zeros(len(parts.part_line))
+    sizes = np.zeros(len(parts.part_line), np.int64)
+    access.weigh_parts(atoms, parts, kind, weights, sizes)
+    chosen = np.full((len(terms.term_filter), 4), -2, np.int32)
+    access.choose_access(
+        atoms, parts, kind, weights, sizes, gram_atom, terms.term_start, terms.part, posting, chosen
     )
-    return Built(arrays, TextPool.build(text for pool in pools for text in pool), attributes)
+    postings = access.post(atoms, parts, gram_atom, chosen)
+    tree_key, tree_of, tree_tokens = _post_trees(programs, parts, terms, atoms, gram_atom)
+    key = np.concatenate([postings.key, tree_key])
+    of = np.concatenate([postings.of, tree_of])
+    owners = np.concatenate([terms.term_filter, terms.trees])
+    # Terms are in the order of their filters, and stay so within a cluster; trees come behind all terms.
+    order = np.lexsort((owners[of], key)) if len(tree_key) else np.argsort(key, kind="stable")
+    key, of = key[order], of[order]
+    entities = _entities(parts, terms, chosen, weights, kind, tree_tokens, programs)
+    return Built(
+        _lay_out(programs, parts, kind, globs, atoms, entities, key, of),
+        lines,
+        texts,
+        programs.attributes,
+        programs.filters,
+    )
 
 
-def _starts(lengths: np.ndarray) -> np.ndarray:
-    starts = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    return starts
+def _no_arrays(lines: Lines) -> RecordArrays:
+    """Return arrays that events can be encoded for, with no filters."""
+    base = np.zeros(lines.size + 1, np.int32)
+    np.cumsum(lines.line_codes, out=base[1:])
+    none: dict[str, NDArray[Any]] = {name: np.zeros(0, np.int32) for name in RecordArrays._fields}
+    return RecordArrays(**{**none, "line_base": base, "line_multi": lines.line_multi})
 
 
-def _kind(leaf: Leaf) -> int:
-    if isinstance(leaf, GlobLeaf):
-        return NOT_GLOB if leaf.negated else GLOB
-    return int(leaf.quantifier)
+def _post_trees(
+    programs: Programs, parts: Parts, terms: Terms, atoms: Atoms, gram_atom: Ints
+) -> tuple[Ints, NDArray[np.int32], list[NDArray[np.int32]]]:
+    """Post trees under their covers; returns keys, entities, and the tokens of each tree."""
+    keys: list[Ints] = []
+    owners: list[NDArray[np.int32]] = []
+    tokens: list[NDArray[np.int32]] = []
+    room = np.zeros(trees.MOST_ATOMS + 1, np.int64)
+    first = len(terms.term_filter)
+    for number, f in enumerate(terms.trees.tolist()):
+        own = programs.tokens[programs.token_start[f] : programs.token_start[f + 1]]
+        tokens.append(own)
+        count = trees.cover_tree(atoms, parts, programs.leaf_kind, gram_atom, own, room)
+        if count > 0:
+            found = np.unique(room[:count])
+            keys.append(found)
+            owners.append(np.full(len(found), first + number, np.int32))
+    return (
+        np.concatenate([np.zeros(0, np.int64), *keys]),
+        np.concatenate([np.zeros(0, np.int32), *owners]),
+        tokens,
+    )
 
 
-def _glob_numbers(leaves: Sequence[Leaf]) -> np.ndarray:
-    is_glob = np.array([isinstance(leaf, GlobLeaf) for leaf in leaves], bool)
-    return np.where(is_glob, np.cumsum(is_glob) - 1, -1).astype(np.int32)
+def _entities(
+    parts: Parts,
+    terms: Terms,
+    chosen: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    kind: NDArray[np.uint8],
+    tokens: list[NDArray[np.int32]],
+    programs: Programs,
+) -> Entities:
+    """Put the parts of each term into the order of their checks, and tell what may be found twice."""
+    owners = np.concatenate([terms.term_filter, terms.trees])
+    count = len(terms.term_filter)
+    each = np.repeat(np.arange(count), np.diff(terms.term_start))
+    # Rare parts first; those that led here hold already, and come last.
+    led = (terms.part == chosen[each, 0]) | (terms.part == chosen[each, 2])
+    cost = weights[terms.part] + 2.0 * led + 0.5 * (kind[parts.part_leaf[terms.part]] > 0)
+    order = np.lexsort((cost, each))
+    multi = np.zeros(len(owners), bool)
+    multi[:count] = (
+        (chosen[:, 0] >= 0) & (kind[parts.part_leaf[np.maximum(chosen[:, 0], 0)]] > 0)
+        if len(parts.part_leaf)
+        else False
+    )
+    multi[count:] = True
+    again = np.bincount(owners, minlength=programs.filters) > 1 if len(owners) else np.zeros(0, bool)
+    flags = np.where(again[owners] | multi, DUPLICATE, 0).astype(np.uint8)
+    return Entities(
+        filter=owners,
+        flags=flags,
+        start=terms.term_start,
+        parts=terms.part[order],
+        token_start=starts(np.array([len(own) for own in tokens], np.int64)),
+        tokens=np.concatenate([np.zeros(0, np.int32), *tokens]),
+    )
 
 
-def _columns(leaves: Sequence[Leaf], numbers: dict[Path, int]) -> tuple[list[_Column], list[list[str]]]:
-    """List the columns that leaves look at, and for each the sorted texts that they name."""
-    texts: dict[_Column, set[str]] = {}
-    for leaf in leaves:
-        if isinstance(leaf, SetLeaf):
-            for facet, found in leaf.sets:
-                column = _Column(numbers[leaf.path], facet, leaf.quantifier is not Quantifier.VALUE)
-                named = texts.setdefault(column, set())
-                if facet in TEXT_FACETS:
-                    named.update(cut[1] for interval in found for cut in interval if cut[0] == 0)
-    columns = sorted(texts)
-    return columns, [sorted(texts[column]) for column in columns]
+def _lay_out(
+    programs: Programs,
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    globs: NDArray[np.int32],
+    atoms: Atoms,
+    entities: Entities,
+    key: Ints,
+    of: NDArray[np.int32],
+) -> RecordArrays:
+    count = len(entities.filter)
+    terms = len(entities.start) - 1
+    posted = np.bincount(of, minlength=count)
+    decided = np.zeros(len(entities.parts), np.uint8)
+    lone = np.flatnonzero(posted == 0).astype(np.int32)
+    lone = lone[np.argsort(entities.filter[lone], kind="stable")]
+    spoilers = _spoilers(parts, kind, atoms, entities, lone, decided)
+    if decided.any():
+        # What spoilers do not decide is checked first.
+        each = np.repeat(np.arange(terms), np.diff(entities.start))
+        order = np.lexsort((decided, each))
+        entities = entities._replace(parts=entities.parts[order])
+        decided = decided[order]
+    words = np.zeros(count, np.int64)
+    clusters.entity_words(parts, entities, words)
+    at = np.full(count, -1, np.int64)
+    single_start = np.zeros(atoms.size + 1, np.int32)
+    end = clusters.place_entries(key, of, terms, words, at, single_start, 0)
+    apart = np.concatenate([lone, np.arange(terms, count, dtype=np.int32)[posted[terms:] > 0]])
+    at[apart] = end + starts(words[apart] + 2)[:-1]
+    total = end + int((words[apart] + 2).sum())
+    if total >= 2**31:
+        raise SubscriptionError(
+            f"the filters need {total:,} words, and an index has room for 2**31: divide them"
+        )
+    stream = np.zeros(total, np.int32)
+    pair_at = np.zeros(int((np.diff(key[key >= access.PAIR], prepend=0) != 0).sum()), np.int64)
+    clusters.write_clusters(parts, kind, globs, entities, key, of, words, at, stream, 0, pair_at)
+    clusters.write_apart(parts, kind, globs, entities, apart, words, at, stream)
+    slots = int(len(pair_at) / LOAD) + 1
+    slot_print, slot_at = np.zeros(slots, np.uint8), np.zeros(slots, np.int32)
+    pair_mask = np.zeros(atoms.size, np.uint64)
+    line_of = clusters.lines_of_atoms(atoms.line_base, atoms.level_base, atoms.size)
+    clusters.fill_slots(stream, pair_at, line_of, slot_print, slot_at, pair_mask)
+    undecided = words[lone]
+    clusters.undecided_words(parts, entities, lone, decided, undecided)
+    is_glob = programs.leaf_kind >= GLOB
+    glob_words = np.diff(programs.glob_start)[is_glob]
+    glob_attribute, glob_side = np.unique(programs.leaf_attribute[is_glob], return_inverse=True)
+    arrays = RecordArrays(
+        line_base=atoms.line_base,
+        line_multi=atoms.line_multi,
+        level_base=atoms.level_base,
+        quantile=atoms.quantile,
+        single_start=single_start,
+        pair_mask=pair_mask,
+        slot_print=slot_print,
+        slot_at=slot_at,
+        stream=stream,
+        marks=np.array([end], np.int64),
+        spoil_start=spoilers.start,
+        spoiled=spoilers.spoiled,
+        spoil_row=spoilers.row,
+        spoil_bits=spoilers.bits,
+        outcast_at=at[lone].astype(np.int32),
+        outcast_words=undecided.astype(np.int32),
+        glob_start=starts(glob_words),
+        glob_tokens=programs.glob_tokens,
+        glob_side=glob_side.astype(np.int32),
+        glob_attribute=glob_attribute,
+    )
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
 
 
-def _ranges(
-    leaves: Sequence[Leaf], numbers: dict[Path, int], columns: dict[_Column, int], pools: list[list[str]]
-) -> list[list[tuple[int, int, int]]]:
-    """List each leaf's (column, lowest key, highest key)."""
-    ranks = [{text: rank for rank, text in enumerate(pool)} for pool in pools]
-    result: list[list[tuple[int, int, int]]] = []
-    for leaf in leaves:
-        found: list[tuple[int, int, int]] = []
-        if isinstance(leaf, SetLeaf):
-            for facet, intervals in leaf.sets:
-                c = columns[_Column(numbers[leaf.path], facet, leaf.quantifier is not Quantifier.VALUE)]
-                for low, high in intervals:
-                    if facet in TEXT_FACETS:
-                        found.append((c, _text_key(low, ranks[c]), _text_key(high, ranks[c]) - 1))
-                    else:
-                        found.append((c, low[0], high[0] - 1))
-        result.append(found)
-    return result
+class _Spoilers(NamedTuple):
+    start: NDArray[np.int32]
+    spoiled: NDArray[np.int32]
+    row: NDArray[np.int32]
+    bits: NDArray[np.uint64]
 
 
-def _text_key(cut: Cut, ranks: dict[str, int]) -> int:
-    """Return the first key after a cut: 2r + 1 is the r-th text itself, 2r + 2 is after it."""
-    top, text, side = cut
-    if top:
-        return 2 * len(ranks) + 1
-    return 2 * ranks[text] + 1 + side
+def _spoilers(
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    atoms: Atoms,
+    entities: Entities,
+    lone: NDArray[np.int32],
+    decided: NDArray[np.uint8],
+) -> _Spoilers:
+    """List for each code the outcasts that it rules out; long lists become bits."""
+    codes = int(atoms.line_base[-1])
+    counts = np.zeros(codes, np.int64)
+    none = np.zeros(0, np.int64)
+    given = (parts, kind, atoms.line_base, atoms.line_multi, entities, lone, access.MOST_SPOILERS)
+    clusters.count_spoilers(*given, counts, decided, np.zeros(0, np.int32), none)
+    places = starts(counts)
+    spoiled = np.zeros(int(places[-1]), np.int32)
+    if len(spoiled):
+        clusters.count_spoilers(*given, counts, decided, spoiled, places[:-1].copy())
+    row = np.full(codes, -1, np.int32)
+    dense = np.flatnonzero((counts * DENSE > len(lone)) & (counts > 64))
+    row[dense] = np.arange(len(dense))
+    bits = np.zeros((len(dense), (len(lone) + 63) // 64), np.uint64)
+    for number, atom in enumerate(dense.tolist()):
+        own = spoiled[places[atom] : places[atom + 1]]
+        np.bitwise_or.at(bits[number], own >> 6, np.uint64(1) << (own & 63).astype(np.uint64))
+    sparse = np.repeat(row < 0, counts)
+    return _Spoilers(starts(np.where(row < 0, counts, 0)).astype(np.int32), spoiled[sparse], row, bits)

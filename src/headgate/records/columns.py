@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.core.interning import TextPool
 from headgate.core.schema import arrow_kind
-from headgate.core.values import Kind, fold, kind_of, micros
+from headgate.core.values import Kind, dotted, fold, kind_of, micros
 from headgate.errors import EventError
 from headgate.records.facets import float_key, float_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from headgate.core.values import Path
+
+_NO_TEXTS = TextPool.build([])
 
 
 class Column(NamedTuple):
@@ -27,16 +30,72 @@ class Column(NamedTuple):
 
     kind[i]      a `Kind`
     number[i]    the key of a BOOL, INT, FLOAT or TIMESTAMP
-    code[i]      the place of a STRING in `texts`, which holds each text once
+    code[i]      the place of a STRING in `texts`, which holds each text once; -1 for all others
     start        of an ARRAY: its elements are elements[start[i]:start[i + 1]]; empty for all others
     """
 
     kind: NDArray[np.uint8]
     number: NDArray[np.int64]
     code: NDArray[np.int32]
-    texts: list[str]
+    texts: TextPool
     start: NDArray[np.int64]
     elements: Column | None
+
+
+class Columns(Protocol):
+    """A batch of events, attribute by attribute."""
+
+    count: int
+
+    def __call__(self, path: Path) -> Column:
+        """Return the values of an attribute."""
+
+    def refuse_decimals(self, path: Path) -> None:
+        """Refuse an attribute that is to be compared and cannot."""
+
+
+class BatchColumns:
+    """The columns of an Arrow batch, each read once, and only if it is asked for."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._batch = batch
+        self._read: dict[Path, Column] = {}
+        self.count = batch.num_rows
+
+    def __call__(self, path: Path) -> Column:
+        """Return the values of an attribute."""
+        found = self._read.get(path)
+        if found is None:
+            array = find_column(self._batch, path)
+            found = self._read[path] = missing(self.count) if array is None else from_arrow(array)
+        return found
+
+    def refuse_decimals(self, path: Path) -> None:
+        """Refuse a column of decimals."""
+        array = find_column(self._batch, path)
+        if array is not None and pa.types.is_decimal(array.type):
+            raise EventError(
+                f"column {dotted(path)} is {array.type}, which filters cannot compare: cast it to float64"
+            )
+
+
+class EventColumns:
+    """The columns of events given as flattened Python values."""
+
+    def __init__(self, events: Sequence[Mapping[Path, object]]) -> None:
+        self._events = events
+        self._read: dict[Path, Column] = {}
+        self.count = len(events)
+
+    def __call__(self, path: Path) -> Column:
+        """Return the values of an attribute."""
+        found = self._read.get(path)
+        if found is None:
+            found = self._read[path] = from_values([event.get(path) for event in self._events])
+        return found
+
+    def refuse_decimals(self, path: Path) -> None:
+        """Do nothing: values are checked one by one when an event is made."""
 
 
 def missing(count: int) -> Column:
@@ -67,7 +126,7 @@ def from_values(values: Sequence[object]) -> Column:
             elements.extend(value)
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     inner = from_values(elements) if (kind == Kind.ARRAY).any() else None
-    return Column(kind, number, code, list(texts), start, inner)
+    return Column(kind, number, code, TextPool.build(texts), start, inner)
 
 
 def from_arrow(array: pa.Array[Any]) -> Column:
@@ -110,7 +169,7 @@ def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
 
 def _plain(kind: NDArray[np.uint8], number: NDArray[np.int64]) -> Column:
     count = len(kind)
-    return Column(kind, number, np.full(count, -1, np.int32), [], np.zeros(count + 1, np.int64), None)
+    return Column(kind, number, np.full(count, -1, np.int32), _NO_TEXTS, np.zeros(count + 1, np.int64), None)
 
 
 def _numbers(array: pa.Array[Any], kind: Kind) -> NDArray[np.int64]:
@@ -130,7 +189,7 @@ def _from_texts(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
     coded = array.dictionary_encode()
     code = np.asarray(coded.indices.fill_null(-1), np.int32)
     count = len(kinds)
-    texts = [str(text) for text in coded.dictionary.to_pylist()]
+    texts = TextPool.from_arrow(coded.dictionary)
     return Column(kinds, np.zeros(count, np.int64), code, texts, np.zeros(count + 1, np.int64), None)
 
 
@@ -140,4 +199,4 @@ def _from_lists(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
     count = len(kinds)
     # Null lists are skipped, so the elements lie end to end.
     inner = from_arrow(pc.list_flatten(array))
-    return Column(kinds, np.zeros(count, np.int64), np.full(count, -1, np.int32), [], start, inner)
+    return Column(kinds, np.zeros(count, np.int64), np.full(count, -1, np.int32), _NO_TEXTS, start, inner)

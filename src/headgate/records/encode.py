@@ -5,27 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from headgate.core.casts import to_bool, to_date, to_double, to_int, to_timestamp
 from headgate.core.interning import TextPool
-from headgate.core.values import Kind, dotted
-from headgate.errors import EventError
+from headgate.core.values import Kind
 from headgate.records.arrays import Events
-from headgate.records.columns import Column, find_column, from_arrow, from_values, missing
-from headgate.records.facets import Facet, float_key
-from headgate.records.kernels import match_globs
+from headgate.records.columns import BatchColumns, Column, Columns, EventColumns
+from headgate.records.facets import TEXT_FACETS, Facet, float_key
+from headgate.records.grams import GRAMS, event_grams
+from headgate.records.lines import ARRAY_CELL, NULL_CELL, OTHER_CELL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from headgate.core.values import Path
     from headgate.records.arrays import RecordArrays
     from headgate.records.build import Built
 
-_OWN = {
+OWN = {
     Facet.BOOL: Kind.BOOL,
     Facet.INT: Kind.INT,
     Facet.FLOAT: Kind.FLOAT,
@@ -38,7 +38,7 @@ def _float_cast(text: str) -> int | None:
     return None if value is None else float_key(value)
 
 
-_CASTS: dict[Facet, Callable[[str], int | None]] = {
+CASTS: dict[Facet, Callable[[str], int | None]] = {
     Facet.STRING_BOOL: to_bool,
     Facet.STRING_INT: to_int,
     Facet.STRING_FLOAT: _float_cast,
@@ -49,118 +49,120 @@ _CASTS: dict[Facet, Callable[[str], int | None]] = {
 
 def encode_batch(batch: pa.RecordBatch, index: Built) -> Events:
     """Encode an Arrow batch; columns that no filter names are not looked at."""
-    columns = []
-    compared = _compared(index.arrays)
-    for number, path in enumerate(index.attributes):
-        array = find_column(batch, path)
-        if array is not None and pa.types.is_decimal(array.type) and number in compared:
-            raise EventError(
-                f"column {dotted(path)} is {array.type}, which filters cannot compare: cast it to float64"
-            )
-        columns.append(missing(batch.num_rows) if array is None else from_arrow(array))
-    return _encode(columns, batch.num_rows, index)
-
-
-def _compared(arrays: RecordArrays) -> set[int]:
-    """List the attributes that filters look into, beyond whether they are there."""
-    inside = ~np.isin(arrays.column_facet, [Facet.PRESENT, Facet.ARRAY])
-    return {*arrays.column_attribute[inside].tolist(), *arrays.glob_attribute.tolist()}
+    return encode(BatchColumns(batch), index)
 
 
 def encode_events(events: Sequence[Mapping[Path, object]], index: Built) -> Events:
     """Encode events given as flattened Python values."""
-    columns = [from_values([event.get(path) for event in events]) for path in index.attributes]
-    return _encode(columns, len(events), index)
+    return encode(EventColumns(events), index)
 
 
-def _encode(columns: Sequence[Column], count: int, index: Built) -> Events:
-    arrays = index.arrays
-    width = len(arrays.column_facet)
-    keys = np.zeros((width, count), np.int64)
-    has = np.zeros((width, count), np.uint8)
-    element_base = np.full(width, -1, np.int64)
-    element_keys: list[NDArray[np.int64]] = []
-    element_has: list[NDArray[np.uint8]] = []
+def compared(index: Built) -> set[int]:
+    """List the attributes that filters look into, beyond whether they are there."""
+    inside = index.lines.line_attribute[index.lines.column_line]
+    return {*inside.tolist(), *index.arrays.glob_attribute.tolist()}
+
+
+def encode(source: Columns, index: Built) -> Events:
+    """Encode a batch of events for an index."""
+    for attribute in compared(index):
+        source.refuse_decimals(index.attributes[attribute])
+    columns = [source(path) for path in index.attributes]
+    count = source.count
+    lines = index.lines
+    codes = np.zeros((count, lines.size), np.int32)
+    multi_start = np.zeros((lines.size, count + 1), np.int64)
+    elements: list[NDArray[np.int32]] = []
     total = 0
-    for c in range(width):
-        column = columns[arrays.column_attribute[c]]
-        if not arrays.column_element[c]:
-            keys[c], has[c] = _facet_keys(column, c, index)
-        elif column.elements is not None:
-            found, present = _facet_keys(column.elements, c, index)
-            if not present.any():
-                continue
-            element_base[c] = total
-            element_keys.append(found)
-            element_has.append(present)
+    of_line = np.searchsorted(lines.column_line, np.arange(lines.size + 1)).tolist()
+    for line in range(lines.size):
+        column = columns[lines.line_attribute[line]]
+        cells = lines.cell_code[lines.cell_base[line] : lines.cell_base[line + 1]]
+        facets = range(of_line[line], of_line[line + 1])
+        if lines.line_multi[line] == GRAMS:
+            known = lines.grams[lines.gram_start[line] : lines.gram_start[line + 1]]
+            begin, found = event_grams(*text_forms(column), known)
+            multi_start[line] = begin + total
+            elements.append(found)
             total += len(found)
+        elif not lines.line_multi[line]:
+            codes[:, line] = cells[_cells(column, facets, index)]
+        else:
+            codes[:, line] = column.kind == Kind.ARRAY
+            multi_start[line] = column.start + total
+            if column.elements is not None:
+                found = cells[_cells(column.elements, facets, index)]
+                elements.append(found)
+                total += len(found)
+    text_of, pool = _glob_texts(columns, count, index.arrays)
     return Events(
-        keys=keys,
-        has=has,
-        used=np.asarray(has.any(axis=1), np.uint8),
-        is_null=_stack([column.kind == Kind.NULL for column in columns], count),
-        is_array=_stack([column.kind == Kind.ARRAY for column in columns], count),
-        array_start=np.array([column.start for column in columns], np.int64).reshape(len(columns), count + 1),
-        element_base=element_base,
-        element_keys=np.concatenate([np.zeros(0, np.int64), *element_keys]),
-        element_has=np.concatenate([np.zeros(0, np.uint8), *element_has]),
-        globs=_encode_globs(columns, count, arrays),
+        codes=codes,
+        multi_start=multi_start,
+        multi_codes=np.concatenate([np.zeros(0, np.int32), *elements]),
+        text_of=text_of,
+        text_offsets=pool.offsets,
+        text_data=pool.data,
     )
 
 
-def _stack(rows: list[NDArray[np.bool_]], count: int) -> NDArray[np.uint8]:
-    return np.array(rows, np.uint8).reshape(len(rows), count)
+_SPECIAL = np.full(max(Kind) + 1, OTHER_CELL, np.int64)
+_SPECIAL[Kind.NULL] = NULL_CELL
+_SPECIAL[Kind.ARRAY] = ARRAY_CELL
 
 
-def _facet_keys(column: Column, c: int, index: Built) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return the keys of a column on one facet, and which values have that facet."""
-    facet = Facet(int(index.arrays.column_facet[c]))
-    if facet in _OWN:
-        return column.number, (column.kind == _OWN[facet]).astype(np.uint8)
-    if facet is Facet.PRESENT:
-        return np.zeros(len(column.kind), np.int64), (column.kind != Kind.NULL).astype(np.uint8)
-    if facet is Facet.ARRAY:
-        return np.zeros(len(column.kind), np.int64), (column.kind == Kind.ARRAY).astype(np.uint8)
-    if facet in _CASTS:
-        casts = [_CASTS[facet](text) for text in column.texts]
-        found = np.array([0 if key is None else key for key in casts], np.int64)
-        able = np.array([key is not None for key in casts], bool)
-        return _spread(column.code, found, able)
-    code, texts = text_forms(column) if facet is Facet.TEXT else (column.code, column.texts)
-    first, last = index.arrays.text_first[c], index.arrays.text_last[c]
-    return _spread(code, index.texts.place(texts, first, last), np.ones(len(texts), bool))
+def _cells(column: Column, facets: range, index: Built) -> NDArray[np.int64]:
+    """Return the cell of each value on the line that some facets belong to."""
+    lines = index.lines
+    kinds = np.bincount(column.kind, minlength=max(Kind) + 1)
+    cells = _SPECIAL[column.kind]
+    for c in facets:
+        facet, first = Facet(int(lines.column_facet[c])), lines.column_cell[c]
+        thresholds = lines.thresholds[lines.threshold_start[c] : lines.threshold_start[c + 1]]
+        if facet in OWN:
+            if kinds[OWN[facet]]:
+                mine = column.kind == OWN[facet]
+                cells[mine] = first + np.searchsorted(thresholds, column.number[mine], side="right")
+        elif facet in TEXT_FACETS:
+            code, texts = (column.code, column.texts) if facet is Facet.STRING else text_forms(column)
+            if texts.size:
+                places = index.texts.place_pool(texts, lines.text_first[c], lines.text_last[c])
+                cells = np.where(code >= 0, first + places[code], cells)
+        elif kinds[Kind.STRING]:
+            casts = [CASTS[facet](text) for text in column.texts.texts()]
+            able = np.array([key is not None for key in casts], bool)
+            keys = np.array([0 if key is None else key for key in casts], np.int64)
+            found = np.where(able, first + np.searchsorted(thresholds, keys, side="right"), OTHER_CELL)
+            cells = np.where(column.code >= 0, found[column.code], cells)
+    return cells
 
 
-def _spread(
-    code: NDArray[np.int32], keys: NDArray[np.int64], able: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Give each value the key of its text; code -1 has none."""
-    has = np.append(able, False)[code].astype(np.uint8)
-    return np.append(keys, 0)[code], has
-
-
-def text_forms(column: Column) -> tuple[NDArray[np.int32], list[str]]:
+def text_forms(column: Column) -> tuple[NDArray[np.int32], TextPool]:
     """Return what LIKE sees: texts as they are, whole numbers and Booleans written out."""
     written = (column.kind == Kind.INT) | (column.kind == Kind.BOOL)
     if not written.any():
         return column.code, column.texts
-    texts = dict.fromkeys(column.texts)
-    places = {text: place for place, text in enumerate(texts)}
+    places = {text: place for place, text in enumerate(column.texts.texts())}
     code = column.code.copy()
     for i in np.flatnonzero(written):
         number = int(column.number[i])
         text = str(number) if column.kind[i] == Kind.INT else str(bool(number)).lower()
         code[i] = places.setdefault(text, len(places))
-    return code, list(places)
+    return code, TextPool.build(places)
 
 
-def _encode_globs(columns: Sequence[Column], count: int, arrays: RecordArrays) -> NDArray[np.uint8]:
-    """Match each distinct text of an attribute against the patterns over it, once."""
-    result = np.full((len(arrays.glob_attribute), count), 2, np.uint8)
-    for attribute in np.unique(arrays.glob_attribute):
-        globs = np.flatnonzero(arrays.glob_attribute == attribute).astype(np.int32)
-        code, texts = text_forms(columns[attribute])
-        fits = np.full((len(globs), len(texts) + 1), 2, np.uint8)
-        match_globs(arrays, globs, TextPool.build(texts), fits)
-        result[globs] = fits[:, code]
-    return result
+def _glob_texts(
+    columns: Sequence[Column], count: int, arrays: RecordArrays
+) -> tuple[NDArray[np.int32], TextPool]:
+    """Find the texts that patterns see; those of all attributes lie in one pool."""
+    text_of = np.full((len(arrays.glob_attribute), count), -1, np.int32)
+    offsets = [np.zeros(1, np.int64)]
+    data: list[NDArray[np.uint8]] = [np.zeros(0, np.uint8)]
+    texts = size = 0
+    for side, attribute in enumerate(arrays.glob_attribute.tolist()):
+        code, pool = text_forms(columns[attribute])
+        text_of[side] = np.where(code >= 0, code + texts, -1)
+        offsets.append(pool.offsets[1:] + size)
+        data.append(pool.data)
+        texts += pool.size
+        size += len(pool.data)
+    return text_of, TextPool(np.concatenate(offsets), np.concatenate(data))

@@ -1,9 +1,9 @@
-"""The room's public class: all record filters, ready to match."""
+"""The room's public class: all record filters, ready to match and to change."""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+import threading
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,113 +11,147 @@ import pyarrow as pa
 from headgate.core.event import ID, Event
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import EventError, SubscriptionError
-from headgate.records import kernels
-from headgate.records.arrays import Events, RecordArrays
+from headgate.records.base import ROOM, Base, Pairs
+from headgate.records.binding import compile_filter, compile_filters
 from headgate.records.build import Built, build
-from headgate.records.columns import find_column
-from headgate.records.encode import encode_batch, encode_events
+from headgate.records.columns import BatchColumns, EventColumns, find_column
 from headgate.records.explain import Explanation, explain
+from headgate.records.live import State, compact, freeze
 from headgate.records.parse import parse_filter
-from headgate.records.program import compile_program
-from headgate.records.rewrite import normalise
+from headgate.records.weights import by_events, by_filters
+from headgate.records.why_not import NearMiss, why_not
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path as FilePath
 
-    from numpy.typing import NDArray
-
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
+    from headgate.records.columns import Columns
+    from headgate.records.programs import Programs
+    from headgate.records.weights import Weigh
 
-ROOM = "records"
-BLOCK = 256
-"""Events evaluated together; four words of 64. Larger blocks leave the cache, smaller ones decode more."""
 CHUNK = 4096
 """Events encoded together."""
 
 EVENT_ID = "event_id"
 SUBSCRIPTION_ID = "subscription_id"
 
-
-class Pairs(NamedTuple):
-    """Matches as numbers: filter `filters[i]` holds for event `events[i]`; sorted by event, then filter."""
-
-    events: NDArray[np.int64]
-    filters: NDArray[np.int32]
+__all__ = ["EVENT_ID", "ROOM", "SUBSCRIPTION_ID", "Pairs", "RecordIndex"]
 
 
 class RecordIndex:
-    """Record filters, immutable, numbered by the order of their ids.
+    """Record filters: match, and subscribe and unsubscribe while others match.
+
+    Any number of threads may read while one or more write. What a reader sees is the state at some moment of
+    its call. New filters go into a tail, which `compact` folds into the base; that happens by itself, in a
+    thread of its own, once the tail is a quarter of the base (`compact_after` is the least tail for it, None
+    turns it off).
 
     >>> from headgate import Event, RecordIndex, Subscription
     >>> index = RecordIndex.build([Subscription("s1", "age > 30"), Subscription("s2", "topic = 'news'")])
     >>> index.match(Event("e1", {"age": 35, "topic": "news"}))
     ['s1', 's2']
+    >>> index.subscribe(Subscription("s3", "age < 40"))
+    >>> index.unsubscribe("s2")
+    >>> index.match(Event("e1", {"age": 35, "topic": "news"}))
+    ['s1', 's3']
     """
 
-    def __init__(self, ids: Ids, filters: TextPool, built: Built) -> None:
-        self.ids = ids
-        self.filters = filters
-        self.built = built
+    def __init__(self, base: Base, *, weigh: Weigh = by_filters, compact_after: int | None = 16_384) -> None:
+        self.compact_after = compact_after
+        self._weigh = weigh
+        self._state = State(base)
+        self._writing = threading.RLock()
+        self._compacting = threading.Lock()
+        self._changes: list[tuple[Id, str | None]] | None = None
+        self._failure: BaseException | None = None
 
     @classmethod
-    def build(cls, subscriptions: Iterable[Subscription]) -> RecordIndex:
-        """Parse and index subscriptions; refuses bad filters and repeated ids."""
+    def build(
+        cls, subscriptions: Iterable[Subscription], *, sample: pa.RecordBatch | Columns | None = None
+    ) -> RecordIndex:
+        """Parse and index subscriptions; refuses bad filters and repeated ids.
+
+        `sample` holds some events like those to come, so that filters are found under rare values.
+        """
         given = list(subscriptions)
         ids = Ids.of(subscription.id for subscription in given)
         texts = {subscription.id: subscription.filter for subscription in given}
         ordered = [texts[identity] for identity in ids]
-        built = build(compile_program(normalise(parse_filter(text))) for text in ordered)
-        return cls(ids, TextPool.build(ordered), built)
+        compiled = compile_filters(ordered)
+        for refused in compiled.refused:
+            raise refused.error
+        return cls.from_programs(ids, TextPool.build(ordered), compiled.programs, sample=sample)
+
+    @classmethod
+    def from_programs(
+        cls,
+        ids: Ids,
+        filters: TextPool,
+        programs: Programs,
+        *,
+        sample: pa.RecordBatch | Columns | None = None,
+    ) -> RecordIndex:
+        """Index filters that are parsed, in the order of their ids."""
+        weigh = by_filters if sample is None else by_events(sample)
+        return cls(Base(ids, filters, build(programs, weigh)), weigh=weigh)
 
     @classmethod
     def open(cls, path: FilePath, *, verify: bool = True) -> RecordIndex:
         """Open a snapshot, memory-mapped; see `headgate.core.snapshot` for what is refused."""
-        snapshot = open_snapshot(path, ROOM, verify=verify)
-        arrays = snapshot.arrays
-        built = Built(
-            RecordArrays(**{name: arrays[name] for name in RecordArrays._fields}),
-            TextPool(arrays["text_offsets"], arrays["text_data"]),
-            tuple(tuple(path) for path in snapshot.about["attributes"]),
-        )
-        return cls(Ids.from_arrays(arrays), TextPool(arrays["filter_offsets"], arrays["filter_data"]), built)
+        return cls(Base.open(path, verify=verify))
 
     def save(self, path: FilePath, *, source: Mapping[str, object] | None = None) -> None:
-        """Write a snapshot; `source` says what it was built from."""
-        arrays: dict[str, NDArray[np.generic]] = {**self.built.arrays._asdict()}
-        arrays["text_offsets"], arrays["text_data"] = self.built.texts
-        arrays["filter_offsets"], arrays["filter_data"] = self.filters
-        arrays.update(self.ids.to_arrays())
-        counts = {
-            "subscriptions": len(self),
-            "leaves": self.built.arrays.leaves,
-            "attributes": len(self.built.attributes),
-        }
-        about = {"attributes": self.built.attributes, "source": dict(source or {})}
-        write_snapshot(path, ROOM, arrays, counts=counts, about=about)
+        """Write a snapshot, compacted if need be; `source` says what it was built from."""
+        # Without the lock: a compaction that runs already needs it to end.
+        if self._state.changed:
+            self.compact()
+        self._state.base.save(path, source=source)
 
     def __len__(self) -> int:
         """Count the subscriptions."""
-        return len(self.ids)
+        return len(self._state)
+
+    def __contains__(self, identity: Id) -> bool:
+        """Tell whether there is a subscription of this id."""
+        return self._state.find(identity) >= 0
+
+    @property
+    def ids(self) -> Ids:
+        """Return the ids, in order."""
+        state = self._state
+        return Ids.of(state.ids()) if state.changed else state.base.ids
+
+    @property
+    def built(self) -> Built:
+        """Return the arrays of the base."""
+        return self._state.base.built
 
     @property
     def attributes(self) -> list[str]:
         """List the attributes that filters look at, by dotted name."""
-        return [".".join(path) for path in self.built.attributes]
+        state = self._state
+        return sorted(
+            {".".join(path) for path in (*state.base.built.attributes, *state.tail.view().attributes)}
+        )
+
+    def filter(self, identity: Id) -> str:
+        """Return the text of a subscription's filter."""
+        state = self._state
+        return state.text(self._number(state, identity))
 
     def match(self, event: Event) -> list[Id]:
-        """List the ids of the matching subscriptions, sorted. O(distinct predicates + filters)."""
-        found = self.match_numbers(encode_events([event.attributes], self.built), 1)
-        return [self.ids[number] for number in found.filters.tolist()]
+        """List the ids of the matching subscriptions, sorted."""
+        return self._state.match_one(event)
 
     def next(self, event: Event, at_least: Id) -> Id | None:
-        """Find the first matching id that is at least `at_least`; later subscriptions are not looked at."""
-        encoded = encode_events([event.attributes], self.built)
-        number = kernels.next_match(self.built.arrays, encoded, 0, self.ids.place(at_least))
-        return None if number < 0 else self.ids[number]
+        """Find the first matching id that is at least `at_least`; later subscriptions are not checked.
+
+        Asked again for the same event, the search goes on where it was.
+        """
+        return self._state.next(event, at_least)
 
     def match_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out."""
@@ -126,65 +160,108 @@ class RecordIndex:
             raise EventError(
                 f"the events have no column {ID!r}; the columns are {', '.join(batch.schema.names)}"
             )
-        return self.pairs_to_arrow(self._match_chunks(batch), identities)
+        chunks = (BatchColumns(batch.slice(begin, CHUNK)) for begin in range(0, batch.num_rows, CHUNK))
+        return _matches(self._state, chunks, identities)
 
-    def match_events(self, events: Sequence[Event]) -> Pairs:
-        """Match events given as Python values, many at once; returns numbers, not ids."""
-        parts = []
-        for begin in range(0, len(events), CHUNK):
-            chunk = [event.attributes for event in events[begin : begin + CHUNK]]
-            found = self.match_numbers(encode_events(chunk, self.built), len(chunk))
-            parts.append(Pairs(found.events + begin, found.filters))
-        return _join(parts)
+    def match_events(
+        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
+    ) -> pa.RecordBatch:
+        """Match events given as Python values, many at once; `identities` stand for their ids."""
+        if identities is None:
+            identities = pa.array([event.id for event in events])
+        rows = [event.attributes for event in events]
+        chunks = (EventColumns(rows[begin : begin + CHUNK]) for begin in range(0, len(rows), CHUNK))
+        return _matches(self._state, chunks, identities)
 
     def explain(self, event: Event, identity: Id) -> Explanation:
         """Say why an event matches a subscription or not, clause by clause."""
-        number = self.ids.place(identity)
-        if number == len(self.ids) or self.ids[number] != identity:
+        return explain(parse_filter(self.filter(identity)), event.attributes)
+
+    def why_not(self, event: Event, limit: int = 10, within: int | None = None) -> list[NearMiss]:
+        """List the subscriptions that nearly matched, fewest failed clauses first (at most `within`)."""
+        return why_not(self._state, event, limit, within)
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""
+        program = compile_filter(subscription.filter)
+        identity = subscription.id
+        with self._writing:
+            self._raise_failure()
+            Ids.of([identity])
+            self._state.check_type(identity)
+            if self._state.find(identity) >= 0:
+                raise SubscriptionError(f"id {identity!r} is subscribed already: unsubscribe it first")
+            self._state.add(identity, subscription.filter, program)
+            if self._changes is not None:
+                self._changes.append((identity, subscription.filter))
+            if self.compact_after is not None and len(self._state.tail) > max(
+                self.compact_after, len(self._state.base.ids) // 4
+            ):
+                self._compact_aside()
+
+    def unsubscribe(self, identity: Id) -> None:
+        """Remove a subscription; it matches no more. Refuses an id that is not here."""
+        with self._writing:
+            self._raise_failure()
+            self._state.check_type(identity)
+            if not self._state.remove(identity):
+                raise SubscriptionError(f"there is no subscription {identity!r} here")
+            if self._changes is not None:
+                self._changes.append((identity, None))
+
+    def compact(self) -> None:
+        """Fold the tail into a new base, without what was removed, and put it in place at once.
+
+        Others may match and change subscriptions meanwhile.
+        """
+        with self._compacting:
+            with self._writing:
+                moment, self._changes = freeze(self._state), []
+            try:
+                fresh = compact(moment, self._weigh)
+                with self._writing:
+                    for identity, text in self._changes:
+                        if text is None:
+                            fresh.remove(identity)
+                        else:
+                            fresh.add(identity, text, compile_filter(text))
+                    self._state = fresh
+            finally:
+                with self._writing:
+                    self._changes = None
+
+    def _compact_aside(self) -> None:
+        if not self._compacting.locked():
+            threading.Thread(target=self._compact_noting, name="headgate-compaction", daemon=True).start()
+
+    def _compact_noting(self) -> None:
+        try:
+            self.compact()
+        except BaseException as error:  # noqa: BLE001 -- raised by the next change, where somebody sees it
+            self._failure = error
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    @staticmethod
+    def _number(state: State, identity: Id) -> int:
+        state.check_type(identity)
+        number = state.find(identity)
+        if number < 0:
             raise SubscriptionError(f"there is no subscription {identity!r} here")
-        return explain(parse_filter(self.filters.text(number)), event.attributes)
-
-    def pairs_to_arrow(self, pairs: Pairs, identities: pa.Array[pa.Scalar[pa.DataType]]) -> pa.RecordBatch:
-        """Turn numbers into ids."""
-        events = identities.take(pairs.events)
-        subscriptions = self._id_array.take(pairs.filters)
-        return pa.RecordBatch.from_arrays([events, subscriptions], names=[EVENT_ID, SUBSCRIPTION_ID])
-
-    def match_numbers(self, events: Events, count: int) -> Pairs:
-        """Match encoded events, block by block."""
-        arrays = self.built.arrays
-        words = (min(BLOCK, count) + 63) // 64
-        truth = np.zeros((arrays.leaves, words), np.uint64)
-        bits = np.zeros((arrays.filters, words), np.uint64)
-        parts = []
-        for begin in range(0, count, BLOCK):
-            size = min(BLOCK, count - begin)
-            kernels.fill_truth(arrays, events, begin, size, truth)
-            kernels.run_programs(arrays, truth, (size + 63) // 64, bits)
-            counts = np.zeros(size, np.int64)
-            kernels.count_matches(bits, size, counts)
-            places = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-            filters = np.empty(int(counts.sum()), np.int32)
-            kernels.list_matches(bits, size, places, filters)
-            parts.append(Pairs(np.repeat(np.arange(begin, begin + size), counts), filters))
-        return _join(parts)
-
-    def _match_chunks(self, batch: pa.RecordBatch) -> Pairs:
-        parts = []
-        for begin in range(0, batch.num_rows, CHUNK):
-            chunk = batch.slice(begin, CHUNK)
-            found = self.match_numbers(encode_batch(chunk, self.built), chunk.num_rows)
-            parts.append(Pairs(found.events + begin, found.filters))
-        return _join(parts)
-
-    @cached_property
-    def _id_array(self) -> pa.Array[pa.Scalar[pa.DataType]]:
-        return self.ids.to_arrow()
+        return number
 
 
-def _join(parts: Sequence[Pairs]) -> Pairs:
-    if not parts:
-        return Pairs(np.zeros(0, np.int64), np.zeros(0, np.int32))
-    return Pairs(
-        np.concatenate([part.events for part in parts]), np.concatenate([part.filters for part in parts])
-    )
+def _matches(state: State, chunks: Iterable[Columns], identities: pa.Array[Any]) -> pa.RecordBatch:
+    """Match batch after batch, and turn numbers into ids."""
+    events, filters = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
+    begin = 0
+    for chunk in chunks:
+        found = state.match(chunk)
+        events.append(found.events + begin)
+        filters.append(found.filters)
+        begin += chunk.count
+    columns = [identities.take(np.concatenate(events)), state.id_array(np.concatenate(filters))]
+    return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])

@@ -1,8 +1,4 @@
-"""Hot loops of the record room: arrays in, arrays out.
-
-A block is up to 256 events. `truth[l, w]` holds leaf l for 64 events a word; the programs of all filters then
-run on words, so one AND decides 64 events.
-"""
+"""Hot loops of matching: arrays in, arrays out."""
 
 from __future__ import annotations
 
@@ -10,206 +6,40 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.core.jit import kernel
+from headgate.core.jit import inner, kernel
+from headgate.records.hashing import pair_hash, pair_slot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.core.interning import TextPool
     from headgate.records.arrays import Events, RecordArrays
 
-STACK = 256
-"""More values than any program puts on the stack; `compile_program` refuses deeper ones."""
-_ONE = np.uint64(1)
-_ZERO = np.uint64(0)
-_ALL_ONES = np.uint64(2**64 - 1)
+
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 
 
 @kernel
-def leaf_holds(index: RecordArrays, events: Events, leaf: int, event: int) -> bool:
-    """Evaluate one leaf for one event."""
-    kind = index.leaf_kind[leaf]
-    attribute = index.leaf_attribute[leaf]
-    if kind >= 3:
-        fits = events.globs[index.leaf_glob[leaf], event]
-        return bool(fits == 1) if kind == 3 else bool(fits == 0)
-    if events.is_null[attribute, event]:
-        return bool(index.leaf_on_null[leaf])
-    first, last = index.range_start[leaf], index.range_start[leaf + 1]
-    if kind == 0:
-        for r in range(first, last):
-            column = index.range_column[r]
-            if events.has[column, event]:
-                key = events.keys[column, event]
-                if index.range_low[r] <= key <= index.range_high[r]:
-                    return True
-        return False
-    if not events.is_array[attribute, event]:
-        return False
-    for j in range(events.array_start[attribute, event], events.array_start[attribute, event + 1]):
-        inside = False
-        for r in range(first, last):
-            base = events.element_base[index.range_column[r]]
-            if base >= 0 and events.element_has[base + j]:
-                key = events.element_keys[base + j]
-                if index.range_low[r] <= key <= index.range_high[r]:
-                    inside = True
-                    break
-        if inside and kind == 1:
-            return True
-        if not inside and kind == 2:
-            return False
-    return bool(kind == 2)
-
-
-@kernel
-def fill_truth(
-    index: RecordArrays, events: Events, begin: int, count: int, truth: NDArray[np.uint64]
-) -> None:
-    """Evaluate every leaf for the events begin to begin + count, 64 to a word. Hot: leaves times events."""
-    words = (count + 63) // 64
-    for leaf in range(len(index.leaf_kind)):
-        kind = index.leaf_kind[leaf]
-        attribute = index.leaf_attribute[leaf]
-        for w in range(words):
-            start = begin + 64 * w
-            stop = min(start + 64, begin + count)
-            bits = np.uint64(0)
-            if kind == 0:
-                # Written out, as is the next case, so that what a range needs is fetched once for all events.
-                for r in range(index.range_start[leaf], index.range_start[leaf + 1]):
-                    column = index.range_column[r]
-                    if not events.used[column]:
-                        continue
-                    keys, has = events.keys[column], events.has[column]
-                    low, high = index.range_low[r], index.range_high[r]
-                    for e in range(start, stop):
-                        hit = (keys[e] >= low) & (keys[e] <= high) & (has[e] != 0)
-                        bits |= np.uint64(hit) << np.uint64(e - start)
-                if index.leaf_on_null[leaf]:
-                    nulls = events.is_null[attribute]
-                    for e in range(start, stop):
-                        bits |= np.uint64(nulls[e]) << np.uint64(e - start)
-            elif kind == 1:
-                starts = events.array_start[attribute]
-                for r in range(index.range_start[leaf], index.range_start[leaf + 1]):
-                    base = events.element_base[index.range_column[r]]
-                    if base < 0:
-                        continue
-                    low, high = index.range_low[r], index.range_high[r]
-                    for e in range(start, stop):
-                        for j in range(base + starts[e], base + starts[e + 1]):
-                            key = events.element_keys[j]
-                            hit = (key >= low) & (key <= high) & (events.element_has[j] != 0)
-                            bits |= np.uint64(hit) << np.uint64(e - start)
-            else:
-                for e in range(start, stop):
-                    bits |= np.uint64(leaf_holds(index, events, leaf, e)) << np.uint64(e - start)
-            truth[leaf, w] = bits
-
-
-@kernel
-def run_programs(index: RecordArrays, truth: NDArray[np.uint64], words: int, out: NDArray[np.uint64]) -> None:
-    """Run every filter's program over the words of a block: out[f, w]. Hot: tokens times words."""
-    stack = np.empty(STACK, np.uint64)
-    for f in range(len(index.token_start) - 1):
-        first, last = index.token_start[f], index.token_start[f + 1]
-        for w in range(words):
-            top = 0
-            for t in range(first, last):
-                token = index.tokens[t]
-                if token >= 0:
-                    stack[top] = truth[token, w]
-                    top += 1
-                elif token == -1:
-                    top -= 1
-                    stack[top - 1] &= stack[top]
-                elif token == -2:
-                    top -= 1
-                    stack[top - 1] |= stack[top]
-                else:
-                    stack[top] = _ALL_ONES if token == -3 else _ZERO
-                    top += 1
-            out[f, w] = stack[0]
-
-
-@kernel
-def count_matches(bits: NDArray[np.uint64], count: int, counts: NDArray[np.int64]) -> None:
-    """Add to counts[e] how many filters hold for each event of a block."""
-    for f in range(bits.shape[0]):
-        for w in range((count + 63) // 64):
-            word = bits[f, w]
-            for e in range(64 * w, min(64 * w + 64, count)):
-                if word == 0:
-                    break
-                counts[e] += np.int64(word & _ONE)
-                word >>= _ONE
-
-
-@kernel
-def list_matches(
-    bits: NDArray[np.uint64], count: int, places: NDArray[np.int64], out: NDArray[np.int32]
-) -> None:
-    """Write the filters of each event from places[e] on, in rising order; places move on."""
-    for f in range(bits.shape[0]):
-        for w in range((count + 63) // 64):
-            word = bits[f, w]
-            for e in range(64 * w, min(64 * w + 64, count)):
-                if word == 0:
-                    break
-                if word & _ONE:
-                    out[places[e]] = f
-                    places[e] += 1
-                word >>= _ONE
-
-
-@kernel
-def next_match(index: RecordArrays, events: Events, event: int, at_least: int) -> int:
-    """Find the first filter from `at_least` on that holds for one event, or -1. Looks at no later filter."""
-    stack = np.empty(STACK, np.uint8)
-    for f in range(at_least, len(index.token_start) - 1):
-        top = 0
-        for t in range(index.token_start[f], index.token_start[f + 1]):
-            token = index.tokens[t]
-            if token >= 0:
-                stack[top] = leaf_holds(index, events, token, event)
-                top += 1
-            elif token == -1:
-                top -= 1
-                stack[top - 1] &= stack[top]
-            elif token == -2:
-                top -= 1
-                stack[top - 1] |= stack[top]
-            else:
-                stack[top] = token == -3
-                top += 1
-        if stack[0]:
-            return f
-    return -1
-
-
-@kernel
-def match_glob(texts: TextPool, i: int, tokens: NDArray[np.int16]) -> bool:
-    """Match text i against a pattern: -1 is any text, -2 any character, other tokens a byte.
+def match_glob(data: NDArray[np.uint8], start: int, stop: int, tokens: NDArray[np.int16]) -> bool:
+    """Match a text against a pattern: -1 is any text, -2 any character, other tokens a byte.
 
     Greedy with one way back, to the last `%`; a way back starts at the first byte of a character.
     """
-    t, stop = texts.offsets[i], texts.offsets[i + 1]
+    t = start
     p, end = 0, len(tokens)
     star, again = -1, t
     while t < stop:
         if p < end and tokens[p] == -1:
             star, again = p, t
             p += 1
-        elif p < end and (tokens[p] == -2 or tokens[p] == np.int16(texts.data[t])):
+        elif p < end and (tokens[p] == -2 or tokens[p] == np.int16(data[t])):
             t += 1
             if tokens[p] == -2:
-                while t < stop and (texts.data[t] & 0xC0) == 0x80:
+                while t < stop and (data[t] & 0xC0) == 0x80:
                     t += 1
             p += 1
         elif star >= 0:
             again += 1
-            while again < stop and (texts.data[again] & 0xC0) == 0x80:
+            while again < stop and (data[again] & 0xC0) == 0x80:
                 again += 1
             t, p = again, star + 1
         else:
@@ -219,13 +49,429 @@ def match_glob(texts: TextPool, i: int, tokens: NDArray[np.int16]) -> bool:
     return p == end
 
 
+@inner
+def _inside(stream: NDArray[np.int32], shape: int, n: int, at: int, code: int) -> bool:
+    """Tell whether a code is one of the operands at `at`."""
+    if shape == 0:
+        return bool(stream[at] == code)
+    if shape == 1:
+        return bool(stream[at] <= code <= stream[at + 1])
+    if shape == 2:
+        if n <= 16:
+            hit = False
+            for i in range(at, at + n):
+                hit |= stream[i] == code
+            return bool(hit)
+        low, high = at, at + n
+        while low < high:
+            middle = (low + high) >> 1
+            if stream[middle] < code:
+                low = middle + 1
+            else:
+                high = middle
+        return bool(low < at + n and stream[low] == code)
+    if n <= 8:
+        hit = False
+        for i in range(at, at + 2 * n, 2):
+            hit |= (stream[i] <= code) & (code <= stream[i + 1])
+        return bool(hit)
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) >> 1
+        if stream[at + 2 * middle + 1] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return bool(low < n and stream[at + 2 * low] <= code)
+
+
 @kernel
-def match_globs(
-    index: RecordArrays, globs: NDArray[np.int32], texts: TextPool, out: NDArray[np.uint8]
+def check_at(index: RecordArrays, events: Events, e: int, pc: int) -> tuple[bool, int]:
+    """Make the check at a place of the stream; returns whether it holds, and the place behind it."""
+    stream = index.stream
+    word = stream[pc]
+    op = word & 15
+    if op < 12:
+        shape = op & 3
+        line = (word >> 4) & 0xFFFF
+        n = word >> 20
+        at = pc + 1
+        if shape == 0:
+            end = at + 1
+        elif shape == 1:
+            end = at + 2
+        else:
+            if n == 0:
+                n = stream[at]
+                at += 1
+            end = at + (n if shape == 2 else 2 * n)
+        if op < 4:
+            return _inside(stream, shape, n, at, events.codes[e, line]), end
+        first, last = events.multi_start[line, e], events.multi_start[line, e + 1]
+        if op < 8:
+            for i in range(first, last):
+                if _inside(stream, shape, n, at, events.multi_codes[i]):
+                    return True, end
+            return False, end
+        if events.codes[e, line] == 0:
+            return False, end
+        for i in range(first, last):
+            if not _inside(stream, shape, n, at, events.multi_codes[i]):
+                return False, end
+        return True, end
+    if op >= 14:
+        return op == 14, pc + 1
+    glob = word >> 4
+    text = events.text_of[index.glob_side[glob], e]
+    if text < 0:
+        return False, pc + 1
+    tokens = index.glob_tokens[index.glob_start[glob] : index.glob_start[glob + 1]]
+    fits = match_glob(events.text_data, events.text_offsets[text], events.text_offsets[text + 1], tokens)
+    return fits == (op == 12), pc + 1
+
+
+@inner
+def scalar_checks(stream: NDArray[np.int32], codes: NDArray[np.int32], e: int, pc: int, end: int) -> int:
+    """Make checks of scalar lines; returns -1 if one fails, else `end` or the first check of another kind.
+
+    Takes two arrays rather than the index, and keeps to one: passing a tuple counts references to all of it.
+    """
+    while pc < end:
+        word = stream[pc]
+        op = word & 15
+        if op > 3:
+            return pc
+        code = codes[e, (word >> 4) & 0xFFFF]
+        if op == 0:
+            if code != stream[pc + 1]:
+                return -1
+            pc += 2
+        elif op == 1:
+            if code < stream[pc + 1] or code > stream[pc + 2]:
+                return -1
+            pc += 3
+        else:
+            n = word >> 20
+            pc += 1
+            if n == 0:
+                n = stream[pc]
+                pc += 1
+            if not _inside(stream, op, n, pc, code):
+                return -1
+            pc += n if op == 2 else 2 * n
+    return end
+
+
+@kernel
+def other_checks(index: RecordArrays, events: Events, e: int, pc: int, end: int) -> bool:
+    """Make checks of any kind until one fails."""
+    while pc < end:
+        holds, pc = check_at(index, events, e, pc)
+        if not holds:
+            return False
+    return True
+
+
+@kernel
+def tree_holds(index: RecordArrays, events: Events, e: int, base: int) -> bool:
+    """Evaluate a tree whose first check stands at `base`."""
+    jump = 0
+    while jump >= 0:
+        holds, after = check_at(index, events, e, base + jump)
+        jump = index.stream[after] if holds else index.stream[after + 1]
+    return jump == -1
+
+
+@inner
+def entry_holds(index: RecordArrays, events: Events, e: int, at: int) -> bool:
+    """Evaluate the entry at a place of the stream."""
+    stream = index.stream
+    head = stream[at]
+    if head & 2:
+        at = stream[at + 1]
+        head = stream[at]
+    if head & 4:
+        return tree_holds(index, events, e, at + 2)
+    end = at + 2 + stream[at + 1]
+    pc = scalar_checks(stream, events.codes, e, at + 2, end)
+    return pc == end or (pc >= 0 and other_checks(index, events, e, pc, end))
+
+
+@inner
+def find_clusters(
+    index: RecordArrays,
+    events: Events,
+    e: int,
+    atoms: NDArray[np.int32],
+    masks: NDArray[np.uint64],
+    lines: NDArray[np.uint8],
+    clusters: NDArray[np.int32],
+) -> int:
+    """List the clusters that an event leads to: clusters[i] = (first word, end).
+
+    Returns how many, or -1 if there is no room for them. Atoms with partners are collected first; then every
+    two of them whose lines fit are looked up.
+    """
+    found = 0
+    partners = 0
+    lines_count = len(index.line_base) - 1
+    single_start, line_base, pair_mask = index.single_start, index.line_base, index.pair_mask
+    level_base, quantile, codes = index.level_base, index.quantile, events.codes
+    for line in range(lines_count):
+        if index.line_multi[line]:
+            for i in range(events.multi_start[line, e], events.multi_start[line, e + 1]):
+                atom = index.line_base[line] + events.multi_codes[i]
+                if single_start[atom] < single_start[atom + 1]:
+                    if found == len(clusters):
+                        return -1
+                    clusters[found, 0], clusters[found, 1] = single_start[atom], single_start[atom + 1]
+                    found += 1
+            continue
+        code = codes[e, line]
+        if code == 0:
+            continue
+        exact = line_base[line] + code
+        for k in range(2):
+            atom = exact
+            if k:
+                if level_base[line] < 0:
+                    break
+                atom = level_base[line] + np.int64(quantile[exact])
+            if single_start[atom] < single_start[atom + 1]:
+                if found == len(clusters):
+                    return -1
+                clusters[found, 0], clusters[found, 1] = single_start[atom], single_start[atom + 1]
+                found += 1
+            if pair_mask[atom]:
+                atoms[partners] = atom
+                masks[partners] = pair_mask[atom]
+                lines[partners] = (line + k * lines_count) & 63
+                partners += 1
+    return _find_pairs(
+        index.slot_print, index.slot_at, index.stream, atoms, masks, lines, partners, clusters, found
+    )
+
+
+@inner
+def _find_pairs(
+    slot_print: NDArray[np.uint8],
+    slot_at: NDArray[np.int32],
+    stream: NDArray[np.int32],
+    atoms: NDArray[np.int32],
+    masks: NDArray[np.uint64],
+    lines: NDArray[np.uint8],
+    partners: int,
+    clusters: NDArray[np.int32],
+    found: int,
+) -> int:
+    """Look up every two atoms whose lines fit. In passes, so that their misses of the cache overlap:
+
+    all fingerprints first, then where the fitting ones point to, then whether they are the pair.
+    """
+    slots = len(slot_print)
+    room = len(clusters)
+    begin = found
+    for i in range(partners):
+        mask = masks[i]
+        line = np.uint64(lines[i])
+        for j in range(i):
+            if (mask >> np.uint64(lines[j])) & (masks[j] >> line) & np.uint64(1):
+                code = pair_hash(min(atoms[i], atoms[j]), max(atoms[i], atoms[j]))
+                slot = pair_slot(code, slots)
+                fingerprint = np.uint8(code & np.uint64(0xFF)) | np.uint8(1)
+                while slot_print[slot]:
+                    if slot_print[slot] == fingerprint:
+                        if found == room:
+                            return -1
+                        clusters[found, 0] = slot
+                        clusters[found, 1] = (i << 16) | j
+                        found += 1
+                    slot = np.int64(slot + 1 if slot + 1 < slots else 0)
+    for c in range(begin, found):
+        clusters[c, 0] = slot_at[clusters[c, 0]]
+    kept = begin
+    for c in range(begin, found):
+        at = clusters[c, 0]
+        i, j = clusters[c, 1] >> 16, clusters[c, 1] & 0xFFFF
+        if stream[at] == min(atoms[i], atoms[j]) and stream[at + 1] == max(atoms[i], atoms[j]):
+            clusters[kept, 0], clusters[kept, 1] = at + 3, at + 3 + stream[at + 2]
+            kept += 1
+    return kept
+
+
+@kernel
+def spoil(index: RecordArrays, events: Events, e: int, fail: NDArray[np.uint64]) -> None:
+    """Mark the outcasts that the event's values rule out, one bit each."""
+    fail[:] = 0
+    codes, line_base, spoil_row = events.codes, index.line_base, index.spoil_row
+    spoil_bits, spoil_start, spoiled = index.spoil_bits, index.spoil_start, index.spoiled
+    for line in range(len(line_base) - 1):
+        if index.line_multi[line]:
+            continue
+        atom = line_base[line] + codes[e, line]
+        row = spoil_row[atom]
+        if row >= 0:
+            for w in range(len(fail)):
+                fail[w] |= spoil_bits[row, w]
+        for i in range(spoil_start[atom], spoil_start[atom + 1]):
+            m = spoiled[i]
+            fail[m >> 6] |= np.uint64(1) << np.uint64(m & 63)
+
+
+@kernel
+def run_outcasts(
+    index: RecordArrays,
+    events: Events,
+    e: int,
+    fail: NDArray[np.uint64],
+    seen: NDArray[np.int32],
+    stamp: int,
+    removed: NDArray[np.uint8],
+    out: NDArray[np.int32],
+    n: int,
+) -> int:
+    """Add the filters of outcasts that hold to out[n:]; returns the new n, -1 if out is too short.
+
+    The survivors of a word are listed before they are checked, by a loop over its bits that has no branch to
+    foresee: a quarter less time than testing bit after bit.
+    """
+    spoil(index, events, e, fail)
+    stream, codes = index.stream, events.codes
+    places, words = index.outcast_at, index.outcast_words
+    count = len(places)
+    # One place more than bits: what is not a survivor is written behind those that are.
+    left = np.empty(65, np.int64)
+    for w in range(len(fail)):
+        word = ~fail[w]
+        if word == 0:
+            continue
+        some = 0
+        for bit in range(min(64, count - 64 * w)):
+            left[some] = 64 * w + bit
+            some += int((word >> np.uint64(bit)) & np.uint64(1))
+        for i in range(some):
+            m = left[i]
+            at = places[m]
+            head = stream[at]
+            number = head >> 3
+            if (head & 1 and seen[number] == stamp) or removed[number]:
+                continue
+            if words[m]:
+                end = at + 2 + words[m]
+                if head & 4:
+                    if not tree_holds(index, events, e, at + 2):
+                        continue
+                else:
+                    pc = scalar_checks(stream, codes, e, at + 2, end)
+                    if pc != end and (pc < 0 or not other_checks(index, events, e, pc, end)):
+                        continue
+            if n >= len(out):
+                return -1
+            out[n] = number
+            n += 1
+            if head & 1:
+                seen[number] = stamp
+    return n
+
+
+@inner
+def _places_of_bits() -> NDArray[np.uint8]:
+    """Return the table that turns a lone bit, multiplied by `_DE_BRUIJN` and shifted, into its place."""
+    places = np.zeros(64, np.uint8)
+    for place in range(64):
+        places[((np.uint64(1) << np.uint64(place)) * _DE_BRUIJN) >> np.uint64(58)] = place
+    return places
+
+
+@inner
+def _sort_by_bits(
+    out: NDArray[np.int32], first: int, last: int, bits: NDArray[np.uint64], places: NDArray[np.uint8]
 ) -> None:
-    """Match all texts against some patterns: out[g, i]."""
-    for row in range(len(globs)):
-        g = globs[row]
-        tokens = index.glob_tokens[index.glob_start[g] : index.glob_start[g + 1]]
-        for i in range(len(texts.offsets) - 1):
-            out[row, i] = match_glob(texts, i, tokens)
+    """Sort distinct numbers that are dense: set a bit for each, and read the bits off. `bits` stays zero."""
+    for i in range(first, last):
+        number = out[i]
+        bits[number >> 6] |= np.uint64(1) << np.uint64(number & 63)
+    n = first
+    for w in range(len(bits)):
+        word = bits[w]
+        bits[w] = 0
+        while word:
+            low = word & (~word + np.uint64(1))
+            out[n] = 64 * w + np.int64(places[(low * _DE_BRUIJN) >> np.uint64(58)])
+            n += 1
+            word ^= low
+
+
+@kernel
+def match_events(
+    index: RecordArrays,
+    events: Events,
+    begin: int,
+    end: int,
+    seen: NDArray[np.int32],
+    stamp: int,
+    removed: NDArray[np.uint8],
+    out: NDArray[np.int32],
+    counts: NDArray[np.int64],
+) -> int:
+    """Match events begin to end; the filters of each follow those of the one before in `out`, rising.
+
+    Returns the event that did not fit into `out` any more, or end. Event e uses the stamp `stamp + e`.
+    """
+    most = 2 * len(index.line_base)
+    atoms = np.empty(most, np.int32)
+    masks = np.empty(most, np.uint64)
+    lines = np.empty(most, np.uint8)
+    clusters = np.empty((max(256, most), 2), np.int32)
+    fail = np.zeros((len(index.outcast_at) + 63) // 64, np.uint64)
+    stream, codes = index.stream, events.codes
+    bits = np.zeros((len(removed) + 63) // 64, np.uint64)
+    places = _places_of_bits()
+    n = 0
+    for e in range(begin, end):
+        before = n
+        if len(fail):
+            n = run_outcasts(index, events, e, fail, seen, stamp + e, removed, out, n)
+            if n < 0:
+                return e
+        found = find_clusters(index, events, e, atoms, masks, lines, clusters)
+        while found < 0:
+            clusters = np.empty((2 * len(clusters), 2), np.int32)
+            found = find_clusters(index, events, e, atoms, masks, lines, clusters)
+        for c in range(found):
+            at, last = clusters[c, 0], clusters[c, 1]
+            while at < last:
+                head = stream[at]
+                place = at
+                step = 2
+                if head & 2:
+                    place = stream[at + 1]
+                else:
+                    step = 2 + stream[at + 1]
+                at += step
+                number = head >> 3
+                if head & 1 and seen[number] == stamp + e:
+                    continue
+                end_word = place + 2 + stream[place + 1]
+                pc = place + 2
+                if stream[place] & 4:
+                    if not tree_holds(index, events, e, pc):
+                        continue
+                else:
+                    pc = scalar_checks(stream, codes, e, pc, end_word)
+                    if pc != end_word and (pc < 0 or not other_checks(index, events, e, pc, end_word)):
+                        continue
+                if removed[number]:
+                    continue
+                if n >= len(out):
+                    return e
+                out[n] = number
+                n += 1
+                if head & 1:
+                    seen[number] = stamp + e
+        counts[e] = n - before
+        if 16 * (n - before) > len(bits):
+            _sort_by_bits(out, before, n, bits, places)
+        else:
+            out[before:n].sort()
+    return end

@@ -1,34 +1,48 @@
 """The compile job: a table of subscriptions to a snapshot, and a table of the rows that were refused.
 
-read_lines -> compile (in parallel) -> collect -> number by id -> arrays -> snapshot
+read_lines -> compile (in parallel) -> collect -> number by id -> take programs -> index -> snapshot
                                     `-> rejected
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import TaskContext
 
 from headgate.core.event import ID
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.snapshot import check_place
 from headgate.errors import EventError, TableError
-from headgate.records.build import build_arrays
 from headgate.records.index import RecordIndex
-from headgate.records.leaves import decode_leaf
-from headgate.spark.compiling import COMPILED_DDL, FILTER, PLACE, REASON, ROW, compile_batches, read_schema
+from headgate.records.programs import concatenate, starts, take
+from headgate.records.transport import from_bytes
+from headgate.spark.compiling import (
+    COMPILED_DDL,
+    FILTER,
+    NUMBER,
+    PART,
+    PLACE,
+    PROGRAMS,
+    REASON,
+    ROW,
+    compile_batches,
+    read_schema,
+)
 from headgate.spark.progress import step, watch
+from headgate.spark.sampling import read_sample
 from headgate.spark.session import spark_errors
 from headgate.spark.tables import (
-    ORDER,
+    BLOCK,
+    FILE,
+    POSITION,
     WHOLE,
     Format,
     check_apart,
@@ -41,11 +55,11 @@ from headgate.spark.tables import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import SparkSession
+    from numpy.typing import NDArray
+    from pyspark.sql import DataFrame, SparkSession
 
     from headgate.core.event import Id
-
-_WHOLE = re.compile(WHOLE)
+    from headgate.records.columns import Columns
 
 _TYPES: dict[str, pa.DataType] = {ID: pa.string(), ROW: pa.string(), REASON: pa.string(), PLACE: pa.int64()}
 REJECTED = pa.schema(_TYPES)
@@ -58,7 +72,6 @@ class Compiled:
 
     subscriptions: int
     rejected: int
-    leaves: int
     attributes: tuple[str, ...]
     parse_seconds: float
     build_seconds: float
@@ -71,37 +84,42 @@ def compile_subscriptions(
     *,
     rejected: str,
     schema: str | None = None,
+    sample: str | None = None,
     quiet: bool = False,
 ) -> Compiled:
     """Compile a table of subscriptions to a snapshot at `output`; refused rows go to the table `rejected`.
 
-    With `schema` (JSON text), filters that name unknown attributes or mix types are refused too.
+    With `schema` (JSON text), filters that name unknown attributes or mix types are refused too. With
+    `sample`, a table of events, filters are filed under values that few of its first events have.
     """
-    form = check_request(subscriptions, output, rejected=rejected, schema=schema)
+    form = check_request(subscriptions, output, rejected=rejected, schema=schema, sample=sample)
     with spark_errors():
         with watch(session, "parsing filters", quiet=quiet) as parsing:
-            # Parsing is the long part, so it is spread evenly; every row keeps its place.
-            parts = 4 * session.sparkContext.defaultParallelism
-            lines = read_lines(session, subscriptions, ID, FILTER).repartition(parts)
+            lines = _spread(session, read_lines(session, subscriptions, ID, FILTER), form)
             compiled = lines.mapInArrow(partial(_compile, schema=schema), COMPILED_DDL).toArrow()
         with step("building the index", quiet=quiet) as building:
-            ids, accepted, refused = _number(compiled.sort_by([(name, "ascending") for name in ORDER]), form)
-            index = _build(ids, accepted)
+            numbered = _number(compiled, form)
+            events = None if sample is None else read_sample(session, sample)
+            index = _build(compiled, numbered, events)
             index.save(Path(output), source={"subscriptions": Path(subscriptions).name})
-            write_table(session.createDataFrame(refused), rejected)
+            write_table(session.createDataFrame(numbered.refused), rejected)
     return Compiled(
         subscriptions=len(index),
-        rejected=refused.num_rows,
-        leaves=index.built.arrays.leaves,
+        rejected=numbered.refused.num_rows,
         attributes=tuple(index.attributes),
         parse_seconds=parsing.seconds,
         build_seconds=building.seconds,
     )
 
 
-def check_request(subscriptions: str, output: str, *, rejected: str, schema: str | None) -> Format:
+def check_request(
+    subscriptions: str, output: str, *, rejected: str, schema: str | None, sample: str | None = None
+) -> Format:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
     form = check_input(subscriptions)
+    if sample is not None:
+        check_input(sample)
+        check_apart(sample, output, rejected)
     check_output(rejected)
     check_apart(subscriptions, output, rejected)
     check_place(Path(output))
@@ -113,67 +131,93 @@ def check_request(subscriptions: str, output: str, *, rejected: str, schema: str
     return form
 
 
+def _spread(session: SparkSession, lines: DataFrame, form: Format) -> DataFrame:
+    """Give every core as much to parse; every row keeps its place. Shuffles, unless the lines lie well.
+
+    Lines of text are cut into parts of equal size as they are read. A Parquet file may be one group of rows,
+    and CSV is read as a whole.
+    """
+    parts = 4 * session.sparkContext.defaultParallelism
+    even = form is Format.JSONL and lines.rdd.getNumPartitions() >= parts
+    return lines if even else lines.repartition(parts)
+
+
 def _compile(batches: Iterator[pa.RecordBatch], schema: str | None) -> Iterator[pa.RecordBatch]:
-    return compile_batches(batches, schema)
+    context = TaskContext.get()
+    return compile_batches(batches, schema, 0 if context is None else context.partitionId())
 
 
-def _number(compiled: pa.Table, form: Format) -> tuple[list[Id], pa.Table, pa.Table]:
-    """Split into the accepted rows, sorted by their ids, which have one type, and the refused ones."""
-    good = compiled.filter(pc.is_null(compiled[REASON]))
-    bad = compiled.filter(pc.is_valid(compiled[REASON]))
-    ids = _one_type(good, form)
-    first: dict[Id, int] = {}
-    again: list[int] = []
-    for place, identity in enumerate(ids):
-        if first.setdefault(identity, place) != place:
-            again.append(place)
-    ordered = sorted(first)
-    accepted = good.take(np.array([first[identity] for identity in ordered], np.int64))
-    repeated = good.take(np.array(again, np.int64))
-    return ordered, accepted, _refused(bad, repeated, [ids[place] for place in again])
+class _Numbered(NamedTuple):
+    """The accepted rows, as places in the table, sorted by their ids; and the table of the refused ones."""
+
+    ids: Ids
+    rows: NDArray[np.int64]
+    refused: pa.Table
 
 
-def _one_type(good: pa.Table, form: Format) -> list[Id]:
+def _number(compiled: pa.Table, form: Format) -> _Numbered:
+    """Give the accepted rows numbers by their ids, which have one type; the first of equal ids wins."""
+    ordered = _in_order(compiled)
+    good = compiled[REASON].is_null().to_numpy()[ordered]
+    rows, bad = ordered[good], ordered[~good]
+    ids = _one_type(compiled.select(["id_number", "id_text"]).take(rows), form)
+    # Both sorts are stable, so that the first of equal ids is the first of the table.
+    if pa.types.is_integer(ids.type):
+        by_id = np.argsort(ids.to_numpy(), kind="stable")
+    else:
+        by_id = pc.sort_indices(ids).to_numpy().astype(np.int64)
+    ids = ids.take(by_id)
+    first = np.ones(len(ids), bool)
+    if len(ids) > 1:
+        first[1:] = pc.not_equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
+    again = np.sort(by_id[~first])
+    distinct = ids.filter(pa.array(first)) if len(again) else ids
+    places = np.empty(len(ids), np.int64)
+    places[by_id] = np.arange(len(ids))
+    repeated: list[Any] = ids.take(places[again]).to_pylist()
+    return _Numbered(
+        Ids.from_arrow(distinct),
+        rows[by_id[first]],
+        _refused(compiled.take(bad), compiled.select([ROW]).take(rows[again]), repeated),
+    )
+
+
+def _in_order(compiled: pa.Table) -> NDArray[np.int64]:
+    """Return the places of the rows in the order of `ORDER`."""
+    files = pc.unique(compiled[FILE]).sort()
+    keys = (compiled[POSITION], compiled[BLOCK], pc.index_in(compiled[FILE], value_set=files))
+    return np.lexsort([key.to_numpy() for key in keys])
+
+
+def _one_type(ids: pa.Table, form: Format) -> pa.Array[Any]:
     """Take ids as numbers if all of them are, else as text; CSV has text only, so it is read."""
-    numbers: list[int | None] = good["id_number"].to_pylist()
-    texts: list[str | None] = good["id_text"].to_pylist()
-    if all(text is None for text in texts):
-        return [number for number in numbers if number is not None]
-    ids = [str(number) if text is None else text for number, text in zip(numbers, texts, strict=True)]
-    if form is Format.CSV and all(_WHOLE.fullmatch(text) for text in ids):
-        return [int(text) for text in ids]
-    return [*ids]
+    numbers, texts = ids["id_number"].combine_chunks(), ids["id_text"].combine_chunks()
+    if texts.null_count == len(texts):
+        return numbers
+    found = pc.coalesce(texts, numbers.cast(pa.string()))
+    if form is Format.CSV and pc.all(pc.match_substring_regex(found, rf"^(?:{WHOLE})$")).as_py():
+        return found.cast(pa.int64())
+    return found.cast(pa.large_string())
 
 
 def _refused(bad: pa.Table, again: pa.Table, identities: list[Id]) -> pa.Table:
     """Make the rejected table: the row as it came, its id if it had one, why, and where in the filter."""
-    rows: list[dict[str, Any]] = []
-    for row in bad.to_pylist():
-        identity = row["id_text"] if row["id_number"] is None else str(row["id_number"])
-        rows.append({ID: identity, ROW: row[ROW], REASON: row[REASON], PLACE: row[PLACE]})
-    for identity, whole in zip(identities, again[ROW].to_pylist(), strict=True):
-        reason = f"id {identity!r} was given by an earlier row already"
-        rows.append({ID: str(identity), ROW: whole, REASON: reason, PLACE: None})
-    return pa.Table.from_pylist(rows, schema=REJECTED)
+    identity = pc.coalesce(bad["id_text"], bad["id_number"].cast(pa.string()))
+    first = pa.table([identity, bad[ROW], bad[REASON], bad[PLACE]], schema=REJECTED)
+    reasons = [f"id {identity!r} was given by an earlier row already" for identity in identities]
+    columns = [[str(identity) for identity in identities], again[ROW], reasons, [None] * len(reasons)]
+    return pa.concat_tables([first, pa.table(columns, schema=REJECTED)])
 
 
-def _build(ids: list[Id], accepted: pa.Table) -> RecordIndex:
-    """Build the index; equal leaves are found as equal bytes, so each is decoded once."""
-    tokens: list[bytes] = [*_column(accepted, "tokens")]
-    leaves: list[list[bytes]] = [*_column(accepted, "leaves")]
-    shared: dict[bytes, int] = {}
-    codes = [shared.setdefault(leaf, len(shared)) for found in leaves for leaf in found]
-    lengths = np.array([len(program) // 4 for program in tokens], np.int64)
-    program = np.frombuffer(b"".join(tokens), np.int32)
-    # A program's tokens count its own leaves; `codes` says which distinct leaf each of them is.
-    base = np.cumsum([0, *(len(found) for found in leaves)], dtype=np.int64)[:-1]
-    at = np.repeat(base, lengths) + np.maximum(program, 0)
-    distinct = np.array([*codes, 0], np.int32)[np.minimum(at, len(codes))]
-    built = build_arrays(
-        lengths, np.where(program >= 0, distinct, program), [decode_leaf(leaf) for leaf in shared]
-    )
-    return RecordIndex(Ids.of(ids), TextPool.build(_column(accepted, FILTER)), built)
-
-
-def _column(table: pa.Table, name: str) -> list[Any]:
-    return table[name].to_pylist()
+def _build(compiled: pa.Table, numbered: _Numbered, sample: Columns | None) -> RecordIndex:
+    """Build the index of the accepted rows."""
+    payloads = compiled.select([PART, PROGRAMS]).filter(pc.is_valid(compiled[PROGRAMS])).sort_by(PART)
+    parts = [from_bytes(payload.as_buffer()) for payload in payloads[PROGRAMS]]
+    base = starts(np.array([part.filters for part in parts], np.int64))
+    rows = compiled.select([PART, NUMBER]).take(numbered.rows)
+    part = pc.index_in(rows[PART], value_set=payloads[PART].combine_chunks()).to_numpy()
+    programs = take(concatenate(parts), base[part] + rows[NUMBER].to_numpy())
+    # Cast before it is taken, since millions of filters may be more than a column of plain strings holds.
+    texts = compiled[FILTER].cast(pa.large_string()).take(numbered.rows).combine_chunks()
+    filters = TextPool.from_arrow(texts) if len(texts) else TextPool.build(())
+    return RecordIndex.from_programs(numbered.ids, filters, programs, sample=sample)

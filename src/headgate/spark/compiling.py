@@ -1,22 +1,26 @@
-"""What workers do to compile subscriptions: rows of JSON in, programs or reasons out."""
+"""What workers do to compile subscriptions: rows of JSON in, programs or reasons out.
+
+The programs of a batch travel together, as one value in the batch's first row (`transport`); the other rows
+say which of them is theirs.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
+import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.event import ID, read_object
 from headgate.core.schema import Schema
 from headgate.core.subscription import SQL, Subscription
 from headgate.core.values import check, fold
 from headgate.errors import FilterError, HeadgateError, SubscriptionError
-from headgate.records.leaves import encode_leaf
-from headgate.records.parse import parse_filter
-from headgate.records.program import compile_program
-from headgate.records.rewrite import normalise
+from headgate.records.binding import Binder, parse_text
+from headgate.records.transport import to_bytes
 from headgate.records.typecheck import check_types
 from headgate.spark.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
 
@@ -24,13 +28,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from headgate.core.event import Id
-    from headgate.records.program import Program
 
 FILTER = "filter"
 DIALECT = "dialect"
 REASON = "reason"
 PLACE = "place"
 ROW = "row"
+PART = "part"
+"""The number of a batch."""
+NUMBER = "number"
+"""The place of an accepted row's program among those of its part; NULL for refused rows."""
+PROGRAMS = "programs"
+"""The programs of a part, in its first row."""
 
 _TYPES: dict[str, pa.DataType] = {
     FILE: pa.string(),
@@ -39,55 +48,104 @@ _TYPES: dict[str, pa.DataType] = {
     "id_number": pa.int64(),
     "id_text": pa.string(),
     FILTER: pa.string(),
-    "tokens": pa.binary(),
-    "leaves": pa.list_(pa.binary()),
     ROW: pa.string(),
     REASON: pa.string(),
     PLACE: pa.int64(),
+    PART: pa.int64(),
+    NUMBER: pa.int64(),
+    PROGRAMS: pa.binary(),
 }
 COMPILED = pa.schema(_TYPES)
 COMPILED_DDL = (
     f"{FILE} string, {BLOCK} long, {POSITION} long, id_number long, id_text string, {FILTER} string, "
-    f"tokens binary, leaves array<binary>, {ROW} string, {REASON} string, {PLACE} long"
+    f"{ROW} string, {REASON} string, {PLACE} long, {PART} long, {NUMBER} long, {PROGRAMS} binary"
 )
 
 
-def compile_batches(batches: Iterable[pa.RecordBatch], schema: str | None) -> Iterator[pa.RecordBatch]:
+class _Row(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A row that is an id and a filter and nothing else; others are looked at field by field."""
+
+    id: Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)] | str
+    filter: str
+
+
+_ROWS = msgspec.json.Decoder(_Row)
+
+
+def compile_batches(
+    batches: Iterable[pa.RecordBatch], schema: str | None, partition: int = 0
+) -> Iterator[pa.RecordBatch]:
     """Compile the subscriptions of some batches; refused rows come back with the reason, none is dropped."""
-    for batch in batches:
-        columns: list[list[Any]] = [batch[name].to_pylist() for name in (*ORDER, VALUE, BROKEN)]
-        rows = [
-            {**_compile_row(value, broken, schema), FILE: file, BLOCK: block, POSITION: position}
-            for file, block, position, value, broken in zip(*columns, strict=True)
-            if broken is not None or (value is not None and value.strip())
+    for number, batch in enumerate(batches):
+        values: list[bytes | None] = batch[VALUE].to_pylist()
+        broken: list[str | None] = batch[BROKEN].to_pylist()
+        keep = [
+            line is not None or (value is not None and bool(value.strip()))
+            for value, line in zip(values, broken, strict=True)
         ]
-        yield pa.RecordBatch.from_pylist(rows, schema=COMPILED)
+        if not all(keep):
+            batch = batch.filter(pa.array(keep, pa.bool_()))  # noqa: PLW2901
+            values = [value for value, kept in zip(values, keep, strict=True) if kept]
+        # Partitions and the batches of one are fewer than 2**31, by far.
+        yield _compile_batch(batch, values, schema, (partition << 31) + number)
 
 
-def _compile_row(value: bytes | None, broken: str | None, schema: str | None) -> dict[str, Any]:
-    found: dict[str, Any] = dict.fromkeys(COMPILED.names)
-    found[ROW] = broken if value is None else value.decode(errors="replace")
+def _compile_batch(
+    batch: pa.RecordBatch, values: list[bytes | None], schema: str | None, part: int
+) -> pa.RecordBatch:
+    binder = Binder()
+    found: dict[str, list[Any]] = {
+        name: [None] * len(values) for name in ("id_number", "id_text", FILTER, REASON, PLACE, NUMBER)
+    }
+    id_numbers, id_texts, filters, numbers = (
+        found[name] for name in ("id_number", "id_text", FILTER, NUMBER)
+    )
+    accepted = 0
+    for place, value in enumerate(values):
+        try:
+            try:
+                row = _ROWS.decode(value)  # type: ignore[arg-type]
+                identity, text = row.id, row.filter
+                (id_texts if type(identity) is str else id_numbers)[place] = identity
+            except (msgspec.DecodeError, UnicodeError, RecursionError, TypeError):
+                given = _read_row(value)
+                identity = _identity(given)
+                (id_texts if isinstance(identity, str) else id_numbers)[place] = identity
+                text = _subscription(identity, given).filter
+            if schema is not None:
+                check_types(parse_text(text), read_schema(schema), text)
+            binder.add(text)
+        except HeadgateError as error:
+            found[REASON][place] = str(error)
+            if isinstance(error, FilterError) and error.position is not None:
+                found[PLACE][place] = error.position + 1
+            continue
+        filters[place] = text
+        numbers[place] = accepted
+        accepted += 1
+    columns = {name: pa.array(column, COMPILED.field(name).type) for name, column in found.items()}
+    columns.update({name: batch[name] for name in ORDER})
+    columns[ROW] = _rows(batch)
+    columns[PART] = pa.array([part] * len(values), pa.int64())
+    payload = [to_bytes(binder.finish()), *[None] * (len(values) - 1)] if values else []
+    columns[PROGRAMS] = pa.array(payload, pa.binary())
+    return pa.RecordBatch.from_arrays([columns[name] for name in COMPILED.names], schema=COMPILED)
+
+
+def _rows(batch: pa.RecordBatch) -> Any:
+    """Return the rows as they came, as text."""
     try:
-        if value is None:
-            raise SubscriptionError("the line does not have as many fields as the header")
-        row = _read_row(value)
-        identity = _identity(row)
-        found["id_number" if isinstance(identity, int) else "id_text"] = identity
-        subscription = _subscription(identity, row)
-        program = _program(subscription.filter, schema)
-    except HeadgateError as error:
-        found[REASON] = str(error)
-        found[PLACE] = (
-            error.position + 1 if isinstance(error, FilterError) and error.position is not None else None
-        )
-        return found
-    found[FILTER] = subscription.filter
-    found["tokens"] = np.array(program.tokens, np.int32).tobytes()
-    found["leaves"] = [encode_leaf(leaf) for leaf in program.leaves]
-    return found
+        rows = batch[VALUE].cast(pa.string())
+    except pa.ArrowInvalid:
+        values: list[bytes | None] = batch[VALUE].to_pylist()
+        texts = [None if value is None else value.decode(errors="replace") for value in values]
+        rows = pa.array(texts, pa.string())
+    return pc.coalesce(rows, batch[BROKEN]) if rows.null_count else rows
 
 
-def _read_row(value: bytes) -> dict[str, object]:
+def _read_row(value: bytes | None) -> dict[str, object]:
+    if value is None:
+        raise SubscriptionError("the line does not have as many fields as the header")
     given = read_object(value)
     row = {fold(name): entry for name, entry in given.items()}
     if len(row) < len(given):
@@ -112,13 +170,6 @@ def _subscription(identity: Id, row: dict[str, object]) -> Subscription:
     if not isinstance(text, str):
         raise SubscriptionError(f"the filter is {type(text).__name__} and must be text")
     return Subscription(identity, text, SQL if dialect is None else str(dialect))
-
-
-def _program(text: str, schema: str | None) -> Program:
-    tree = parse_filter(text)
-    if schema is not None:
-        check_types(tree, read_schema(schema), text)
-    return compile_program(normalise(tree))
 
 
 @lru_cache(maxsize=4)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
 from pyspark.sql.types import IntegralType, StringType
 
@@ -20,11 +23,13 @@ from headgate.spark.tables import (
     check_columns,
     column,
     for_reading,
+    is_remote,
     read_columns,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 _REASON = "_headgate_reason"
 _NO_ID = "the event has no id: give the field 'id' as text or a whole number"
@@ -71,8 +76,8 @@ def _judge_lines(session: SparkSession, path: str) -> Judged:
 
 def _judge_columns(table: DataFrame, path: str, form: Format) -> Judged:
     if not table.columns:
-        empty = table.sparkSession.createDataFrame([], f"{ROW} string, {REASON} string")
-        return Judged(table.select(sf.lit("").alias(ID)).limit(0), empty, 0, 0, "string")
+        none = _none_refused(table.sparkSession)
+        return Judged(table.select(sf.lit("").alias(ID)).limit(0), none, 0, 0, "string")
     check_columns(table, path, ID)
     names = [name for name in table.columns if name != BROKEN]
     name = next(name for name in names if fold(name) == ID)
@@ -82,6 +87,10 @@ def _judge_columns(table: DataFrame, path: str, form: Format) -> Judged:
     identity = column(name)
     broken = sf.col(BROKEN) if BROKEN in table.columns else sf.lit(None).cast("string")
     reason = sf.when(broken.isNotNull(), sf.lit(_MISFIT)).when(identity.isNull(), sf.lit(_NO_ID))
+    count = _footers(table, path) if form is Format.PARQUET else None
+    if count is not None:
+        events = table.withColumn(name, identity.cast(_type(kind)))
+        return Judged(events, _none_refused(table.sparkSession), count, 0, _type(kind))
     table = table.withColumn(_REASON, reason)
     good = sf.col(_REASON).isNull()
     totals = table.agg(
@@ -90,9 +99,41 @@ def _judge_columns(table: DataFrame, path: str, form: Format) -> Judged:
         sf.bool_and(sf.when(good, identity.cast("string").rlike(rf"^({WHOLE})\z"))).alias("whole"),
     ).collect()[0]
     # CSV has text only, so it is read.
-    whole = isinstance(kind, IntegralType) or (form is Format.CSV and totals["whole"] is True)
-    id_type = "long" if whole else "string"
+    id_type = "long" if form is Format.CSV and totals["whole"] is True else _type(kind)
     row = sf.coalesce(broken, sf.to_json(sf.struct(*map(column, names))))
     refused = table.where(~good).select(row.alias(ROW), sf.col(_REASON).alias(REASON))
     events = table.where(good).drop(_REASON, BROKEN).withColumn(name, identity.cast(id_type))
     return Judged(events, refused, totals["good"], totals["bad"], id_type)
+
+
+def _type(kind: DataType) -> str:
+    return "long" if isinstance(kind, IntegralType) else "string"
+
+
+def _none_refused(session: SparkSession) -> DataFrame:
+    return session.createDataFrame([], f"{ROW} string, {REASON} string")
+
+
+def _footers(table: DataFrame, path: str) -> int | None:
+    """Count the rows of local Parquet files by their footers, if those say that every row has an id.
+
+    Else, and if a footer cannot be read or does not say, None: the rows must be looked at.
+    """
+    if is_remote(path):
+        return None
+    rows = 0
+    for file in table.inputFiles():
+        try:
+            footer = pq.read_metadata(unquote(urlsplit(file).path))
+        except (OSError, pa.ArrowException):
+            return None
+        leaves = [leaf for leaf in range(footer.num_columns) if fold(footer.schema.column(leaf).path) == ID]
+        if len(leaves) != 1:
+            return None
+        for group in range(footer.num_row_groups):
+            # The stubs of pyarrow spell the flag wrongly.
+            about: Any = footer.row_group(group).column(leaves[0]).statistics
+            if about is None or not about.has_null_count or about.null_count:
+                return None
+        rows += footer.num_rows
+    return rows

@@ -2,17 +2,22 @@
 
 events -> judge -> rejected, types of the ids
        -> match (in parallel, against the mapped snapshot) -> matches
+
+A Parquet table of matches is written by the workers themselves where all of them see the driver's files;
+else, and in other formats, by Spark.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     ArrayType,
@@ -34,10 +39,19 @@ from headgate.core.event import ID
 from headgate.core.snapshot import open_snapshot
 from headgate.core.values import dotted, fold
 from headgate.errors import TableError
-from headgate.records.facets import Facet
+from headgate.records.encode import compared
 from headgate.records.index import ROOM, RecordIndex
 from headgate.spark.events import judge
-from headgate.spark.matching import PACKED, Task, match_columns, match_lines
+from headgate.spark.matching import (
+    CODECS,
+    FILE,
+    FILE_DDL,
+    PACKED,
+    Task,
+    match_columns,
+    match_lines,
+    write_matches,
+)
 from headgate.spark.progress import watch
 from headgate.spark.session import spark_errors
 from headgate.spark.tables import (
@@ -46,13 +60,17 @@ from headgate.spark.tables import (
     check_input,
     check_output,
     column,
-    for_reading,
     format_of,
+    is_remote,
     local,
+    replacing,
     write_table,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.core.values import Path as ColumnPath
@@ -79,6 +97,8 @@ class Batch:
     start: float
     seconds: float
     events: int
+    spent: tuple[float, ...] = ()
+    """Seconds of the worker's CPU, for each of `matching.STAGES`."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +138,11 @@ def match_events(
         task = Task(str(place), digest, judged.id_type, kind, notes if here else None)
         work, rows = (match_columns, _packed(table)) if columns else (match_lines, table)
         with watch(session, "matching", quiet=quiet) as matching:
-            write_table(rows.mapInArrow(partial(work, task=task), task.ddl), output)
+            codec = (session.conf.get("spark.sql.parquet.compression.codec") or "").lower()
+            if here and codec in CODECS and format_of(output) is Format.PARQUET and not is_remote(output):
+                _write(rows, work, task._replace(codec=codec), output)
+            else:
+                write_table(rows.mapInArrow(partial(work, task=task), task.ddl), output)
         judged.forget()
         found = _count(session, output)
         batches = _read_notes(Path(notes))
@@ -158,18 +182,17 @@ def _check_types(table: DataFrame, path: str, index: RecordIndex) -> tuple[str, 
 
     Returns the attributes that filters name and the table lacks.
     """
-    arrays = index.built.arrays
-    compared = {*arrays.column_attribute[arrays.column_facet != Facet.PRESENT], *arrays.glob_attribute}
+    looked_into = compared(index.built)
     unknown = []
     for number, attribute in enumerate(index.built.attributes):
         kind = _find(table.schema, attribute)
         if kind is None:
             unknown.append(dotted(attribute))
-        elif number in compared and not _comparable(kind):
+        elif number in looked_into and not _comparable(kind):
             what = f"{path}: {dotted(attribute)} is {kind.simpleString()}, which filters cannot compare"
             hint = "double" if isinstance(kind, DecimalType) else "a type that filters know"
             raise TableError(f"{what}: cast it to {hint}")
-    return tuple(unknown)
+    return tuple(sorted(unknown))
 
 
 def _find(kind: DataType, path: ColumnPath) -> DataType | None:
@@ -190,11 +213,34 @@ def _comparable(kind: DataType) -> bool:
     return isinstance(kind, _COMPARABLE)
 
 
+def _write(rows: DataFrame, work: Callable[..., Iterator[pa.RecordBatch]], task: Task, output: str) -> None:
+    """Have the workers write a local Parquet table. No shuffle.
+
+    They write into a folder inside the one that is to be the table; only files of tasks that came to their
+    end are moved up. A task that Spark gave up and that writes on does so into a folder that is gone.
+    """
+    with replacing(output) as folder:
+        # The name is one that readers of tables pass over, too.
+        parts = folder / "_temporary"
+        parts.mkdir(parents=True)
+        task = task._replace(parts=str(parts))
+        done = rows.mapInArrow(partial(write_matches, match=work, task=task), FILE_DDL).collect()
+        for row in done:
+            (parts / row[FILE]).rename(folder / row[FILE])
+        if not done:
+            # Else the table would have no columns.
+            task.writer(folder / f"part-00000.{task.codec}.parquet").close()
+        shutil.rmtree(parts)
+        (folder / "_SUCCESS").touch()
+
+
 def _count(session: SparkSession, output: str) -> int:
     """Count what was written, from what was written."""
     form = format_of(output)
     if form is Format.PARQUET:
-        return session.read.parquet(for_reading(output)).count()
+        if is_remote(output):
+            return session.read.parquet(output).count()
+        return sum(pq.read_metadata(file).num_rows for file in local(output).glob("*.parquet"))
     lines, quoted = 0, False
     with local(output).open("rb") as file:
         for chunk in iter(lambda: file.read(1 << 20), b""):
@@ -209,5 +255,6 @@ def _read_notes(directory: Path) -> tuple[Batch, ...]:
     found: list[Batch] = []
     for file in sorted(directory.glob("task-*.json")):
         number = int(file.stem.removeprefix("task-"))
-        found.extend(Batch(number, *entry) for entry in json.loads(file.read_text("utf-8")))
+        for start, seconds, events, spent in json.loads(file.read_text("utf-8")):
+            found.append(Batch(number, start, seconds, events, tuple(spent)))
     return tuple(sorted(found, key=lambda batch: batch.start))

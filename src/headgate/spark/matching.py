@@ -1,24 +1,36 @@
-"""What workers do to match events: lines or columns in, matches out."""
+"""What workers do to match events: lines or columns in, matches out, or a Parquet file of them.
+
+batch of events -> encoded, all at once -> pairs of numbers, some events at a time -> ids, in portions
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import time
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark import TaskContext
 
-from headgate.core.event import Event
-from headgate.errors import EventError
-from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID, RecordIndex
+from headgate.core.event import ID, Event
+from headgate.errors import EventError, TableError
+from headgate.records.base import Base, Pairs
+from headgate.records.columns import BatchColumns, EventColumns, find_column
+from headgate.records.encode import encode
+from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.spark.tables import VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from headgate.records.arrays import Events
+    from headgate.records.columns import Columns
 
 REASON = "reason"
 ROW = "row"
@@ -26,10 +38,34 @@ NUMBERS = "numbers"
 TEXTS = "texts"
 PACKED = "event"
 
-SLICE = 2048
-"""Events matched before their matches are handed on, at most."""
+EVENTS = 10_000
+"""Events encoded together, at most: what it costs to go through the columns is shared by them."""
+LINES = 2048
+"""The same for lines, whose Python values take more room."""
 PAIRS = 1 << 26
-"""Matches in memory at a time, at most: if every filter holds, a slice has fewer events."""
+"""Matches as numbers in memory, at most: if every filter holds, fewer events are matched together."""
+PORTION = 1 << 18
+"""Matches handed on together, with their ids: texts of 8 KB each would still fit into an Arrow array."""
+
+RECEIVING, ENCODING, MATCHING, NAMING, WRITING = STAGES = (
+    "receiving",
+    "encoding",
+    "matching",
+    "naming",
+    "writing",
+)
+"""What a worker spends its time on; naming is to give matches their ids."""
+
+CODECS: dict[str, Any] = {
+    "snappy": "snappy",
+    "zstd": "zstd",
+    "gzip": "gzip",
+    "lz4_raw": "lz4",
+    "uncompressed": "none",
+}
+"""How workers can compress Parquet: Spark's names and Arrow's."""
+FILE = "file"
+FILE_DDL = f"{FILE} string"
 
 
 class Task(NamedTuple):
@@ -41,6 +77,10 @@ class Task(NamedTuple):
     subscription_type: str
     notes: str | None
     """A directory for measurements, or None."""
+    parts: str = ""
+    """A directory for the files of `write_matches`."""
+    codec: str = ""
+    """How those are compressed, by Spark's name."""
 
     @property
     def output(self) -> pa.Schema:
@@ -55,40 +95,127 @@ class Task(NamedTuple):
         """Return the same for Spark."""
         return f"{EVENT_ID} {self.event_type}, {SUBSCRIPTION_ID} {self.subscription_type}"
 
+    def writer(self, place: Path) -> pq.ParquetWriter:
+        """Open a file for matches."""
+        return pq.ParquetWriter(place, self.output, compression=CODECS[self.codec])
+
 
 @lru_cache(maxsize=2)
-def opened(path: str, digest: str) -> RecordIndex:  # noqa: ARG001 -- the digest tells a replaced snapshot apart
+def opened(path: str, digest: str) -> Base:  # noqa: ARG001 -- the digest tells a replaced snapshot apart
     """Open a snapshot once in a worker; the driver has verified it, and the pages are shared."""
-    return RecordIndex.open(Path(path), verify=False)
+    return Base.open(Path(path), verify=False)
 
 
 def match_columns(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """Match events that come as columns, packed into one: `id` and the attributes."""
-    index = opened(task.snapshot, task.digest)
-    size = _slice(index)
+    base = opened(task.snapshot, task.digest)
     with _Notes(task) as notes:
         for packed in batches:
             batch = _unpacked(packed)
-            for begin in range(0, batch.num_rows, size):
-                part = batch.slice(begin, size)
-                yield index.match_batch(part).cast(task.output)
+            for begin in range(0, batch.num_rows, EVENTS):
+                part = batch.slice(begin, EVENTS)
+                identities = find_column(part, (ID,))
+                assert identities is not None
+                if identities.null_count:
+                    raise TableError(
+                        "an event has no id, though the footer of its Parquet file says otherwise"
+                    )
+                notes.lap(RECEIVING)
+                yield from _match(base, BatchColumns(part), identities, task, notes)
                 notes.add(part.num_rows)
 
 
 def match_lines(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """Match events that come as lines of JSON; those that `survey_lines` refuses are passed over here."""
-    index = opened(task.snapshot, task.digest)
-    size = _slice(index)
+    base = opened(task.snapshot, task.digest)
     with _Notes(task) as notes:
         for batch in batches:
-            for begin in range(0, batch.num_rows, size):
-                lines = _lines(batch.slice(begin, size))
+            for begin in range(0, batch.num_rows, LINES):
+                lines = _lines(batch.slice(begin, LINES))
                 events = [event for event in map(read_event, lines) if isinstance(event, Event)]
                 identities = [event.id if task.event_type == "long" else str(event.id) for event in events]
-                pairs = index.match_events(events)
-                found = index.pairs_to_arrow(pairs, pa.array(identities, task.output.field(0).type))
-                yield found.cast(task.output)
+                columns = EventColumns([event.attributes for event in events])
+                notes.lap(RECEIVING)
+                yield from _match(base, columns, pa.array(identities, task.output.types[0]), task, notes)
                 notes.add(len(events))
+
+
+def write_matches(
+    batches: Iterable[pa.RecordBatch],
+    match: Callable[[Iterable[pa.RecordBatch], Task], Iterator[pa.RecordBatch]],
+    task: Task,
+) -> Iterator[pa.RecordBatch]:
+    """Match events, and write the matches of this task to a file of its own, if there are any; tell its name.
+
+    Spark takes rows out of Arrow and writes them one by one, ten times as slowly. Files are named by task and
+    attempt, so that one which was cut short is never taken for a whole one.
+    """
+    context = TaskContext.get()
+    assert context is not None
+    name = f"part-{context.partitionId():05}-{context.taskAttemptId()}.{task.codec}.parquet"
+    writer = None
+    for found in match(batches, task):
+        with _writing():
+            if writer is None:
+                writer = task.writer(Path(task.parts) / name)
+            writer.write_batch(found)
+    if writer is not None:
+        with _writing():
+            writer.close()
+    yield pa.RecordBatch.from_pydict({FILE: pa.array([] if writer is None else [name], pa.string())})
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Turn what the machine refuses into an error that says so."""
+    try:
+        yield
+    except OSError as error:
+        raise TableError(f"matches cannot be written: {error}") from error
+
+
+def _match(
+    base: Base, columns: Columns, identities: pa.Array[Any], task: Task, notes: _Notes
+) -> Iterator[pa.RecordBatch]:
+    """Match a batch of events; `identities` are their ids."""
+    identities = identities.cast(task.output.types[0])
+    encoded = encode(columns, base.built)
+    notes.lap(ENCODING)
+    for found in _pairs(base, encoded, columns.count):
+        notes.lap(MATCHING)
+        for begin in range(0, len(found.filters), PORTION):
+            events, filters = found.events[begin : begin + PORTION], found.filters[begin : begin + PORTION]
+            ids = [identities.take(events), base.id_array.take(filters)]
+            portion = pa.RecordBatch.from_arrays(ids, schema=task.output)
+            notes.lap(NAMING)
+            yield portion
+            notes.lap(WRITING)
+    notes.lap(MATCHING)
+
+
+def _pairs(base: Base, encoded: Events, count: int) -> Iterator[Pairs]:
+    """Match encoded events, so many at a time that their matches fit into memory, a `PORTION` at least."""
+    size = max(1, PAIRS // max(1, len(base.ids)))
+    if size >= count:
+        yield base.match(encoded, count)
+        return
+    held: list[Pairs] = []
+    for begin in range(0, count, size):
+        end = min(count, begin + size)
+        found = base.match(_some(encoded, begin, end), end - begin)
+        held.append(Pairs(found.events + begin, found.filters))
+        if end == count or sum(len(pairs.filters) for pairs in held) >= PORTION:
+            yield Pairs(*map(np.concatenate, zip(*held, strict=True)))
+            held.clear()
+
+
+def _some(events: Events, begin: int, end: int) -> Events:
+    """Take some of the encoded events; kernels want every array in one piece."""
+    return events._replace(
+        codes=events.codes[begin:end],
+        multi_start=np.ascontiguousarray(events.multi_start[:, begin : end + 1]),
+        text_of=np.ascontiguousarray(events.text_of[:, begin:end]),
+    )
 
 
 def keep_events(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -102,10 +229,6 @@ def _unpacked(batch: pa.RecordBatch) -> pa.RecordBatch:
     struct = batch.column(PACKED)
     assert isinstance(struct, pa.StructArray)
     return pa.RecordBatch.from_struct_array(struct)
-
-
-def _slice(index: RecordIndex) -> int:
-    return max(1, min(SLICE, PAIRS // max(1, len(index))))
 
 
 def _lines(batch: pa.RecordBatch) -> list[Any]:
@@ -150,21 +273,36 @@ def survey_lines(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class _Notes:
-    """Measurements of one task, left as a small file where the driver asked for them."""
+    """Measurements of one task, left as a small file where the driver asked for them.
+
+    For each batch: when it began, the seconds that it took, its events, and for each of `STAGES` the seconds
+    of this thread's CPU.
+    """
 
     def __init__(self, task: Task) -> None:
         self._directory = task.notes
-        self._begun = time.time()
-        self._batches: list[tuple[float, float, int]] = []
+        self._batches: list[tuple[float, float, int, list[float]]] = []
+        self._begin()
 
     def __enter__(self) -> _Notes:
         return self
 
+    def _begin(self) -> None:
+        self._begun = time.time()
+        self._clock = time.thread_time()
+        self._spent = dict.fromkeys(STAGES, 0.0)
+
+    def lap(self, stage: str) -> None:
+        """Note that the time since the last lap went into a stage."""
+        now = time.thread_time()
+        self._spent[stage] += now - self._clock
+        self._clock = now
+
     def add(self, events: int) -> None:
         """Note a batch that is done."""
-        now = time.time()
-        self._batches.append((self._begun, now - self._begun, events))
-        self._begun = now
+        seconds = time.time() - self._begun
+        self._batches.append((self._begun, seconds, events, list(self._spent.values())))
+        self._begin()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         context = TaskContext.get()

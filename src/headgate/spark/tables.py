@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 from collections import Counter
+from contextlib import contextmanager
 from enum import Enum
 from functools import reduce
 from operator import or_
@@ -27,6 +28,8 @@ from headgate.errors import TableError
 from headgate.spark.session import discard, spark_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import Column, DataFrame, SparkSession
 
 FILE, BLOCK, POSITION = ORDER = ("file", "block", "position")
@@ -261,20 +264,35 @@ def write_table(table: DataFrame, path: str) -> None:
     if is_remote(path):
         table.write.mode("overwrite").parquet(path)
         return
+    if form is Format.PARQUET:
+        with replacing(path) as folder:
+            table.write.mode("overwrite").parquet(f"file://{folder}")
+        return
+    with _beside(path) as (place, parts):
+        _write_parts(table, form, parts)
+        _join_parts(table.columns, form, parts, place)
+        shutil.rmtree(parts)
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[Path]:
+    """Yield a folder to be filled, which then takes the place of a local Parquet table."""
+    with _beside(path) as (place, folder):
+        yield folder
+        if place.is_dir():
+            shutil.rmtree(place)
+        folder.rename(place)
+
+
+@contextmanager
+def _beside(path: str) -> Iterator[tuple[Path, Path]]:
+    """Yield a local table's own place and that of a folder beside it, which is removed if the body fails."""
     # Through symbolic links, so that a link stays one.
     place = local(path).resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
     parts = place.with_name(f".{place.name}.{os.getpid()}.parts")
     try:
-        if form is Format.PARQUET:
-            table.write.mode("overwrite").parquet(f"file://{parts}")
-            if place.is_dir():
-                shutil.rmtree(place)
-            parts.rename(place)
-        else:
-            _write_parts(table, form, parts)
-            _join_parts(table.columns, form, parts, place)
-            shutil.rmtree(parts)
+        yield place, parts
     except BaseException:
         discard(parts)
         raise

@@ -1,0 +1,83 @@
+"""A record index that changes: what subscribing costs, and what the tail costs matching."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.measure import best, once
+from benchmarks.results import Result
+from headgate import RecordIndex, Subscription
+from headgate.core.ids import Ids
+from headgate.core.interning import TextPool
+from headgate.records.binding import compile_filter
+from headgate.workloads.catalogue import synthetic
+from headgate.workloads.specification_programs import programs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+T = TypeVar("T")
+SEED = 1
+MOST_MICROS = 100
+"""For adding a filter, its share of the compaction included, beyond compiling it."""
+
+
+def measure_live(count: int, events: int, sample: np.ndarray) -> list[Result]:
+    """Subscribe a quarter more filters than there are, match, compact, unsubscribe as many."""
+    workload = synthetic("mixed", count)
+    ids = Ids.from_arrow(pa.array(np.arange(count)))
+    texts = TextPool.from_arrow(workload.subscriptions(np.arange(count), SEED)["filter"])
+    ready = programs(workload.specification(np.arange(count), SEED))
+    index = RecordIndex.from_programs(ids, texts, ready, sample=workload.events(sample, SEED))
+    index.compact_after = None
+    batch = workload.events(np.arange(events), SEED)
+    more = count // 4
+    given = workload.subscriptions(np.arange(count, count + more), SEED)["filter"].to_pylist()
+    new = [Subscription(count + place, str(text)) for place, text in enumerate(given)]
+    _warm(new[:64])
+    before = best(lambda: index.match_batch(batch)) / events * 1e6
+    compiling = best(lambda: [compile_filter(each.filter) for each in new], 1) / more * 1e6
+    adding = once(lambda: _each(index.subscribe, new)) / more * 1e6 - compiling
+    found = index.match_batch(batch)
+    with_tail = best(lambda: index.match_batch(batch)) / events * 1e6
+    compacting = once(index.compact)
+    if _pairs(index.match_batch(batch)) != _pairs(found):
+        raise AssertionError("compaction changed the answers")
+    after = best(lambda: index.match_batch(batch)) / events * 1e6
+    removing = once(lambda: _each(index.unsubscribe, [each.id for each in new])) / more * 1e6
+    share = compacting / more * 1e6
+    title = f"W-mix, {count:,} filters and {more:,} new ones: "
+    rows = [
+        ("subscribe, beyond compiling the filter", adding, "µs a filter", None),
+        ("compaction", compacting, "s", None),
+        ("compaction, for each new filter", share, "µs a filter", None),
+        ("subscribe and compaction", adding + share, "µs a filter", MOST_MICROS),
+        ("unsubscribe", removing, "µs a filter", None),
+        ("match_batch before", before, "µs an event", None),
+        ("match_batch with the new ones in the tail", with_tail, "µs an event", None),
+        ("match_batch after compaction", after, "µs an event", None),
+    ]
+    return [
+        Result(title + name, value, unit, goal=goal, section="Live changes")
+        for name, value, unit, goal in rows
+    ]
+
+
+def _warm(some: list[Subscription]) -> None:
+    """Compile every kernel before the clock runs."""
+    index = RecordIndex.build(some[:32])
+    for each in some[32:]:
+        index.subscribe(each)
+    index.compact()
+
+
+def _each(change: Callable[[T], None], items: Sequence[T]) -> None:
+    for item in items:
+        change(item)
+
+
+def _pairs(batch: pa.RecordBatch) -> set[tuple[object, object]]:
+    return set(zip(*(column.to_pylist() for column in batch.columns), strict=True))

@@ -1,0 +1,221 @@
+"""A running index: a frozen base, a small tail of new filters, and what was removed from both.
+
+    subscribe      appends to the tail
+    unsubscribe    marks a filter of the base or the tail
+    compaction     builds a new base of what is left of both; changes made meanwhile are repeated on it
+
+Readers take one `State` and keep to it. A writer publishes a filter by the tail's count, raised last.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.core.ids import Ids
+from headgate.core.interning import TextPool
+from headgate.errors import SubscriptionError
+from headgate.records.base import Base, Pairs
+from headgate.records.binding import compile_filter
+from headgate.records.build import build
+from headgate.records.encode import encode
+from headgate.records.programs import concatenate, in_columns, take
+from headgate.records.reading import read_programs
+from headgate.records.tail import Tail
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.core.event import Event, Id
+    from headgate.records.columns import Columns
+    from headgate.records.program import Program
+    from headgate.records.tail import TailView
+    from headgate.records.weights import Weigh
+
+
+class State:
+    """Base and tail. Filter n of the base has number n, filter p of the tail the number `base + p`."""
+
+    def __init__(self, base: Base) -> None:
+        self.base = base
+        self.tail = Tail()
+        self.tail_ids: list[Id] = []
+        self.tail_texts: list[str] = []
+        self.tail_removed = np.zeros(64, np.uint8)
+        self._places: dict[Id, int] = {}
+        self._gone = 0
+
+    def __len__(self) -> int:
+        """Count the subscriptions."""
+        return len(self.base.ids) + len(self.tail_ids) - self._gone
+
+    @property
+    def changed(self) -> bool:
+        """Tell whether there is anything to compact."""
+        return bool(self.tail_ids) or self._gone > 0
+
+    @property
+    def numbered(self) -> bool:
+        """Tell whether ids are whole numbers rather than text."""
+        if len(self.base.ids):
+            return self.base.ids.numbered
+        return bool(self.tail_ids) and isinstance(self.tail_ids[0], int)
+
+    def check_type(self, identity: Id) -> None:
+        """Refuse an id that is text among numbers, or a number among texts, or neither."""
+        if isinstance(identity, bool):
+            raise SubscriptionError(f"id {identity!r} is not usable: give text or a whole number")
+        if (len(self.base.ids) or self.tail_ids) and isinstance(identity, int) is not self.numbered:
+            wanted = "a whole number" if self.numbered else "text"
+            raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
+
+    def find(self, identity: Id) -> int:
+        """Find the number of a subscription, -1 for none."""
+        place = self._places.get(identity)
+        return self.base.find(identity) if place is None else len(self.base.ids) + place
+
+    def text(self, number: int) -> str:
+        """Return the text of a filter."""
+        base = len(self.base.ids)
+        return self.base.filters.text(number) if number < base else self.tail_texts[number - base]
+
+    def add(self, identity: Id, text: str, program: Program) -> None:
+        """Append a filter to the tail. Writer only."""
+        place = len(self.tail_ids)
+        if place == len(self.tail_removed):
+            self.tail_removed = np.concatenate([self.tail_removed, np.zeros(place, np.uint8)])
+        self.tail_ids.append(identity)
+        self.tail_texts.append(text)
+        self._places[identity] = place
+        self.tail.add(program)
+
+    def remove(self, identity: Id) -> bool:
+        """Mark a subscription; returns whether there was one. Writer only."""
+        place = self._places.pop(identity, None)
+        if place is not None:
+            self.tail_removed[place] = 1
+        else:
+            number = self.base.find(identity)
+            if number < 0:
+                return False
+            self.base.removed[number] = 1
+        self._gone += 1
+        return True
+
+    def ids(self) -> list[Id]:
+        """List all ids, sorted."""
+        left = [self.base.ids[number] for number in np.flatnonzero(self.base.removed == 0).tolist()]
+        return sorted([*left, *self._places])
+
+    def match(self, columns: Columns) -> Pairs:
+        """Match a batch of events."""
+        view, removed = self.tail.view(), self.tail_removed
+        found = self.base.match(encode(columns, self.base.built), columns.count)
+        if not view.filters:
+            return found
+        for path in view.compared:
+            columns.refuse_decimals(path)
+        counts, places = self.tail.match_columns(view, columns, columns.count, removed)
+        events = np.concatenate([found.events, np.repeat(np.arange(columns.count), counts)])
+        numbers = np.concatenate([found.filters, places + np.int32(len(self.base.ids))])
+        order = np.argsort(events, kind="stable")
+        return Pairs(events[order], numbers[order])
+
+    def match_one(self, event: Event) -> list[Id]:
+        """List the ids that match one event, sorted."""
+        base = self.base
+        view, removed = self.tail.view(), self.tail_removed
+        found = base.match(base.encoder.encode(event.attributes), 1)
+        ids = [base.ids[number] for number in found.filters.tolist()]
+        if view.filters:
+            ids.extend(self._of_tail(view, event, removed))
+            ids.sort()
+        return ids
+
+    def next(self, event: Event, at_least: Id) -> Id | None:
+        """Find the first match whose id is at least the given one."""
+        base = self.base
+        self.check_type(at_least)
+        view, removed = self.tail.view(), self.tail_removed
+        first = None
+        if len(base.ids):
+            number = base.cursor(event).next(base.ids.place(at_least))
+            first = None if number < 0 else base.ids[number]
+        if view.filters:
+            found = sorted(self._of_tail(view, event, removed))
+            later = found[bisect_left(found, at_least) :][:1]
+            return min([*later, *([] if first is None else [first])], default=None)
+        return first
+
+    def _of_tail(self, view: TailView, event: Event, removed: NDArray[np.uint8]) -> list[Id]:
+        found = self.tail.match_one(view, event.attributes, removed)
+        return [self.tail_ids[place] for place in found.tolist()]
+
+    def id_array(self, numbers: NDArray[np.int32]) -> pa.Array[pa.Scalar[pa.DataType]]:
+        """Return the ids of some numbers for Arrow."""
+        base = len(self.base.ids)
+        inside = numbers < base
+        if inside.all():
+            return self.base.id_array.take(numbers)
+        kind = pa.int64() if self.numbered else pa.string()
+        used, places = np.unique(numbers[~inside], return_inverse=True)
+        late = pa.array([self.tail_ids[number - base] for number in used.tolist()], kind)
+        both = pa.concat_arrays([self.base.id_array.cast(kind), late])
+        at = numbers.astype(np.int64)
+        at[~inside] = base + places
+        return both.take(at)
+
+
+class Moment(NamedTuple):
+    """What is left of a state at one moment: which filters of the base, and which of the tail."""
+
+    state: State
+    kept: NDArray[np.bool_]
+    late: NDArray[np.bool_]
+
+
+def freeze(state: State) -> Moment:
+    """Note what is left of a state. Writer only: no change may come in between."""
+    return Moment(state, state.base.removed == 0, state.tail_removed[: len(state.tail)] == 0)
+
+
+def compact(moment: Moment, weigh: Weigh) -> State:
+    """Build a state whose base holds all that was left; the given one is not changed.
+
+    The base is read back from its arrays. Only filters that it keeps as trees are compiled again.
+    """
+    state, keep, late = moment
+    base = state.base
+    left = read_programs(base.built, keep, lambda f: in_columns([compile_filter(base.filters.text(f))]))
+    programs = concatenate([left, state.tail.programs(late)])
+    kept, new = np.flatnonzero(keep), np.flatnonzero(late)
+    order = _merged(base.ids, kept, [state.tail_ids[place] for place in new.tolist()])
+    kind = pa.int64() if state.numbered else pa.large_string()
+    ids = [base.ids.to_arrow().cast(kind).take(kept), _picked(state.tail_ids, new, kind)]
+    texts = [base.filters.to_arrow().take(kept), _picked(state.tail_texts, new, pa.large_string())]
+    return State(
+        Base(
+            Ids.from_arrow(pa.concat_arrays(ids).take(order)),
+            TextPool.from_arrow(pa.concat_arrays(texts).take(order)),
+            build(take(programs, order), weigh),
+        )
+    )
+
+
+def _picked(values: Sequence[Id], places: NDArray[np.int64], kind: pa.DataType) -> pa.Array[Any]:
+    return pa.array([values[place] for place in places.tolist()], kind)
+
+
+def _merged(ids: Ids, kept: NDArray[np.int64], new: list[Id]) -> NDArray[np.int64]:
+    """Sort some of the ids and new ones behind them: returns their places in rising order of ids."""
+    order = sorted(range(len(new)), key=new.__getitem__)
+    before = ids.places([new[place] for place in order]) if len(ids) else np.zeros(len(new), np.int64)
+    # An id goes before the first old one that is not below it; new ones are in order among themselves.
+    keys = np.concatenate([2 * kept + 1, 2 * before])
+    behind = np.concatenate([np.arange(len(kept)), len(kept) + np.array(order, np.int64)])
+    return behind[np.argsort(keys, kind="stable")]

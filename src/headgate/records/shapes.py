@@ -1,0 +1,59 @@
+"""The text of a filter cut into clauses and what joins them, without a parser.
+
+    age > 30 AND (topic IN ('news', 'art') OR NOT vip)
+
+    clauses   age > 30   topic IN ('news', 'art')   vip
+    joints    ␀ AND (␀ OR NOT ␀)
+
+A clause is a predicate in one of the plain forms below; ␀ stands where one was. Few texts differ in their
+joints, so these are parsed once (`skeletons`); a clause is made from its pieces (`clauses`). What is not
+plain (comments, backticks, double quotes, backslashes, suffixes, exponents, NULL among literals, other
+functions, literals on the left) stays in the joints, where nothing but AND, OR, NOT, parentheses and blanks
+is taken. Then the parser reads the whole text.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_TEXT = 16_384
+"""Longer texts go to the parser. Shorter ones have too few commas and clauses to break its limits."""
+SLOT = "\0"
+
+_B = r"[ \t\n\r]"
+_NAME = r"(?>[a-z_]\w{0,63}(?:\.[a-z_]\w{0,63}){0,7})"
+# No escapes to read, and no lone surrogates, which UTF-8 cannot carry.
+_STRING = r"'[^'\\\ud800-\udfff]*+'"
+# So few digits are within 64 bits, and within all limits for decimals. `=-` and `<-` are left to the parser.
+_NUMBER = r"(?:(?<=[ \t\n\r(,])-)?[0-9]{1,18}(?:\.[0-9]{1,15})?"
+_LITERAL = rf"(?:{_STRING}|{_NUMBER}|TRUE|FALSE|(?:DATE|TIMESTAMP){_B}*{_STRING})"
+_LIST = rf"(?:{_STRING}(?:{_B}*,{_B}*{_STRING})*+|{_NUMBER}(?:{_B}*,{_B}*{_NUMBER})*+)"
+_FORMS = (
+    rf"(?P<name>{_NAME})(?:"
+    rf"{_B}*(?P<op><=>|<>|[<>]=?|!=|==?){_B}*(?P<literal>{_LITERAL})"
+    rf"|{_B}+(?P<negated>NOT{_B}+)?(?:"
+    rf"IN{_B}*\({_B}*(?P<list>{_LIST}){_B}*\)"
+    rf"|BETWEEN{_B}+(?P<low>{_LITERAL}){_B}+AND{_B}+(?P<high>{_LITERAL})"
+    rf"|LIKE{_B}+(?P<pattern>{_STRING}))"
+    rf"|{_B}+IS{_B}+(?P<present>NOT{_B}+)?(?P<null>NULL)"
+    rf"|(?P<truth>(?={_B}*(?:\)|\Z|(?:AND|OR)\b))))"
+    rf"|array_contains{_B}*\({_B}*(?P<array>{_NAME}){_B}*,{_B}*(?P<element>{_LITERAL}){_B}*\)"
+    rf"|arrays_overlap{_B}*\({_B}*(?P<other>{_NAME}){_B}*,{_B}*array{_B}*\({_B}*(?P<elements>{_LIST}){_B}*\){_B}*\)"
+)
+# Without the flag for ASCII, case folding would take K (U+212A) for a letter of a name.
+_FLAGS = re.ASCII | re.IGNORECASE
+CLAUSE = re.compile(_FORMS, _FLAGS)
+"""One clause, with its pieces as groups; for `fullmatch`."""
+_PLAIN = re.sub(r"\?P<\w+>", "?:", _FORMS)
+_CLAUSES = re.compile(rf"(?<![\w.])((?:{_PLAIN})(?=[ \t\n\r)]|\Z))", _FLAGS)
+JOINTS = re.compile(
+    rf"(?:[ \t\n\r(!]|NOT\b)*{SLOT}(?:[ \t\n\r)]*(?:AND|OR)(?:[ \t\n\r(!]|NOT\b)*{SLOT})*[ \t\n\r)]*", _FLAGS
+)
+"""Joints that `skeletons` may ask the parser about; for `fullmatch`."""
+
+cut = _CLAUSES.split
+"""Cut a text: joints at the even places, clauses at the odd ones.
+
+>>> cut("a = 1 AND (b LIKE 'x%' OR NOT c)")
+['', 'a = 1', ' AND (', "b LIKE 'x%'", ' OR NOT ', 'c', ')']
+"""

@@ -1,0 +1,184 @@
+"""Filters as numbers: what a workload draws before it writes text or programs.
+
+A filter is conjunctions joined by OR, a conjunction is predicates joined by AND, a predicate is an
+attribute, an operator and operands. All of them lie in flat arrays, so that ten million filters are drawn
+without a Python object each; `specification_texts` and `specification_programs` turn them into what the
+rest of Headgate reads.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+__all__ = ["Attribute", "Operator", "Specification", "rank", "text_order", "within"]
+
+
+class Attribute(NamedTuple):
+    """Name an attribute, and say how its values are distributed: 0 up to `size`.
+
+    Value n of a text attribute is 'vn', which no cast takes for a number, a Boolean or a time. Value r is
+    drawn as often as (r + 1) ** -exponent says; 0 is the uniform law. An event has the attribute with
+    probability `presence`.
+    """
+
+    name: str
+    is_text: bool
+    size: int
+    exponent: float
+    presence: float
+
+
+class Operator(IntEnum):
+    """How a predicate compares; the last three negate the first three."""
+
+    EQ = 0
+    IN = 1
+    BETWEEN = 2
+    GE = 3
+    LE = 4
+    NE = 5
+    NOT_IN = 6
+    NOT_BETWEEN = 7
+
+    @property
+    def is_negation(self) -> bool:
+        """Tell whether a value that the operands name makes the predicate false."""
+        return self >= Operator.NE
+
+    @property
+    def is_range(self) -> bool:
+        """Tell whether the operands are ends of a range; such a predicate is about a number."""
+        return self in {Operator.BETWEEN, Operator.GE, Operator.LE, Operator.NOT_BETWEEN}
+
+    @property
+    def is_list(self) -> bool:
+        """Tell whether there may be any number of operands."""
+        return self in {Operator.IN, Operator.NOT_IN}
+
+
+class Specification(NamedTuple):
+    """Filters, in columns.
+
+        filter f        conjunctions conjunction_start[f]:conjunction_start[f + 1], joined by OR
+        conjunction c   predicates predicate_start[c]:predicate_start[c + 1], joined by AND
+        predicate p     attributes[attribute[p]], operator[p], operands operand_start[p]:operand_start[p + 1]
+
+    The attributes of a conjunction differ. Where a filter has several conjunctions, each has two predicates
+    or more, and they begin with different attributes, so that no two of them are equal. Operands are values
+    of the attribute; those of a list differ and ascend, as texts or as numbers.
+    """
+
+    attributes: tuple[Attribute, ...]
+    conjunction_start: Ints
+    predicate_start: Ints
+    attribute: Ints
+    operator: NDArray[np.uint8]
+    operand_start: Ints
+    operands: Ints
+
+    @property
+    def filters(self) -> int:
+        """Count the filters."""
+        return len(self.conjunction_start) - 1
+
+    @property
+    def predicates(self) -> int:
+        """Count the predicates."""
+        return len(self.attribute)
+
+    def is_operator(self, *operators: Operator) -> Bools:
+        """Mark the predicates with one of the operators."""
+        return np.array([each in operators for each in Operator])[self.operator]
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        for starts, size in (
+            (self.conjunction_start, len(self.predicate_start) - 1),
+            (self.predicate_start, self.predicates),
+            (self.operand_start, len(self.operands)),
+        ):
+            assert starts[0] == 0
+            assert starts[-1] == size
+            assert bool((np.diff(starts) > 0).all())
+        assert len(self.operator) == self.predicates == len(self.operand_start) - 1
+        sizes = np.diff(self.predicate_start)
+        conjunctions = np.diff(self.conjunction_start)
+        assert bool((sizes[np.repeat(conjunctions, conjunctions) > 1] > 1).all())
+        self._check_attributes(sizes, conjunctions)
+        self._check_operands()
+
+    def _check_attributes(self, sizes: Ints, conjunctions: Ints) -> None:
+        count = len(self.attributes)
+        named = np.repeat(np.arange(len(sizes)), sizes) * count + self.attribute
+        assert len(np.unique(named)) == len(named), "attributes of a conjunction differ"
+        first = self.attribute[self.predicate_start[:-1]]
+        begun = np.repeat(np.arange(self.filters), conjunctions) * count + first
+        assert len(np.unique(begun)) == len(begun), "conjunctions of a filter begin differently"
+
+    def _check_operands(self) -> None:
+        counts = np.diff(self.operand_start)
+        is_text = np.array([each.is_text for each in self.attributes])[self.attribute]
+        ranges = self.is_operator(*(each for each in Operator if each.is_range))
+        assert not bool((ranges & is_text).any()), "a range is about a number"
+        assert bool((counts[self.is_operator(Operator.BETWEEN, Operator.NOT_BETWEEN)] == 2).all())
+        plain = self.is_operator(Operator.EQ, Operator.NE, Operator.GE, Operator.LE)
+        assert bool((counts[plain] == 1).all())
+        sizes = np.array([each.size for each in self.attributes])[self.attribute]
+        assert bool((self.operands >= 0).all())
+        assert bool((self.operands < np.repeat(sizes, counts)).all())
+        as_text = text_order(max((each.size for each in self.attributes), default=1))[self.operands]
+        places = np.where(np.repeat(is_text, counts), as_text, self.operands)
+        inside = np.repeat(np.arange(len(counts)), counts)
+        steps = np.diff(places)[inside[1:] == inside[:-1]]
+        lists = self.is_operator(Operator.IN, Operator.NOT_IN)[inside[1:][inside[1:] == inside[:-1]]]
+        assert bool((steps[lists] > 0).all()), "a list ascends"
+        assert bool((steps >= 0).all()), "a range ascends"
+
+
+@lru_cache(maxsize=8)
+def text_order(size: int) -> Ints:
+    """Return the place of each of the first values among their texts: v10 comes before v2.
+
+    >>> text_order(12).tolist()
+    [0, 1, 4, 5, 6, 7, 8, 9, 10, 11, 2, 3]
+    """
+    texts = np.arange(size).astype(np.str_)
+    places = np.empty(size, np.int64)
+    places[np.argsort(texts, kind="stable")] = np.arange(size)
+    places.setflags(write=False)
+    return places
+
+
+def within(counts: Ints) -> Ints:
+    """Count from 0 in each of some runs.
+
+    >>> within(np.array([2, 0, 3])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    found: Ints = np.arange(total) - np.repeat(ends - counts, counts)
+    return found
+
+
+def rank(marked: Bools, counts: Ints) -> Ints:
+    """Count the marked ones before each, in runs of the given sizes.
+
+    >>> rank(np.array([True, True, False, True, True]), np.array([3, 2])).tolist()
+    [0, 1, 2, 0, 1]
+    """
+    ones = marked.astype(np.int64)
+    before = np.cumsum(ones) - ones
+    first = np.cumsum(counts) - counts
+    found: Ints = before - np.repeat(before[first] if len(before) else first, counts)
+    return found

@@ -1,0 +1,579 @@
+"""Every way in which an index reaches a filter: that it is taken, and that it leads to the right ones."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
+from headgate.records.access import MOST_SPOILERS
+from headgate.records.arrays import DUPLICATE, FLAGS, POINTS, RANGES, check_length
+from headgate.records.checks import SHORT
+from headgate.records.weights import by_events
+from tests.records import edges
+from tests.records.crowd import (
+    COMMON,
+    MIDDLING,
+    RARE,
+    access_of,
+    agree,
+    check,
+    holding,
+    index_of,
+    scaled,
+    shares,
+)
+from tests.records.random_filters import WORDS, quote, random_event, random_filter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from headgate.records.build import Built
+    from headgate.records.lines import Parts
+    from headgate.records.terms import Terms
+    from headgate.records.weights import Weigh
+
+seeds = st.randoms(use_true_random=False)
+
+TEXTS = [*edges.TEXTS, "\0", "\uffff", "\U0010ffff", "zoë", "A", "aa", "~", *WORDS]
+NUMBERS = [*edges.WHOLES, *edges.FLOATS, *range(-3, 40), -2.5, 17.5, 39.999]
+
+
+def event_of(rng: random.Random, *names: str, pool: list[object] | None = None) -> Event:
+    """Draw an event of any values; an attribute may be missing."""
+    pools: list[list[object]] = [edges.VALUES if pool is None else pool, [*TEXTS], [*NUMBERS]]
+    return Event(
+        "e",
+        {name: rng.choice(rng.choice(pools)) for name in names if rng.random() < 0.9},
+    )
+
+
+class Way(NamedTuple):
+    """Filters of one kind, how their values are weighed, and how they must be reached then."""
+
+    name: str
+    draw: Callable[[random.Random], str]
+    weigh: Weigh
+    access: set[str]
+    size: int = 12
+
+
+def one_of(*templates: str) -> Callable[[random.Random], str]:
+    """Draw a template and fill its places: {x} a literal, {n} a number, {m} one from there on, {s} a text."""
+
+    def draw(rng: random.Random) -> str:
+        low = rng.randrange(-3, 40)
+        fill = {
+            "n": low,
+            "m": low + rng.randrange(12),
+            "k": rng.randrange(4),
+            "s": quote(rng.choice(["", "a", "abc", "news", "zoë", "日本", "12"])),
+            "list": ", ".join(rng.choice(edges.LITERALS) for _ in range(rng.randrange(1, 5))),
+        }
+        text = rng.choice(templates).format(**fill, x="{x}")
+        while "{x}" in text:
+            text = text.replace("{x}", rng.choice(edges.LITERALS), 1)
+        return text
+
+    return draw
+
+
+EQUAL = one_of("a = {x}", "a = {n}", "a = {s}", "a <=> {x}", "a IS NULL", "a <=> NULL")
+WAYS = [
+    Way("equality", EQUAL, shares(), {"code"}),
+    Way("list", one_of("a IN ({n}, {m}, -1)", "a IN ({s}, 'x')", "a IN ({n}, 2.5)"), shares(), {"code"}),
+    Way(
+        "pair",
+        one_of("a = {n} AND b = {s}", "b = {n} AND a IN ({n}, 3)"),
+        shares(MIDDLING),
+        {"code and code"},
+    ),
+    Way(
+        "range",
+        one_of("a BETWEEN {n} AND {m}", "a > {n} AND a <= {m}"),
+        shares(0.005),
+        {"code", "bucket", "outcast"},
+        60,
+    ),
+    Way(
+        "range of texts",
+        one_of("a BETWEEN {s} AND {s}", "a > {s}", "a <= {s}"),
+        shares(0.005),
+        {"code", "bucket", "outcast"},
+    ),
+    Way(
+        "range and equality",
+        one_of("a BETWEEN {n} AND {m} AND b = {k}"),
+        shares(MIDDLING / 4, b=MIDDLING * 2),
+        {"code and code", "bucket and code", "bucket", "code", "outcast"},
+        60,
+    ),
+    Way(
+        "two ranges",
+        one_of("a BETWEEN {n} AND {m} AND b BETWEEN {n} AND {m}"),
+        shares(0.02),
+        {"bucket and bucket", "bucket and code", "code and code", "bucket", "code", "outcast"},
+        60,
+    ),
+    Way(
+        "negation", one_of("a != {x}", "NOT (a <=> {x})", "a NOT IN ({n}, {m})"), shares(COMMON), {"outcast"}
+    ),
+    Way("negations", one_of("a != {x} AND NOT (b <=> {x})"), shares(COMMON), {"outcast"}, 30),
+    Way(
+        "always",
+        one_of("TRUE", "a IS NOT NULL", "NOT (a <=> NULL)", "b IS NULL"),
+        shares(COMMON),
+        {"outcast"},
+    ),
+    Way("element", one_of("array_contains(a, {x})", "array_contains(a, {n})"), shares(), {"element"}),
+    Way("elements", one_of("arrays_overlap(a, array({x}, {x}))"), shares(), {"element"}),
+    Way("no element", one_of("NOT array_contains(a, {x})"), shares(), {"outcast"}),
+    Way("no elements", one_of("NOT arrays_overlap(a, array({n}, {m}, {n}))"), shares(COMMON), {"outcast"}),
+    Way(
+        "element and value", one_of("array_contains(a, {x}) AND b = {x}"), shares(RARE, b=COMMON), {"element"}
+    ),
+    Way("value and no element", one_of("NOT array_contains(a, {x}) AND b = {x}"), shares(), {"code"}),
+    Way(
+        "pattern",
+        one_of("a LIKE '%ews%'", "a LIKE '1_'", "a LIKE {s}"),
+        shares(),
+        {"code", "gram", "outcast"},
+    ),
+    Way("no pattern", one_of("a NOT LIKE '%ews%'", "a NOT LIKE '1_'"), shares(), {"outcast"}),
+    Way("pattern and value", one_of("a LIKE '%e%' AND b = {x}"), shares(), {"code"}),
+    Way(
+        "tree",
+        one_of(" AND ".join(f"({c} = {{n}} OR a = {{x}})" for c in "bcdefg")),
+        shares(),
+        {"tree", "code", "bucket", "outcast"},
+    ),
+    Way(
+        "tree for every event",
+        one_of(" AND ".join(f"({c} != {{n}} OR a != {{x}})" for c in "bcdefg")),
+        shares(COMMON),
+        {"tree", "outcast"},
+    ),
+]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+@settings(max_examples=scaled(12, 5), deadline=None)
+@given(rng=seeds)
+def test_ways(way: Way, rng: random.Random) -> None:
+    texts = [_taken(way.draw, rng) for _ in range(way.size)]
+    index = index_of(texts, way.weigh)
+    for number, access in access_of(index.built).items():
+        assert access <= way.access, texts[number]
+    agree(index, texts, [event_of(rng, "a", "b", "c", "d") for _ in range(scaled(25, 12))])
+
+
+def _taken(draw: Callable[[random.Random], str], rng: random.Random) -> str:
+    """Draw until the language takes it: some literals are not compared with some operators."""
+    while True:
+        text = draw(rng)
+        try:
+            parse_filter(text)
+        except FilterError:
+            continue
+        return text
+
+
+@pytest.mark.parametrize(
+    ("text", "weigh", "access"),
+    [
+        ("a = 5", shares(), {"code"}),
+        ("a IS NULL", shares(), {"code"}),
+        ("a = 5 AND b = 'x'", shares(MIDDLING), {"code and code"}),
+        ("a = 5 AND b = 'x'", shares(RARE, b=COMMON), {"code"}),
+        ("a BETWEEN 10 AND 27", shares(0.002), {"bucket"}),
+        ("a BETWEEN 10 AND 27 AND b = 1", shares(0.008, b=0.1), {"bucket and code"}),
+        ("a BETWEEN 10 AND 20 AND b = 1", shares(0.008, b=0.06), {"code and code", "bucket and code"}),
+        ("a BETWEEN 5 AND 15 AND w BETWEEN 5 AND 15", shares(0.01), {"bucket and bucket"}),
+        ("a != 5", shares(COMMON), {"outcast"}),
+        ("TRUE", shares(), {"outcast"}),
+        ("array_contains(a, 5)", shares(), {"element"}),
+        ("array_contains(a, 5)", shares(COMMON), {"outcast"}),
+        ("array_contains(a, 5) AND b = 1", shares(MIDDLING), {"element", "code"}),
+        ("NOT array_contains(a, 5)", shares(), {"outcast"}),
+        ("a NOT LIKE '%news%'", shares(), {"outcast"}),
+        ("a LIKE '_'", shares(), {"outcast"}),
+        ("a = 5 OR b != 3", shares(RARE, b=COMMON), {"code", "outcast"}),
+    ],
+)
+def test_the_way_is_taken(text: str, weigh: Weigh, access: set[str]) -> None:
+    steps = [f"{name} >= {k}" for name in "aw" for k in range(40)]
+    index = index_of([text, *steps], weigh)
+    assert access_of(index.built)[0] <= access
+    assert access_of(index.built)[0]
+    rng = random.Random(text)
+    agree(index, [text, *steps], [event_of(rng, "a", "b", "w") for _ in range(scaled(150, 30))])
+
+
+EDGE_EVENTS = [Event(n, {"a": value}) for n, value in enumerate(edges.VALUES)] + [
+    Event(len(edges.VALUES), {})
+]
+
+
+@pytest.fixture(scope="module")
+def edge_truth() -> list[list[int]]:
+    return [holding(edges.FILTERS, event) for event in EDGE_EVENTS]
+
+
+@pytest.mark.parametrize("share", [0.0, RARE, 0.01, MIDDLING, COMMON, None])
+def test_every_edge_under_every_weight(
+    share: float | None, edge_truth: list[list[int]], tmp_path: Path
+) -> None:
+    built = index_of(edges.FILTERS, None if share is None else shares(share))
+    built.save(tmp_path / "s")
+    opened = RecordIndex.open(tmp_path / "s")
+    check(opened)
+    again = index_of(edges.FILTERS, None if share is None else shares(share))
+    again.compact()
+    check(again)
+    for index in (built, opened, again):
+        found = index.match_events(EDGE_EVENTS)
+        by_event: list[list[int]] = [[] for _ in EDGE_EVENTS]
+        for event, identity in zip(*(column.to_pylist() for column in found.columns), strict=True):
+            by_event[event].append(identity)
+        assert by_event == edge_truth
+        assert [index.match(event) for event in EDGE_EVENTS] == edge_truth
+
+
+def _renamed(text: str, name: str) -> str:
+    return re.sub(r"\ba\b", name, text)
+
+
+@pytest.mark.parametrize("share", [RARE, 0.01, MIDDLING, COMMON, None])
+def test_edges_joined(share: float | None) -> None:
+    rng = random.Random(str(share))
+    texts = []
+    for _ in range(scaled(300, 60)):
+        one, two, three = (f"({_renamed(rng.choice(edges.FILTERS), name)})" for name in "aba")
+        texts.append(rng.choice([f"{one} AND {two}", f"{one} OR {two}", f"{one} AND {three} AND {two}"]))
+        texts.append(rng.choice([f"{one} OR {three}", f"({one} OR {two}) AND {three}", f"{one} AND {three}"]))
+    index = index_of(texts, None if share is None else shares(share, b=max(share, 0.02)))
+    agree(index, texts, [event_of(rng, "a", "b") for _ in range(scaled(100, 30))])
+
+
+@settings(max_examples=scaled(25, 8), deadline=None)
+@given(seeds, st.floats(0, 1), st.floats(0, 1))
+def test_any_filters_under_any_weights(rng: random.Random, low: float, high: float) -> None:
+    texts = [random_filter(rng, wild=True) for _ in range(30)]
+    draw = np.random.default_rng(rng.randrange(2**32))
+
+    def weigh(built: Built, parts: Parts, terms: Terms) -> NDArray[np.float64]:  # noqa: ARG001 -- of the type
+        codes = int(built.arrays.line_base[-1])
+        return np.asarray(draw.uniform(min(low, high), max(low, high), codes) ** 6)
+
+    agree(index_of(texts, weigh), texts, [Event.from_row(random_event(rng, n)) for n in range(6)])
+
+
+def test_a_sample_of_events_decides() -> None:
+    """What all events of the sample have does not lead to a filter by itself, though few filters name it."""
+    texts = [f"a = {n} AND b = 0" for n in range(20)]
+    rows = [{"id": n, "a": 3, "b": n} for n in range(1000)]
+    sample = pa.RecordBatch.from_pylist(rows)
+    for index in (
+        RecordIndex.build((Subscription(n, text) for n, text in enumerate(texts)), sample=sample),
+        index_of(texts, by_events(sample)),
+    ):
+        arrays = index.built.arrays
+        names = [index.built.attributes[number] for number in index.built.lines.line_attribute.tolist()]
+        first, last = arrays.line_base[names.index(("a",)) :][:2].tolist()
+        assert arrays.single_start[first] == arrays.single_start[last]
+        agree(index, texts, [Event.from_row(row) for row in rows[: scaled(100, 20)]])
+
+
+def test_ranges_at_all_borders() -> None:
+    """Every range between two of some numbers, for every number at, beside and between them."""
+    bounds = [-(2**63), -(2**53) - 1, -7, -1, 0, 1, 3, 10, 2**31, 2**53, 2**63 - 1]
+    texts = [f"a BETWEEN {low} AND {high}" for low in bounds for high in bounds]
+    texts += [f"a {op} {bound}" for op in ("<", "<=", ">", ">=", "=", "!=") for bound in bounds]
+    texts += [f"a {op} {bound}e0" for op in ("<", ">=") for bound in bounds]
+    values: list[object] = [None, math.nan, math.inf, -math.inf, -0.0, True, "7", "x", "", [3], 5e-324]
+    for bound in bounds:
+        near = [bound - 1, bound, bound + 1]
+        values += [float(bound), math.nextafter(bound, math.inf), str(bound), f" {bound} ", bound + 0.5]
+        values += [whole for whole in near if -(2**63) <= whole < 2**63]
+    events = [Event(n, {"a": value}) for n, value in enumerate(values)]
+    for share in (RARE, 0.01, COMMON):
+        agree(index_of(texts, shares(share)), texts, events)
+
+
+@pytest.mark.parametrize("share", [0.004, COMMON])
+def test_ranges_of_texts_between_before_and_after(share: float) -> None:
+    words = sorted(
+        ["b", "ba", "b\0", "bz", "c", "é", "日", "日本", "\uffff", "🎈", *map(chr, range(100, 120))]
+    )
+    texts = [f"a >= {quote(word)}" for word in words] + [f"a < {quote(word)}" for word in words]
+    texts += [f"a BETWEEN {quote(a)} AND {quote(b)}" for a, b in zip(words, words[3:], strict=False)]
+    texts += ["a != 'b'", "a NOT IN ('c', '日')", "a = 'é'"]
+    values = [*words, "", "\0", "a", "b\0\0", "bb", "\U0010ffff", "日本語", "ba ", "B"]
+    events = [Event(n, {"a": value}) for n, value in enumerate(values)]
+    index = index_of(texts, shares(share))
+    ways = set().union(*access_of(index.built).values())
+    assert ways == ({"bucket", "code", "outcast"} if share < 1 else {"outcast"})
+    agree(index, texts, events)
+
+
+def _words_of(built: Built, shape: int) -> list[int]:
+    """List the lengths of all checks of one shape."""
+    found, stream = [], built.arrays.stream
+    at = 0
+    end = int(built.arrays.single_start[-1])
+    while at < end:
+        head, second = stream[at : at + 2].tolist()
+        pc, at = at + 2, at + (2 if head & 2 else 2 + second)
+        while not head & 2 and pc < at:
+            if int(stream[pc]) & 3 == shape and int(stream[pc]) & 15 < 12:
+                found.append(check_length(stream, pc))
+            pc += check_length(stream, pc)
+    return found
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_lists_with_more_values_than_a_check_counts_in_its_first_word(negated: bool) -> None:
+    """Every number is a code of its own; lists of every other one, or of all but every fourth."""
+    count, width = SHORT + 3, 4 if negated else 2
+    end = width * count
+    some = f"a {'NOT ' if negated else ''}IN ({', '.join(str(v) for v in range(0, end, width))})"
+    steps = [f"a >= {k}" for k in range(1, end + 1)]
+    texts = [f"{some} AND b = 1", f"{some} AND NOT (b <=> 1)", *steps]
+    index = index_of(texts, shares(RARE, a=COMMON))
+    assert access_of(index.built)[0] == {"code"}
+    lengths = _words_of(index.built, RANGES if negated else POINTS)
+    assert set(lengths) == {2 + (2 * count if negated else count)}
+    for _ in range(2):
+        for a in (-1, 0, 1, 2, 3, 4, 5.0, 2 * count, end - width, end - 1, end, "4", "x", None):
+            for b in (1, 2, None):
+                number = None if a in {None, "x"} else int(str(a).removesuffix(".0"))
+                listed = number is not None and 0 <= number < end and number % width == 0
+                inside = number is not None and listed is not negated
+                wanted = [0] * (inside and b == 1) + [1] * (inside and b != 1)
+                above = range(2, 2 + (0 if number is None else min(max(number, 0), end)))
+                assert index.match(Event("e", {"a": a, "b": b})) == [*wanted, *above]
+        index.compact()
+        check(index)
+
+
+def test_sparse_and_dense_spoilers() -> None:
+    rng = random.Random(2)
+    count = 200
+    texts = [f"a != {n % 3} AND b != {n} AND c NOT IN ({n}, {n + 1})" for n in range(count)]
+    texts += [f"a != 'x' AND b = {n}" for n in range(5)] + ["TRUE", "a IS NOT NULL"]
+    index = index_of(texts, shares(COMMON))
+    arrays = index.built.arrays
+    assert set().union(*access_of(index.built).values()) == {"outcast"}
+    assert (arrays.spoil_row >= 0).sum() >= 3
+    assert len(arrays.spoiled) > count
+    assert not arrays.outcast_words[:count].any()
+    events = [event_of(rng, "a", "b", "c", pool=[*range(-1, 210), None, "x"]) for _ in range(60)]
+    events += [
+        Event("e", {"a": a, "b": b, "c": 4}) for a in (0, 1, 2, 3, "x", None, 0.0) for b in (0, 1, 199)
+    ]
+    agree(index, texts, events)
+
+
+def test_a_negation_that_leaves_out_many_codes_is_checked() -> None:
+    rng = random.Random(3)
+    points = [f"a = {n}" for n in range(3 * MOST_SPOILERS)]
+    wide = f"a NOT IN ({', '.join(str(2 * n) for n in range(MOST_SPOILERS + 5))})"
+    narrow = f"a NOT IN ({', '.join(str(2 * n) for n in range(MOST_SPOILERS - 5))})"
+    texts = [wide, narrow, f"{wide} AND b != 1", *points]
+    index = index_of(texts, shares(COMMON))
+    words = dict(
+        zip(
+            (index.built.arrays.stream[index.built.arrays.outcast_at] >> FLAGS).tolist(),
+            index.built.arrays.outcast_words.tolist(),
+            strict=True,
+        )
+    )
+    assert words[0] > 0
+    assert words[1] == 0
+    assert words[2] > 0
+    pool: list[object] = [*range(-2, 3 * MOST_SPOILERS + 2), None, 3.5, "7", "x", True]
+    agree(index, texts, [event_of(rng, "a", "b", pool=pool) for _ in range(scaled(200, 60))])
+
+
+@pytest.mark.parametrize("share", [RARE, 0.2])
+def test_more_lines_than_a_mask_has_bits(share: float) -> None:
+    """Lines 0 and 64 share a bit of the mask of partners."""
+    rng = random.Random(4)
+    names = [f"x{n}" for n in range(150)]
+    texts = [
+        " AND ".join(f"{name} = {rng.randrange(3)}" for name in rng.sample(names, rng.choice([2, 2, 3])))
+        for _ in range(scaled(600, 150))
+    ]
+    texts += [f"x{n} = 1 AND x{n + 64} = 2" for n in range(80)]
+    texts += [f"x{n} = 1 AND x{n + 64} = 1 AND x{n + 20} = 1" for n in range(40)]
+    index = index_of(texts, shares(share))
+    ways = set().union(*access_of(index.built).values())
+    assert ("code and code" in ways) is (share > 0.1)
+    assert ways <= {"code", "code and code", "outcast"}
+    for few in (False, True):
+        agree(
+            index,
+            texts,
+            [
+                Event("e", {name: rng.randrange(3) for name in names if not few or rng.random() < 0.2})
+                for _ in range(scaled(30, 8))
+            ],
+        )
+
+
+def test_buckets_on_more_lines_than_a_mask_has_bits() -> None:
+    rng = random.Random(5)
+    names = [f"x{n}" for n in range(66)]
+    texts = [f"{name} >= {k}" for name in names for k in range(40)]
+    ranges = [
+        " AND ".join(
+            f"{name} >= {low} AND {name} < {low + 11}"
+            for name in rng.sample(names, 2)
+            for low in [rng.randrange(28)]
+        )
+        for _ in range(100)
+    ]
+    index = index_of([*ranges, *texts], shares(0.016))
+    taken = access_of(index.built)
+    assert sum(taken[n] == {"bucket and bucket"} for n in range(100)) > 10
+    events = [Event("e", {name: rng.randrange(-1, 41) for name in names}) for _ in range(scaled(20, 3))]
+    agree(index, [*ranges, *texts], events)
+
+
+@pytest.mark.parametrize("share", [RARE, MIDDLING, COMMON, None])
+@pytest.mark.parametrize("count", [1, 90, 96, 97, 128, 300])
+def test_filters_that_name_many_attributes(count: int, share: float | None) -> None:
+    names = [f"x{n}" for n in range(count)]
+    texts = [
+        " AND ".join(f"{name} = 1" for name in names),
+        " OR ".join(f"{name} = 1" for name in names),
+        " AND ".join(f"{name} != 1" for name in names),
+        " AND ".join(f"{name} > 0" for name in names) + " AND y = 2",
+    ]
+    index = index_of(texts, None if share is None else shares(share))
+    taken = access_of(index.built)
+    assert ("tree" in taken[0]) == (count > 96)
+    assert ("tree" in taken[1]) == (count > 16)
+    every: dict[str, object] = dict.fromkeys(names, 1)
+    last = names[-1]
+    events = [Event("e", data) for data in (every, {**every, last: 2}, {**every, last: None}, {last: 1}, {})]
+    events += [Event("e", {**every, "y": 2}), Event("e", {**dict.fromkeys(names, 2), "y": 2.0, last: "1"})]
+    agree(index, texts, events)
+
+
+SEVERAL_SIDES = [
+    "a = '5' OR a > 3",
+    "a = '5' AND a > 3",
+    "a > '5' AND a > 30",
+    "a != '5' AND a != 5 AND a != TRUE",
+    "a > 5 AND a < 6",
+    "a >= 5 AND a < 5.5",
+    "a = '12345'",
+    "a < '12345' OR a = 12345",
+    "a = 1 OR a = 2.5",
+    "a IN (1, 2.5) AND a <= 9223372036854775807",
+    "a = TRUE OR a = 'yes' OR a = 1",
+    "a = DATE '1970-01-01' OR a = '1970-01-01' OR a = 0",
+    "a > DATE '1970-01-01' AND a != '1970-01-02'",
+    "a = 'x' OR array_contains(a, 'x') OR a LIKE 'x%'",
+    "a IS NULL OR a > 3 OR a = 'x'",
+    "a IS NOT NULL AND NOT array_contains(a, 1) AND a != 'x'",
+    "NOT array_contains(a, 1) AND NOT array_contains(a, 'x')",
+    "array_contains(a, 1) AND array_contains(a, 'x')",
+    "a <= 9223372036854775807",
+    "a >= -9223372036854775808e0",
+    "a = 1e0 OR a = '1'",
+    "a = '1.5' OR a > 100",
+    "a > 'n' AND a < 'o' AND a != 1.5",
+]
+
+
+@pytest.mark.parametrize("share", [RARE, MIDDLING, COMMON, None])
+def test_one_attribute_on_several_sides(share: float | None) -> None:
+    texts = [*SEVERAL_SIDES, *(f"NOT ({text})" for text in SEVERAL_SIDES)]
+    texts += [f"({text}) AND b = {n % 3}" for n, text in enumerate(SEVERAL_SIDES)]
+    more = [
+        "5",
+        "5.5",
+        "6",
+        5,
+        5.5,
+        6,
+        3,
+        4,
+        "12345",
+        12345,
+        "4",
+        "yes",
+        "x",
+        "xy",
+        ["x"],
+        ["x", 1],
+        [1],
+        2.5,
+        [2],
+    ]
+    values = [*edges.VALUES, *more, "1970-01-02", "nothing"]
+    events = [Event("e", {"a": value, "b": n % 4}) for n, value in enumerate(values)] + [Event("e", {})]
+    index = index_of(texts, None if share is None else shares(share))
+    agree(index, texts, events)
+    index.compact()
+    check(index)
+    agree(index, texts, events)
+
+
+def test_a_filter_is_found_once() -> None:
+    texts = [
+        "array_contains(tags, 'x')",
+        "arrays_overlap(tags, array('x', 'y', 'z'))",
+        "array_contains(tags, 'x') OR array_contains(tags, 'y') OR a = 1",
+        "a = 1 OR b = 1 OR c = 1",
+        "a = 1 OR a IS NOT NULL",
+        "a != 2 OR b != 2",
+        " AND ".join(f"(a = 1 OR {name} = 1)" for name in "bcdefg"),
+        "s LIKE '%aaa%'",
+        "s LIKE '%aaa%' OR s LIKE '%baa%'",
+    ]
+    event = Event("e", {"tags": ["x", "x", "y", "x", None, "y"], "a": 1, "b": 1, "c": 1, "s": "aaaaabaaab"})
+    for weigh in (shares(), shares(MIDDLING), shares(COMMON), None):
+        index = index_of(texts, weigh)
+        assert index.match(event) == [*range(len(texts))]
+        agree(
+            index, texts, [event, event, Event("e", {"tags": []}), Event("e", {"tags": ["y", "y"], "b": 1})]
+        )
+    heads = index_of(texts, shares()).built.arrays.stream
+    assert heads[0] & DUPLICATE
+
+
+def test_more_matches_than_there_is_room_for_at_first() -> None:
+    count = scaled(70_000, 300)
+    index = RecordIndex.build(Subscription(n, f"a = 1 AND b != {n % 7}") for n in range(count))
+    event = Event("e", {"a": 1, "b": 3})
+    wanted = [n for n in range(count) if n % 7 != 3]
+    assert index.match(event) == wanted
+    both = index.match_events([event, Event("f", {"a": 2}), event])
+    assert both.column(1).to_pylist() == wanted * 2
+    everyone = RecordIndex.build(Subscription(n, "TRUE") for n in range(count))
+    assert everyone.match(event) == [*range(count)]
+
+
+def test_an_event_leads_to_more_clusters_than_there_is_room_for_at_first() -> None:
+    count = 700
+    texts = [f"array_contains(tags, {n})" for n in range(count)]
+    texts += [f"x{n} = 1 AND x{n + 1} = 1" for n in range(60)]
+    index = index_of(texts, shares(RARE, **{f"x{n}": MIDDLING for n in range(61)}))
+    event = Event("e", {"tags": [*range(count)], **{f"x{n}": 1 for n in range(61)}})
+    assert index.match(event) == [*range(len(texts))]
+    assert index.next(event, count + 3) == count + 3
+    assert index.next(event, 5) == 5

@@ -1,0 +1,367 @@
+"""The tail: the answers of the reference, views that stand still, growth, readers beside a writer."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate import Event, EventError, RecordIndex, parse_filter
+from headgate.core.ids import Ids
+from headgate.core.interning import TextPool
+from headgate.records import reference
+from headgate.records.columns import find_column, from_arrow, from_values, missing
+from headgate.records.program import Program, compile_program
+from headgate.records.rewrite import normalise
+from headgate.records.tail import Tail
+from headgate.records.tail_code import MOST_POINTS
+from tests.records import edges
+from tests.records.programs import sound, spelled
+from tests.records.random_filters import SCHEMA, random_event, random_filter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.core.values import Path
+    from headgate.records.columns import Column
+    from headgate.records.model import Expression
+    from headgate.records.tail import TailView
+
+seeds = st.randoms(use_true_random=False)
+
+
+def program(text: str) -> Program:
+    return compile_program(normalise(parse_filter(text)))
+
+
+def tail_of(*filters: str) -> Tail:
+    tail = Tail()
+    for number, text in enumerate(filters):
+        assert tail.add(program(text)) == number
+    assert len(tail) == len(filters)
+    return tail
+
+
+def none_removed(view: TailView) -> NDArray[np.uint8]:
+    return np.zeros(view.filters, np.uint8)
+
+
+def one(tail: Tail, event: Mapping[Path, object], view: TailView | None = None) -> list[int]:
+    view = view or tail.view()
+    found: list[int] = tail.match_one(view, event, none_removed(view)).tolist()
+    return found
+
+
+def split(counts: NDArray[np.int64], positions: NDArray[np.int32]) -> list[list[int]]:
+    assert counts.dtype == np.int64
+    assert positions.dtype == np.int32
+    assert counts.sum() == len(positions)
+    return [part.tolist() for part in np.split(positions, np.cumsum(counts)[:-1])] if len(counts) else []
+
+
+def by_values(tail: Tail, events: Sequence[Mapping[Path, object]]) -> list[list[int]]:
+    def column(path: Path) -> Column:
+        return from_values([event.get(path) for event in events])
+
+    view = tail.view()
+    return split(*tail.match_columns(view, column, len(events), none_removed(view)))
+
+
+def by_arrow(tail: Tail, batch: pa.RecordBatch) -> list[list[int]]:
+    def column(path: Path) -> Column:
+        found = find_column(batch, path)
+        return missing(batch.num_rows) if found is None else from_arrow(found)
+
+    view = tail.view()
+    return split(*tail.match_columns(view, column, batch.num_rows, none_removed(view)))
+
+
+def right(trees: Sequence[Expression], event: Mapping[Path, object]) -> list[int]:
+    return [number for number, tree in enumerate(trees) if reference.matches(tree, event)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(seeds, st.booleans())
+def test_the_tail_agrees_with_the_reference(rng: random.Random, wild: bool) -> None:
+    filters = [random_filter(rng, wild=wild) for _ in range(12)]
+    rows = [random_event(rng, identity) for identity in range(8)]
+    events = [Event.from_row(row).attributes for row in rows]
+    expected = [right([parse_filter(text) for text in filters], event) for event in events]
+    tail = tail_of(*filters)
+    assert by_values(tail, events) == expected, filters
+    assert by_arrow(tail, pa.RecordBatch.from_pylist(rows, schema=SCHEMA)) == expected, filters
+    assert [one(tail, event) for event in events] == expected, filters
+
+
+def test_edges_of_every_type() -> None:
+    tail = Tail()
+    for tree in edges.TREES:
+        tail.add(compile_program(normalise(tree)))
+    events: list[dict[Path, object]] = [{("a",): value} for value in edges.VALUES]
+    expected = [right(edges.TREES, event) for event in events]
+    assert by_values(tail, events) == expected
+    assert [one(tail, event) for event in events] == expected
+
+
+def test_edges_behind_guards_and_covers() -> None:
+    """With a second operand the edges become guards, or give way to the better cover."""
+    texts = edges.FILTERS[::7]
+    filters = [f"({text}) AND b = {number % 3}" for number, text in enumerate(texts)]
+    filters += [f"({text}) AND b > 0" for text in texts]
+    tail, trees = tail_of(*filters), [parse_filter(text) for text in filters]
+    events: list[dict[Path, object]] = [
+        {("a",): value, ("b",): number % 4} for number, value in enumerate(edges.VALUES)
+    ]
+    expected = [right(trees, event) for event in events]
+    assert by_values(tail, events) == expected
+    assert [one(tail, event) for event in events] == expected
+
+
+def test_an_empty_tail() -> None:
+    tail = Tail()
+    assert len(tail) == 0
+    assert one(tail, {("a",): 1}) == []
+    assert by_values(tail, [{}, {}]) == [[], []]
+    assert tail.view().attributes == []
+    assert tail.programs(np.zeros(0, bool)).filters == 0
+
+
+def test_filters_without_attributes() -> None:
+    tail = tail_of("TRUE", "FALSE", "NULL", "NOT FALSE")
+    assert one(tail, {}) == [0, 3]
+    assert by_values(tail, [{}, {("a",): 1}]) == [[0, 3], [0, 3]]
+    assert by_values(tail, []) == []
+
+
+def test_constants_inside_a_program() -> None:
+    leaves = program("a = 1").leaves
+    tail = Tail()
+    cases = [(0, -3, -1), (0, -4, -1), (0, -3, -2), (0, -4, -2), (-4, 0, -2), (-3, 0, -1), (0, 0, -2)]
+    for tokens in cases:
+        tail.add(Program(tokens, leaves))
+    assert one(tail, {("a",): 1}) == [0, 2, 3, 4, 5, 6]
+    assert one(tail, {("a",): 2}) == [2]
+    assert tail.programs(np.ones(len(cases), bool)).tokens.tolist()[:3] == [0, -3, -1]
+
+
+def test_deep_programs() -> None:
+    rng = random.Random(3)
+    filters = []
+    for _ in range(6):
+        text = "a = 0"
+        for level in range(60):
+            leaf = f"{rng.choice('abc')} {rng.choice(['=', '!=', '<'])} {rng.randrange(4)}"
+            text = f"{leaf} {('AND', 'OR')[level % 2]} ({text})"
+        filters.append(text)
+    tail, trees = tail_of(*filters), [parse_filter(text) for text in filters]
+    events: list[dict[Path, object]] = [
+        {(name,): rng.choice([None, 0, 1, 2, 3]) for name in "abc"} for _ in range(40)
+    ]
+    assert by_values(tail, events) == [right(trees, event) for event in events]
+    again = tail.programs(np.ones(len(filters), bool))
+    assert np.diff(again.token_start).tolist() == [len(program(text).tokens) for text in filters]
+
+
+def test_programs_stacked_as_high_as_they_may() -> None:
+    leaves = program("a = 1 OR b = 2").leaves
+    tokens = (*(number % 2 for number in range(255)), *([-2, -1] * 127))
+    tail = Tail()
+    tail.add(Program(tokens, leaves))
+    assert tail.programs(np.ones(1, bool)).tokens[-254:].tolist() == list(tokens[-254:])
+    assert one(tail, {("a",): 1, ("b",): 2}) == [0]
+    assert one(tail, {}) == []
+
+
+def test_views_stand_still() -> None:
+    tail = Tail()
+    views = [tail.view()]
+    for number in range(300):
+        tail.add(program(f"a = 1 AND b{number % 20} IS NULL" if number % 3 else "a > 0"))
+        views.append(tail.view())
+        assert tail.view() is views[-1]
+    for count, view in enumerate(views):
+        assert view.filters == count
+        assert one(tail, {("a",): 1}, view) == list(range(count))
+    assert views[1].attributes == [("a",)]
+    assert len(views[-1].attributes) == 21
+
+
+def test_what_filters_look_at() -> None:
+    view = tail_of("a IS NULL", "b = 1", "c LIKE '%x%'", "array_contains(d, 1)", "e IS NOT NULL").view()
+    assert view.attributes == [("a",), ("b",), ("c",), ("d",), ("e",)]
+    assert view.compared == [("b",), ("c",), ("d",)]
+
+
+def test_removed_filters_are_passed_over() -> None:
+    tail = tail_of("a = 1", "a > 0", "a = 1 AND b = 2", "TRUE")
+    view = tail.view()
+    event: dict[Path, object] = {("a",): 1, ("b",): 2}
+    removed = np.array([1, 0, 1, 1, 0], np.uint8)
+    assert tail.match_one(view, event, removed).tolist() == [1]
+    counts, positions = tail.match_columns(view, lambda path: from_values([event.get(path)]), 1, removed)
+    assert (counts.tolist(), positions.tolist()) == ([1], [1])
+
+
+TOO_MANY = ", ".join(f"'x{number}'" for number in range(MOST_POINTS + 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "posted", "scanned"),
+    [
+        ("a = 'x'", 1, 0),
+        ("a = 5", 3, 0),
+        ("a IN ('x', 'y', 'z')", 3, 0),
+        ("a = 'x' OR b IN ('y', 'z')", 3, 0),
+        ("(a = 'x' AND b > 1) OR (a = 'x' AND c > 1)", 1, 0),
+        ("(a = 'x' OR b = 'y') AND c = 'z'", 1, 0),
+        ("a > 5 AND b = 'x'", 1, 0),
+        ("array_contains(a, 'x')", 1, 0),
+        ("a LIKE 'x'", 1, 0),
+        ("FALSE", 0, 0),
+        ("a > 5", 0, 1),
+        ("a = 'x' OR b > 5", 0, 1),
+        ("a IS NULL", 0, 1),
+        ("NOT array_contains(a, 'x')", 0, 1),
+        ("a LIKE 'x%'", 0, 1),
+        (f"a IN ({TOO_MANY})", 0, 1),
+    ],
+)
+def test_covers(text: str, posted: int, scanned: int) -> None:
+    arrays = tail_of(text).view().arrays
+    assert (arrays.posted, arrays.scanned) == (posted, scanned)
+
+
+def test_the_rarer_value_is_chosen() -> None:
+    tail = tail_of(*(f"a = 'often' AND b = 'rare{number}'" for number in range(50)))
+    view = tail.view()
+    assert view.arrays.posted == 50
+    hashes = view.arrays.entries.reshape(-1)[: 5 * 50 : 5].tolist()
+    # More than once only where a rare value shares its chain with another one.
+    assert max(hashes.count(code) for code in hashes) <= 3
+
+
+def test_growth_and_many_covers() -> None:
+    rng = random.Random(9)
+    filters = []
+    for number in range(3000):
+        items = ", ".join(f"'v{rng.randrange(40)}'" for _ in range(rng.choice([1, 1, 2, 5])))
+        filters.append(f"a IN ({items}) AND n BETWEEN {number % 50} AND {number % 50 + 20}")
+        if number % 7 == 0:
+            filters[-1] = f"t{number % 30} = 'word{number}' OR a = 'v{number % 40}'"
+        if number % 11 == 0:
+            filters[-1] = f"array_contains(tags, 'v{number % 13}') AND n != {number % 17}"
+    tail, trees = tail_of(*filters), [parse_filter(text) for text in filters]
+    events: list[dict[Path, object]] = [
+        {("a",): f"v{n}", ("n",): 3 * n, ("tags",): [f"v{n}", f"v{n}", None], ("t7",): "word7"}
+        for n in range(12)
+    ]
+    expected = [right(trees, event) for event in events]
+    assert by_values(tail, events) == expected
+    assert [one(tail, event) for event in events] == expected
+    assert tail.view().arrays.posted > 4096
+
+
+def test_answers_larger_than_the_room_for_them() -> None:
+    tail = Tail()
+    same = program("a = 1")
+    for _ in range(9000):
+        tail.add(same)
+    assert [len(found) for found in by_values(tail, [{("a",): number % 2} for number in range(20)])] == [
+        0,
+        9000,
+    ] * 10
+
+
+def test_programs_build_the_same_answers() -> None:
+    rng = random.Random(21)
+    filters = [random_filter(rng, wild=True) for _ in range(120)]
+    rows = [random_event(rng, number) for number in range(60)]
+    tail = tail_of(*filters)
+    keep = np.array([rng.random() < 0.7 for _ in filters])
+    programs = tail.programs(keep)
+    programs.check()
+    sound(programs)
+    kept = [text for text, here in zip(filters, keep, strict=True) if here]
+    whole = tail.programs(np.ones(len(filters), bool))
+    for found, text in zip(spelled(whole), filters, strict=True):
+        alone = tail_of(text).programs(np.ones(1, bool))
+        assert spelled(alone) == [found]
+        assert len(found) == len(program(text).tokens)
+    index = RecordIndex.from_programs(Ids.of(range(len(kept))), TextPool.build(kept), programs)
+    trees = [parse_filter(text) for text in kept]
+    for row in rows:
+        event = Event.from_row(row)
+        assert index.match(event) == right(trees, event.attributes)
+    assert spelled(tail.programs(keep[:50])) == spelled(programs)[: int(keep[:50].sum())]
+
+
+def test_readers_beside_a_writer() -> None:
+    groups, total = 40, 4000
+    programs = [
+        program(f"k = 'v{number % groups}' AND x{number % 9} IS NULL" if number % 10 else "k IS NOT NULL")
+        for number in range(total)
+    ]
+    tail = Tail()
+    removed = np.zeros(total, np.uint8)
+
+    def expected(count: int, group: int) -> list[int]:
+        return [number for number in range(count) if number % groups == group or number % 10 == 0]
+
+    def write() -> None:
+        for each in programs:
+            tail.add(each)
+
+    def read(group: int) -> None:
+        event: dict[Path, object] = {("k",): f"v{group}"}
+        seen = 0
+        for _ in range(100):
+            view = tail.view()
+            assert tail.match_one(view, event, removed).tolist() == expected(view.filters, group)
+            _, found = tail.match_columns(view, lambda path: from_values([event.get(path)]), 1, removed)
+            assert found.tolist() == expected(view.filters, group)
+            assert seen <= view.filters
+            seen = view.filters
+
+    with ThreadPoolExecutor(5) as pool:
+        work = [pool.submit(write), *(pool.submit(read, group) for group in (1, 7, 11, 33))]
+        for each in work:
+            each.result()
+    assert one(tail, {("k",): "v7"}) == expected(total, 7)
+
+
+def test_an_add_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    tail = tail_of("a = 1", "b > 1", "a = 1 AND b = 2")
+    view = tail.view()
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    for text in ("a = 1 AND c = 'x'", "c != 1", "a = 7"):
+        with monkeypatch.context() as patch:
+            patch.setattr("headgate.records.tail.TailView", fail)
+            with pytest.raises(MemoryError):
+                tail.add(program(text))
+        assert tail.view() is view
+    assert tail.add(program("a = 1 AND d IS NULL")) == 3
+    assert one(tail, {("a",): 1, ("b",): 2, ("c",): "x"}) == [0, 1, 2, 3]
+    assert one(tail, {("a",): 1, ("b",): 2}, view) == [0, 1, 2]
+    with pytest.raises(AssertionError):
+        tail.add(Program((0, 0), program("a = 1").leaves))
+    assert tail.add(program("a = 1")) == 4
+    assert one(tail, {("a",): 1}) == [0, 3, 4]
+    assert tail.programs(np.ones(5, bool)).filters == 5
+
+
+def test_values_that_cannot_be_matched_raise() -> None:
+    tail = tail_of("a = 1")
+    assert one(tail, {("b",): b"x"}) == []
+    with pytest.raises(EventError, match="a value of type bytes is not supported"):
+        one(tail, {("a",): b"x"})
