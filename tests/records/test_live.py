@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from headgate import Event, FilterError, RecordIndex, Subscription, SubscriptionError
 from headgate.records import live
-from tests.records.crowd import JIT, check, holding, scaled, walk
+from headgate.records.index import CHUNK
+from tests.records.crowd import COMMON, JIT, RARE, check, holding, index_of, scaled, shares, walk
 from tests.records.random_filters import SCHEMA, random_event, random_filter
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class Driver:
 
 
 @pytest.mark.parametrize("text", [False, True])
-@settings(max_examples=scaled(8, 3), deadline=None)
+@settings(max_examples=scaled(5, 3), deadline=None)
 @given(rng=seeds)
 def test_any_changes_in_any_order(
     text: bool, rng: random.Random, tmp_path_factory: pytest.TempPathFactory
@@ -274,7 +275,7 @@ def test_many_operations(text: bool) -> None:
 @pytest.mark.skipif(not JIT, reason="takes hours")
 @pytest.mark.parametrize("text", [False, True])
 def test_a_million_operations(text: bool) -> None:
-    run_operations(500_000, make_pool(2_000, 200), 3_000, 5_000, text=text)
+    run_operations(500_000, make_pool(2_000, 200), 3_000, 10_000, text=text)
 
 
 @pytest.fixture
@@ -511,6 +512,33 @@ def test_a_failed_compaction_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
     assert index.match(Event("e", {"a": 1})) == [0, 1, 2, 7, 8]
 
 
+def test_an_addition_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = RecordIndex.build([Subscription(1, "a = 1")])
+    index.subscribe(Subscription(2, "a = 1"))
+    with monkeypatch.context() as patch:
+        patch.setattr(index._state.tail, "add", Failing())  # noqa: SLF001
+        with pytest.raises(MemoryError):
+            index.subscribe(Subscription(3, "a = 1"))
+    event = Event("e", {"a": 1})
+    assert len(index) == 2
+    assert 3 not in index
+    assert index.match(event) == list(index.ids) == [1, 2]
+    index.subscribe(Subscription(4, "a = 1"))
+    assert index.match(event) == [1, 2, 4]
+    index.subscribe(Subscription(3, "a = 2"))
+    assert index.match(event) == [1, 2, 4]
+    index.unsubscribe(4)
+    for _ in range(2):
+        assert index.match(event) == [1, 2]
+        assert list(index.ids) == [1, 2, 3]
+        index.compact()
+
+
+class Failing:
+    def __call__(self, _program: object) -> int:
+        raise MemoryError("no room")
+
+
 def await_base(index: RecordIndex, size: int) -> None:
     """Wait until the compaction that runs aside is in place."""
     deadline = time.monotonic() + PATIENCE
@@ -737,24 +765,24 @@ def test_text_ids_of_any_kind() -> None:
             index.compact()
 
 
-@pytest.mark.nightly
 @pytest.mark.skipif(not JIT, reason="of compiled kernels")
-def test_kernels_run_side_by_side() -> None:
-    pool = make_pool(2_000, 200)
-    index = RecordIndex.build(Subscription(n, text) for n, text in enumerate(pool.texts * 10))
-    batch = batch_of(pool.rows * 10)
+def test_others_go_on_while_a_kernel_runs() -> None:
+    """One call of a kernel that checks much and finds nothing leaves the lock of the interpreter alone."""
+    texts = [f"a = 1 AND b = {n}" for n in range(20_000)]
+    index = index_of(texts, shares(RARE, b=COMMON))
+    batch = pa.RecordBatch.from_pylist([{"id": n, "a": 1, "b": -1} for n in range(CHUNK)])
+    index.match_batch(batch.slice(0, 1))
+    took: list[float] = []
 
-    def once(_: int = 0) -> None:
-        index.match_batch(batch)
-
-    def seconds(work: Callable[[], object]) -> float:
+    def match() -> None:
         begin = time.perf_counter()
-        work()
-        return time.perf_counter() - begin
+        assert index.match_batch(batch).num_rows == 0
+        took.append(time.perf_counter() - begin)
 
-    once()
-    with ThreadPoolExecutor(2) as threads:
-        list(threads.map(once, range(2)))
-        one = min(seconds(once) for _ in range(3))
-        two = min(seconds(lambda: list(threads.map(once, range(2)))) for _ in range(3))
-    assert two < 1.7 * one
+    thread = started(match)
+    longest, before = 0.0, time.perf_counter()
+    while thread.is_alive():
+        now = time.perf_counter()
+        longest, before = max(longest, now - before), now
+    assert took[0] > 0.05
+    assert longest < took[0] / 2

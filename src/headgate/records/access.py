@@ -255,7 +255,7 @@ def choose_access(
                 option_part[options], option_buckets[options] = p, 0
                 option_size[options], option_weight[options] = sizes[p], weights[p]
                 options += 1
-            if sizes[p] > 2 and atoms.level_base[line] >= 0:
+            if 2 * sizes[p] > MOST_POINTS and atoms.level_base[line] >= 0:
                 size = cover_size(atoms, line, low, high, True)
                 if size <= MOST_POINTS:
                     option_part[options], option_buckets[options] = p, 1

@@ -52,12 +52,12 @@ class State:
 
     def __len__(self) -> int:
         """Count the subscriptions."""
-        return len(self.base.ids) + len(self.tail_ids) - self._gone
+        return len(self.base.ids) + len(self.tail) - self._gone
 
     @property
     def changed(self) -> bool:
         """Tell whether there is anything to compact."""
-        return bool(self.tail_ids) or self._gone > 0
+        return len(self.tail) > 0 or self._gone > 0
 
     @property
     def numbered(self) -> bool:
@@ -86,13 +86,15 @@ class State:
 
     def add(self, identity: Id, text: str, program: Program) -> None:
         """Append a filter to the tail. Writer only."""
-        place = len(self.tail_ids)
+        place = len(self.tail)
+        # What an addition that failed has left.
+        del self.tail_ids[place:], self.tail_texts[place:]
         if place == len(self.tail_removed):
             self.tail_removed = np.concatenate([self.tail_removed, np.zeros(place, np.uint8)])
         self.tail_ids.append(identity)
         self.tail_texts.append(text)
-        self._places[identity] = place
         self.tail.add(program)
+        self._places[identity] = place
 
     def remove(self, identity: Id) -> bool:
         """Mark a subscription; returns whether there was one. Writer only."""

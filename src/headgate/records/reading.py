@@ -116,6 +116,8 @@ def _measure_runs(cells: NDArray[np.int32], reach: NDArray[np.int32]) -> None:
 @kernel
 def _join_runs(first: Ints, last: Ints, runs: int) -> int:
     """Sort runs of cells and join those that touch; returns how many are left."""
+    if runs < 2:
+        return runs
     order = np.argsort(first[:runs])
     firsts, lasts = first[:runs][order], last[:runs][order]
     kept = 0
