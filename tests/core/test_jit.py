@@ -28,7 +28,7 @@ index = RecordIndex.build(Subscription(n, text) for n, text in enumerate(filters
 events = [{"a": 2, "b": "xyz"}, {"a": 7, "d": [5]}, {"d": [5, 6], "a": 1, "c": 0}, {"b": "日x本"}, {}]
 answers = [index.match(Event("e", event)) for event in events]
 answers.append([index.next(Event("e", event), 1) for event in events])
-print(numba.config.DISABLE_JIT, hasattr(kernels.run_programs, "py_func"), answers)
+print(numba.config.DISABLE_JIT, hasattr(kernels.match_events, "py_func"), answers)
 """
 
 

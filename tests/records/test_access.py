@@ -168,7 +168,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
-@settings(max_examples=scaled(12, 5), deadline=None)
+@settings(max_examples=scaled(8, 5), deadline=None)
 @given(rng=seeds)
 def test_ways(way: Way, rng: random.Random) -> None:
     texts = [_taken(way.draw, rng) for _ in range(way.size)]
@@ -217,7 +217,7 @@ def test_the_way_is_taken(text: str, weigh: Weigh, access: set[str]) -> None:
     assert access_of(index.built)[0] <= access
     assert access_of(index.built)[0]
     rng = random.Random(text)
-    agree(index, [text, *steps], [event_of(rng, "a", "b", "w") for _ in range(scaled(150, 30))])
+    agree(index, [text, *steps], [event_of(rng, "a", "b", "w") for _ in range(scaled(60, 30))])
 
 
 EDGE_EVENTS = [Event(n, {"a": value}) for n, value in enumerate(edges.VALUES)] + [
@@ -258,12 +258,12 @@ def _renamed(text: str, name: str) -> str:
 def test_edges_joined(share: float | None) -> None:
     rng = random.Random(str(share))
     texts = []
-    for _ in range(scaled(300, 60)):
+    for _ in range(scaled(150, 60)):
         one, two, three = (f"({_renamed(rng.choice(edges.FILTERS), name)})" for name in "aba")
         texts.append(rng.choice([f"{one} AND {two}", f"{one} OR {two}", f"{one} AND {three} AND {two}"]))
         texts.append(rng.choice([f"{one} OR {three}", f"({one} OR {two}) AND {three}", f"{one} AND {three}"]))
     index = index_of(texts, None if share is None else shares(share, b=max(share, 0.02)))
-    agree(index, texts, [event_of(rng, "a", "b") for _ in range(scaled(100, 30))])
+    agree(index, texts, [event_of(rng, "a", "b") for _ in range(scaled(60, 30))])
 
 
 @settings(max_examples=scaled(25, 8), deadline=None)

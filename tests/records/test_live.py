@@ -331,14 +331,14 @@ def test_readers_during_changes_and_compactions(text: bool) -> None:
         rng = random.Random(99)
         there: set[int] = set()
         try:
-            for step in range(scaled(3_000, 150)):
+            for step in range(scaled(1_500, 150)):
                 number = rng.randrange(count)
                 if number in there:
                     index.unsubscribe(names[4 * number + 1])
                 else:
                     index.subscribe(Subscription(names[4 * number + 1], pool.texts[number]))
                 there ^= {number}
-                if step % scaled(300, 30) == 0:
+                if step % scaled(150, 30) == 0:
                     index.compact()
         finally:
             done.set()

@@ -43,7 +43,7 @@ def live_index(rng: random.Random, name: type[int] | type[str]) -> tuple[RecordI
 
 
 @pytest.mark.parametrize("name", [int, str])
-@settings(max_examples=scaled(25, 8), deadline=None)
+@settings(max_examples=scaled(12, 8), deadline=None)
 @given(rng=seeds)
 def test_any_order_of_asking(name: type[int] | type[str], rng: random.Random) -> None:
     index, texts = live_index(rng, name)

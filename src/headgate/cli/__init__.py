@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 refused, with one line on stderr; 2 wrong usage; 3 done, b
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -43,4 +44,9 @@ def main() -> None:
 def _fail(message: str, code: int) -> None:
     line = " ".join(message.split())
     click.echo(f"headgate: {line}", err=True)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # What cannot be written now cannot be at exit either, where Python would report it once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
