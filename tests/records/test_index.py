@@ -259,3 +259,10 @@ def test_an_event_that_cannot_be_matched_raises() -> None:
         index.match(Event("e", {"a": b"x"}))
     with pytest.raises(EventError, match="attribute b: 18446744073709551616 does not fit into 64 bits"):
         index.match(Event("e", {"b": 2**64}))
+
+
+def test_too_many_lines_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headgate.records.build.MOST_LINES", 3)
+    build("a = 1", "b = 1", "c = 1")
+    with pytest.raises(SubscriptionError, match="in 4 ways, and an index has room for 3: divide them"):
+        build("a = 1", "b = 1", "c = 1", "s LIKE '%long%'")

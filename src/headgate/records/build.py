@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-MOST_LINES = 65_535
+MOST_LINES = 16_383
+"""Two atoms of a line and two atoms of a pair share 32 bits in the kernels."""
 DENSE = 32
 """A spoiler that rules out more than one in 32 outcasts is stored as bits."""
 LOAD = 0.6
@@ -49,9 +50,12 @@ class Built(NamedTuple):
 def build(programs: Programs, weigh: Weigh = by_filters, *, posting: float = access.POSTING) -> Built:
     """Build the index of programs. `weigh` estimates how often events have each code."""
     lines, parts, texts = make_lines(programs)
-    if lines.size > MOST_LINES:
-        raise SubscriptionError(f"filters name {lines.size:,} attributes, and an index has room for 65,535")
     lines, grams = add_grams(programs, lines, parts)
+    if lines.size > MOST_LINES:
+        raise SubscriptionError(
+            f"filters look at attributes in {lines.size:,} ways, and an index has room for {MOST_LINES:,}: "
+            "divide them"
+        )
     terms = make_terms(programs, parts)
     globs = np.cumsum(programs.leaf_kind >= GLOB, dtype=np.int32) - 1
     shell = Built(_no_arrays(lines), lines, texts, programs.attributes, programs.filters)

@@ -67,6 +67,7 @@ class RecordIndex:
         self._compacting = threading.Lock()
         self._changes: list[tuple[Id, str | None]] | None = None
         self._failure: BaseException | None = None
+        self._aside: threading.Thread | None = None
 
     @classmethod
     def build(
@@ -147,7 +148,7 @@ class RecordIndex:
         return self._state.match_one(event)
 
     def next(self, event: Event, at_least: Id) -> Id | None:
-        """Find the first matching id that is at least `at_least`; later subscriptions are not checked.
+        """Find the first matching id that is at least `at_least`; later ones of the base are not checked.
 
         Asked again for the same event, the search goes on where it was.
         """
@@ -194,10 +195,11 @@ class RecordIndex:
             self._state.add(identity, subscription.filter, program)
             if self._changes is not None:
                 self._changes.append((identity, subscription.filter))
-            if self.compact_after is not None and len(self._state.tail) > max(
-                self.compact_after, len(self._state.base.ids) // 4
-            ):
-                self._compact_aside()
+            if self._due() and (self._aside is None or not self._aside.is_alive()):
+                self._aside = threading.Thread(
+                    target=self._compact_aside, name="headgate-compaction", daemon=True
+                )
+                self._aside.start()
 
     def unsubscribe(self, identity: Id) -> None:
         """Remove a subscription; it matches no more. Refuses an id that is not here."""
@@ -230,13 +232,16 @@ class RecordIndex:
                 with self._writing:
                     self._changes = None
 
-    def _compact_aside(self) -> None:
-        if not self._compacting.locked():
-            threading.Thread(target=self._compact_noting, name="headgate-compaction", daemon=True).start()
+    def _due(self) -> bool:
+        """Tell whether the tail has grown long enough to be folded in."""
+        state = self._state
+        least = self.compact_after
+        return least is not None and len(state.tail) > max(least, len(state.base.ids) // 4)
 
-    def _compact_noting(self) -> None:
+    def _compact_aside(self) -> None:
         try:
-            self.compact()
+            while self._due():
+                self.compact()
         except BaseException as error:  # noqa: BLE001 -- raised by the next change, where somebody sees it
             self._failure = error
 
