@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
 from headgate.core.interning import TextPool
-from headgate.records.kernels import match_glob
+from headgate.records.checking import match_glob
 from headgate.records.leaves import GlobLeaf
 from headgate.records.lowering import lower
 from headgate.records.model import Attribute, Like

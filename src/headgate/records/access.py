@@ -89,7 +89,7 @@ def number_atoms(lines: Lines, weights: NDArray[np.float64]) -> Atoms:
 
 
 class Postings(NamedTuple):
-    """Posting i says that key[i] leads to term (or tree) of[i]; term t has none if it is weak."""
+    """Posting i says that key[i] leads to term (or tree) of[i]; an outcast has none."""
 
     key: Ints
     of: NDArray[np.int32]

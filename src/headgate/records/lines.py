@@ -1,7 +1,7 @@
 """Lines: one small number for each value of an attribute, and each leaf as a few intervals of them.
 
-A leaf sees a value on at most one facet of each string cast, so an attribute has one *line* for each way in
-which strings are cast (its *side*). A line is cut into cells wherever some leaf begins or ends:
+An attribute has one *line* for each way in which strings are cast (`sides`). A line is cut into cells
+wherever some leaf begins or ends:
 
     cell 0        NULL
     cell 1        a value that no leaf of the line can see
@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.interning import TextPool
-from headgate.core.jit import kernel
-from headgate.records.cells import MAX, cut_numbers, cut_together, number_codes
+from headgate.records.cells import cut_numbers, cut_together, number_codes
 from headgate.records.facets import TEXT_FACETS, Facet
-from headgate.records.programs import ALL, GLOB, TOP, starts
+from headgate.records.programs import TOP, starts
+from headgate.records.sides import APART, TOGETHER, split_leaves
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,43 +37,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 NULL_CELL, OTHER_CELL, ARRAY_CELL, FIRST_CELL = range(4)
-
-_SIDES = (
-    Facet.STRING,
-    Facet.STRING_BOOL,
-    Facet.STRING_INT,
-    Facet.STRING_FLOAT,
-    Facet.STRING_DATE,
-    Facet.STRING_TIMESTAMP,
-    Facet.TEXT,
-)
-APART = 64
-"""Added to a side: the line of leaves whose facets cannot be cut together."""
-
-_TOGETHER = {
-    Facet.STRING: (Facet.STRING,),
-    Facet.STRING_BOOL: (Facet.BOOL, Facet.STRING_BOOL),
-    Facet.STRING_INT: (Facet.INT, Facet.FLOAT, Facet.STRING_INT),
-    Facet.STRING_FLOAT: (Facet.INT, Facet.FLOAT, Facet.STRING_FLOAT),
-    Facet.STRING_DATE: (Facet.TIMESTAMP, Facet.STRING_DATE),
-    Facet.STRING_TIMESTAMP: (Facet.TIMESTAMP, Facet.STRING_TIMESTAMP),
-    Facet.TEXT: (Facet.TEXT,),
-}
-_IS_SIDE = np.zeros(len(Facet), np.uint8)
-_IS_SIDE[[int(side) for side in _SIDES]] = 1
-_HOME = np.zeros(len(Facet), np.uint8)
-"""The side that a facet belongs to when its leaf has none: whole numbers to texts cast to them."""
-for _facet, _side in (
-    (Facet.INT, Facet.STRING_INT),
-    (Facet.FLOAT, Facet.STRING_INT),
-    (Facet.BOOL, Facet.STRING_BOOL),
-    (Facet.TIMESTAMP, Facet.STRING_TIMESTAMP),
-):
-    _HOME[_facet] = _side
-_MEMBER = np.zeros((len(Facet), len(Facet)), np.uint8)
-for _side, _facets in _TOGETHER.items():
-    for _facet in _facets:
-        _MEMBER[_side, _facet] = 1
 
 
 class Lines(NamedTuple):
@@ -138,72 +101,10 @@ class Parts(NamedTuple):
     set_high: NDArray[np.int32]
 
 
-@kernel
-def _split_leaves(
-    range_start: Ints,
-    range_facet: NDArray[np.uint8],
-    leaf_kind: NDArray[np.uint8],
-    is_side: NDArray[np.uint8],
-    home: NDArray[np.uint8],
-    member: NDArray[np.uint8],
-    part_count: Ints,
-    part_side: NDArray[np.uint8],
-    range_part: Ints,
-) -> int:
-    """Divide each leaf by side; part_side 0 is one that any side would do for. Returns the parts."""
-    parts = 0
-    sides = np.empty(16, np.uint8)
-    for leaf in range(len(leaf_kind)):
-        first, last = range_start[leaf], range_start[leaf + 1]
-        found = 0
-        for r in range(first, last):
-            facet = range_facet[r]
-            if is_side[facet] and (found == 0 or sides[found - 1] != facet):
-                sides[found] = facet
-                found += 1
-        if found == 0:
-            sides[0] = 0
-            for r in range(first, last):
-                if home[range_facet[r]]:
-                    sides[0] = home[range_facet[r]]
-                    break
-            found = 1
-        for k in range(found):
-            part_side[parts + k] = sides[k]
-        for r in range(first, last):
-            facet = range_facet[r]
-            at = 0
-            for k in range(found):
-                if sides[k] == facet or (member[sides[k], facet] and not member[sides[at], facet]):
-                    at = k
-                    if sides[k] == facet:
-                        break
-            range_part[r] = parts + at
-        part_count[leaf] = found
-        parts += found
-    return parts
-
-
 def make_lines(programs: Programs) -> tuple[Lines, Parts, TextPool]:
     """Cut the lines of all attributes; returns them, the leaves on them, and the texts they name."""
-    most = programs.leaves + len(programs.range_facet)
-    part_count = np.zeros(programs.leaves, np.int64)
-    part_side = np.zeros(most, np.uint8)
-    range_part = np.zeros(len(programs.range_facet), np.int64)
-    count = _split_leaves(
-        programs.range_start,
-        programs.range_facet,
-        programs.leaf_kind,
-        _IS_SIDE,
-        _HOME,
-        _MEMBER,
-        part_count,
-        part_side,
-        range_part,
-    )
-    part_start = starts(part_count)
-    part_leaf = np.repeat(np.arange(programs.leaves, dtype=np.int32), part_count)
-    names = _line_names(programs, part_leaf, part_side[:count], range_part)
+    part_start, part_leaf, range_part, names = split_leaves(programs)
+    count = len(part_leaf)
     ranks, ordered = _rank_texts(programs.texts)
     maker = _Maker(programs, ranks, ordered, part_leaf, range_part)
     part_line = np.full(count, -1, np.int32)
@@ -215,58 +116,6 @@ def make_lines(programs: Programs) -> tuple[Lines, Parts, TextPool]:
     set_count, low, high = maker.sets(count)
     parts = Parts(part_start, part_leaf, part_line, starts(set_count), low, high)
     return maker.lines(), parts, TextPool.build(maker.texts)
-
-
-def _line_names(
-    programs: Programs, part_leaf: np.ndarray, part_side: np.ndarray, range_part: np.ndarray
-) -> np.ndarray:
-    """Name the line of each part: attribute, elements or not, side; -1 for patterns."""
-    kind = programs.leaf_kind[part_leaf]
-    multi = (kind > 0) & (kind <= ALL)
-    base = (programs.leaf_attribute[part_leaf].astype(np.int64) * 2 + multi) * (2 * APART)
-    # Parts that any side would do for join the line that their attribute has most of.
-    free = (part_side == 0) & (kind < GLOB)
-    if free.any():
-        named, counts = np.unique(
-            base[~free & (kind < GLOB)] + part_side[~free & (kind < GLOB)], return_counts=True
-        )
-        best: dict[int, int] = {}
-        for place in np.argsort(counts, kind="stable").tolist():
-            best[int(named[place]) // (2 * APART)] = int(named[place])
-        wanted = base[free] // (2 * APART)
-        distinct, inverse = np.unique(wanted, return_inverse=True)
-        fallback = np.array(
-            [best.get(int(owner), int(owner) * 2 * APART + Facet.STRING) for owner in distinct], np.int64
-        )
-        base[free] = fallback[inverse]
-    names: np.ndarray = np.where(free, base, base + part_side)
-    names[kind >= GLOB] = -1
-    names[_unalignable(programs, names, range_part)] += APART
-    return names
-
-
-def _unalignable(programs: Programs, names: np.ndarray, range_part: np.ndarray) -> np.ndarray:
-    """Tell the parts whose facets are not cut at as many places, or do not all end at the top."""
-    bad = np.zeros(len(names), bool)
-    side = np.where(names >= 0, names % APART, 0)
-    for own, group in _TOGETHER.items():
-        if len(group) == 1 or not (side == own).any():
-            continue
-        inside = (side[range_part] == own) & np.isin(programs.range_facet, [int(facet) for facet in group])
-        owner, facet = range_part[inside], programs.range_facet[inside]
-        at_top = programs.range_high[inside] == MAX
-        counts = np.array([np.bincount(owner[facet == f], minlength=len(names)) for f in group])
-        tops = np.array([np.bincount(owner[(facet == f) & at_top], minlength=len(names)) for f in group])
-        # Element leaves have no cast strings; a facet that no part of the side uses does not count.
-        elements = (names >= 0) & ((names // (2 * APART)) % 2 == 1)
-        for where in (elements, ~elements):
-            mine = (side == own) & where
-            used = counts[:, mine].any(axis=1)
-            if used.any():
-                some = counts[used][:, mine]
-                ends = tops[used][:, mine]
-                bad[mine] |= (some != some[0]).any(axis=0) | (ends != ends[0]).any(axis=0)
-    return bad
 
 
 def _rank_texts(texts: TextPool) -> tuple[Ints, list[str]]:
@@ -311,7 +160,7 @@ class _Maker:
         where, ranges = self._ranges_of(parts)
         facet = self._programs.range_facet[ranges]
         low, high = self._programs.range_low[ranges], self._programs.range_high[ranges]
-        group = [f for f in _TOGETHER[Facet(side % APART)] if (facet == f).any()]
+        group = [f for f in TOGETHER[Facet(side % APART)] if (facet == f).any()]
         together = side < APART and len(group) > 1
         found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         cell = FIRST_CELL

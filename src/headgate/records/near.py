@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.jit import kernel
-from headgate.records.kernels import check_at
+from headgate.records.checking import check_at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

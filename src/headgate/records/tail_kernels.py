@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.jit import inner, kernel
-from headgate.records.kernels import match_glob
+from headgate.records.checking import match_glob
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.jit import kernel
-from headgate.records.kernels import find_clusters, other_checks, spoil, tree_holds
+from headgate.records.checking import other_checks, tree_holds
+from headgate.records.kernels import find_clusters, spoil
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,0 +1,178 @@
+"""Hot loops of checks: whether what stands at a place of the stream holds for an event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headgate.core.jit import inner, kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.records.arrays import Events, RecordArrays
+
+
+@kernel
+def match_glob(data: NDArray[np.uint8], start: int, stop: int, tokens: NDArray[np.int16]) -> bool:
+    """Match a text against a pattern: -1 is any text, -2 any character, other tokens a byte.
+
+    Greedy with one way back, to the last `%`; a way back starts at the first byte of a character.
+    """
+    t = start
+    p, end = 0, len(tokens)
+    star, again = -1, t
+    while t < stop:
+        if p < end and tokens[p] == -1:
+            star, again = p, t
+            p += 1
+        elif p < end and (tokens[p] == -2 or tokens[p] == np.int16(data[t])):
+            t += 1
+            if tokens[p] == -2:
+                while t < stop and (data[t] & 0xC0) == 0x80:
+                    t += 1
+            p += 1
+        elif star >= 0:
+            again += 1
+            while again < stop and (data[again] & 0xC0) == 0x80:
+                again += 1
+            t, p = again, star + 1
+        else:
+            return False
+    while p < end and tokens[p] == -1:
+        p += 1
+    return p == end
+
+
+@inner
+def _inside(stream: NDArray[np.int32], shape: int, n: int, at: int, code: int) -> bool:
+    """Tell whether a code is one of the operands at `at`."""
+    if shape == 0:
+        return bool(stream[at] == code)
+    if shape == 1:
+        return bool(stream[at] <= code <= stream[at + 1])
+    if shape == 2:
+        if n <= 16:
+            hit = False
+            for i in range(at, at + n):
+                hit |= stream[i] == code
+            return bool(hit)
+        low, high = at, at + n
+        while low < high:
+            middle = (low + high) >> 1
+            if stream[middle] < code:
+                low = middle + 1
+            else:
+                high = middle
+        return bool(low < at + n and stream[low] == code)
+    if n <= 8:
+        hit = False
+        for i in range(at, at + 2 * n, 2):
+            hit |= (stream[i] <= code) & (code <= stream[i + 1])
+        return bool(hit)
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) >> 1
+        if stream[at + 2 * middle + 1] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return bool(low < n and stream[at + 2 * low] <= code)
+
+
+@kernel
+def check_at(index: RecordArrays, events: Events, e: int, pc: int) -> tuple[bool, int]:
+    """Make the check at a place of the stream; returns whether it holds, and the place behind it."""
+    stream = index.stream
+    word = stream[pc]
+    op = word & 15
+    if op < 12:
+        shape = op & 3
+        line = (word >> 4) & 0xFFFF
+        n = word >> 20
+        at = pc + 1
+        if shape == 0:
+            end = at + 1
+        elif shape == 1:
+            end = at + 2
+        else:
+            if n == 0:
+                n = stream[at]
+                at += 1
+            end = at + (n if shape == 2 else 2 * n)
+        if op < 4:
+            return _inside(stream, shape, n, at, events.codes[e, line]), end
+        first, last = events.multi_start[line, e], events.multi_start[line, e + 1]
+        if op < 8:
+            for i in range(first, last):
+                if _inside(stream, shape, n, at, events.multi_codes[i]):
+                    return True, end
+            return False, end
+        if events.codes[e, line] == 0:
+            return False, end
+        for i in range(first, last):
+            if not _inside(stream, shape, n, at, events.multi_codes[i]):
+                return False, end
+        return True, end
+    if op >= 14:
+        return op == 14, pc + 1
+    glob = word >> 4
+    text = events.text_of[index.glob_side[glob], e]
+    if text < 0:
+        return False, pc + 1
+    tokens = index.glob_tokens[index.glob_start[glob] : index.glob_start[glob + 1]]
+    fits = match_glob(events.text_data, events.text_offsets[text], events.text_offsets[text + 1], tokens)
+    return fits == (op == 12), pc + 1
+
+
+@inner
+def scalar_checks(stream: NDArray[np.int32], codes: NDArray[np.int32], e: int, pc: int, end: int) -> int:
+    """Make checks of scalar lines; returns -1 if one fails, else `end` or the first check of another kind.
+
+    Takes two arrays rather than the index, and keeps to one: passing a tuple counts references to all of it.
+    """
+    while pc < end:
+        word = stream[pc]
+        op = word & 15
+        if op > 3:
+            return pc
+        code = codes[e, (word >> 4) & 0xFFFF]
+        if op == 0:
+            if code != stream[pc + 1]:
+                return -1
+            pc += 2
+        elif op == 1:
+            if code < stream[pc + 1] or code > stream[pc + 2]:
+                return -1
+            pc += 3
+        else:
+            n = word >> 20
+            pc += 1
+            if n == 0:
+                n = stream[pc]
+                pc += 1
+            if not _inside(stream, op, n, pc, code):
+                return -1
+            pc += n if op == 2 else 2 * n
+    return end
+
+
+@kernel
+def other_checks(index: RecordArrays, events: Events, e: int, pc: int, end: int) -> bool:
+    """Make checks of any kind until one fails."""
+    while pc < end:
+        holds, pc = check_at(index, events, e, pc)
+        if not holds:
+            return False
+    return True
+
+
+@kernel
+def tree_holds(index: RecordArrays, events: Events, e: int, base: int) -> bool:
+    """Evaluate a tree whose first check stands at `base`."""
+    jump = 0
+    while jump >= 0:
+        holds, after = check_at(index, events, e, base + jump)
+        jump = index.stream[after] if holds else index.stream[after + 1]
+    return jump == -1
