@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -45,8 +46,8 @@ def measure_live(count: int, events: int, sample: np.ndarray) -> list[Result]:
     compiling = subscribing = 0.0
     for first in range(0, more, SOME):
         some = new[first : first + SOME]
-        compiling += once(lambda some=some: _each(_compile, some)) / more * 1e6
-        subscribing += once(lambda some=some: _each(index.subscribe, some)) / more * 1e6
+        compiling += once(partial(_each, _compile, some)) / more * 1e6
+        subscribing += once(partial(_each, index.subscribe, some)) / more * 1e6
     adding = subscribing - compiling
     found = index.match_batch(batch)
     with_tail = best(lambda: index.match_batch(batch)) / events * 1e6
@@ -62,7 +63,12 @@ def measure_live(count: int, events: int, sample: np.ndarray) -> list[Result]:
         ("of that, compiling the filter", compiling, "µs a filter", None),
         ("compaction", compacting, "s", None),
         ("compaction, for each new filter", share, "µs a filter", None),
-        ("subscribe and compaction, without compiling the filter", adding + share, "µs a filter", MOST_MICROS),
+        (
+            "subscribe and compaction, without compiling the filter",
+            adding + share,
+            "µs a filter",
+            MOST_MICROS,
+        ),
         ("unsubscribe", removing, "µs a filter", None),
         ("match_batch before", before, "µs an event", None),
         ("match_batch with the new ones in the tail", with_tail, "µs an event", None),

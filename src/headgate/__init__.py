@@ -13,15 +13,19 @@ if TYPE_CHECKING:
     from headgate.core.event import Event
     from headgate.core.schema import Schema
     from headgate.core.subscription import Subscription
+    from headgate.engine import Engine
     from headgate.errors import (
         EventError,
         FilterError,
+        GraphError,
         HeadgateError,
         MachineError,
         SnapshotError,
         SubscriptionError,
         TableError,
     )
+    from headgate.graph.index import GraphIndex
+    from headgate.graph.model import Edge, Node
     from headgate.records.explain import Explanation
     from headgate.records.index import RecordIndex
     from headgate.records.parse import parse_filter
@@ -30,12 +34,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Edge",
+    "Engine",
     "Event",
     "EventError",
     "Explanation",
     "FilterError",
+    "GraphError",
+    "GraphIndex",
     "HeadgateError",
     "MachineError",
+    "Node",
     "RecordIndex",
     "Schema",
     "SnapshotError",
@@ -50,6 +59,10 @@ _HOMES = {
     "Event": "headgate.core.event",
     "Schema": "headgate.core.schema",
     "Subscription": "headgate.core.subscription",
+    "Edge": "headgate.graph.model",
+    "Engine": "headgate.engine",
+    "GraphIndex": "headgate.graph.index",
+    "Node": "headgate.graph.model",
     "Explanation": "headgate.records.explain",
     "RecordIndex": "headgate.records.index",
     "parse_filter": "headgate.records.parse",

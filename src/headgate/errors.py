@@ -4,6 +4,7 @@
     ├── FilterError               a filter text was refused; knows the position in the text
     ├── EventError                an event was refused
     ├── SubscriptionError         a subscription was refused for something else than its filter
+    ├── GraphError                a node, an edge or a source was refused
     ├── SnapshotError             a snapshot is damaged, foreign, newer, or in the way
     ├── TableError                an input or output file cannot be used as asked
     └── MachineError              the machine lacks something (Java, memory, a package)
@@ -17,6 +18,7 @@ from __future__ import annotations
 __all__ = [
     "EventError",
     "FilterError",
+    "GraphError",
     "HeadgateError",
     "MachineError",
     "SnapshotError",
@@ -52,6 +54,10 @@ class EventError(HeadgateError):
 
 class SubscriptionError(HeadgateError):
     """Refuse a subscription for another reason than its filter's text."""
+
+
+class GraphError(HeadgateError):
+    """Refuse a part of a graph, or a source that is not in it."""
 
 
 class SnapshotError(HeadgateError):

@@ -1,68 +1,24 @@
-"""What every content room promises, in one suite: match, next, explain and match_batch tell one story.
-
-A room joins by adding itself to `ROOMS`.
-"""
+"""What every content room promises, in one suite: match, next, explain and match_batch tell one story."""
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate import Event, RecordIndex, Subscription, SubscriptionError
-from tests.records.random_filters import SCHEMA, random_event, random_filter
+from headgate import Event, Subscription, SubscriptionError
+from tests.contract.rooms import Room, every_room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from headgate.core.content import Content
     from headgate.core.event import Id
 
-
-class Verdict(Protocol):
-    @property
-    def matches(self) -> bool: ...
-
-
-class ContentRoom(Protocol):
-    """The protocol of DESIGN.md."""
-
-    def __len__(self) -> int: ...
-    def match(self, event: Event) -> list[Id]: ...
-    def next(self, event: Event, at_least: Id) -> Id | None: ...
-    def explain(self, event: Event, identity: Id) -> Verdict: ...
-    def match_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...
-    def save(self, path: Path) -> None: ...
-
-
-@dataclass(frozen=True)
-class Room:
-    """How to build a room's index, and how to draw filters and events for it."""
-
-    name: str
-    build: Callable[[Iterable[Subscription]], ContentRoom]
-    open: Callable[[Path], ContentRoom]
-    draw_filter: Callable[[random.Random], str]
-    draw_row: Callable[[random.Random, int], dict[str, object]]
-    schema: pa.Schema
-
-
-ROOMS = [
-    Room(
-        name="records",
-        build=RecordIndex.build,
-        open=RecordIndex.open,
-        draw_filter=lambda rng: random_filter(rng, wild=True),
-        draw_row=random_event,
-        schema=SCHEMA,
-    )
-]
-every_room = pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
 seeds = st.randoms(use_true_random=False)
 
 
@@ -71,9 +27,9 @@ def name_of(number: int, *, text: bool) -> Id:
     return f"s{number * 7 % 100:02}" if text else number * 7 % 100 - 50
 
 
-def drawn(room: Room, rng: random.Random, *, text: bool, count: int = 12) -> tuple[ContentRoom, list[Id]]:
+def drawn(room: Room, rng: random.Random, *, text: bool, count: int = 12) -> tuple[Content, list[Id]]:
     subscriptions = [Subscription(name_of(n, text=text), room.draw_filter(rng)) for n in range(count)]
-    return room.build(subscriptions), sorted(subscription.id for subscription in subscriptions)
+    return room.index.build(subscriptions), sorted(subscription.id for subscription in subscriptions)
 
 
 @every_room
@@ -130,7 +86,7 @@ def test_the_order_of_building_does_not_matter(room: Room) -> None:
     rng = random.Random(6)
     subscriptions = [Subscription(number, room.draw_filter(rng)) for number in range(20)]
     events = [Event.from_row(room.draw_row(rng, number)) for number in range(20)]
-    forward, backward = room.build(subscriptions), room.build(reversed(subscriptions))
+    forward, backward = room.index.build(subscriptions), room.index.build(reversed(subscriptions))
     for event in events:
         assert forward.match(event) == backward.match(event)
 
@@ -140,8 +96,8 @@ def test_an_index_answers_as_its_parts(room: Room) -> None:
     """Subscriptions do not see each other."""
     rng = random.Random(7)
     subscriptions = [Subscription(number, room.draw_filter(rng)) for number in range(20)]
-    whole = room.build(subscriptions)
-    alone = {subscription.id: room.build([subscription]) for subscription in subscriptions}
+    whole = room.index.build(subscriptions)
+    alone = {subscription.id: room.index.build([subscription]) for subscription in subscriptions}
     for number in range(10):
         event = Event.from_row(room.draw_row(rng, number))
         assert whole.match(event) == [identity for identity, index in alone.items() if index.match(event)]
@@ -152,7 +108,7 @@ def test_a_saved_index_answers_the_same(room: Room, tmp_path: Path) -> None:
     rng = random.Random(8)
     index, ids = drawn(room, rng, text=True)
     index.save(tmp_path / "snapshot")
-    opened = room.open(tmp_path / "snapshot")
+    opened = room.index.open(tmp_path / "snapshot")
     for number in range(10):
         event = Event.from_row(room.draw_row(rng, number))
         assert opened.match(event) == index.match(event)
@@ -162,7 +118,7 @@ def test_a_saved_index_answers_the_same(room: Room, tmp_path: Path) -> None:
 
 @every_room
 def test_an_empty_index(room: Room) -> None:
-    index = room.build([])
+    index = room.index.build([])
     row = room.draw_row(random.Random(9), 0)
     assert len(index) == 0
     assert index.match(Event.from_row(row)) == []

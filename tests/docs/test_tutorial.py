@@ -1,4 +1,4 @@
-"""The tutorial is run as it stands, and so are the Python examples of the other pages."""
+"""The tutorials are run as they stand, and so are the Python examples of the other pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tests.docs.fences import ROOT, Command, Fence, agrees, commands, fences
 if TYPE_CHECKING:
     from pathlib import Path
 
-TUTORIAL = ROOT / "docs" / "tutorial.md"
+TUTORIALS = {"docs/tutorial.md": None, "docs/tutorial-openrtb.md": "examples/openrtb"}
+"""Pages, and the folder that a page tells the reader to copy and go to."""
 MOST_SPARK_COMMANDS = 5
 _ON_SPARK = ("headgate compile", "headgate match", "headgate backtest", "headgate demo", "headgate generate")
 
@@ -48,29 +49,34 @@ def run_python(fence: Fence, name: str, names: dict[str, object]) -> None:
 
 
 @pytest.mark.spark
-def test_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_tutorial(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not (ROOT / ".venv" / "bin" / "headgate").exists():
         assert shutil.which("headgate"), "headgate is neither in .venv nor on PATH"
+    data = TUTORIALS[page]
+    if data is not None:
+        shutil.copytree(ROOT / data, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for fence in fences(TUTORIAL):
+    for fence in fences(ROOT / page):
         if fence.language == "console":
             for command in commands(fence.body):
                 real = run(command, tmp_path)
                 assert agrees(command.shown, real), (
-                    f"line {fence.line}: {command.text}\nshown:\n"
+                    f"{page}, line {fence.line}: {command.text}\nshown:\n"
                     + "\n".join(command.shown)
                     + "\nreal:\n"
                     + "\n".join(real)
                 )
         elif fence.language == "python":
-            run_python(fence, TUTORIAL.name, names)
+            run_python(fence, page, names)
 
 
-def test_tutorial_is_quick() -> None:
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_tutorial_is_quick(page: str) -> None:
     texts = [
         command.text
-        for fence in fences(TUTORIAL)
+        for fence in fences(ROOT / page)
         if fence.language == "console"
         for command in commands(fence.body)
     ]
@@ -79,7 +85,8 @@ def test_tutorial_is_quick() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/language.md", "docs/live.md"]
+    "page",
+    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/graph.md", "docs/language.md", "docs/live.md"],
 )
 def test_python_of_other_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

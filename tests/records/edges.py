@@ -33,6 +33,7 @@ MOMENTS += [dt.datetime.min, dt.datetime.max]
 SCALARS: list[object] = [None, True, False, *WHOLES, *FLOATS, *TEXTS, *MOMENTS]
 ARRAYS: list[object] = [[], [None], [1, None], [_BIG + 1], [0.0], [math.nan], ["a"], ["1", "news"], [True]]
 ARRAYS += [[EPOCH], [1, "a", True], [[1]], [{"x": 1}], [-0.0, 1.5], (1, 2)]
+ARRAYS += [["1", None], [1, 1.0], [None, " 1 ", "1.5"], ["1970-01-01", EPOCH], [True, "yes"], [None, None]]
 VALUES: list[object] = [*SCALARS, *ARRAYS, {"x": 1}]
 
 NUMBERS = _split("0 1 -1 9007199254740992 9007199254740993 9223372036854775807 -9223372036854775808")
@@ -55,6 +56,9 @@ FILTERS += [f"a {op} {literal}" for literal in BEYOND for op in ("=", "!=", "<=>
 FILTERS += [f"array_contains(a, {literal})" for literal in [*LITERALS, *BEYOND]]
 FILTERS += [f"a IN ({items})" for items in [*LITERALS, *BEYOND, *LISTS]]
 FILTERS += [f"arrays_overlap(a, array({items}))" for items in ["", *LITERALS[::3], *BEYOND, *LISTS]]
+FILTERS += [f"forall(a, x -> x IN ({items}))" for items in [*LITERALS, *BEYOND, *LISTS]]
+FILTERS += [f"forall(a, x -> x IS NULL OR x IN ({items}))" for items in [*LITERALS[::3], *LISTS]]
+FILTERS += ["forall(a, x -> x IS NULL)"]
 FILTERS += [f"a BETWEEN {low} AND {high}" for low, high in product(LITERALS[::6], LITERALS[::7])]
 FILTERS += [f"a LIKE '{pattern}'" for pattern in PATTERNS]
 FILTERS += ["a", "a IS NULL"]

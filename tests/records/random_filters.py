@@ -193,6 +193,14 @@ _ARRAYS: dict[str, Callable[[random.Random], str]] = {
 }
 # Spark refuses arrays_overlap of whole numbers or doubles with decimals, though not array_contains.
 _OVERLAPS = {**_ARRAYS, "ints": _integer, "reals": _integer}
+# Within forall, elements meet literals as scalars do, casts included.
+_EVERY: dict[str, list[Callable[[random.Random], str]]] = {
+    "ints": [_number, _pick(WHOLES)],
+    "reals": [_number, _pick(REALS)],
+    "tags": [_word],
+    "flags": [_boolean, _pick(YESES)],
+    "times": [_moment, _pick(DAYS)],
+}
 TEXTS = {"s", "whole", "real", "day", "yes"}
 _ALL_LITERALS = [_number, _word, _boolean, _moment, _pick(WHOLES), _pick(REALS), _pick(DAYS), _pick(YESES)]
 _PATTERNS = [
@@ -229,8 +237,10 @@ def _predicate(rng: random.Random, *, wild: bool) -> str:
         pattern = rng.choice(_PATTERNS)
         name = rng.choice(["s", "s", "whole", "i", "b", "user.`first name`"])
         return f"{name} {rng.choice(['', 'NOT '])}LIKE '{pattern}'"
-    if draw < 0.42:
+    if draw < 0.39:
         return _array_predicate(rng, wild=wild)
+    if draw < 0.45:
+        return _forall(rng, wild=wild)
     return _scalar_predicate(rng, wild=wild)
 
 
@@ -249,6 +259,19 @@ def _array_predicate(rng: random.Random, *, wild: bool) -> str:
     if items and rng.random() < 0.15:
         items += ", NULL"
     return f"arrays_overlap({name}, array({items}))"
+
+
+def _forall(rng: random.Random, *, wild: bool) -> str:
+    name = rng.choice([*_EVERY, "s"] if wild else [*_EVERY])
+    literal = rng.choice(_ALL_LITERALS if wild else _EVERY[name])
+    variable = rng.choice(["x", "X", "`x`", name])
+    if rng.random() < 0.3:
+        return f"forall({name}, {variable} -> {variable.lower()} {rng.choice(['=', '=='])} {literal(rng)})"
+    items = [literal(rng) for _ in range(rng.choice([1, 2, 4]))]
+    if rng.random() < 0.15:
+        items.append("NULL")
+    null = f"{variable} IS NULL OR " if rng.random() < 0.3 else ""
+    return f"FORALL({name}, {variable} -> {null}{variable} IN ({', '.join(items)}))"
 
 
 def _scalar_predicate(rng: random.Random, *, wild: bool) -> str:

@@ -160,6 +160,11 @@ NOTES: list[tuple[str, object, str]] = [
     ("arrays_overlap(a, array(5, 9))", [1, 7], "the nearest element is off by 2"),
     ("arrays_overlap(a, array())", [1], "the list is empty"),
     ("NOT arrays_overlap(a, array('x', 'y'))", ["z", "y"], "the array holds 'y'"),
+    ("forall(a, x -> x IN (1, 2))", [1, 5, None], "the element 5 is not in the list"),
+    ("forall(a, x -> x IS NULL)", [None, "y"], "the element 'y' is not NULL"),
+    ("NOT forall(a, x -> x IN (1, 2))", [1, 2], "every element is in the list"),
+    ("NOT forall(a, x -> x IS NULL)", [None], "every element is NULL"),
+    ("NOT forall(a, x -> x IN (1, 2))", [], "the array is empty"),
     # NULL.
     ("a IS NULL", 5, "the attribute is not NULL"),
     ("NOT a IS NOT NULL", [1], "the attribute is not NULL"),
@@ -183,6 +188,10 @@ NOTES: list[tuple[str, object, str]] = [
     ("a = 5", [5], "unknown: [5] cannot be compared here"),
     ("a = 5", {"b": 5}, "unknown: {'b': 5} cannot be compared here"),
     ("array_contains(a, 5)", "x", "unknown: 'x' is not an array"),
+    ("forall(a, x -> x = 5)", "x", "unknown: 'x' is not an array"),
+    ("forall(a, x -> x = 5)", [5, None], "unknown: the array has a NULL element"),
+    ("forall(a, x -> x IN (5, NULL))", [1], "unknown: compared with NULL"),
+    ("forall(a, x -> x IS NULL OR x = 5)", [None, "x"], "unknown: [None, 'x'] cannot be compared here"),
     ("array_contains(a, 5)", ["x"], "unknown: ['x'] cannot be compared here"),
 ]
 
@@ -272,6 +281,7 @@ OPERATORS: list[tuple[str, list[object], list[object], list[object]]] = [
     ("a", [True, "yes"], [False, "no"], [None, 1]),
     ("array_contains(a, 1)", [[1, None], [1.0]], [[], [2]], [None, [2, None], ["1"], 1]),
     ("arrays_overlap(a, array(1, 2))", [[2, 3]], [[], [3]], [None, [3, None], 1]),
+    ("forall(a, x -> x IN (1, 2))", [[], [2, "1"]], [[1, 3], [3, None]], [None, [1, None], 1]),
     ("a = 'x'", ["x"], ["y", "X"], [None, 5]),
     ("a > TIMESTAMP '2024-01-01'", [DAY, "2024-01-02"], [DAY - dt.timedelta(9)], [None, 5, "x"]),
     ("a = DATE '2024-01-02'", [DAY, "2024-01-02 10:00"], [DAY + dt.timedelta(1)], [None, 5]),

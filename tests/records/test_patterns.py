@@ -44,7 +44,8 @@ def by_kernel(pattern: str, escape: str, text: str) -> bool:
     for part in tokens(pattern, escape):
         found.extend(part.encode() if isinstance(part, str) else [part])
     pool = TextPool.build(["before", text, "after"])
-    return bool(match_glob(pool.data, pool.offsets[1], pool.offsets[2], np.array(found, np.int16)))
+    glob = np.array(found, np.int16)
+    return bool(match_glob(pool.data, pool.offsets[1], pool.offsets[2], glob, 0, len(glob)))
 
 
 def by_index(pattern: str, escape: str, text: str) -> bool:

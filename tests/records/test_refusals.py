@@ -6,6 +6,8 @@ import pytest
 
 from headgate import FilterError, parse_filter
 
+LAMBDAS = "forall takes an attribute and x -> x IN ('…', …), x -> x = '…' or x -> x IS NULL OR x IN ('…', …)"
+
 # ⟪ stands before the character that the error must point at; without one, it points at none.
 REFUSED: list[tuple[str, str]] = [
     # Nothing, or not only an expression.
@@ -124,6 +126,34 @@ REFUSED: list[tuple[str, str]] = [
     ("⟪arrays_overlap(a, b)", "arrays_overlap takes an attribute and array('…', …)"),
     ("⟪arrays_overlap(a)", "arrays_overlap takes two arguments"),
     ("⟪array_contains(a, NULL)", "array_contains takes no NULL"),
+    # Functions within forall.
+    ("a AND forall(a, ⟪x -> x > 1)", LAMBDAS),
+    ("forall(a, ⟪x -> x NOT IN (1))", LAMBDAS),
+    ("forall(a, ⟪x -> x <=> 1)", LAMBDAS),
+    ("forall(a, ⟪x -> x IS NOT NULL)", LAMBDAS),
+    ("forall(a, ⟪x -> x LIKE 'x')", LAMBDAS),
+    ("forall(a, ⟪x -> x)", LAMBDAS),
+    ("forall(a, ⟪x -> TRUE)", LAMBDAS),
+    ("forall(a, ⟪x -> b = 1)", LAMBDAS),
+    ("forall(a, ⟪x -> x.b = 1)", LAMBDAS),
+    ("forall(a, ⟪x -> x = 1 AND x IS NULL)", LAMBDAS),
+    ("forall(a, ⟪x -> x = 1 OR x = 2)", LAMBDAS),
+    ("forall(a, ⟪x -> x IS NULL OR b IS NULL)", LAMBDAS),
+    ("forall(a, ⟪x -> x IS NULL OR x = 1 OR b)", LAMBDAS),
+    ("⟪forall()", LAMBDAS),
+    ("forall(⟪a)", LAMBDAS),
+    ("forall(a, ⟪x)", LAMBDAS),
+    ("forall(a, x -> x = 1, ⟪y -> y = 1)", LAMBDAS),
+    ("forall(⟪'a', x -> x = 1)", "an attribute is expected here"),
+    ("forall(a, x -> x IN (⟪b))", "a literal is expected here, not an attribute"),
+    ("forall(a, x -> ⟪x IN (1, 'x'))", "the list mixes whole number and string"),
+    ("forall(a, (x) ⟪-> x = 1)", "'->' is not part of the filter language"),
+    ("forall(a, (x, y) ⟪-> x = 1)", "'->' is not part of the filter language"),
+    ("forall(a, x.y ⟪-> x = 1)", "'->' is not part of the filter language"),
+    ("forall(a, x -> y ⟪-> x = 1)", "'->' is not part of the filter language"),
+    ("forall(a, ⟪-> x = 1)", "'->' is not part of the filter language"),
+    ("a IN (1, b ⟪-> 'c')", "'->' is not part of the filter language here"),
+    ("⟪exists(a, x -> x = 1)", "the function exists is not part of the filter language"),
     # Literals.
     ("a = 'it'⟪'s'", "two strings stand side by side: write one, with \\' for a quote in it"),
     ('a = "x" ⟪"y"', "two strings stand side by side"),

@@ -53,6 +53,9 @@ OTHERS: list[tuple[Expression, list[object]]] = [
     (parse_filter("array_contains(p, 1)"), [[1], [2], [None], [], None, 5]),
     (parse_filter("arrays_overlap(p, array(1, NULL))"), [[1], [2], [], None, 5]),
     (parse_filter("arrays_overlap(p, array())"), [[1], [], None, 5]),
+    (parse_filter("forall(p, x -> x IN (1, 2))"), [[1, 2], [3], [1, None], [3, None], [], None, 5]),
+    (parse_filter("forall(p, x -> x IS NULL OR x = 1)"), [[1, None], [3, None], ["x"], [], None, 5]),
+    (parse_filter("forall(p, x -> x IN (NULL))"), [[1], [], None, 5]),
 ]
 VALUE_PASSES: list[Pass] = [expand_between, resolve_nulls, push_not, flatten]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlglot.dialects.spark import Spark
 
@@ -302,6 +302,8 @@ PIECES = [
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join) | st.text(max_size=12))
+@example("\x00AND\x00")
+@example("a = 'x'AND b = 1")
 def test_any_text(text: str) -> None:
     agree([text])
 

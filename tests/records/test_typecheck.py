@@ -38,6 +38,9 @@ ABLE = [
     "array_contains(unknowns, 1) AND array_contains(unknowns, 'x')",
     "user IS NULL AND user.age > 5 AND USER.`First Name` LIKE 'x%' AND tags IS NOT NULL",
     "age LIKE '1%' AND age NOT LIKE '%1'",
+    "forall(tags, x -> x IN ('x')) AND forall(sizes, x -> x = '5') AND forall(tags, x -> x = 5)",
+    "forall(sizes, x -> x IS NULL) AND forall(days, x -> x IS NULL OR x = '2024')",
+    "forall(unknowns, x -> x = 1) AND forall(nothing, x -> x = 'x')",
     "TRUE OR NULL",
 ]
 
@@ -78,6 +81,16 @@ UNABLE = [
     ("array_contains(⟪sizes, '5')", "sizes is array<int64>, so array_contains(sizes, '5') can never hold"),
     ("arrays_overlap(⟪topic, array())", "topic is string, so arrays_overlap(topic, array()) can never hold"),
     ("⟪user = 5", "user is object, so user = 5 can never hold"),
+    ("forall(⟪topic, x -> x = 'x')", "topic is string, so forall(topic, x -> x IN ('x')) can never hold"),
+    (
+        "forall(⟪sizes, x -> x = 'x')",
+        "sizes is array<int64>, so forall(sizes, x -> x IN ('x')) can never hold",
+    ),
+    ("forall(⟪user, x -> x IS NULL)", "user is object, so forall(user, x -> x IS NULL) can never hold"),
+    (
+        "forall(tags, age -> age IN ('(age', \"')\")) AND ⟪age = TRUE",
+        "age is int64, so age = TRUE can never hold",
+    ),
     ("age > 5 OR NOT (⟪user LIKE 'x')", "user is object, so"),
 ]
 

@@ -157,7 +157,7 @@ def test_refused_rows_say_what_where_and_why(job: Job) -> None:
     }
     assert found["no filter"]["reason"] == "the row has no 'filter': a subscription is an id and a filter"
     assert found["number"]["reason"] == "the filter is int and must be text"
-    assert found["sparql"]["reason"] == "dialect 'sparql' is not known: use 'sql'"
+    assert found["sparql"]["reason"] == "dialect 'sparql' is not known: use 'sql' or 'labels'"
     assert found["ok"]["reason"] == "id 'ok' was given by an earlier row already"
     reasons = [row["reason"] for row in refused if row["id"] is None]
     for part in (
@@ -171,6 +171,41 @@ def test_refused_rows_say_what_where_and_why(job: Job) -> None:
         "differ in case only",
     ):
         assert any(part in reason for reason in reasons), part
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_of_every_dialect(job: Job, form: str) -> None:
+    rows: list[Row] = [
+        {"id": "plain", "filter": "a = 1", "dialect": None},
+        {"id": "sql", "filter": "array_contains(a, 'x')", "dialect": "sql"},
+        {"id": "labels", "filter": "superset(a, 'x', 'y')", "dialect": "labels"},
+        {"id": "not sql", "filter": "subset(a, 'x')", "dialect": "sql"},
+        {"id": "not labels", "filter": "a = 1", "dialect": "labels"},
+        {"id": "sparql", "filter": "a = 1", "dialect": "sparql"},
+        {"id": "Labels", "filter": "subset(a)", "dialect": "Labels"},
+    ]
+    done = job(put_table(job.folder / f"subs.{form}", rows))
+    assert (done.subscriptions, done.rejected) == (3, 4)
+    index = job.index()
+    assert index.filter("labels") == "a IS NULL OR forall(a, x -> x IS NULL OR x IN ('x', 'y'))"
+    assert index.match(Event("e", {"a": ["x", None]})) == ["labels", "sql"]
+    assert index.match(Event("e", {"a": ["x", "z"]})) == ["sql"]
+    found = {row["id"]: row for row in job.refused()}
+    assert found["not sql"]["reason"].startswith("the function subset is not part of the filter language")
+    assert found["not labels"]["reason"].startswith("the dialect labels takes one call: subset(")
+    assert found["not labels"]["place"] == 1
+    for name in ("sparql", "Labels"):
+        assert found[name]["reason"] == f"dialect {name!r} is not known: use 'sql' or 'labels'"
+        assert found[name]["place"] is None
+
+
+def test_a_schema_points_into_the_text_as_written(job: Job) -> None:
+    row = {"id": 1, "filter": "  subset(tagz, 'x')", "dialect": "labels"}
+    done = job.lines(row, {**row, "id": 2, "filter": "superset(tags, 5)"}, schema='{"tags": "array<string>"}')
+    assert (done.subscriptions, done.rejected) == (1, 1)
+    (refused,) = job.refused()
+    assert refused["place"] == 10
+    assert refused["reason"].endswith("tags is, at character 10:   subset(⟪tagz, 'x')")
 
 
 def test_whole_numbers_stay_numbers(job: Job) -> None:

@@ -12,12 +12,17 @@ import pytest
 from headgate.spark import generate as module
 from headgate.spark.generate import generate
 from headgate.workloads import advertising
+from headgate.workloads.exchange import Exchange
+from headgate.workloads.social import Social
+from tests.cli.running import Command
 from tests.spark.files import get_lines, get_table, names
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from headgate.workloads.graphs import GraphWorkload
 
 
 @pytest.mark.parametrize("size", [10_000, 100, 7])
@@ -56,3 +61,37 @@ def test_small_counts(spark: SparkSession, tmp_path: Path, form: str, count: int
     path = tmp_path / f"events.{form}"
     generate(spark, advertising.events, advertising.schema(), count, str(path), seed=1, quiet=True)
     assert len(get_table(path)) == count
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("command", "made"),
+    [
+        ("exchange --selectivity 1/16 --vocabulary 200", Exchange(1, "1/16", 200)),
+        ("social --nodes 20000 --edges 50000 --selectivity 1/8", Social(20_000, 50_000, "1/8")),
+    ],
+)
+def test_graphs_from_the_command_line(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    form: str,
+    command: str,
+    made: GraphWorkload,
+) -> None:
+    assert spark.sparkContext.defaultParallelism > 1, "so that there are several partitions"
+    headgate = Command(monkeypatch, capsys)
+    arguments = ("generate", *command.split(), "--events", "30", "--seed", "4", "--format", form, "--quiet")
+    ran = headgate(*arguments, "--output", tmp_path, "--json")
+    assert ran.code == 0, ran.err
+    places = {name: str(tmp_path / f"{name}.{form}") for name in ("nodes", "edges", "events")}
+    assert ran.json == {**places, "seed": 4}
+    for name, make, count in (
+        ("nodes", made.nodes, made.node_count),
+        ("edges", made.edges, made.edge_count),
+        ("events", made.events, 30),
+    ):
+        expected = make(np.arange(count), 4).to_pylist()
+        assert get_table(tmp_path / f"{name}.{form}") == expected
+    assert names(tmp_path) == sorted(f"{name}.{form}" for name in places)

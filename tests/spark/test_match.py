@@ -415,7 +415,7 @@ def test_what_a_failed_attempt_wrote_is_not_taken(job: Job) -> None:
     rows = job.spark.range(100, numPartitions=3).selectExpr("struct(id, 1 AS a) AS event")
     place = job.folder / "matches.parquet"
     task = Task(str(job.folder / "snapshot"), str(job.folder), "long", "string", None, codec="snappy")
-    _write(rows, work, task, str(place))
+    _write(rows, work, [task], str(place))
     assert sorted(job.pairs("matches.parquet")) == [(number, "s") for number in range(100)]
     assert len(list(place.glob("*.parquet"))) == 3
     assert not (place / "_temporary").exists()

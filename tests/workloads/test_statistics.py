@@ -26,6 +26,20 @@ def test_it_prints_a_column_for_each_workload(
     assert float(table["matches an event"][0]) > float(table["matches an event"][1])
 
 
+def test_it_prints_the_exchange_beside_its_paper(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(monkeypatch, "exchange", "--events", "2")
+    shape, selectivities, scales = capsys.readouterr().out.split("\n\n")
+    rows = {line[:30].strip(): line[30:].split() for line in shape.splitlines()}
+    assert rows[""] == ["paper", "here"]
+    assert rows["components"] == ["70,969", "70,969"]
+    table = [line.split() for line in selectivities.splitlines()]
+    assert table[1] == ["1/16", "1/16", "1/8", "1/8", "1/4", "1/4", "1/2", "1/2", "1", "1"]
+    assert (table[2][0], table[2][1], table[2][-2:]) == ("valid", "693", ["11,086", "11,086"])
+    assert [row.split()[0] for row in scales.splitlines()[2:]] == ["valid", "reached", "passed", "edges"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

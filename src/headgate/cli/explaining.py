@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from headgate.cli.shell import cli, tell
-from headgate.errors import SubscriptionError
+from headgate.core.subscription import DIALECTS, SQL
+from headgate.errors import SnapshotError, SubscriptionError
 
 if TYPE_CHECKING:
     from headgate.core.event import Event
-    from headgate.records.explain import Clause, Explanation
+    from headgate.graph.explain import GraphExplanation
+    from headgate.records.explain import Explanation
     from headgate.records.why_not import NearMiss
 
 LIMIT = 10
@@ -25,7 +26,8 @@ LIMIT = 10
 @click.option(
     "--event", required=True, metavar="JSON", help="The event's attributes; - reads standard input."
 )
-@click.option("--filter", "filter_text", metavar="SQL", help="The filter to explain.")
+@click.option("--filter", "filter_text", metavar="TEXT", help="The filter to explain.")
+@click.option("--dialect", type=click.Choice(DIALECTS), help="What --filter is written in; sql by default.")
 @click.option("--snapshot", metavar="DIRECTORY", help="Or a snapshot, with --subscription or --why-not.")
 @click.option("--subscription", metavar="ID", help="Which subscription of the snapshot.")
 @click.option("--why-not", is_flag=True, help="All of the snapshot: which subscriptions nearly matched?")
@@ -43,6 +45,7 @@ LIMIT = 10
 def explain(
     event: str,
     filter_text: str | None,
+    dialect: str | None,
     snapshot: str | None,
     subscription: str | None,
     limit: int | None,
@@ -57,7 +60,9 @@ def explain(
     \b
     Examples:
       headgate explain --filter "age > 30 AND topic = 'news'" --event '{"age": 35, "topic": "sport"}'
+      headgate explain --filter "subset(tags, 'new')" --dialect labels --event '{"tags": ["new"]}'
       headgate explain --snapshot snapshot/ --subscription s1 --event '{"age": 35}'
+      headgate explain --snapshot graph/ --subscription s1 --event '{"source": "pub-1", "age": 35}'
       headgate explain --why-not --snapshot snapshot/ --event '{"age": 35}' --limit 5 --within 2
     """
     from headgate.core.event import Event, read_object
@@ -67,26 +72,68 @@ def explain(
         raise click.UsageError("give --filter, or --snapshot and --subscription, or --snapshot and --why-not")
     if not why_not and (limit is not None or within is not None):
         raise click.UsageError("--limit and --within go with --why-not")
+    if filter_text is None and dialect is not None:
+        raise click.UsageError("--dialect goes with --filter")
     data = Event("", read_object(sys.stdin.buffer.read() if event == "-" else event))
-    if why_not:
+    if snapshot is not None and _has_graph(snapshot):
+        if why_not:
+            raise SnapshotError(
+                f"snapshot {snapshot} has a graph, and --why-not looks at filters alone: "
+                "ask for one with --subscription"
+            )
+        way = _explain_graph(data, Path(snapshot), str(subscription))
+        tell({"matches": way.matches, **asdict(way)}, way.lines(), as_json=as_json)
+    elif why_not:
         near = _near_misses(str(snapshot), data, limit or LIMIT, within, quiet=quiet)
         tell({"near_misses": [_as_json(miss) for miss in near]}, _near(near, within), as_json=as_json)
     else:
-        found = _explain(data, filter_text, snapshot, subscription)
-        tell(asdict(found), _explanation(found), as_json=as_json)
+        found = _explain(data, filter_text, dialect or SQL, snapshot, subscription)
+        tell(asdict(found), found.lines(), as_json=as_json)
 
 
 def _explain(
-    event: Event, filter_text: str | None, snapshot: str | None, subscription: str | None
+    event: Event, filter_text: str | None, dialect: str, snapshot: str | None, subscription: str | None
 ) -> Explanation:
+    from headgate.records.dialects import to_sql
     from headgate.records.explain import explain as explain_filter
     from headgate.records.index import RecordIndex
     from headgate.records.parse import parse_filter
 
     if filter_text is not None:
-        return explain_filter(parse_filter(filter_text), event.attributes)
+        return explain_filter(parse_filter(to_sql(filter_text, dialect)), event.attributes)
     index = RecordIndex.open(Path(str(snapshot)))
     return index.explain(event, _identity(str(subscription), numbered=index.ids.numbered))
+
+
+def _has_graph(snapshot: str) -> bool:
+    from headgate.core.snapshot import room_of
+    from headgate.records.index import ROOM
+
+    return room_of(Path(snapshot)) != ROOM
+
+
+def _explain_graph(event: Event, snapshot: Path, subscription: str) -> GraphExplanation:
+    """Explain how an event gets through a graph, on the shard that has the subscription."""
+    from headgate.core.event import Event
+    from headgate.core.ids import Ids
+    from headgate.graph.explain import NO_PATH, GraphExplanation
+    from headgate.graph.index import GraphIndex
+    from headgate.graph.sharding import homes
+    from headgate.records.index import RecordIndex
+    from headgate.spark.id_types import fit_id
+    from headgate.spark.targets import graph_places
+
+    graphs = [GraphIndex.open(place, room=RecordIndex) for place in graph_places(snapshot)]
+    names = graphs[0].base.names
+    given = Event.from_row({"id": "", **event.data})
+    source = None if given.source is None else fit_id(given.source, numbered=names.node_ids.numbered)
+    given = replace(given, source=given.source if source is None else source)
+    identity = _identity(subscription, numbered=names.subscription_ids.numbered)
+    graph = graphs[int(homes(Ids.of([identity]), len(graphs))[0])]
+    if source is not None and source not in graph and any(source in each for each in graphs):
+        # A node that leads nowhere is on one shard only.
+        return GraphExplanation(given.id, source, identity, NO_PATH)
+    return graph.explain(given, identity)
 
 
 def _near_misses(
@@ -112,20 +159,14 @@ def _identity(text: str, *, numbered: bool) -> str | int:
         ) from None
 
 
-def _explanation(found: Explanation) -> list[str]:
-    lines = ["match" if found.matches else "no match", *_clauses(found.clauses)]
-    if not found.matches:
-        missing = " AND ".join(clause.text for clause in found.nearest_miss)
-        lines.append(f"nearest miss: {missing or 'none, no event can match this filter'}")
-    return lines
-
-
 def _near(found: list[NearMiss], within: int | None) -> list[str]:
+    from headgate.records.explain import clause_lines
+
     lines = []
     for miss in found:
         count = len(miss.failed)
         lines.append(f"{miss.id}: {count} {'clause' if count == 1 else 'clauses'} failed")
-        lines.extend(_clauses(miss.failed))
+        lines.extend(clause_lines(miss.failed))
     limit = (
         "" if within is None else f" with at most {within} failed {'clause' if within == 1 else 'clauses'}"
     )
@@ -135,18 +176,3 @@ def _near(found: list[NearMiss], within: int | None) -> list[str]:
 def _as_json(miss: NearMiss) -> dict[str, object]:
     clauses = [asdict(clause) for clause in miss.failed]
     return {"id": miss.id, "filter": miss.filter, "failed": len(clauses), "clauses": clauses}
-
-
-def _clauses(clauses: tuple[Clause, ...]) -> list[str]:
-    signs = {True: "held", False: "failed", None: "unknown"}
-    width = max(len(clause.text) for clause in clauses)
-    lines = []
-    for clause in clauses:
-        value = f"{clause.attribute} = {_shown(clause.value)}" if clause.attribute else ""
-        note = f" ({clause.note})" if clause.note else ""
-        lines.append(f"  {signs[clause.held]:8}{clause.text:{width}}   {value}{note}".rstrip())
-    return lines
-
-
-def _shown(value: object) -> str:
-    return "NULL" if value is None else json.dumps(value, default=str, ensure_ascii=False)

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headgate.cli.shell import cli, session, spark_options, tell
-from headgate.workloads.catalogue import NAMES
+from headgate.workloads.catalogue import EXCHANGE_SELECTIVITIES, NAMES, SOCIAL_SELECTIVITIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from headgate.workloads.graphs import GraphWorkload
+
+    Maker = Callable[[NDArray[np.int64], int], pa.RecordBatch]
+    Tables = dict[str, tuple[Maker, pa.Schema, int]]
+    Decorated = Callable[..., Any]
 
 
 @cli.group()
@@ -15,10 +29,25 @@ def generate() -> None:
     """Generate workloads."""
 
 
+def _options(command: Decorated) -> Decorated:
+    """Add the options that every workload has."""
+    for option in (
+        click.option(
+            "--format", "form", default="jsonl", show_default=True, type=click.Choice(["jsonl", "parquet"])
+        ),
+        click.option(
+            "--seed", default=1, show_default=True, type=int, help="The same seed gives the same rows."
+        ),
+        click.option(
+            "--output", required=True, metavar="DIRECTORY", type=click.Path(path_type=Path, file_okay=False)
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 @generate.command(name="records")
-@click.option(
-    "--output", required=True, metavar="DIRECTORY", type=click.Path(path_type=Path, file_okay=False)
-)
+@_options
 @click.option(
     "--workload",
     "name",
@@ -29,14 +58,96 @@ def generate() -> None:
 )
 @click.option("--subscriptions", default=100_000, show_default=True, type=click.IntRange(min=0))
 @click.option("--events", default=20_000, show_default=True, type=click.IntRange(min=0))
-@click.option("--seed", default=1, show_default=True, type=int, help="The same seed gives the same rows.")
-@click.option("--format", "form", default="jsonl", show_default=True, type=click.Choice(["jsonl", "parquet"]))
 @spark_options
-def generate_records(
+def generate_records(name: str, subscriptions: int, events: int, **shared: Any) -> None:
+    r"""Generate the advertising workload, or another: subscriptions and events.
+
+    \b
+    Example:
+      headgate generate records --output ads/ --subscriptions 1000 --events 500
+      headgate generate records --output mix/ --workload mixed
+    """
+    from headgate.workloads.catalogue import workload
+
+    made = workload(name, subscriptions)
+    tables: Tables = {
+        "subscriptions": (made.subscriptions, made.subscription_schema(), subscriptions),
+        "events": (made.events, made.schema(), events),
+    }
+    _write(tables, **shared)
+
+
+@generate.command(name="exchange")
+@_options
+@click.option(
+    "--scale", default=1, show_default=True, type=click.IntRange(1, 5), help="Times the size of the paper's."
+)
+@click.option(
+    "--selectivity",
+    default="1/4",
+    show_default=True,
+    type=click.Choice(EXCHANGE_SELECTIVITIES),
+    help="The part of the nodes that want an event; 1 is no filters.",
+)
+@click.option(
+    "--vocabulary",
+    metavar="N",
+    type=click.IntRange(16, 1_000_000),
+    help="Values of each attribute; by default they have 4 to 86.",
+)
+@click.option("--events", default=1_000, show_default=True, type=click.IntRange(min=0))
+@spark_options
+def generate_exchange(
+    scale: int, selectivity: str, vocabulary: int | None, events: int, **shared: Any
+) -> None:
+    r"""Generate an advertising exchange: publishers, networks and advertisers, their edges, and events.
+
+    \b
+    Example:
+      headgate generate exchange --output exchange/
+      headgate generate exchange --output large/ --scale 5 --selectivity 1/16 --vocabulary 10000
+    """
+    from headgate.workloads.exchange import Exchange
+
+    _write(_tables(Exchange(scale, selectivity, vocabulary), events), **shared)
+
+
+@generate.command(name="social")
+@_options
+@click.option("--nodes", default=1_000_000, show_default=True, type=int)
+@click.option("--edges", default=10_000_000, show_default=True, type=int, help="Twice the nodes at least.")
+@click.option(
+    "--selectivity",
+    default="1/16",
+    show_default=True,
+    type=click.Choice(SOCIAL_SELECTIVITIES),
+    help="The part of the persons who want a post; 1 is no filters.",
+)
+@click.option("--events", default=1_000, show_default=True, type=click.IntRange(min=0))
+@spark_options
+def generate_social(nodes: int, edges: int, selectivity: str, events: int, **shared: Any) -> None:
+    r"""Generate a social network: persons with filters, who follows whom, and posts.
+
+    \b
+    Example:
+      headgate generate social --output social/ --nodes 10000 --edges 100000
+    """
+    from headgate.workloads.social import Social
+
+    _write(_tables(Social(nodes, edges, selectivity), events), **shared)
+
+
+def _tables(made: GraphWorkload, events: int) -> Tables:
+    return {
+        "nodes": (made.nodes, made.node_schema(), made.node_count),
+        "edges": (made.edges, made.edge_schema(), made.edge_count),
+        "events": (made.events, made.schema(), events),
+    }
+
+
+def _write(
+    tables: Tables,
     output: Path,
-    name: str,
-    subscriptions: int,
-    events: int,
     seed: int,
     form: str,
     master: str | None,
@@ -45,30 +156,15 @@ def generate_records(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    r"""Generate the advertising workload, or another: subscriptions and events.
-
-    \b
-    Example:
-      headgate generate records --output ads/ --subscriptions 1000 --events 500
-      headgate generate records --output mix/ --workload mixed
-    """
+    """Write tables into a directory, and tell where they are."""
     from headgate.spark.generate import generate as run
     from headgate.spark.tables import check_output
-    from headgate.workloads.catalogue import workload
 
-    places = {
-        "subscriptions": str(output / f"subscriptions.{form}"),
-        "events": str(output / f"events.{form}"),
-    }
+    places = {name: str(output / f"{name}.{form}") for name in tables}
     for place in places.values():
         check_output(place)
-    made = workload(name, subscriptions)
     with session(master, conf, quiet=quiet) as spark:
-        for make, schema, count, place in (
-            (made.subscriptions, made.subscription_schema(), subscriptions, places["subscriptions"]),
-            (made.events, made.schema(), events, places["events"]),
-        ):
-            run(spark, make, schema, count, place, seed=seed, quiet=quiet)
-    lines = [f"wrote {subscriptions:,} subscriptions to {places['subscriptions']}"]
-    lines.append(f"wrote {events:,} events to {places['events']}")
+        for name, (make, schema, count) in tables.items():
+            run(spark, make, schema, count, places[name], seed=seed, quiet=quiet)
+    lines = [f"wrote {count:,} {name} to {places[name]}" for name, (_, _, count) in tables.items()]
     tell({**places, "seed": seed}, lines, as_json=as_json)

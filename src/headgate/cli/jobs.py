@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headgate.cli.shell import STRICT_EXIT, beside, cli, read_text, session, spark_options, tell
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headgate.spark.compile import Compiled
+    from headgate.spark.compile_graph import CompiledGraph
+    from headgate.spark.session import Session
+
 
 @cli.command(name="compile")
 @click.option(
-    "--subscriptions", required=True, metavar="TABLE", help="Columns: id, filter, and perhaps dialect."
+    "--subscriptions",
+    metavar="TABLE",
+    help="Columns: id, filter, and perhaps dialect; in a graph also node and score.",
 )
+@click.option("--nodes", metavar="TABLE", help="A graph's nodes: id, and perhaps filter, subscription…")
+@click.option("--edges", metavar="TABLE", help="Its edges: source, target, and perhaps filter, cost…")
 @click.option("--output", required=True, metavar="DIRECTORY", help="Where the snapshot goes.")
 @click.option("--rejected", metavar="TABLE", help="Where refused rows go.  [default: OUTPUT-rejected.jsonl]")
 @click.option(
@@ -25,14 +36,23 @@ from headgate.cli.shell import STRICT_EXIT, beside, cli, read_text, session, spa
     metavar="TABLE",
     help="Events like those to come; filters are filed under values that few of them have.",
 )
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 1000),
+    metavar="K",
+    help="Cut a graph into K parts, each with its own subscribers; 1 by default.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 3 if any row was refused.")
 @spark_options
 def compile_(
-    subscriptions: str,
+    subscriptions: str | None,
+    nodes: str | None,
+    edges: str | None,
     output: str,
     rejected: str | None,
     schema: str | None,
     sample: str | None,
+    shards: int | None,
     master: str | None,
     conf: tuple[str, ...],
     *,
@@ -40,26 +60,23 @@ def compile_(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    r"""Compile a table of subscriptions to a snapshot.
+    r"""Compile a table of subscriptions, or a graph of nodes and edges, to a snapshot.
 
     Tables are .jsonl, .csv or .parquet. Rows that are refused land in the rejected table with the reason.
 
     \b
-    Example:
+    Examples:
       headgate compile --subscriptions subs.jsonl --output snapshot/
+      headgate compile --nodes nodes.jsonl --edges edges.jsonl --output snapshot/
+      headgate compile --nodes n.parquet --edges e.parquet --subscriptions s.parquet --output g/ --shards 4
     """
-    from headgate.spark.compile import check_request, compile_subscriptions
-
     refused = rejected or beside(output, "rejected")
     types = read_text(schema) if schema else None
-    check_request(subscriptions, output, rejected=refused, schema=types, sample=sample)
+    options = {"rejected": refused, "schema": types, "sample": sample}
+    compile_one = _compiling(subscriptions, nodes, edges, output, shards, options)
     with session(master, conf, quiet=quiet) as spark:
-        done = compile_subscriptions(
-            spark, subscriptions, output, rejected=refused, schema=types, sample=sample, quiet=quiet
-        )
-    lines = [
-        f"compiled {done.subscriptions:,} subscriptions over {len(done.attributes)} attributes to {output}"
-    ]
+        done, told = compile_one(spark, quiet=quiet)
+    lines = [f"compiled {told} over {len(done.attributes)} attributes to {output}"]
     lines.append(
         f"refused {done.rejected:,} rows, with the reasons in {refused}" if done.rejected else "refused none"
     )
@@ -68,12 +85,57 @@ def compile_(
         sys.exit(STRICT_EXIT)
 
 
+def _compiling(
+    subscriptions: str | None,
+    nodes: str | None,
+    edges: str | None,
+    output: str,
+    shards: int | None,
+    options: dict[str, Any],
+) -> Callable[..., tuple[Compiled | CompiledGraph, str]]:
+    """Check what is to be compiled, and return how: a call that gives the result and names it."""
+    from headgate.spark import compile as plain
+    from headgate.spark import compile_graph as graph
+
+    if nodes is not None and edges is not None:
+        tables = graph.Tables(nodes, edges, subscriptions)
+        graph.check_request(tables, output, shards=shards or 1, **options)
+
+        def with_graph(spark: Session, *, quiet: bool) -> tuple[CompiledGraph, str]:
+            done = graph.compile_graph(spark, tables, output, shards=shards or 1, quiet=quiet, **options)
+            parts = f" in {done.shards} shards" if done.shards > 1 else ""
+            counts = f"{done.nodes:,} nodes, {done.edges:,} edges and {done.subscriptions:,} subscriptions"
+            return done, counts + parts
+
+        return with_graph
+    if nodes is not None or edges is not None:
+        raise click.UsageError("a graph has nodes and edges: give both --nodes and --edges")
+    if shards is not None:
+        raise click.UsageError("--shards goes with --nodes and --edges")
+    if subscriptions is None:
+        raise click.UsageError("Missing option '--subscriptions', or '--nodes' and '--edges'.")
+    plain.check_request(subscriptions, output, **options)
+
+    def without(spark: Session, *, quiet: bool) -> tuple[Compiled, str]:
+        done = plain.compile_subscriptions(spark, subscriptions, output, quiet=quiet, **options)
+        return done, f"{done.subscriptions:,} subscriptions"
+
+    return without
+
+
 @cli.command()
 @click.option("--snapshot", required=True, metavar="DIRECTORY", help="What compile wrote.")
-@click.option("--events", required=True, metavar="TABLE", help="Columns: id and the attributes.")
+@click.option(
+    "--events", required=True, metavar="TABLE", help="Columns: id and the attributes; with a graph, source."
+)
 @click.option("--output", required=True, metavar="TABLE", help="Where (event_id, subscription_id) goes.")
 @click.option(
     "--rejected", metavar="TABLE", help="Where refused events go.  [default: OUTPUT-rejected.jsonl]"
+)
+@click.option(
+    "--graph/--no-graph",
+    default=None,
+    help="Insist that the snapshot has a graph, or has none. One that has is always matched with it.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 3 if any event was refused.")
 @spark_options
@@ -85,6 +147,7 @@ def match(
     master: str | None,
     conf: tuple[str, ...],
     *,
+    graph: bool | None,
     strict: bool,
     quiet: bool,
     as_json: bool,
@@ -92,20 +155,20 @@ def match(
     r"""Match a table of events against a snapshot.
 
     Tables are .jsonl, .csv or .parquet; JSON lines and CSV are written as one file, Parquet as a directory.
+    With a graph, an event gets from its source to subscriptions along edges and nodes that it passes.
 
     \b
     Example:
       headgate match --snapshot snapshot/ --events events.jsonl --output matches.jsonl
     """
-    from headgate.core.snapshot import open_snapshot
-    from headgate.records.index import ROOM
     from headgate.spark.match import check_request, match_events
+    from headgate.spark.targets import open_target
 
     refused = rejected or beside(output, "rejected")
     check_request(snapshot, events, output, rejected=refused)
-    open_snapshot(Path(snapshot), ROOM)
+    open_target(snapshot, graph=graph)
     with session(master, conf, quiet=quiet) as spark:
-        done = match_events(spark, snapshot, events, output, rejected=refused, quiet=quiet)
+        done = match_events(spark, snapshot, events, output, rejected=refused, graph=graph, quiet=quiet)
     lines = [f"matched {done.events:,} events: {done.matches:,} matches in {output}"]
     lines.append(
         f"refused {done.rejected:,} events, with the reasons in {refused}"

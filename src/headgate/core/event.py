@@ -24,6 +24,8 @@ Id: TypeAlias = str | int
 JSON = "application/json"
 ID = "id"
 """The field or column that holds the id, of events and of subscriptions."""
+SOURCE = "source"
+"""The field or column that names the node where an event enters the graph."""
 
 _LONE_SURROGATE = re.compile(
     r"(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -41,7 +43,7 @@ class Event:
     id: Id
     data: Mapping[str, object]
     time: dt.datetime | None = None
-    source: str | None = None
+    source: Id | None = None
     content_type: str = JSON
 
     def __post_init__(self) -> None:
@@ -56,7 +58,7 @@ class Event:
 
     @classmethod
     def from_row(cls, row: Mapping[str, object]) -> Event:
-        """Make an event of a table's row: the field `id` and the attributes (`id` is one of them).
+        """Make an event of a table's row: `id`, perhaps `source`, and the attributes (these are two of them).
 
         >>> Event.from_row({"id": 7, "topic": "news"}).id
         7
@@ -67,7 +69,7 @@ class Event:
         if isinstance(identity, bool) or not isinstance(identity, str | int):
             found = "no id" if identity is None else f"id {identity!r}"
             raise EventError(f"the event has {found}: give the field 'id' as text or a whole number")
-        return cls(identity, row)
+        return cls(identity, row, source=_source(row))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Event:
@@ -77,6 +79,14 @@ class Event:
         {'id': 'e1', 'topic': 'news'}
         """
         return cls.from_row(read_object(text))
+
+
+def _source(row: Mapping[str, object]) -> Id | None:
+    """Find the node that an event comes from, if the row names one."""
+    source = row.get(SOURCE)
+    if source is None:
+        source = next((value for name, value in row.items() if fold(name) == SOURCE), None)
+    return source if isinstance(source, str | int) and not isinstance(source, bool) else None
 
 
 def read_object(text: str | bytes) -> dict[str, object]:

@@ -58,6 +58,20 @@ def inner(function: Callable[P, R]) -> Callable[P, R]:
     return _compiled(function, forceinline=True)
 
 
+def bare(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a hot loop that makes no arrays, together with its callees, without counting references.
+
+    Counting takes more time than short loops do: every array that goes into a callee, or comes out of a
+    tuple, costs two atomic operations, unless the compiler can prove that they cancel.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def bare_inner(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile the inside of a bare loop into its callers."""
+    return _compiled(function, _nrt=False, forceinline=True)
+
+
 def _compiled(function: Callable[P, R], **more: Any) -> Callable[P, R]:
     if vars(numba.config)["DISABLE_JIT"]:
         return _interpreted(function)

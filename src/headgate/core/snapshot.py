@@ -3,6 +3,7 @@
     snapshot/
       manifest.json     format, version, room, what it was built from, counts, size and sha256 of each file
       NAME.npy          one array each
+      NAME/             a snapshot that belongs to this one, with a manifest of its own
 
 The manifest's first line carries the checksum of the rest of it, so every byte of every file is
 covered. A snapshot is written beside its place and renamed, so a reader sees the old one or the new
@@ -21,14 +22,14 @@ import time
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from headgate.errors import SnapshotError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -38,6 +39,7 @@ MANIFEST = "manifest.json"
 _TRIES = 10
 """How often a snapshot is read that others replace at the same time."""
 _HEAD = '{"sha256": "'
+_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,12 @@ def write_snapshot(
     *,
     counts: Mapping[str, int],
     about: Mapping[str, Any],
+    inside: Mapping[str, Callable[[Path], None]] | None = None,
 ) -> None:
-    """Write a snapshot beside `path` and rename it into place; an older snapshot there is replaced."""
+    """Write a snapshot beside `path` and rename it into place; an older snapshot there is replaced.
+
+    `inside` holds snapshots that belong to this one: each is called with the place where it is to be written.
+    """
     path = Path(os.path.abspath(path))  # noqa: PTH100 -- resolve() would write through a symbolic link
     check_place(path)
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
@@ -68,6 +74,8 @@ def write_snapshot(
     try:
         beside.mkdir(parents=True)
         files = {f"{name}.npy": _write_array(beside / f"{name}.npy", array) for name, array in arrays.items()}
+        for name, save in (inside or {}).items():
+            save(beside / name)
         manifest = {
             "format": FORMAT,
             "version": VERSION,
@@ -92,17 +100,28 @@ def open_snapshot(path: Path, room: str, *, verify: bool = True) -> Snapshot:
     open what the driver has just verified.
     """
     path = Path(path)
+    return _patiently(path, lambda: _open(path, room, verify=verify))
+
+
+def room_of(path: Path) -> str:
+    """Return the room that a snapshot belongs to."""
+    path = Path(path)
+    return str(_patiently(path, lambda: _read_manifest(path))[0]["room"])
+
+
+def _patiently(path: Path, read: Callable[[], _Read]) -> _Read:
+    """Read something of a snapshot, again if it was replaced meanwhile."""
     for _ in range(_TRIES):
         before = _stamp(path)
         try:
-            return _open(path, room, verify=verify)
+            return read()
         except SnapshotError:
             # Another process may be putting a new snapshot into place while we read the old one.
             if before is None:
                 time.sleep(0.01)
             if _stamp(path) == before:
                 raise
-    return _open(path, room, verify=verify)
+    return read()
 
 
 def _open(path: Path, room: str, *, verify: bool) -> Snapshot:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.core.jit import inner, kernel
+from headgate.core.jit import bare, bare_inner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from headgate.records.arrays import Events, RecordArrays
 
 
-@kernel
-def match_glob(data: NDArray[np.uint8], start: int, stop: int, tokens: NDArray[np.int16]) -> bool:
+@bare
+def match_glob(
+    data: NDArray[np.uint8], start: int, stop: int, tokens: NDArray[np.int16], first: int, last: int
+) -> bool:
     """Match a text against a pattern: -1 is any text, -2 any character, other tokens a byte.
 
     Greedy with one way back, to the last `%`; a way back starts at the first byte of a character.
     """
     t = start
-    p, end = 0, len(tokens)
+    p, end = first, last
     star, again = -1, t
     while t < stop:
         if p < end and tokens[p] == -1:
@@ -45,7 +47,7 @@ def match_glob(data: NDArray[np.uint8], start: int, stop: int, tokens: NDArray[n
     return p == end
 
 
-@inner
+@bare_inner
 def _inside(stream: NDArray[np.int32], shape: int, n: int, at: int, code: int) -> bool:
     """Tell whether a code is one of the operands at `at`."""
     if shape == 0:
@@ -81,7 +83,7 @@ def _inside(stream: NDArray[np.int32], shape: int, n: int, at: int, code: int) -
     return bool(low < n and stream[at + 2 * low] <= code)
 
 
-@kernel
+@bare
 def check_at(index: RecordArrays, events: Events, e: int, pc: int) -> tuple[bool, int]:
     """Make the check at a place of the stream; returns whether it holds, and the place behind it."""
     stream = index.stream
@@ -121,12 +123,18 @@ def check_at(index: RecordArrays, events: Events, e: int, pc: int) -> tuple[bool
     text = events.text_of[index.glob_side[glob], e]
     if text < 0:
         return False, pc + 1
-    tokens = index.glob_tokens[index.glob_start[glob] : index.glob_start[glob + 1]]
-    fits = match_glob(events.text_data, events.text_offsets[text], events.text_offsets[text + 1], tokens)
+    fits = match_glob(
+        events.text_data,
+        events.text_offsets[text],
+        events.text_offsets[text + 1],
+        index.glob_tokens,
+        index.glob_start[glob],
+        index.glob_start[glob + 1],
+    )
     return fits == (op == 12), pc + 1
 
 
-@inner
+@bare_inner
 def scalar_checks(stream: NDArray[np.int32], codes: NDArray[np.int32], e: int, pc: int, end: int) -> int:
     """Make checks of scalar lines; returns -1 if one fails, else `end` or the first check of another kind.
 
@@ -158,7 +166,7 @@ def scalar_checks(stream: NDArray[np.int32], codes: NDArray[np.int32], e: int, p
     return end
 
 
-@kernel
+@bare
 def other_checks(index: RecordArrays, events: Events, e: int, pc: int, end: int) -> bool:
     """Make checks of any kind until one fails."""
     while pc < end:
@@ -168,7 +176,7 @@ def other_checks(index: RecordArrays, events: Events, e: int, pc: int, end: int)
     return True
 
 
-@kernel
+@bare
 def tree_holds(index: RecordArrays, events: Events, e: int, base: int) -> bool:
     """Evaluate a tree whose first check stands at `base`."""
     jump = 0

@@ -5,6 +5,7 @@ The verdict and every clause come from the reference, so an explanation is exact
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,14 @@ class Explanation:
     clauses: tuple[Clause, ...]
     nearest_miss: tuple[Clause, ...]
 
+    def lines(self) -> list[str]:
+        """Say it for people: the verdict, a line for each clause, and the nearest miss."""
+        lines = ["match" if self.matches else "no match", *clause_lines(self.clauses)]
+        if not self.matches:
+            missing = " AND ".join(clause.text for clause in self.nearest_miss)
+            lines.append(f"nearest miss: {missing or 'none, no event can match this filter'}")
+        return lines
+
 
 def explain(expression: Expression, attributes: Mapping[Path, object]) -> Explanation:
     """Explain one filter and one event.
@@ -61,6 +70,22 @@ def explain(expression: Expression, attributes: Mapping[Path, object]) -> Explan
         clauses=tuple(clause_of(node, attributes) for node in _leaves(pushed)),
         nearest_miss=tuple(clause_of(node, attributes) for node in fewest(pushed, attributes) or ()),
     )
+
+
+def clause_lines(clauses: tuple[Clause, ...]) -> list[str]:
+    """Say for people whether clauses held, one below the other."""
+    signs = {True: "held", False: "failed", None: "unknown"}
+    width = max((len(clause.text) for clause in clauses), default=0)
+    lines = []
+    for clause in clauses:
+        value = f"{clause.attribute} = {_shown(clause.value)}" if clause.attribute else ""
+        note = f" ({clause.note})" if clause.note else ""
+        lines.append(f"  {signs[clause.held]:8}{clause.text:{width}}   {value}{note}".rstrip())
+    return lines
+
+
+def _shown(value: object) -> str:
+    return "NULL" if value is None else json.dumps(value, default=str, ensure_ascii=False)
 
 
 def _leaves(node: Expression) -> list[Expression]:

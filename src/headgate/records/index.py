@@ -16,9 +16,11 @@ from headgate.records.base import ROOM, Base, Pairs
 from headgate.records.binding import compile_filter, compile_filters
 from headgate.records.build import Built, build
 from headgate.records.columns import BatchColumns, EventColumns, find_column
+from headgate.records.dialects import to_sql
 from headgate.records.explain import Explanation, explain
 from headgate.records.live import State, compact, freeze
 from headgate.records.parse import parse_filter
+from headgate.records.sieve import RecordSieve
 from headgate.records.weights import by_events, by_filters
 from headgate.records.why_not import NearMiss, why_not
 
@@ -79,7 +81,7 @@ class RecordIndex:
         """
         given = list(subscriptions)
         ids = Ids.of(subscription.id for subscription in given)
-        texts = {subscription.id: subscription.filter for subscription in given}
+        texts = {subscription.id: to_sql(subscription.filter, subscription.dialect) for subscription in given}
         ordered = [texts[identity] for identity in ids]
         compiled = compile_filters(ordered)
         for refused in compiled.refused:
@@ -139,7 +141,7 @@ class RecordIndex:
         )
 
     def filter(self, identity: Id) -> str:
-        """Return the text of a subscription's filter."""
+        """Return the text of a subscription's filter; of another dialect it is the translation to SQL."""
         state = self._state
         return state.text(self._number(state, identity))
 
@@ -182,9 +184,19 @@ class RecordIndex:
         """List the subscriptions that nearly matched, fewest failed clauses first (at most `within`)."""
         return why_not(self._state, event, limit, within)
 
+    def sieve(self, first: int, size: int) -> RecordSieve | None:
+        """Return the filters for asking one by one: their ids are `first` and up.
+
+        What is subscribed or unsubscribed later is not seen by it.
+        """
+        if self._state.changed:
+            self.compact()
+        return RecordSieve(self._state.base, first, size)
+
     def subscribe(self, subscription: Subscription) -> None:
         """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""
-        program = compile_filter(subscription.filter)
+        text = to_sql(subscription.filter, subscription.dialect)
+        program = compile_filter(text)
         identity = subscription.id
         with self._writing:
             self._raise_failure()
@@ -192,9 +204,9 @@ class RecordIndex:
             self._state.check_type(identity)
             if self._state.find(identity) >= 0:
                 raise SubscriptionError(f"id {identity!r} is subscribed already: unsubscribe it first")
-            self._state.add(identity, subscription.filter, program)
+            self._state.add(identity, text, program)
             if self._changes is not None:
-                self._changes.append((identity, subscription.filter))
+                self._changes.append((identity, text))
             if self._due() and (self._aside is None or not self._aside.is_alive()):
                 self._aside = threading.Thread(
                     target=self._compact_aside, name="headgate-compaction", daemon=True

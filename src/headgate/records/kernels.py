@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.core.jit import inner, kernel
+from headgate.core.bits import lowest, place_of
+from headgate.core.jit import bare, bare_inner, kernel
 from headgate.records.checking import other_checks, scalar_checks, tree_holds
 from headgate.records.hashing import pair_hash, pair_slot
 
@@ -16,10 +17,7 @@ if TYPE_CHECKING:
     from headgate.records.arrays import Events, RecordArrays
 
 
-_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
-
-
-@inner
+@bare
 def find_clusters(
     index: RecordArrays,
     events: Events,
@@ -74,7 +72,7 @@ def find_clusters(
     )
 
 
-@inner
+@bare_inner
 def _find_pairs(
     slot_print: NDArray[np.uint8],
     slot_at: NDArray[np.int32],
@@ -121,10 +119,11 @@ def _find_pairs(
     return kept
 
 
-@kernel
+@bare
 def spoil(index: RecordArrays, events: Events, e: int, fail: NDArray[np.uint64]) -> None:
     """Mark the outcasts that the event's values rule out, one bit each."""
-    fail[:] = 0
+    for w in range(len(fail)):
+        fail[w] = 0
     codes, line_base, spoil_row = events.codes, index.line_base, index.spoil_row
     spoil_bits, spoil_start, spoiled = index.spoil_bits, index.spoil_start, index.spoiled
     for line in range(len(line_base) - 1):
@@ -140,7 +139,7 @@ def spoil(index: RecordArrays, events: Events, e: int, fail: NDArray[np.uint64])
             fail[m >> 6] |= np.uint64(1) << np.uint64(m & 63)
 
 
-@kernel
+@bare
 def run_outcasts(
     index: RecordArrays,
     events: Events,
@@ -149,6 +148,7 @@ def run_outcasts(
     seen: NDArray[np.int32],
     stamp: int,
     removed: NDArray[np.uint8],
+    left: NDArray[np.int64],
     out: NDArray[np.int32],
     n: int,
 ) -> int:
@@ -161,8 +161,6 @@ def run_outcasts(
     stream, codes = index.stream, events.codes
     places, words = index.outcast_at, index.outcast_words
     count = len(places)
-    # One place more than bits: what is not a survivor is written behind those that are.
-    left = np.empty(65, np.int64)
     for w in range(len(fail)):
         word = ~fail[w]
         if word == 0:
@@ -196,32 +194,82 @@ def run_outcasts(
     return n
 
 
-@inner
-def _places_of_bits() -> NDArray[np.uint8]:
-    """Return the table that turns a lone bit, multiplied by `_DE_BRUIJN` and shifted, into its place."""
-    places = np.zeros(64, np.uint8)
-    for place in range(64):
-        places[((np.uint64(1) << np.uint64(place)) * _DE_BRUIJN) >> np.uint64(58)] = place
-    return places
-
-
-@inner
-def _sort_by_bits(
-    out: NDArray[np.int32], first: int, last: int, bits: NDArray[np.uint64], places: NDArray[np.uint8]
-) -> None:
-    """Sort distinct numbers that are dense: set a bit for each, and read the bits off. `bits` stays zero."""
-    for i in range(first, last):
-        number = out[i]
-        bits[number >> 6] |= np.uint64(1) << np.uint64(number & 63)
-    n = first
-    for w in range(len(bits)):
-        word = bits[w]
-        bits[w] = 0
-        while word:
-            low = word & (~word + np.uint64(1))
-            out[n] = 64 * w + np.int64(places[(low * _DE_BRUIJN) >> np.uint64(58)])
+@bare
+def run_clusters(
+    index: RecordArrays,
+    events: Events,
+    e: int,
+    clusters: NDArray[np.int32],
+    found: int,
+    seen: NDArray[np.int32],
+    stamp: int,
+    removed: NDArray[np.uint8],
+    out: NDArray[np.int32],
+    n: int,
+) -> int:
+    """Add the filters of clusters that hold to out[n:]; returns the new n, -1 if out is too short."""
+    stream, codes = index.stream, events.codes
+    for c in range(found):
+        at, last = clusters[c, 0], clusters[c, 1]
+        while at < last:
+            head = stream[at]
+            place = at
+            step = 2
+            if head & 2:
+                place = stream[at + 1]
+            else:
+                step = 2 + stream[at + 1]
+            at += step
+            number = head >> 3
+            if head & 1 and seen[number] == stamp:
+                continue
+            end_word = place + 2 + stream[place + 1]
+            pc = place + 2
+            if stream[place] & 4:
+                if not tree_holds(index, events, e, pc):
+                    continue
+            else:
+                pc = scalar_checks(stream, codes, e, pc, end_word)
+                if pc != end_word and (pc < 0 or not other_checks(index, events, e, pc, end_word)):
+                    continue
+            if removed[number]:
+                continue
+            if n >= len(out):
+                return -1
+            out[n] = number
             n += 1
-            word ^= low
+            if head & 1:
+                seen[number] = stamp
+    return n
+
+
+@bare
+def sort_by_bits(
+    out: NDArray[np.int32], first: int, last: int, bits: NDArray[np.uint64], words: NDArray[np.uint64]
+) -> None:
+    """Sort distinct numbers: set a bit for each, and one for its word, and read them off.
+
+    All bits are zero before and after.
+    """
+    for i in range(first, last):
+        w = out[i] >> 6
+        bits[w] |= np.uint64(1) << np.uint64(out[i] & 63)
+        words[w >> 6] |= np.uint64(1) << np.uint64(w & 63)
+    n = first
+    for v in range(len(words)):
+        some = words[v]
+        words[v] = 0
+        while some:
+            lone = lowest(some)
+            some ^= lone
+            w = 64 * v + place_of(lone)
+            word = bits[w]
+            bits[w] = 0
+            while word:
+                bit = lowest(word)
+                word ^= bit
+                out[n] = 64 * w + place_of(bit)
+                n += 1
 
 
 @kernel
@@ -246,54 +294,24 @@ def match_events(
     lines = np.empty(most, np.uint8)
     clusters = np.empty((max(256, most), 2), np.int32)
     fail = np.zeros((len(index.outcast_at) + 63) // 64, np.uint64)
-    stream, codes = index.stream, events.codes
     bits = np.zeros((len(removed) + 63) // 64, np.uint64)
-    places = _places_of_bits()
+    words = np.zeros((len(bits) + 63) // 64, np.uint64)
+    # One place more than bits: what is not a survivor is written behind those that are.
+    left = np.empty(65, np.int64)
     n = 0
     for e in range(begin, end):
         before = n
         if len(fail):
-            n = run_outcasts(index, events, e, fail, seen, stamp + e, removed, out, n)
+            n = run_outcasts(index, events, e, fail, seen, stamp + e, removed, left, out, n)
             if n < 0:
                 return e
         found = find_clusters(index, events, e, atoms, masks, lines, clusters)
         while found < 0:
             clusters = np.empty((2 * len(clusters), 2), np.int32)
             found = find_clusters(index, events, e, atoms, masks, lines, clusters)
-        for c in range(found):
-            at, last = clusters[c, 0], clusters[c, 1]
-            while at < last:
-                head = stream[at]
-                place = at
-                step = 2
-                if head & 2:
-                    place = stream[at + 1]
-                else:
-                    step = 2 + stream[at + 1]
-                at += step
-                number = head >> 3
-                if head & 1 and seen[number] == stamp + e:
-                    continue
-                end_word = place + 2 + stream[place + 1]
-                pc = place + 2
-                if stream[place] & 4:
-                    if not tree_holds(index, events, e, pc):
-                        continue
-                else:
-                    pc = scalar_checks(stream, codes, e, pc, end_word)
-                    if pc != end_word and (pc < 0 or not other_checks(index, events, e, pc, end_word)):
-                        continue
-                if removed[number]:
-                    continue
-                if n >= len(out):
-                    return e
-                out[n] = number
-                n += 1
-                if head & 1:
-                    seen[number] = stamp + e
+        n = run_clusters(index, events, e, clusters, found, seen, stamp + e, removed, out, n)
+        if n < 0:
+            return e
         counts[e] = n - before
-        if 16 * (n - before) > len(bits):
-            _sort_by_bits(out, before, n, bits, places)
-        else:
-            out[before:n].sort()
+        sort_by_bits(out, before, n, bits, words)
     return end

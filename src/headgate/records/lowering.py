@@ -12,6 +12,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
+
 from headgate.core.casts import INT64_MAX, INT64_MIN, to_bool, to_double, to_int, to_timestamp
 from headgate.records.facets import Facet, float_key, line
 from headgate.records.intervals import Cut, Intervals, after, before, number, union
@@ -28,6 +30,7 @@ from headgate.records.model import (
     ArrayContains,
     ArraysOverlap,
     Comparison,
+    ForAll,
     In,
     IsNull,
     Like,
@@ -88,6 +91,8 @@ def lower(predicate: Predicate, *, negated: bool) -> Leaf:
             if not literals:
                 return value_leaf(path, _ARRAY if negated else {})
             return _elements(path, literals, negated=negated)
+        case ForAll():
+            return _forall(predicate, negated=negated)
     raise AssertionError(f"{type(predicate).__name__} should have been rewritten")
 
 
@@ -100,6 +105,17 @@ def _elements(path: tuple[str, ...], literals: tuple[Literal, ...], *, negated: 
     if not negated:
         return element_leaf(path, Quantifier.ANY, sets)
     return element_leaf(path, Quantifier.ALL, {} if NULL in literals else outside(sets))
+
+
+def _forall(predicate: ForAll, *, negated: bool) -> Leaf:
+    """Make the leaf of every element in the list; its negation is some element that is surely not in it."""
+    path, literals = predicate.attribute.path, predicate.literals
+    sets = _points(literals)
+    if not negated:
+        return replace(element_leaf(path, Quantifier.ALL, sets), on_null=predicate.nulls)
+    if NULL in literals:
+        sets = {}
+    return element_leaf(path, Quantifier.ANY, outside(sets) if literals else _FULL)
 
 
 def _points(literals: tuple[Literal, ...]) -> dict[Facet, Intervals]:

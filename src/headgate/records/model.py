@@ -1,7 +1,7 @@
 """The filter language as a small tree of frozen dataclasses.
 
     Expression = And | Or | Not | Constant | Predicate
-    Predicate  = Comparison | Between | In | Like | IsNull | Truth | ArrayContains | ArraysOverlap
+    Predicate  = Comparison | Between | In | Like | IsNull | Truth | ArrayContains | ArraysOverlap | ForAll
 
 A predicate looks at one attribute and compares it with literals. `NOT IN`, `IS NOT NULL`, `NOT LIKE` and
 `NOT BETWEEN` are `Not` around the positive predicate. Every expression is TRUE, FALSE or NULL (None).
@@ -148,6 +148,18 @@ class ArraysOverlap:
 
 
 @dataclass(frozen=True)
+class ForAll:
+    """`forall(attribute, x -> x IN (literals))`, or with `nulls` `x -> x IS NULL OR x IN (literals)`.
+
+    With `nulls` and without literals it is `x -> x IS NULL`. Elements meet literals as values do in IN.
+    """
+
+    attribute: Attribute
+    literals: tuple[Literal, ...]
+    nulls: bool = False
+
+
+@dataclass(frozen=True)
 class Constant:
     """`TRUE`, `FALSE` or `NULL` as an expression."""
 
@@ -175,7 +187,9 @@ class Or:
     children: tuple[Expression, ...]
 
 
-Predicate: TypeAlias = Comparison | Between | In | Like | IsNull | Truth | ArrayContains | ArraysOverlap
+Predicate: TypeAlias = (
+    Comparison | Between | In | Like | IsNull | Truth | ArrayContains | ArraysOverlap | ForAll
+)
 Expression: TypeAlias = And | Or | Not | Constant | Predicate
 
 

@@ -17,6 +17,7 @@ from headgate.records.model import (
     ArraysOverlap,
     Between,
     Comparison,
+    ForAll,
     In,
     IsNull,
     Like,
@@ -58,6 +59,8 @@ def note(predicate: Predicate, value: object, *, negated: bool, held: bool | Non
             return _like(predicate, value, negated=negated)
         case ArrayContains() | ArraysOverlap():
             return _elements(literals_of(predicate), value, negated=negated)
+        case ForAll():
+            return _every(predicate, value, negated=negated)
         case Comparison() | Between() | In():
             return _compared(predicate, value, negated=negated)
 
@@ -69,7 +72,7 @@ def literals_of(predicate: Predicate) -> tuple[Literal, ...]:
             return (literal,)
         case Between(_, low, high):
             return (low, high)
-        case In(_, literals) | ArraysOverlap(_, literals):
+        case In(_, literals) | ArraysOverlap(_, literals) | ForAll(_, literals):
             common = common_type(literals)
             assert common is not None
             return tuple(convert(literal, common) for literal in literals)
@@ -77,10 +80,10 @@ def literals_of(predicate: Predicate) -> tuple[Literal, ...]:
 
 
 def _unknown(predicate: Predicate, value: object) -> str:
-    if isinstance(predicate, ArrayContains | ArraysOverlap):
+    if isinstance(predicate, ArrayContains | ArraysOverlap | ForAll):
         if not isinstance(value, list | tuple):
             return f"{value!r} is not an array"
-        if None in value:
+        if None in value and not (isinstance(predicate, ForAll) and predicate.nulls):
             return "the array has a NULL element"
     if NULL in literals_of(predicate):
         return "compared with NULL"
@@ -109,6 +112,16 @@ def _elements(literals: tuple[Literal, ...], value: object, *, negated: bool) ->
             return f"the array holds {print_literal(equal)}"
     nearest = _nearest(_gaps(value, literals))
     return f"the nearest element is off by {nearest}" if nearest else "no element is equal"
+
+
+def _every(predicate: ForAll, value: object, *, negated: bool) -> str:
+    assert isinstance(value, list | tuple)
+    literals = literals_of(predicate)
+    wanted = "in the list" if literals else "NULL"
+    if negated:
+        return f"every element is {wanted}" if value else "the array is empty"
+    strange = next(one for one in value if one is not None and _equal(one, literals) is None)
+    return f"the element {strange!r} is not {wanted}"
 
 
 def _compared(predicate: Comparison | Between | In, value: object, *, negated: bool) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.errors import FilterError
@@ -28,6 +29,7 @@ from headgate.records.model import (
     Comparison,
     Constant,
     Expression,
+    ForAll,
     In,
     IsNull,
     Like,
@@ -42,7 +44,7 @@ from headgate.records.model import (
 from headgate.records.refusal import refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 _DIALECT = Spark()
 _OPS: dict[type[exp.Expr], Op] = {
@@ -58,6 +60,7 @@ _CONNECTIVES = {"and", "or", "not", "is", "in", "like", "between", "null", "true
 # The lines that sqlglot counts; str.splitlines knows more ends of lines.
 _LINES = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
 _MIRROR = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+_LAMBDAS = "forall takes an attribute and x -> x IN ('…', …), x -> x = '…' or x -> x IS NULL OR x IN ('…', …)"
 
 
 def parse_filter(text: str) -> Expression:
@@ -72,20 +75,40 @@ def parse_filter(text: str) -> Expression:
     ...
     headgate.errors.FilterError: '+' is not part of the filter language here, at character 5: age ⟪+ 1 > 30
     """
+    tree = parse_tree(text)
+    if tree is None:
+        raise FilterError("the filter holds no expression: write TRUE to match every event", text, None)
+    return Translator(text).expression(tree)
+
+
+def parse_tree(text: str) -> exp.Expr | None:
+    """Parse a text to sqlglot's tree, within the limits; None if there is nothing but comments."""
     check_text(text)
     try:
         tokens = _DIALECT.tokenize(text)
     except TokenError:
         raise FilterError("a quote or a comment is still open at the end", text, len(text)) from None
-    check_tokens(tokens, text)
+    check_tokens(_signs(tokens) if "->" in text else tokens, text)
     try:
         # As a condition, not as a statement: an attribute may be called comment, set or call.
         trees = _DIALECT.parser().parse_into(exp.Condition, tokens, text)
     except ParseError as error:
         _refuse_syntax(error, text)
-    if len(trees) != 1 or trees[0] is None:
-        raise FilterError("the filter holds no expression: write TRUE to match every event", text, None)
-    return _Translator(text).expression(trees[0])
+    return trees[0] if len(trees) == 1 else None
+
+
+def _signs(tokens: Sequence[Token]) -> list[Token]:
+    """Show the arrow of `f(a, x -> …)` to the checks as a sign that they know; they refuse every other one.
+
+    Behind a comma only: there a clause begins, so that a text cannot nest arrows without parentheses.
+    """
+    found = list(tokens)
+    for place, token in enumerate(tokens[2:], 2):
+        if token.token_type is TokenType.ARROW and tokens[place - 2].token_type is TokenType.COMMA:
+            found[place] = Token(
+                TokenType.EQ, token.text, token.line, token.col, token.start, token.end, token.comments
+            )
+    return found
 
 
 def _refuse_syntax(error: ParseError, text: str) -> NoReturn:
@@ -102,7 +125,7 @@ def _refuse_syntax(error: ParseError, text: str) -> NoReturn:
     raise FilterError(f"not a Boolean expression of the filter language{hint}", text, start) from None
 
 
-class _Translator:
+class Translator:
     """Walks sqlglot's tree; a method for each thing that the language has."""
 
     def __init__(self, text: str) -> None:
@@ -157,6 +180,8 @@ class _Translator:
             isinstance(node, exp.Anonymous) and str(node.this).lower() == "arrays_overlap"
         ):
             return self.arrays_overlap(node)
+        if isinstance(node, exp.Anonymous) and str(node.this).lower() == "forall":
+            return self.forall(node)
         raise refusal("", self.text, node)
 
     def comparison(self, op: Op, node: exp.Expr) -> Comparison:
@@ -207,6 +232,27 @@ class _Translator:
         if not isinstance(sides[1], exp.Array):
             raise refusal("arrays_overlap takes an attribute and array('…', …)", self.text, node)
         return ArraysOverlap(self.attribute(sides[0]), self.literals(sides[1].expressions, node))
+
+    def forall(self, node: exp.Anonymous) -> ForAll:
+        """Translate `forall(attribute, x -> …)`; the function may ask for a list, for NULL, or for either."""
+        given = node.expressions
+        if len(given) != 2 or not isinstance(given[1], exp.Lambda) or len(given[1].expressions) != 1:
+            raise refusal(_LAMBDAS, self.text, given[-1] if given else node)
+        variable = Attribute.of(str(given[1].expressions[0].this))
+        body = self.expression(given[1].this)
+        tests = body.children if isinstance(body, Or) else (body,)
+        rest = tuple(test for test in tests if test != IsNull(variable))
+        literals: tuple[Literal, ...] = ()
+        match rest:
+            case (In(attribute, found),) if attribute == variable:
+                literals = found
+            case (Comparison(Op.EQ, attribute, literal),) if attribute == variable:
+                literals = (literal,)
+            case ():
+                pass
+            case _:
+                raise refusal(_LAMBDAS, self.text, given[1])
+        return ForAll(self.attribute(given[0]), literals, nulls=len(rest) < len(tests))
 
     def attribute(self, node: exp.Expr) -> Attribute:
         """Translate a dotted name."""

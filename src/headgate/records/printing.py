@@ -17,6 +17,7 @@ from headgate.records.model import (
     Comparison,
     Constant,
     Expression,
+    ForAll,
     In,
     IsNull,
     Like,
@@ -82,6 +83,9 @@ def print_filter(expression: Expression) -> str:
             return f"array_contains({print_attribute(attribute)}, {print_literal(literal)})"
         case ArraysOverlap(attribute, literals):
             return f"arrays_overlap({print_attribute(attribute)}, array({_list(literals)}))"
+        case ForAll(attribute, literals, nulls):
+            tests = (["x IS NULL"] if nulls else []) + ([f"x IN ({_list(literals)})"] if literals else [])
+            return f"forall({print_attribute(attribute)}, x -> {' OR '.join(tests)})"
     assert_never(expression)
 
 

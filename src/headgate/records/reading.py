@@ -319,7 +319,7 @@ def _read_entries(
                 if fill:
                     kind[leaves] = op >> 2
                     attribute[leaves] = line_attribute[line]
-                    on_null[leaves] = nulls and op < 4
+                    on_null[leaves] = nulls
                     range_count[leaves] = found
                 ranges += found
             if fill:

@@ -24,6 +24,7 @@ from headgate.records.model import (
     Comparison,
     Constant,
     Expression,
+    ForAll,
     In,
     IsNull,
     Like,
@@ -101,6 +102,8 @@ def evaluate(expression: Expression, attributes: Mapping[Path, object]) -> bool 
             return _overlap(value, (literal,))
         case ArraysOverlap(_, literals):
             return _overlap(value, literals)
+        case ForAll(_, literals, nulls):
+            return _forall(value, literals, nulls=nulls)
     assert_never(expression)
 
 
@@ -229,6 +232,12 @@ def _overlap(value: object, literals: tuple[Literal, ...]) -> bool | None:
     assert common is not None
     found = [_equal_element(element, convert(literal, common)) for element in value for literal in literals]
     return any_of(found)
+
+
+def _forall(value: object, literals: tuple[Literal, ...], *, nulls: bool) -> bool | None:
+    if not isinstance(value, list | tuple):
+        return None
+    return all_of((nulls and element is None) or _in(element, literals) for element in value)
 
 
 def _equal_element(element: object, literal: Literal) -> bool | None:

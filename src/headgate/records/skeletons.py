@@ -75,6 +75,9 @@ class Skeleton(NamedTuple):
         return _bind(self.tree, dict(zip(_paths(len(clauses)), clauses, strict=True)))
 
 
+_GLUED = -1
+"""The slot of a name that is none, because nothing stood between a slot and the next word."""
+
 skeletons: Bounded[str, Skeleton | None] = Bounded(MAX_SKELETONS)
 
 
@@ -105,7 +108,7 @@ def _ask(joints: str) -> Skeleton | None:
     places = {path: slot for slot, path in enumerate(_paths(slots))}
     roles: dict[int, Role] = {}
     _assign(normal, AND, places, roles)
-    order = tuple(places[leaf.path] for leaf in program.leaves)
+    order = tuple(places.get(leaf.path, _GLUED) for leaf in program.leaves)
     if sorted(roles) != list(range(slots)) or sorted(order) != list(range(slots)):
         return None
     signs = {AND: slots, OR: slots + 1}
@@ -135,7 +138,7 @@ def _assign(node: Expression, sign: int, slots: dict[Path, int], roles: dict[int
         for child in node.children:
             _assign(child, AND if isinstance(node, And) else OR, slots, roles)
     else:
-        roles[slots[_path(node)]] = Role(sign, isinstance(node, Not))
+        roles[slots.get(_path(node), _GLUED)] = Role(sign, isinstance(node, Not))
 
 
 def _groups(node: Expression, slots: dict[Path, int]) -> Iterator[tuple[int, ...]]:

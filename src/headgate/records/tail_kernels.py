@@ -250,8 +250,9 @@ def match_tail(
                     holds = False
                     if has[where] == 1:
                         text = keys[where]
-                        pattern = globs[code[place + 3] : code[place + 4]]
-                        holds = match_glob(data, offsets[text], offsets[text + 1], pattern) == (op == 3)
+                        begin, stop = offsets[text], offsets[text + 1]
+                        fits = match_glob(data, begin, stop, globs, code[place + 3], code[place + 4])
+                        holds = fits == (op == 3)
                 elif op <= 6:
                     holds = op == 5
                 elif holds == (op == 7):

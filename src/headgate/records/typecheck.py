@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from headgate.records.model import Expression, Predicate
 
 _STRING = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
+# A variable, and all that its function says of it: up to the parenthesis that ends the call.
+_LAMBDA = rf"""(?:\w+|`[^`]*`)\s*->(?:{_STRING}|[^'"()]|\((?:{_STRING}|[^'"()])*\))*"""
 _STRINGS = {Facet.STRING, Facet.TEXT} | {facet for facet in Facet if facet.name.startswith("STRING_")}
 _SEEN = {
     Kind.NULL: set(Facet),
@@ -60,10 +62,13 @@ def check_types(expression: Expression, schema: Schema, text: str) -> None:
 
 
 def _place(path: Path, count: int, text: str) -> int | None:
-    """Find where an attribute stands for the count-th time, with or without backticks, not in a string."""
+    """Find where an attribute stands for the count-th time, with or without backticks, not in a string.
+
+    Nor in a function of forall, whose variable may have the same name.
+    """
     names = (rf"(?:{re.escape(name)}|`{re.escape(name.replace('`', '``'))}`)" for name in path)
     dotted_name = r"\s*\.\s*".join(names)
-    pattern = rf"{_STRING}|(?<![\w.`])({dotted_name})(?![\w`]|\s*\.)"
+    pattern = rf"{_STRING}|{_LAMBDA}|(?<![\w.`])({dotted_name})(?![\w`]|\s*\.)"
     places = [found.start(1) for found in re.finditer(pattern, text, re.IGNORECASE | re.DOTALL) if found[1]]
     return places[count - 1] if len(places) >= count else None
 
@@ -81,6 +86,6 @@ def _able(predicate: Predicate, found: Type) -> bool:
             if kind is not Kind.ARRAY:
                 return kind is Kind.NULL
             kind = found.element if found.element is not None else Kind.NULL
-        if any(facet in _SEEN[kind] for facet, _ in leaf.sets):
+        if any(facet is Facet.PRESENT or facet in _SEEN[kind] for facet, _ in leaf.sets):
             return True
     return False

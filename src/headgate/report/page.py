@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from headgate.errors import TableError
 from headgate.report import pictures, words
+from headgate.report.pages import template, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from jinja2 import Template
+    from pathlib import Path
 
     from headgate.report.model import RunReport
 
@@ -48,7 +40,7 @@ class _Rejected:
 
 def render(report: RunReport) -> str:
     """Return the page of a report."""
-    return _template().render(
+    return template("page.html.j2").render(
         report=report,
         tiles=_tiles(report),
         rejected=_rejected(report),
@@ -63,32 +55,7 @@ def render(report: RunReport) -> str:
 def write(report: RunReport, path: Path) -> None:
     """Write the page of a report; a file that is there already is replaced at once or not at all."""
     page = render(report).encode("utf-8", "replace")
-    try:
-        handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(page)
-            # mkstemp's mode is for its owner only; a report is like any other file.
-            Path(beside).chmod(0o644)
-            Path(beside).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(beside).unlink()
-            raise
-    except OSError as error:
-        raise TableError(f"cannot write the report to {path}: {error.strerror or error}") from error
-
-
-@lru_cache(maxsize=1)
-def _template() -> Template:
-    environment = Environment(
-        loader=PackageLoader("headgate.report", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html.j2")
+    write_whole(page, path)
 
 
 def _tiles(report: RunReport) -> list[_Tile]:

@@ -8,9 +8,8 @@ colour as the fallback (so the page can turn them dark).
 from __future__ import annotations
 
 import io
-import re
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
@@ -18,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from headgate.report import words
+from headgate.report.style import ACCENT, INK, MAIN, PALE, SOFT, STYLE, adapt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,33 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["busiest", "matches_per_event", "rates", "steps", "throughput"]
 
-# Hexadecimal colour in the drawing -> CSS variable in the page.
-_INK, _SOFT, _GRID, _MAIN, _PALE, _ACCENT = "#1c2733", "#5b6b7b", "#dfe5ea", "#1f7a8c", "#a9cdd5", "#d1603d"
-_VARIABLES = {
-    _INK: "--ink", _SOFT: "--soft", _GRID: "--grid", _MAIN: "--main", _PALE: "--pale", _ACCENT: "--accent",
-}  # fmt: skip
-_COLOURS = re.compile("|".join(_VARIABLES))
-_STYLE: dict[Any, object] = {
-    "svg.fonttype": "none",
-    "text.parse_math": False,  # a "$" in a filter is a dollar sign
-    "font.family": "DejaVu Sans",  # to measure with; the page shows its own sans-serif, which is narrower
-    "font.size": 10.5,
-    "text.color": _INK,
-    "axes.labelcolor": _SOFT,
-    "axes.edgecolor": _GRID,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": _GRID,
-    "grid.linewidth": 0.8,
-    "xtick.color": _GRID,
-    "ytick.color": _GRID,
-    "xtick.labelcolor": _SOFT,
-    "ytick.labelcolor": _SOFT,
-    "ytick.major.size": 0,
-}
 _WIDTH = 9.6
 _POINTS = 80
 _SHOWN = 10
@@ -72,7 +45,7 @@ def matches_per_event(report: RunReport) -> str:
         zero = edges[:2] == (0, 1)
         tail = len(counts) > 2 and edges[-1] - edges[-2] > 2 * (edges[-2] - edges[-3])
         shades = [
-            _SOFT if place == 0 and zero else _PALE if place == len(counts) - 1 and tail else _MAIN
+            SOFT if place == 0 and zero else PALE if place == len(counts) - 1 and tail else MAIN
             for place in places
         ]
         axes.bar(places + 0.5, counts, width=0.88, color=shades)
@@ -86,7 +59,7 @@ def matches_per_event(report: RunReport) -> str:
         median = dict(report.quantiles).get(0.5)
         if median is not None and report.matches:
             x = float(np.interp(median + 0.5, edges, np.arange(len(edges))))
-            axes.axvline(x, color=_ACCENT, linewidth=1.4)
+            axes.axvline(x, color=ACCENT, linewidth=1.4)
             _note(axes, (x + 0.2) / (len(counts) + 0.4), f"median {words.count(median)}")
 
     return _svg("matches-per-event", "Events by the number of matching subscriptions", 3.5, draw)
@@ -99,14 +72,14 @@ def busiest(report: RunReport) -> str:
     def draw(axes: Axes) -> None:
         places = np.arange(len(shown), dtype=np.float64)
         right = max(each.matches for each in shown)
-        axes.barh(places + 0.2, [each.matches for each in shown], height=0.3, color=_MAIN)
+        axes.barh(places + 0.2, [each.matches for each in shown], height=0.3, color=MAIN)
         for place, each in zip(places, shown, strict=True):
             name = words.shorten(each.id, 28)
             text = f"{name} · {words.shorten(each.filter, 122 - len(name))}"
             # A line of wide letters is cut at the edge; the layout must not make room for it.
             axes.text(0, place - 0.02, text, va="bottom", fontsize=9.5, clip_on=True, in_layout=False)
             axes.text(
-                each.matches + right * 0.01, place + 0.2, words.count(each.matches), va="center", color=_SOFT
+                each.matches + right * 0.01, place + 0.2, words.count(each.matches), va="center", color=SOFT
             )
         axes.set_ylim(len(shown) - 0.55, -0.45)
         axes.set_xlim(0, right * 1.1)
@@ -120,8 +93,8 @@ def throughput(report: RunReport) -> str:
 
     def draw(axes: Axes) -> None:
         edges, heights = rates(report)
-        axes.stairs(heights, edges, fill=True, color=_PALE)
-        axes.stairs(heights, edges, color=_MAIN, linewidth=1.6)
+        axes.stairs(heights, edges, fill=True, color=PALE)
+        axes.stairs(heights, edges, color=MAIN, linewidth=1.6)
         axes.set_xlim(edges[0], edges[-1])
         axes.set_ylim(0, max(float(heights.max()), 1.0) * 1.15)
         axes.grid(visible=False, axis="x")
@@ -130,7 +103,7 @@ def throughput(report: RunReport) -> str:
         _thousands(axes.yaxis)
         mean = report.events_per_second
         if mean is not None:
-            axes.axhline(mean, color=_ACCENT, linewidth=1.4)
+            axes.axhline(mean, color=ACCENT, linewidth=1.4)
             _note(axes, 1.0, f"mean {words.count(round(mean))}")
 
     return _svg("throughput", "Events a second over the time of the match job", 3.2, draw)
@@ -144,11 +117,11 @@ def steps(report: RunReport) -> str:
         places = np.arange(len(report.steps), dtype=np.float64)
         longest = max(step.seconds for step in report.steps)
         for place, step in zip(places, report.steps, strict=True):
-            axes.barh(place, step.seconds, height=0.56, color=_MAIN if step.seconds == longest else _PALE)
+            axes.barh(place, step.seconds, height=0.56, color=MAIN if step.seconds == longest else PALE)
             text = f"{words.duration(step.seconds)} · {words.share_of(step.seconds, total)}"
             axes.text(step.seconds + longest * 0.012, place, text, va="center")
         axes.set_yticks(places, [words.shorten(step.name, 34) for step in report.steps])
-        axes.tick_params(axis="y", labelcolor=_INK)
+        axes.tick_params(axis="y", labelcolor=INK)
         axes.set_ylim(len(report.steps) - 0.5, -0.5)
         axes.set_xlim(0, longest * 1.25)
         _bare(axes, keep_names=True)
@@ -189,7 +162,7 @@ def _bar_label(edges: tuple[int, ...], place: int, tail: bool) -> str:
 def _note(axes: Axes, x: float, text: str) -> None:
     """Write above the plot, centred on a line where there is room for it."""
     side = "left" if x < 0.1 else "right" if x > 0.9 else "center"
-    axes.text(x, 1.01, text, transform=axes.transAxes, color=_ACCENT, ha=side, va="bottom")
+    axes.text(x, 1.01, text, transform=axes.transAxes, color=ACCENT, ha=side, va="bottom")
 
 
 def _thousands(axis: Axis) -> None:
@@ -208,29 +181,11 @@ def _bare(axes: Axes, *, keep_names: bool = False) -> None:
 def _svg(name: str, title: str, height: float, draw: Callable[[Axes], None]) -> str:
     """Draw on new axes and return an SVG element whose ids and styles cannot disturb the page."""
     # "svg.hashsalt" makes the same report the same text.
-    with mpl.rc_context({**_STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
+    with mpl.rc_context({**STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
         # A filter may be in any script; the browser has the glyphs that Matplotlib's font lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         draw(figure.add_subplot())
         text = io.StringIO()
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return _adapt(text.getvalue(), name, title)
-
-
-def _adapt(svg: str, name: str, title: str) -> str:
-    """Fit the drawing into the page: change its tags only, never the texts of users between them."""
-
-    def tag(found: re.Match[str]) -> str:
-        text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", found[0])
-        text = text.replace("'DejaVu Sans'", "system-ui, sans-serif")
-        return _COLOURS.sub(lambda colour: f"var({_VARIABLES[colour[0]]}, {colour[0]})", text)
-
-    svg = svg[svg.index("<svg") :].rstrip()
-    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, count=1, flags=re.DOTALL)
-    svg = svg.replace("*{", f"#{name} *{{", 1)
-    head, body = svg.split(">", 1)
-    view = re.search(r'viewBox="[^"]*"', head)
-    spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    head = f'<svg id="{name}" role="img" aria-label="{title}" {view[0] if view else ""} {spaces}>'
-    return head + re.sub(r"<[^>]*>", tag, body)
+    return adapt(text.getvalue(), name, title)

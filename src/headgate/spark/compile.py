@@ -36,6 +36,7 @@ from headgate.spark.compiling import (
     compile_batches,
     read_schema,
 )
+from headgate.spark.id_types import are_whole
 from headgate.spark.progress import step, watch
 from headgate.spark.sampling import read_sample
 from headgate.spark.session import spark_errors
@@ -43,7 +44,6 @@ from headgate.spark.tables import (
     BLOCK,
     FILE,
     POSITION,
-    WHOLE,
     Format,
     check_apart,
     check_input,
@@ -95,7 +95,7 @@ def compile_subscriptions(
     form = check_request(subscriptions, output, rejected=rejected, schema=schema, sample=sample)
     with spark_errors():
         with watch(session, "parsing filters", quiet=quiet) as parsing:
-            lines = _spread(session, read_lines(session, subscriptions, ID, FILTER), form)
+            lines = spread(session, read_lines(session, subscriptions, ID, FILTER), form)
             compiled = lines.mapInArrow(partial(_compile, schema=schema), COMPILED_DDL).toArrow()
         with step("building the index", quiet=quiet) as building:
             numbered = _number(compiled, form)
@@ -116,22 +116,29 @@ def check_request(
     subscriptions: str, output: str, *, rejected: str, schema: str | None, sample: str | None = None
 ) -> Format:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
-    form = check_input(subscriptions)
-    if sample is not None:
-        check_input(sample)
-        check_apart(sample, output, rejected)
+    check_places([subscriptions], output, rejected=rejected, schema=schema, sample=sample)
+    return check_input(subscriptions)
+
+
+def check_places(
+    inputs: list[str], output: str, *, rejected: str, schema: str | None, sample: str | None
+) -> None:
+    """Refuse tables that are not there, places that are taken, and a schema that cannot be read."""
+    for table in [*inputs, *([] if sample is None else [sample])]:
+        check_input(table)
     check_output(rejected)
-    check_apart(subscriptions, output, rejected)
+    check_apart(*inputs, output, rejected)
+    if sample is not None:
+        check_apart(sample, output, rejected)
     check_place(Path(output))
     if schema is not None:
         try:
             read_schema(schema)
         except EventError as error:
             raise TableError(f"schema: {error}") from None
-    return form
 
 
-def _spread(session: SparkSession, lines: DataFrame, form: Format) -> DataFrame:
+def spread(session: SparkSession, lines: DataFrame, form: Format) -> DataFrame:
     """Give every core as much to parse; every row keeps its place. Shuffles, unless the lines lie well.
 
     Lines of text are cut into parts of equal size as they are read. A Parquet file may be one group of rows,
@@ -157,7 +164,7 @@ class _Numbered(NamedTuple):
 
 def _number(compiled: pa.Table, form: Format) -> _Numbered:
     """Give the accepted rows numbers by their ids, which have one type; the first of equal ids wins."""
-    ordered = _in_order(compiled)
+    ordered = in_order(compiled)
     good = compiled[REASON].is_null().to_numpy()[ordered]
     rows, bad = ordered[good], ordered[~good]
     ids = _one_type(compiled.select(["id_number", "id_text"]).take(rows), form)
@@ -182,7 +189,7 @@ def _number(compiled: pa.Table, form: Format) -> _Numbered:
     )
 
 
-def _in_order(compiled: pa.Table) -> NDArray[np.int64]:
+def in_order(compiled: pa.Table) -> NDArray[np.int64]:
     """Return the places of the rows in the order of `ORDER`."""
     files = pc.unique(compiled[FILE]).sort()
     keys = (compiled[POSITION], compiled[BLOCK], pc.index_in(compiled[FILE], value_set=files))
@@ -195,7 +202,7 @@ def _one_type(ids: pa.Table, form: Format) -> pa.Array[Any]:
     if texts.null_count == len(texts):
         return numbers
     found = pc.coalesce(texts, numbers.cast(pa.string()))
-    if form is Format.CSV and pc.all(pc.match_substring_regex(found, rf"^(?:{WHOLE})$")).as_py():
+    if form is Format.CSV and pc.all(are_whole(found)).as_py():
         return found.cast(pa.int64())
     return found.cast(pa.large_string())
 

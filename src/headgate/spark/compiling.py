@@ -7,7 +7,7 @@ say which of them is theirs.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import pyarrow as pa
@@ -20,6 +20,7 @@ from headgate.core.subscription import SQL, Subscription
 from headgate.core.values import check, fold
 from headgate.errors import FilterError, HeadgateError, SubscriptionError
 from headgate.records.binding import Binder, parse_text
+from headgate.records.dialects import to_sql
 from headgate.records.transport import to_bytes
 from headgate.records.typecheck import check_types
 from headgate.spark.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
@@ -62,20 +63,58 @@ COMPILED_DDL = (
 )
 
 
-class _Row(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A row that is an id and a filter and nothing else; others are looked at field by field."""
+UNUSUAL = (msgspec.DecodeError, UnicodeError, RecursionError, TypeError)
+"""What decoding raises for a row that must be looked at field by field."""
+Number = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
 
-    id: Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)] | str
+
+class _Row(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A row that is a subscription and nothing else; others are looked at field by field."""
+
+    id: Number | str
     filter: str
+    dialect: Literal["sql", "labels"] | None = None
 
 
 _ROWS = msgspec.json.Decoder(_Row)
+
+
+class Filters:
+    """The filters of one batch, parsed to programs one after the other."""
+
+    def __init__(self, schema: str | None) -> None:
+        self._schema = schema
+        self._binder = Binder()
+        self.count = 0
+
+    def add(self, written: str, dialect: str) -> str:
+        """Parse the next filter and return it as SQL; refuses a bad one, which does not count."""
+        text = to_sql(written, dialect)
+        if self._schema is not None:
+            # Places are those in the text as written: its names stand there as well.
+            check_types(parse_text(text), read_schema(self._schema), written)
+        self._binder.add(text)
+        self.count += 1
+        return text
+
+    def payload(self, rows: int) -> pa.Array[Any]:
+        """Return the column `PROGRAMS` of the batch."""
+        values = (
+            [to_bytes(self._binder.finish()), *[None] * (rows - 1)] if rows and self.count else [None] * rows
+        )
+        return pa.array(values, pa.binary())
 
 
 def compile_batches(
     batches: Iterable[pa.RecordBatch], schema: str | None, partition: int = 0
 ) -> Iterator[pa.RecordBatch]:
     """Compile the subscriptions of some batches; refused rows come back with the reason, none is dropped."""
+    for part, batch in numbered(batches, partition):
+        yield _compile_batch(batch, schema, part)
+
+
+def numbered(batches: Iterable[pa.RecordBatch], partition: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Number batches, without their blank lines."""
     for number, batch in enumerate(batches):
         values: list[bytes | None] = batch[VALUE].to_pylist()
         broken: list[str | None] = batch[BROKEN].to_pylist()
@@ -83,56 +122,52 @@ def compile_batches(
             line is not None or (value is not None and bool(value.strip()))
             for value, line in zip(values, broken, strict=True)
         ]
-        if not all(keep):
-            batch = batch.filter(pa.array(keep, pa.bool_()))  # noqa: PLW2901
-            values = [value for value, kept in zip(values, keep, strict=True) if kept]
         # Partitions and the batches of one are fewer than 2**31, by far.
-        yield _compile_batch(batch, values, schema, (partition << 31) + number)
+        yield (partition << 31) + number, batch if all(keep) else batch.filter(pa.array(keep, pa.bool_()))
 
 
-def _compile_batch(
-    batch: pa.RecordBatch, values: list[bytes | None], schema: str | None, part: int
-) -> pa.RecordBatch:
-    binder = Binder()
+def _compile_batch(batch: pa.RecordBatch, schema: str | None, part: int) -> pa.RecordBatch:
+    values: list[bytes | None] = batch[VALUE].to_pylist()
+    parsed = Filters(schema)
     found: dict[str, list[Any]] = {
         name: [None] * len(values) for name in ("id_number", "id_text", FILTER, REASON, PLACE, NUMBER)
     }
     id_numbers, id_texts, filters, numbers = (
         found[name] for name in ("id_number", "id_text", FILTER, NUMBER)
     )
-    accepted = 0
     for place, value in enumerate(values):
         try:
             try:
                 row = _ROWS.decode(value)  # type: ignore[arg-type]
-                identity, text = row.id, row.filter
+                identity, written, dialect = row.id, row.filter, row.dialect or SQL
                 (id_texts if type(identity) is str else id_numbers)[place] = identity
-            except (msgspec.DecodeError, UnicodeError, RecursionError, TypeError):
-                given = _read_row(value)
+            except UNUSUAL:
+                given = read_row(value)
                 identity = _identity(given)
                 (id_texts if isinstance(identity, str) else id_numbers)[place] = identity
-                text = _subscription(identity, given).filter
-            if schema is not None:
-                check_types(parse_text(text), read_schema(schema), text)
-            binder.add(text)
+                subscription = _subscription(identity, given)
+                written, dialect = subscription.filter, subscription.dialect
+            filters[place] = parsed.add(written, dialect)
         except HeadgateError as error:
             found[REASON][place] = str(error)
-            if isinstance(error, FilterError) and error.position is not None:
-                found[PLACE][place] = error.position + 1
+            found[PLACE][place] = place_of(error)
             continue
-        filters[place] = text
-        numbers[place] = accepted
-        accepted += 1
+        numbers[place] = parsed.count - 1
     columns = {name: pa.array(column, COMPILED.field(name).type) for name, column in found.items()}
     columns.update({name: batch[name] for name in ORDER})
-    columns[ROW] = _rows(batch)
+    columns[ROW] = rows_as_text(batch)
     columns[PART] = pa.array([part] * len(values), pa.int64())
-    payload = [to_bytes(binder.finish()), *[None] * (len(values) - 1)] if values else []
-    columns[PROGRAMS] = pa.array(payload, pa.binary())
+    columns[PROGRAMS] = parsed.payload(len(values))
     return pa.RecordBatch.from_arrays([columns[name] for name in COMPILED.names], schema=COMPILED)
 
 
-def _rows(batch: pa.RecordBatch) -> Any:
+def place_of(error: HeadgateError) -> int | None:
+    """Return the character of a filter that is at fault, counted from 1."""
+    at = error.position if isinstance(error, FilterError) else None
+    return None if at is None else at + 1
+
+
+def rows_as_text(batch: pa.RecordBatch) -> Any:
     """Return the rows as they came, as text."""
     try:
         rows = batch[VALUE].cast(pa.string())
@@ -143,7 +178,8 @@ def _rows(batch: pa.RecordBatch) -> Any:
     return pc.coalesce(rows, batch[BROKEN]) if rows.null_count else rows
 
 
-def _read_row(value: bytes | None) -> dict[str, object]:
+def read_row(value: bytes | None) -> dict[str, object]:
+    """Read a row field by field; names are folded."""
     if value is None:
         raise SubscriptionError("the line does not have as many fields as the header")
     given = read_object(value)
@@ -154,21 +190,35 @@ def _read_row(value: bytes | None) -> dict[str, object]:
 
 
 def _identity(row: dict[str, object]) -> Id:
-    identity = row.get(ID)
+    identity = read_id(row, ID)
     if identity is None:
         raise SubscriptionError(f"the row has no {ID!r}: a subscription is an id and a filter")
-    check(identity, (ID,))
-    if isinstance(identity, bool) or not isinstance(identity, str | int):
-        raise SubscriptionError(f"id {identity!r} is not usable: give text or a whole number")
     return identity
 
 
+def read_id(row: dict[str, object], name: str) -> Id | None:
+    """Read a field that holds an id, if the row has it."""
+    identity = row.get(name)
+    if identity is None:
+        return None
+    check(identity, (name,))
+    if isinstance(identity, bool) or not isinstance(identity, str | int):
+        raise SubscriptionError(f"{name} {identity!r} is not usable: give text or a whole number")
+    return identity
+
+
+def read_filter(row: dict[str, object]) -> str | None:
+    """Read the text of a filter, if the row has one."""
+    text = row.get(FILTER)
+    if text is not None and not isinstance(text, str):
+        raise SubscriptionError(f"the filter is {type(text).__name__} and must be text")
+    return text
+
+
 def _subscription(identity: Id, row: dict[str, object]) -> Subscription:
-    text, dialect = row.get(FILTER), row.get(DIALECT)
+    text, dialect = read_filter(row), row.get(DIALECT)
     if text is None:
         raise SubscriptionError(f"the row has no {FILTER!r}: a subscription is an id and a filter")
-    if not isinstance(text, str):
-        raise SubscriptionError(f"the filter is {type(text).__name__} and must be text")
     return Subscription(identity, text, SQL if dialect is None else str(dialect))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -11,14 +12,15 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
 from pyspark.sql.types import IntegralType, StringType
 
-from headgate.core.event import ID
+from headgate.core.event import ID, SOURCE
 from headgate.core.values import fold
 from headgate.errors import TableError
+from headgate.spark.graph_matching import count_refused, list_refused
+from headgate.spark.id_types import WHOLE
 from headgate.spark.matching import NUMBERS, REASON, ROW, SURVEY_DDL, TEXTS, survey_lines
 from headgate.spark.tables import (
     BROKEN,
     VALUE,
-    WHOLE,
     Format,
     check_columns,
     column,
@@ -30,6 +32,8 @@ from headgate.spark.tables import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
+
+    from headgate.spark.graph_matching import Sources
 
 _REASON = "_headgate_reason"
 _NO_ID = "the event has no id: give the field 'id' as text or a whole number"
@@ -56,17 +60,27 @@ class Judged:
             self.cached.unpersist()
 
 
-def judge(session: SparkSession, path: str, form: Format) -> Judged:
-    """Tell the events of a table from rows that are none. No shuffle."""
+def judge(session: SparkSession, path: str, form: Format, sources: Sources | None = None) -> Judged:
+    """Tell the events of a table from rows that are none. No shuffle.
+
+    With `sources`, those that do not come from a node of the graph are refused, too.
+    """
     if form is Format.JSONL:
-        return _judge_lines(session, path)
-    return _judge_columns(read_columns(session, path, form), path, form)
+        return _judge_lines(session, path, sources)
+    if sources is None:
+        return _judge_columns(read_columns(session, path, form), path, form)
+    # As text, so that CSV's 007 is not taken for 7; workers give it the type of the ids of nodes.
+    table = read_columns(session, path, form, texts=(ID, SOURCE))
+    check_columns(table, path, ID, SOURCE)
+    judged = _judge_columns(table, path, form)
+    return _judge_sources(judged, path, sources) if table.columns else judged
 
 
-def _judge_lines(session: SparkSession, path: str) -> Judged:
+def _judge_lines(session: SparkSession, path: str, sources: Sources | None) -> Judged:
     lines = session.read.text(for_reading(path)).select(sf.col(VALUE).cast("binary"))
     # Cached, because it is asked three times and is small: one row a batch and the refused lines.
-    survey = lines.mapInArrow(survey_lines, SURVEY_DDL).persist()
+    work = partial(survey_lines, judge=None if sources is None else sources.of_events)
+    survey = lines.mapInArrow(work, SURVEY_DDL).persist()
     sums = [sf.sum(NUMBERS).alias(NUMBERS), sf.sum(TEXTS).alias(TEXTS), sf.count(REASON).alias(REASON)]
     totals = survey.agg(*sums).collect()[0]
     numbers, texts = totals[NUMBERS] or 0, totals[TEXTS] or 0
@@ -104,6 +118,28 @@ def _judge_columns(table: DataFrame, path: str, form: Format) -> Judged:
     refused = table.where(~good).select(row.alias(ROW), sf.col(_REASON).alias(REASON))
     events = table.where(good).drop(_REASON, BROKEN).withColumn(name, identity.cast(id_type))
     return Judged(events, refused, totals["good"], totals["bad"], id_type)
+
+
+def _judge_sources(judged: Judged, path: str, sources: Sources) -> Judged:
+    """Refuse events from nowhere. They are counted first: most often there are none."""
+    table = judged.events
+    name = next(name for name in table.columns if fold(name) == SOURCE)
+    kind = table.schema[name].dataType
+    if not isinstance(kind, IntegralType | StringType):
+        raise TableError(f"{path}: column {name} is {kind.simpleString()}: cast it to string or bigint")
+    source = column(name).cast(_type(kind)).alias(SOURCE)
+    counted = table.select(source).mapInArrow(partial(count_refused, sources=sources), f"{ROW} long")
+    count = counted.agg(sf.sum(ROW)).collect()[0][0] or 0
+    if not count:
+        return judged
+    rows = table.select(sf.to_json(sf.struct(*map(column, table.columns))).alias(ROW), source)
+    refused = rows.mapInArrow(partial(list_refused, sources=sources), f"{ROW} string, {REASON} string")
+    return replace(
+        judged,
+        refused=judged.refused.union(refused),
+        count=judged.count - count,
+        rejected=judged.rejected + count,
+    )
 
 
 def _type(kind: DataType) -> str:

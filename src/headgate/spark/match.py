@@ -13,11 +13,12 @@ import json
 import shutil
 import tempfile
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     ArrayType,
@@ -35,13 +36,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from headgate.core.event import ID
-from headgate.core.snapshot import open_snapshot
+from headgate.core.event import ID, SOURCE
 from headgate.core.values import dotted, fold
 from headgate.errors import TableError
-from headgate.records.encode import compared
-from headgate.records.index import ROOM, RecordIndex
 from headgate.spark.events import judge
+from headgate.spark.graph_matching import Sources, match_graph_columns, match_graph_lines
 from headgate.spark.matching import (
     CODECS,
     FILE,
@@ -66,14 +65,18 @@ from headgate.spark.tables import (
     replacing,
     write_table,
 )
+from headgate.spark.targets import open_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from headgate.core.values import Path as ColumnPath
+    from headgate.spark.targets import Target
+
+    Work = Callable[..., Iterator[pa.RecordBatch]]
 
 _COMPARABLE = (
     BooleanType,
@@ -87,6 +90,15 @@ _COMPARABLE = (
     TimestampNTZType,
     TimestampType,
 )
+
+
+_WORK = {
+    (True, False): match_columns,
+    (False, False): match_lines,
+    (True, True): match_graph_columns,
+    (False, True): match_graph_lines,
+}
+"""What workers do: by whether events come as columns, and whether there is a graph."""
 
 
 @dataclass(frozen=True)
@@ -116,33 +128,47 @@ class Matched:
 
 
 def match_events(
-    session: SparkSession, snapshot: str, events: str, output: str, *, rejected: str, quiet: bool = False
+    session: SparkSession,
+    snapshot: str,
+    events: str,
+    output: str,
+    *,
+    rejected: str,
+    graph: bool | None = None,
+    quiet: bool = False,
 ) -> Matched:
     """Match a table of events against a snapshot; write (event_id, subscription_id) to `output`.
 
-    Events that cannot be read go to the table `rejected` with the reason.
+    Events that cannot be read go to the table `rejected` with the reason; so do those that come from no node
+    of the snapshot's graph. A snapshot that has a graph is matched with it; `graph` can only insist.
     """
     form = check_request(snapshot, events, output, rejected=rejected)
-    place = Path(snapshot).absolute()
-    index = RecordIndex.open(place)
-    digest = open_snapshot(place, ROOM, verify=False).digest
+    target = open_target(snapshot, graph=graph)
+    sources = Sources(target.shards, target.numbered_nodes) if target.graph else None
     with spark_errors(), tempfile.TemporaryDirectory(prefix="headgate-") as notes:
         with watch(session, "reading events", quiet=quiet) as surveying:
-            judged = judge(session, events, form)
+            judged = judge(session, events, form, sources)
             columns = form is not Format.JSONL
-            table = _needed(judged.events, index) if columns else judged.events
-            unknown = _check_types(table, events, index) if columns else ()
+            table = _needed(judged.events, target) if columns else judged.events
+            unknown = _check_types(table, events, target) if columns else ()
             write_table(judged.refused, rejected)
         here = (session.sparkContext.master or "").startswith("local")
-        kind = "long" if index.ids.numbered else "string"
-        task = Task(str(place), digest, judged.id_type, kind, notes if here else None)
-        work, rows = (match_columns, _packed(table)) if columns else (match_lines, table)
+        codec = (session.conf.get("spark.sql.parquet.compression.codec") or "").lower()
+        first = Task(
+            *target.shards[0],
+            judged.id_type,
+            "long" if target.numbered else "string",
+            notes if here else None,
+            codec=codec,
+            numbered_nodes=target.numbered_nodes,
+        )
+        tasks = [first._replace(snapshot=each.place, digest=each.digest) for each in target.shards]
+        work, rows = _WORK[columns, target.graph], _packed(table) if columns else table
         with watch(session, "matching", quiet=quiet) as matching:
-            codec = (session.conf.get("spark.sql.parquet.compression.codec") or "").lower()
             if here and codec in CODECS and format_of(output) is Format.PARQUET and not is_remote(output):
-                _write(rows, work, task._replace(codec=codec), output)
+                _write(rows, work, tasks, output)
             else:
-                write_table(rows.mapInArrow(partial(work, task=task), task.ddl), output)
+                write_table(_mapped(rows, [partial(work, task=task) for task in tasks], first.ddl), output)
         judged.forget()
         found = _count(session, output)
         batches = _read_notes(Path(notes))
@@ -166,9 +192,9 @@ def check_request(snapshot: str, events: str, output: str, *, rejected: str) -> 
     return form
 
 
-def _needed(table: DataFrame, index: RecordIndex) -> DataFrame:
-    """Keep the id and the columns that filters name."""
-    wanted = {path[0] for path in index.built.attributes} | {ID}
+def _needed(table: DataFrame, target: Target) -> DataFrame:
+    """Keep the id, the source if there is a graph, and the columns that filters name."""
+    wanted = {path[0] for path in target.attributes} | {ID, *([SOURCE] if target.graph else [])}
     return table.select(*[column(name) for name in table.columns if fold(name) in wanted])
 
 
@@ -177,18 +203,17 @@ def _packed(table: DataFrame) -> DataFrame:
     return table.select(sf.struct(*map(column, table.columns)).alias(PACKED))
 
 
-def _check_types(table: DataFrame, path: str, index: RecordIndex) -> tuple[str, ...]:
+def _check_types(table: DataFrame, path: str, target: Target) -> tuple[str, ...]:
     """Refuse columns that filters compare and cannot: they would never match, and nobody would know.
 
     Returns the attributes that filters name and the table lacks.
     """
-    looked_into = compared(index.built)
     unknown = []
-    for number, attribute in enumerate(index.built.attributes):
+    for attribute in target.attributes:
         kind = _find(table.schema, attribute)
         if kind is None:
             unknown.append(dotted(attribute))
-        elif number in looked_into and not _comparable(kind):
+        elif attribute in target.compared and not _comparable(kind):
             what = f"{path}: {dotted(attribute)} is {kind.simpleString()}, which filters cannot compare"
             hint = "double" if isinstance(kind, DecimalType) else "a type that filters know"
             raise TableError(f"{what}: cast it to {hint}")
@@ -213,7 +238,12 @@ def _comparable(kind: DataType) -> bool:
     return isinstance(kind, _COMPARABLE)
 
 
-def _write(rows: DataFrame, work: Callable[..., Iterator[pa.RecordBatch]], task: Task, output: str) -> None:
+def _mapped(rows: DataFrame, works: Sequence[Work], ddl: str) -> DataFrame:
+    """Have workers go through all events once for each shard. No shuffle."""
+    return reduce(DataFrame.union, [rows.mapInArrow(work, ddl) for work in works])
+
+
+def _write(rows: DataFrame, work: Work, tasks: Sequence[Task], output: str) -> None:
     """Have the workers write a local Parquet table. No shuffle.
 
     They write into a folder inside the one that is to be the table; only files of tasks that came to their
@@ -223,13 +253,14 @@ def _write(rows: DataFrame, work: Callable[..., Iterator[pa.RecordBatch]], task:
         # The name is one that readers of tables pass over, too.
         parts = folder / "_temporary"
         parts.mkdir(parents=True)
-        task = task._replace(parts=str(parts))
-        done = rows.mapInArrow(partial(write_matches, match=work, task=task), FILE_DDL).collect()
+        tasks = [task._replace(parts=str(parts)) for task in tasks]
+        works = [partial(write_matches, match=work, task=task) for task in tasks]
+        done = _mapped(rows, works, FILE_DDL).collect()
         for row in done:
             (parts / row[FILE]).rename(folder / row[FILE])
         if not done:
             # Else the table would have no columns.
-            task.writer(folder / f"part-00000.{task.codec}.parquet").close()
+            tasks[0].writer(folder / f"part-00000.{tasks[0].codec}.parquet").close()
         shutil.rmtree(parts)
         (folder / "_SUCCESS").touch()
 

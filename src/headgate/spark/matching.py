@@ -27,7 +27,7 @@ from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.spark.tables import VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headgate.records.arrays import Events
     from headgate.records.columns import Columns
@@ -81,6 +81,8 @@ class Task(NamedTuple):
     """A directory for the files of `write_matches`."""
     codec: str = ""
     """How those are compressed, by Spark's name."""
+    numbered_nodes: bool = False
+    """Whether the nodes of a graph have whole numbers for ids."""
 
     @property
     def output(self) -> pa.Schema:
@@ -109,17 +111,12 @@ def opened(path: str, digest: str) -> Base:  # noqa: ARG001 -- the digest tells 
 def match_columns(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """Match events that come as columns, packed into one: `id` and the attributes."""
     base = opened(task.snapshot, task.digest)
-    with _Notes(task) as notes:
+    with Notes(task) as notes:
         for packed in batches:
-            batch = _unpacked(packed)
+            batch = unpacked(packed)
             for begin in range(0, batch.num_rows, EVENTS):
                 part = batch.slice(begin, EVENTS)
-                identities = find_column(part, (ID,))
-                assert identities is not None
-                if identities.null_count:
-                    raise TableError(
-                        "an event has no id, though the footer of its Parquet file says otherwise"
-                    )
+                identities = check_ids(part)
                 notes.lap(RECEIVING)
                 yield from _match(base, BatchColumns(part), identities, task, notes)
                 notes.add(part.num_rows)
@@ -128,10 +125,10 @@ def match_columns(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.
 def match_lines(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """Match events that come as lines of JSON; those that `survey_lines` refuses are passed over here."""
     base = opened(task.snapshot, task.digest)
-    with _Notes(task) as notes:
+    with Notes(task) as notes:
         for batch in batches:
             for begin in range(0, batch.num_rows, LINES):
-                lines = _lines(batch.slice(begin, LINES))
+                lines = lines_of(batch.slice(begin, LINES))
                 events = [event for event in map(read_event, lines) if isinstance(event, Event)]
                 identities = [event.id if task.event_type == "long" else str(event.id) for event in events]
                 columns = EventColumns([event.attributes for event in events])
@@ -175,7 +172,7 @@ def _writing() -> Iterator[None]:
 
 
 def _match(
-    base: Base, columns: Columns, identities: pa.Array[Any], task: Task, notes: _Notes
+    base: Base, columns: Columns, identities: pa.Array[Any], task: Task, notes: Notes
 ) -> Iterator[pa.RecordBatch]:
     """Match a batch of events; `identities` are their ids."""
     identities = identities.cast(task.output.types[0])
@@ -218,20 +215,31 @@ def _some(events: Events, begin: int, end: int) -> Events:
     )
 
 
+def check_ids(batch: pa.RecordBatch) -> pa.Array[Any]:
+    """Return the ids of events that come as columns: each has one."""
+    identities = find_column(batch, (ID,))
+    assert identities is not None
+    if identities.null_count:
+        raise TableError("an event has no id, though the footer of its Parquet file says otherwise")
+    return identities
+
+
 def keep_events(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Drop the lines that `survey_lines` refuses, and blank ones."""
     for batch in batches:
-        kept = [isinstance(read_event(line), Event) for line in _lines(batch)]
+        kept = [isinstance(read_event(line), Event) for line in lines_of(batch)]
         yield batch.filter(pa.array(kept, pa.bool_()))
 
 
-def _unpacked(batch: pa.RecordBatch) -> pa.RecordBatch:
+def unpacked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the columns of events that were packed into one."""
     struct = batch.column(PACKED)
     assert isinstance(struct, pa.StructArray)
     return pa.RecordBatch.from_struct_array(struct)
 
 
-def _lines(batch: pa.RecordBatch) -> list[Any]:
+def lines_of(batch: pa.RecordBatch) -> list[Any]:
+    """Return the lines of a batch."""
     return batch[VALUE].to_pylist()
 
 
@@ -257,22 +265,31 @@ _TYPES: dict[str, pa.DataType] = {
 _SURVEY = pa.schema(_TYPES)
 
 
-def survey_lines(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """List the lines that are no events, with the reason, and count the ids by type."""
+def survey_lines(
+    batches: Iterable[pa.RecordBatch], judge: Callable[[Sequence[Event]], list[str | None]] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """List the lines that are no events, with the reason, and count the ids by type.
+
+    With `judge`, events for which it gives a reason are refused as well.
+    """
     for batch in batches:
         refused = []
         numbers = texts = 0
-        for line in _lines(batch):
-            event = read_event(line)
-            if isinstance(event, EventError):
-                refused.append({ROW: line.decode(errors="replace"), REASON: str(event)})
-            elif event is not None:
+        lines = lines_of(batch)
+        read = [read_event(line) for line in lines]
+        events = [event for event in read if isinstance(event, Event)]
+        reasons = iter([None] * len(events) if judge is None else judge(events))
+        for line, event in zip(lines, read, strict=True):
+            reason = next(reasons) if isinstance(event, Event) else event and str(event)
+            if reason is not None:
+                refused.append({ROW: line.decode(errors="replace"), REASON: reason})
+            elif isinstance(event, Event):
                 numbers += isinstance(event.id, int)
                 texts += isinstance(event.id, str)
         yield pa.RecordBatch.from_pylist([*refused, {NUMBERS: numbers, TEXTS: texts}], schema=_SURVEY)
 
 
-class _Notes:
+class Notes:
     """Measurements of one task, left as a small file where the driver asked for them.
 
     For each batch: when it began, the seconds that it took, its events, and for each of `STAGES` the seconds
@@ -284,7 +301,7 @@ class _Notes:
         self._batches: list[tuple[float, float, int, list[float]]] = []
         self._begin()
 
-    def __enter__(self) -> _Notes:
+    def __enter__(self) -> Notes:
         return self
 
     def _begin(self) -> None:

@@ -28,7 +28,7 @@ from headgate.errors import TableError
 from headgate.spark.session import discard, spark_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -37,8 +37,6 @@ FILE, BLOCK, POSITION = ORDER = ("file", "block", "position")
 VALUE = "value"
 BROKEN = "_headgate_broken"
 """Where Spark puts a CSV line that does not fit the header."""
-WHOLE = "0|-?[1-9][0-9]{0,17}"
-"""Text that is a whole number and nothing else: 007 is an id of its own."""
 
 # A line of CSV that ends inside quotes: whole fields, then one that is opened and not closed.
 _ENDS_OPEN = r'^(?:(?:"[^"]*+(?:""[^"]*+)*+"[^,]*+|(?!")[^,]*+),)*+"[^"]*+(?:""[^"]*+)*+\z'
@@ -173,9 +171,13 @@ def read_lines(session: SparkSession, path: str, *wanted: str) -> DataFrame:
     )
 
 
-def read_columns(session: SparkSession, path: str, form: Format, *, typed: bool = True) -> DataFrame:
-    """Read a CSV or Parquet table with its columns."""
-    return read_csv(session, path, typed=typed) if form is Format.CSV else read_parquet(session, path)
+def read_columns(
+    session: SparkSession, path: str, form: Format, *, typed: bool = True, texts: Iterable[str] = (ID,)
+) -> DataFrame:
+    """Read a CSV or Parquet table with its columns; the columns `texts` of CSV are text whatever is there."""
+    if form is Format.CSV:
+        return read_csv(session, path, typed=typed, texts=texts)
+    return read_parquet(session, path)
 
 
 def read_parquet(session: SparkSession, path: str) -> DataFrame:
@@ -188,10 +190,10 @@ def read_parquet(session: SparkSession, path: str) -> DataFrame:
         raise TableError(f"{path} cannot be read. {error}{hint}") from None
 
 
-def read_csv(session: SparkSession, path: str, *, typed: bool) -> DataFrame:
+def read_csv(session: SparkSession, path: str, *, typed: bool, texts: Iterable[str] = (ID,)) -> DataFrame:
     """Read CSV with a header, quotes doubled inside quotes; lines that do not fit go to `BROKEN`.
 
-    With `typed`, Spark infers the types (one more pass) of all columns but `id`; without, all are text.
+    With `typed`, Spark infers the types (one more pass) of all columns but `texts`; without, all are text.
     """
     source = for_reading(path)
     _check_header(path)
@@ -209,12 +211,14 @@ def read_csv(session: SparkSession, path: str, *, typed: bool) -> DataFrame:
     plain = session.read.options(**options).csv(source, inferSchema=typed)
     if not plain.columns:
         return plain
-    ids = {name for name in plain.columns if fold(name) == ID}
+    plainly = {name for name in plain.columns if fold(name) in texts}
     large = [
-        each.name for each in plain.schema if isinstance(each.dataType, DecimalType) and each.name not in ids
+        each.name
+        for each in plain.schema
+        if isinstance(each.dataType, DecimalType) and each.name not in plainly
     ]
-    texts = {*large, *ids}
-    fields = [StructField(each.name, StringType()) if each.name in texts else each for each in plain.schema]
+    read = {*large, *plainly}
+    fields = [StructField(each.name, StringType()) if each.name in read else each for each in plain.schema]
     schema = StructType([*fields, StructField(BROKEN, StringType())])
     table = session.read.options(**options, columnNameOfCorruptRecord=BROKEN).schema(schema).csv(source)
     return _whole(table, plain.columns, large) if large else table

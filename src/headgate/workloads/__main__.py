@@ -3,32 +3,79 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from typing import TYPE_CHECKING
 
 from headgate.workloads.catalogue import SYNTHETIC, synthetic
 from headgate.workloads.statistics import measure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_EXCHANGE = "exchange"
 
 
 def main() -> None:
     """Measure the workloads that are named, and print a table of them."""
     parser = ArgumentParser(prog="python -m headgate.workloads", description="Statistics of workloads.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"from {', '.join(SYNTHETIC)}; all")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"from {', '.join(SYNTHETIC)}, which are all; or {_EXCHANGE}, beside its paper",
+    )
     parser.add_argument("--subscriptions", type=int, default=100_000, help="100,000 by default")
     parser.add_argument("--events", type=int, default=200, help="200 by default")
     parser.add_argument("--seed", type=int, default=1, help="1 by default")
     chosen = parser.parse_args()
-    unknown = [name for name in chosen.names if name not in SYNTHETIC]
+    names = chosen.names or list(SYNTHETIC)
+    unknown = [name for name in names if name not in {*SYNTHETIC, _EXCHANGE}]
     if unknown:
-        parser.error(f"no workload is named {unknown[0]}; there are {', '.join(SYNTHETIC)}")
+        known = ", ".join((*SYNTHETIC, _EXCHANGE))
+        parser.error(f"no workload is named {unknown[0]}; there are {known}")
     if chosen.subscriptions < 1 or chosen.events < 1:
         parser.error("there must be a subscription and an event at least")
-    names = chosen.names or list(SYNTHETIC)
-    columns = [
-        measure(synthetic(name, chosen.subscriptions), chosen.subscriptions, chosen.events, chosen.seed)
-        for name in names
-    ]
-    print(f"{'':30}" + "".join(f"{name:>12}" for name in names))
-    for label in columns[0]:
-        print(f"{label:30}" + "".join(f"{_short(column[label]):>12}" for column in columns))
+    specified = [name for name in names if name != _EXCHANGE]
+    if specified:
+        columns = {
+            name: measure(
+                synthetic(name, chosen.subscriptions), chosen.subscriptions, chosen.events, chosen.seed
+            )
+            for name in specified
+        }
+        _print(columns, 30)
+    if _EXCHANGE in names:
+        _print_exchange(chosen.events, chosen.seed)
+
+
+def _print_exchange(events: int, seed: int) -> None:
+    from headgate.workloads.exchange import Exchange
+    from headgate.workloads.graph_statistics import (
+        PAPER_SCALES,
+        PAPER_SELECTIVITIES,
+        PAPER_SHAPE,
+        measure_reach,
+        measure_shape,
+    )
+
+    _print({"paper": PAPER_SHAPE, "here": measure_shape(Exchange(), seed)}, 30)
+    tables = {
+        "selectivity": {name: (Exchange(1, name), paper) for name, paper in PAPER_SELECTIVITIES.items()},
+        "size, at 1/4": {f"x {scale}": (Exchange(scale), paper) for scale, paper in PAPER_SCALES.items()},
+    }
+    for title, table in tables.items():
+        print(f"\n{title}: paper, here")
+        columns = {}
+        for name, (exchange, paper) in table.items():
+            columns[name] = paper._asdict()
+            columns[f"{name} "] = measure_reach(exchange, events, seed)._asdict()
+        _print(columns, 8, 8)
+
+
+def _print(columns: Mapping[str, Mapping[str, float]], label: int, width: int = 12) -> None:
+    """Print a table: a column for each name, a row for each label that the first column has."""
+    print(" " * label + "".join(f"{name.strip():>{width}}" for name in columns))
+    for row in next(iter(columns.values())):
+        print(f"{row:{label}}" + "".join(f"{_short(column[row]):>{width}}" for column in columns.values()))
 
 
 def _short(value: float) -> str:

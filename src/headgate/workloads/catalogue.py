@@ -15,12 +15,24 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = ["NAMES", "SYNTHETIC", "Workload", "synthetic", "workload"]
+__all__ = [
+    "EXCHANGE_SELECTIVITIES",
+    "NAMES",
+    "SOCIAL_SELECTIVITIES",
+    "SYNTHETIC",
+    "Workload",
+    "synthetic",
+    "workload",
+]
 
 SYNTHETIC = ("equality", "mixed", "ranges", "negations", "growth")
 """W-eq, then W-mix and its variants: those that are drawn as a specification."""
 
 NAMES = ("advertising", *SYNTHETIC)
+
+EXCHANGE_SELECTIVITIES = ("1/16", "1/8", "1/4", "1/2", "1")
+SOCIAL_SELECTIVITIES = ("1/64", "1/16", "1/8", "1/4", "1/2", "1")
+"""The part of the filters of a graph's nodes that an event matches; 1 is no filters."""
 
 
 class Workload(Protocol):

@@ -1,0 +1,97 @@
+"""Commands that draw."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from headgate.cli.shell import cli, read_text, tell
+from headgate.errors import SnapshotError
+
+if TYPE_CHECKING:
+    from headgate.core.event import Event
+    from headgate.graph.index import GraphIndex
+
+
+@cli.group()
+def report() -> None:
+    """Draw what there is."""
+
+
+@report.command(name="graph")
+@click.option("--snapshot", required=True, metavar="DIRECTORY", help="A snapshot of a graph.")
+@click.option(
+    "--output", required=True, metavar="FILE", help="A page (.html), or the picture alone (.svg, .png)."
+)
+@click.option(
+    "--event",
+    metavar="JSON",
+    help="The event to follow: a JSON object with its source, a file with one, or - for standard input.",
+)
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+def report_graph(snapshot: str, output: str, event: str | None, *, quiet: bool, as_json: bool) -> None:
+    r"""Draw a graph, and the path of an event through it.
+
+    \b
+    Examples:
+      headgate report graph --snapshot snapshot/ --output graph.html
+      headgate report graph --snapshot snapshot/ --output path.svg --event '{"source": "pub-1", "age": 35}'
+    """
+    from headgate.report.graph_page import FORMATS, GraphReport, write
+    from headgate.spark.progress import step
+
+    place = Path(output)
+    if place.suffix not in FORMATS:
+        raise click.UsageError(f"--output {output}: let the name end in .html, .svg or .png")
+    given = None if event is None else _event(event)
+    with step("opening the snapshot", quiet=quiet):
+        index = _open(Path(snapshot))
+    with step("drawing", quiet=quiet):
+        about = GraphReport.of(
+            f"The graph {Path(snapshot).resolve().name}", index.view, given, _command(snapshot, output, event)
+        )
+        write(about, place)
+    found, journey = about.outline, about.journey
+    result: dict[str, object] = {"nodes": found.nodes, "edges": found.edges, "components": found.components}
+    lines = [about.sentence, f"drawn in {output}"]
+    if journey is not None:
+        result |= {"reached": int(journey.reached.sum()), "stopped": int(journey.stopped.sum())}
+        result |= {"subscriptions": len(journey.served)}
+    tell({**result, "output": output}, lines, as_json=as_json)
+
+
+def _event(text: str) -> Event:
+    """Read an event; it needs no id, because it is the only one."""
+    from headgate.core.event import Event, read_object
+
+    if text == "-":
+        row = read_object(sys.stdin.buffer.read())
+    else:
+        row = read_object(text if text.lstrip().startswith("{") else read_text(text))
+    return replace(Event.from_row({"id": "", **row}), data=row)
+
+
+def _open(path: Path) -> GraphIndex:
+    from headgate.core.snapshot import room_of
+    from headgate.graph import sharding
+    from headgate.graph.index import ROOM, GraphIndex
+    from headgate.records.index import RecordIndex
+
+    room = room_of(path)
+    if room == sharding.ROOM:
+        first = sharding.shard_places(path)[0]
+        raise SnapshotError(f"snapshot {path} is a graph in shards: give one of them, such as {first}")
+    if room != ROOM:
+        raise SnapshotError(f"snapshot {path} is of the room {room!r} and has no graph: give one of a graph")
+    return GraphIndex.open(path, room=RecordIndex)
+
+
+def _command(snapshot: str, output: str, event: str | None) -> str:
+    words = ["headgate", "report", "graph", "--snapshot", snapshot, "--output", output]
+    return shlex.join(words if event is None else [*words, "--event", event])

@@ -1,0 +1,103 @@
+"""What the rooms that know no content ask of those that do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from headgate.core.event import Event, Id
+    from headgate.core.planes import Cells, Planes
+    from headgate.core.subscription import Subscription
+
+
+class Verdict(Protocol):
+    """Why a filter holds for an event or not."""
+
+    @property
+    def matches(self) -> bool:
+        """Tell whether it holds."""
+
+    def lines(self) -> list[str]:
+        """Say why, clause by clause."""
+
+
+class Encoded(Protocol):
+    """Events in a content room's own form."""
+
+    @property
+    def cells(self) -> Cells:
+        """Return the codes that planes look at."""
+
+
+class Sieve(Protocol):
+    """Filters of a content room that can be asked one by one; a position is an id less an offset."""
+
+    @property
+    def planes(self) -> Planes:
+        """Return the filters as bit planes."""
+
+    def encode(self, events: Iterable[Event]) -> Encoded:
+        """Encode events."""
+
+    def encode_batch(self, batch: pa.RecordBatch) -> Encoded:
+        """Encode an Arrow batch of events."""
+
+    def holds(self, encoded: Any, e: int, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell of some filters whether they hold for event `e` of what `encode` gave."""
+
+
+class Content(Protocol):
+    """Filters of one kind of content, with the answers that every content room gives."""
+
+    def __len__(self) -> int:
+        """Count the subscriptions."""
+
+    def __contains__(self, identity: Id) -> bool:
+        """Tell whether there is a subscription of this id."""
+
+    def match(self, event: Event) -> list[Id]:
+        """List the ids of the matching subscriptions, sorted."""
+
+    def next(self, event: Event, at_least: Id) -> Id | None:
+        """Find the first matching id that is at least `at_least`."""
+
+    def match_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out."""
+
+    def explain(self, event: Event, identity: Id) -> Verdict:
+        """Say why an event matches a subscription or not."""
+
+    def filter(self, identity: Id) -> str:
+        """Return the text of a subscription's filter."""
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Add a subscription."""
+
+    def unsubscribe(self, identity: Id) -> None:
+        """Remove a subscription."""
+
+    def save(self, path: Path) -> None:
+        """Write a snapshot."""
+
+    def sieve(self, first: int, size: int) -> Sieve | None:
+        """Return the filters for asking one by one, if this room can: their ids are `first` and up.
+
+        What is subscribed or unsubscribed later is not seen by it.
+        """
+
+
+class ContentRoom(Protocol):
+    """A content room's class."""
+
+    def build(self, subscriptions: Iterable[Subscription]) -> Content:
+        """Index subscriptions."""
+
+    def open(self, path: Path, *, verify: bool = True) -> Content:
+        """Open a snapshot."""

@@ -1,0 +1,1 @@
+"""Who may see an event: subscribers to whom a path of valid nodes leads."""

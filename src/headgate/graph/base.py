@@ -1,0 +1,188 @@
+"""The frozen part of a graph index: the numbered graph, the names in it, and the filters by vertex."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from headgate.core.ids import Ids
+from headgate.core.plane_build import Conjunctions, build_planes
+from headgate.core.planes import Cells
+from headgate.core.snapshot import open_snapshot, write_snapshot
+from headgate.core.subscription import Subscription
+from headgate.errors import FilterError, GraphError, SnapshotError
+from headgate.graph.arrays import GraphArrays
+from headgate.graph.parts import EDGE, NODE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from headgate.core.content import Content, ContentRoom, Sieve
+    from headgate.core.planes import Planes
+    from headgate.graph.build import Built
+
+ROOM = "graph"
+LAYOUT = 1
+"""The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
+CONTENT = "filters"
+"""The snapshot of the filters, inside that of the graph."""
+
+
+class Names(NamedTuple):
+    """Ids of nodes and subscriptions, the kinds of nodes, and what vertices stand for.
+
+    vertex_of_node[n]     the vertex of the node that is n-th by id
+    node_kind[n]          of kinds
+    edge_ends[k]          the nodes that split edge k joins
+    """
+
+    node_ids: Ids
+    subscription_ids: Ids
+    kinds: tuple[str, ...]
+    node_kind: NDArray[np.int16]
+    vertex_of_node: NDArray[np.int32]
+    edge_ends: NDArray[np.int32]
+
+
+class Base:
+    """A graph that does not change. Filters have the number of their vertex as id."""
+
+    def __init__(self, arrays: GraphArrays, names: Names, content: Content) -> None:
+        self.arrays = arrays
+        self.names = names
+        self.content = content
+
+    @classmethod
+    def build(cls, built: Built, names: Names, room: ContentRoom) -> Base:
+        """Index the filters of a graph; the first that is refused is named."""
+        rows = zip(
+            built.filtered.tolist(), built.filters.to_pylist(), built.dialects.to_pylist(), strict=True
+        )
+        filters = [Subscription(vertex, str(text), str(dialect)) for vertex, text, dialect in rows]
+        try:
+            return cls(built.arrays, names, room.build(filters))
+        except FilterError:
+            for one in filters:
+                try:
+                    room.build([one])
+                except FilterError as error:
+                    raise GraphError(f"{_owner(built, names, int(one.id))}: {error}") from None
+            raise
+
+    @classmethod
+    def open(cls, path: Path, room: ContentRoom, *, verify: bool) -> Base:
+        """Open a snapshot, memory-mapped."""
+        snapshot = open_snapshot(path, ROOM, verify=verify)
+        if snapshot.about.get("layout") != LAYOUT:
+            raise SnapshotError(
+                f"snapshot {path} has another layout of the graph than this Headgate reads: compile it again"
+            )
+        arrays = snapshot.arrays
+        names = Names(
+            Ids.from_arrays(_named(arrays, "node_")),
+            Ids.from_arrays(_named(arrays, "subscription_")),
+            tuple(snapshot.about["kinds"]),
+            arrays["node_kind"],
+            arrays["vertex_of_node"],
+            arrays["edge_ends"],
+        )
+        graph = GraphArrays(**{name: arrays[f"graph_{name}"] for name in GraphArrays._fields})
+        return cls(graph, names, room.open(path / CONTENT, verify=verify))
+
+    def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
+        """Write a snapshot; `source` says what it was built from."""
+        names = self.names
+        arrays = {f"graph_{name}": array for name, array in self.arrays._asdict().items()}
+        arrays.update({f"node_{name}": array for name, array in names.node_ids.to_arrays().items()})
+        found = names.subscription_ids.to_arrays().items()
+        arrays.update({f"subscription_{name}": array for name, array in found})
+        arrays["node_kind"], arrays["vertex_of_node"] = names.node_kind, names.vertex_of_node
+        arrays["edge_ends"] = names.edge_ends
+        counts = {
+            "nodes": len(names.node_ids),
+            "edges": len(self.arrays.child),
+            "subscriptions": len(names.subscription_ids),
+            "filters": len(self.content),
+        }
+        about = {"layout": LAYOUT, "kinds": names.kinds, "source": dict(source or {})}
+        write_snapshot(path, ROOM, arrays, counts=counts, about=about, inside={CONTENT: self.content.save})
+
+    @cached_property
+    def node_array(self) -> pa.Array[Any]:
+        """Return the ids of nodes for Arrow."""
+        return self.names.node_ids.to_arrow()
+
+    @cached_property
+    def subscription_array(self) -> pa.Array[Any]:
+        """Return the ids of subscriptions for Arrow."""
+        return self.names.subscription_ids.to_arrow()
+
+    @cached_property
+    def sieve(self) -> Sieve | None:
+        """Return the filters for asking one by one, by position; None if their room cannot."""
+        return self.content.sieve(self.arrays.roots, self.arrays.vertices - self.arrays.roots)
+
+    @cached_property
+    def planes(self) -> Planes:
+        """Return the filters as planes; without a sieve, planes that say nothing."""
+        return NO_PLANES if self.sieve is None else self.sieve.planes
+
+    @cached_property
+    def acyclic(self) -> bool:
+        """Tell whether no component has more than one vertex, and no vertex leads to itself."""
+        arrays = self.arrays
+        source = np.repeat(np.arange(arrays.vertices), np.diff(arrays.child_start))
+        alone = not arrays.vertices or int(arrays.component[-1]) + 1 == arrays.vertices
+        return alone and not bool((source == arrays.child).any())
+
+    def find(self, node: int | str) -> int:
+        """Find the vertex of a node, -1 for none."""
+        ids = self.names.node_ids
+        if not len(ids) or isinstance(node, int) is not ids.numbered:
+            return -1
+        place = ids.place(node)
+        there = place < len(ids) and ids[place] == node
+        return int(self.names.vertex_of_node[place]) if there else -1
+
+
+def _owner(built: Built, names: Names, vertex: int) -> str:
+    """Say whose filter is at a vertex."""
+    kind, place = int(built.arrays.stands_for[vertex]), int(built.arrays.place[vertex])
+    if kind == NODE:
+        return f"node {names.node_ids[place]!r}"
+    if kind == EDGE:
+        source, target = (names.node_ids[int(end)] for end in names.edge_ends[place])
+        return f"edge from {source!r} to {target!r}"
+    return f"subscription {names.subscription_ids[place]!r}"
+
+
+def _named(arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> dict[str, NDArray[np.generic]]:
+    """Pick the arrays of some ids."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name in {f"{prefix}ids", f"{prefix}id_offsets", f"{prefix}id_data"}
+    }
+
+
+_NONE = np.zeros(0, np.int32)
+NO_PLANES = build_planes(
+    Conjunctions(
+        line_codes=_NONE,
+        conjunction_start=np.zeros(1, np.int32),
+        asks=np.zeros(0, np.uint8),
+        check_start=np.zeros(1, np.int32),
+        check_line=_NONE,
+        check_kind=np.zeros(0, np.uint8),
+        set_start=np.zeros(1, np.int32),
+        set_low=_NONE,
+        set_high=_NONE,
+    )
+)
+NO_CELLS = Cells(np.zeros((1, 0), np.int32), np.zeros((0, 2), np.int64), _NONE)

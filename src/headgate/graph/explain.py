@@ -1,0 +1,252 @@
+"""Why a subscription gets an event or not: the path to it, or what stands in the way.
+
+Two paths say why not. The shortest one in the graph is what a user has in mind. The one with the fewest
+vertices that block is what is easiest to mend, and may be another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headgate.errors import SubscriptionError
+from headgate.graph.parts import EDGE, NODE, SUBSCRIPTION
+
+if TYPE_CHECKING:
+    from headgate.core.content import Verdict
+    from headgate.core.event import Event, Id
+    from headgate.graph.view import View
+
+SERVED, OWN_FILTER, NO_PATH, BLOCKED = "served", "own filter", "no path", "blocked"
+"""What became of an event: it is delivered; only the filter of the subscription itself, or of the node that
+serves it, fails; nothing leads there whatever the filters say; the filters of others fail on every path."""
+
+_KINDS = {NODE: "node", EDGE: "edge", SUBSCRIPTION: "subscription"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node, an edge with a filter, or the subscription that hangs at the end.
+
+    `verdict` says why the event does not pass; None if it does.
+    """
+
+    kind: str
+    name: str
+    filter: str | None
+    verdict: Verdict | None
+
+    @property
+    def blocks(self) -> bool:
+        """Tell whether the event does not pass."""
+        return self.verdict is not None
+
+    def lines(self, width: int) -> list[str]:
+        """Show the step, its name as wide as others, and why it blocks."""
+        sign = "blocks" if self.blocks else "passes"
+        why = [] if self.verdict is None else self.verdict.lines()
+        return [
+            f"  {sign:8}{self.name:{width}}   {self.filter or 'no filter'}",
+            *(f"{'':10}{line}" for line in why),
+        ]
+
+
+@dataclass(frozen=True)
+class Path:
+    """Steps from the source, which is not one of them, to where the subscription is served."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def hops(self) -> int:
+        """Count the edges: one leads to each node."""
+        return sum(step.kind == _KINDS[NODE] for step in self.steps)
+
+    @property
+    def blocking(self) -> tuple[Step, ...]:
+        """List the steps that the event does not pass."""
+        return tuple(step for step in self.steps if step.blocks)
+
+    def lines(self) -> list[str]:
+        """Show the steps, and why those that block do."""
+        width = max(len(step.name) for step in self.steps)
+        return [line for step in self.steps for line in step.lines(width)]
+
+
+@dataclass(frozen=True)
+class GraphExplanation:
+    """Why a subscription gets an event or not.
+
+    reason       SERVED, OWN_FILTER, NO_PATH or BLOCKED
+    path         the shortest valid path; if there is none, the shortest one in the graph, or None
+    fewest       the path with the fewest steps that block, the shortest of those; None if `path` has no more
+    own          the verdict on the subscription's own filter, or that of the node that serves it, if it fails
+    """
+
+    event: Id
+    source: Id
+    subscription: Id
+    reason: str
+    path: Path | None = None
+    fewest: Path | None = None
+    own: Verdict | None = None
+
+    @property
+    def matches(self) -> bool:
+        """Tell whether the subscription gets the event."""
+        return self.reason == SERVED
+
+    def text(self) -> str:
+        """Say why, for people."""
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """Say why, line by line."""
+        to = f"from {self.source} to {self.subscription}"
+        if self.path is None:
+            lines = [f"no match: no path leads {to}, whatever the filters say"]
+            return lines if self.own is None else [*lines, "its own filter fails as well:", *self.own.lines()]
+        if self.reason == SERVED:
+            return [f"match: {_count(self.path.hops)} {to}", *self.path.lines()]
+        if self.reason == OWN_FILTER:
+            way = self.fewest or self.path
+            return [f"no match: {_count(way.hops)} {to}, where its own filter fails", *way.lines()]
+        lines = [f"no match: every path {to} is blocked"]
+        lines += [f"the shortest, {_measure(self.path)}:", *self.path.lines()]
+        if self.fewest is not None:
+            lines += [f"the one with the fewest to mend, {_measure(self.fewest)}:", *self.fewest.lines()]
+        return lines
+
+
+def _count(hops: int) -> str:
+    return "1 hop" if hops == 1 else f"{hops} hops"
+
+
+def _measure(path: Path) -> str:
+    return f"{_count(path.hops)}, blocked at {len(path.blocking)} of {len(path.steps)} steps"
+
+
+def explain(view: View, event: Event, subscription: Id) -> GraphExplanation:
+    """Explain one subscription and one event; of several vertices that serve it, the best."""
+    source, servers = view.source(event), _servers(view, subscription)
+    assert event.source is not None
+    about = (event.id, event.source, subscription)
+    blocks, nodes = _prices(view, event)
+    fewest = _search(view, source, servers, blocks, nodes)
+    if not fewest:
+        return GraphExplanation(*about, NO_PATH, own=_failure(view, event, servers[0]))
+    blocking = [vertex for vertex in fewest if blocks[vertex]]
+    easiest = _path(view, event, fewest, blocks)
+    if not blocking:
+        return GraphExplanation(*about, SERVED, easiest)
+    shortest = _path(view, event, _search(view, source, servers, nodes, blocks), blocks)
+    return GraphExplanation(
+        *about,
+        OWN_FILTER if blocking == fewest[-1:] else BLOCKED,
+        shortest,
+        easiest if len(shortest.blocking) > len(blocking) else None,
+        _failure(view, event, fewest[-1]),
+    )
+
+
+def _servers(view: View, subscription: Id) -> list[int]:
+    """List the vertices that serve a subscription, rising; refuses one that is not there."""
+    ids, later, place = view.base.names.subscription_ids, view.later, -1
+    if len(ids) and isinstance(subscription, int) is ids.numbered:
+        found = ids.place(subscription)
+        place = found if found < len(ids) and ids[found] == subscription else -1
+    if place < 0 and later is not None and subscription in later.subscription_ids:
+        place = len(ids) + list(later.subscription_ids).index(subscription)
+    serves = view.arrays.serves if later is None else np.concatenate([view.arrays.serves, later.serves])
+    servers = [v for v in np.flatnonzero(serves == place).tolist() if place >= 0 and _serves(view, v)]
+    if not servers:
+        raise SubscriptionError(
+            f"there is no subscription {subscription!r} in the graph: give the id of one that a node serves"
+        )
+    return servers
+
+
+def _serves(view: View, vertex: int) -> bool:
+    """Tell whether a vertex serves its subscription still: it was not removed, nor all that it hung at."""
+    if view.serves(vertex) < 0:
+        return False
+    if view.later is None or view.stands_for(vertex)[0] == NODE:
+        return _living(view, vertex)
+    arrays = view.arrays
+    parents = np.searchsorted(arrays.child_start, np.flatnonzero(arrays.child == vertex), side="right") - 1
+    parents = np.concatenate([parents, np.flatnonzero(view.overlay.swap >= 0)])
+    return any(_living(view, parent) and vertex in view.children(parent) for parent in parents.tolist())
+
+
+def _living(view: View, vertex: int) -> bool:
+    """Tell whether a vertex is a node of the graph as it is now, or another thing."""
+    kind, place = view.stands_for(vertex)
+    return kind != NODE or view.find(view.node_id(place)) == vertex
+
+
+def _prices(view: View, event: Event) -> tuple[list[int], list[int]]:
+    """Price every vertex: 1 if it blocks, and 1 if it is a node, which is as many as there are hops.
+
+    Roots seem to block, but nothing leads to them.
+    """
+    words, roots = view.given(event, complete=True) | view.overlay.open, view.arrays.roots
+    passes = np.unpackbits(words.view(np.uint8), bitorder="little")[: view.vertices - roots]
+    stands_for = view.arrays.stands_for
+    if view.later is not None:
+        stands_for = np.concatenate([stands_for, view.later.stands_for])
+    return [1] * roots + (1 - passes).tolist(), (stands_for == NODE).astype(np.int64).tolist()
+
+
+def _search(view: View, source: int, targets: list[int], first: list[int], second: list[int]) -> list[int]:
+    """Find the path to one of some vertices with the least sum of first prices, then of second ones.
+
+    Other ties go to smaller vertices; no path is an empty one. The source may be led back to, and then it is
+    a vertex like any other.
+    """
+    goal, start = set(targets), -1
+    least: dict[int, tuple[int, int]] = {}
+    parent: dict[int, int] = {}
+    queue = [(0, 0, start)]
+    while queue:
+        a, b, at = heappop(queue)
+        if at in goal:
+            return _back(parent, at)
+        if at != start and least[at] != (a, b):
+            continue
+        for child in view.children(source if at == start else at):
+            reached = (a + first[child], b + second[child])
+            if child not in least or reached < least[child]:
+                least[child], parent[child] = reached, at
+                heappush(queue, (*reached, child))
+    return []
+
+
+def _back(parent: dict[int, int], at: int) -> list[int]:
+    """List the vertices from the start to one."""
+    found = []
+    while at in parent:
+        found.append(at)
+        at = parent[at]
+    return found[::-1]
+
+
+def _path(view: View, event: Event, vertices: list[int], blocks: list[int]) -> Path:
+    return Path(
+        tuple(
+            Step(
+                _KINDS[view.stands_for(vertex)[0]],
+                view.name(vertex),
+                view.filter_of(vertex),
+                view.explain_filter(event, vertex) if blocks[vertex] else None,
+            )
+            for vertex in vertices
+        )
+    )
+
+
+def _failure(view: View, event: Event, vertex: int) -> Verdict | None:
+    """Say why the filter of a vertex fails; None if it does not."""
+    return None if view.holds(event, vertex) else view.explain_filter(event, vertex)

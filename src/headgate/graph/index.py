@@ -1,0 +1,314 @@
+"""The room's public class: a graph with filters, ready to be asked and to change."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headgate.core.subscription import SQL
+from headgate.errors import GraphError
+from headgate.graph import batch, evaluators
+from headgate.graph.base import ROOM, Base, Names
+from headgate.graph.build import build
+from headgate.graph.changes import Changes, frozen_view
+from headgate.graph.compaction import to_parts
+from headgate.graph.evaluators import EVALUATORS
+from headgate.graph.explain import explain
+from headgate.graph.parts import NODE
+from headgate.graph.ranked import DECAY, MINUS, top
+from headgate.graph.tables import from_models
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from headgate.core.content import ContentRoom
+    from headgate.core.event import Event, Id
+    from headgate.core.subscription import Subscription
+    from headgate.graph.explain import GraphExplanation
+    from headgate.graph.model import Edge, Node
+    from headgate.graph.parts import Parts
+    from headgate.graph.ranked import Ranked
+    from headgate.graph.view import View
+
+__all__ = ["EVALUATORS", "ROOM", "GraphIndex"]
+
+
+class GraphIndex:
+    """Who may see an event: subscriptions to which a path of valid nodes leads from its source.
+
+    Any number of threads may ask while others change the graph; an answer is about the graph at some moment
+    of the call. Changes are kept beside the numbered graph until `compact` numbers it anew.
+
+    >>> from headgate import Edge, Event, GraphIndex, Node, RecordIndex
+    >>> nodes = [Node("pub"), Node("net", "topic = 'sport'"), Node("adv", subscription="shoes")]
+    >>> graph = GraphIndex.build(nodes, [Edge("pub", "net"), Edge("net", "adv")], room=RecordIndex)
+    >>> graph.match(Event("e1", {"topic": "sport"}, source="pub"))
+    ['shoes']
+    >>> graph.match(Event("e2", {"topic": "news"}, source="pub"))
+    []
+    """
+
+    def __init__(self, base: Base, room: ContentRoom) -> None:
+        self._room = room
+        self._writing = threading.RLock()
+        self._start(base)
+
+    def _start(self, base: Base) -> None:
+        self._base = base
+        self._changes: Changes | None = None
+        self._view: View | None = frozen_view(base)
+
+    @classmethod
+    def build(
+        cls,
+        nodes: Iterable[Node],
+        edges: Iterable[Edge],
+        subscriptions: Iterable[Subscription] = (),
+        *,
+        room: ContentRoom,
+    ) -> GraphIndex:
+        """Number a graph and index its filters; refuses what does not fit together."""
+        return cls.from_parts(from_models(nodes, edges, subscriptions), room)
+
+    @classmethod
+    def from_parts(cls, parts: Parts, room: ContentRoom) -> GraphIndex:
+        """Number a graph that is in columns, and index its filters."""
+        return cls(_base(parts, room), room)
+
+    @classmethod
+    def open(cls, path: Path, *, room: ContentRoom, verify: bool = True) -> GraphIndex:
+        """Open a snapshot, memory-mapped; see `headgate.core.snapshot` for what is refused."""
+        return cls(Base.open(path, room, verify=verify), room)
+
+    def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
+        """Write a snapshot, compacted if need be; `source` says what it was built from."""
+        with self._writing:
+            self.compact()
+            self._base.save(path, source=source)
+
+    @property
+    def view(self) -> View:
+        """Return the graph as it is now."""
+        view = self._view
+        if view is None:
+            with self._writing:
+                view = self._view
+                if view is None:
+                    assert self._changes is not None
+                    view = self._view = self._changes.view()
+        return view
+
+    @property
+    def base(self) -> Base:
+        """Return the part that was numbered."""
+        return self._base
+
+    @property
+    def skipping(self) -> bool:
+        """Tell whether evaluators may skip: off from a change that breaks the numbering to a compaction."""
+        return self.view.skipping
+
+    def __len__(self) -> int:
+        """Count the subscriptions that are served somewhere."""
+        view = self.view
+        served = np.array([view.serves(vertex) for vertex in range(view.vertices)], np.int64)
+        return len(np.unique(served[served >= 0]))
+
+    def __contains__(self, node: Id) -> bool:
+        """Tell whether there is a node of this id."""
+        return self.view.find(node) >= 0
+
+    # Asking
+
+    def match(self, event: Event, evaluator: str = "auto") -> list[Id]:
+        """List the subscriptions that get an event, sorted."""
+        view = self.view
+        check_evaluator(evaluator)
+        if evaluator == "auto":
+            return _served(view, view.walk(event, view.serving))
+        return _served(view, view.evaluate(event, evaluator))
+
+    def nodes(self, event: Event, evaluator: str = "auto") -> list[Id]:
+        """List the nodes that an event reaches, sorted."""
+        view = self.view
+        check_evaluator(evaluator)
+        found = view.walk(event) if evaluator == "auto" else view.evaluate(event, evaluator)
+        return _nodes(view, found)
+
+    def reach(self, event: Event, evaluator: str = "auto") -> Iterator[Id]:
+        """Give the subscriptions that get an event, each as soon as it is known."""
+        view = self.view
+        check_evaluator(evaluator)
+        if evaluator == "auto":
+            found = view.walk_slowly(event, view.serving)
+        else:
+            run = evaluators.BY_NAME[view.fitting(evaluator)]
+            found = run(view, Valid(view, event), view.source(event))
+        seen: set[int] = set()
+        for vertex in found:
+            place = view.serves(vertex)
+            if place >= 0 and place not in seen:
+                seen.add(place)
+                yield view.subscription_id(place)
+
+    def match_batch(self, events: pa.RecordBatch) -> pa.RecordBatch:
+        """Match a batch: columns `id`, `source` and attributes in, (event_id, subscription_id) out.
+
+        Refuses the batch if an event has no source, or one that is no node; `sources` tells beforehand.
+        """
+        return batch.match_batch(self.view, events)
+
+    def match_events(
+        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
+    ) -> pa.RecordBatch:
+        """Match events given as Python values, many at once; `identities` stand for their ids."""
+        return batch.match_events(self.view, events, identities)
+
+    def sources(self, events: pa.RecordBatch) -> list[str | None]:
+        """Say of each event why its source is refused; None where it is not."""
+        return batch.refusals(self.view, events)
+
+    def explain(self, event: Event, subscription: Id) -> GraphExplanation:
+        """Say why a subscription gets an event, or what keeps the event from it."""
+        return explain(self.view, event, subscription)
+
+    def top(
+        self, event: Event, k: int, *, by: str = MINUS, decay: float = DECAY, hops: bool = False
+    ) -> list[Ranked]:
+        """List the k subscriptions of highest value that get an event, equal ones by id.
+
+        `by` "minus": the score less the cost of the cheapest path; "times": the score times `decay` to the
+        power of that cost. With `hops` every edge costs 1 and nodes nothing.
+        """
+        return top(self.view, event, k, by=by, decay=decay, hops=hops)
+
+    # Changing
+
+    def add_node(self, node: Node) -> None:
+        """Add a node; refuses an id that is there, and a bad filter."""
+        self._change(lambda changes: changes.add_node(node))
+
+    def remove_node(self, identity: Id) -> None:
+        """Remove a node, its edges, and the subscriptions that hang nowhere else."""
+        self._change(lambda changes: changes.remove_node(identity))
+
+    def add_edge(self, edge: Edge) -> None:
+        """Add an edge between nodes that are there."""
+        self._change(lambda changes: changes.add_edge(edge))
+
+    def remove_edge(self, source: Id, target: Id) -> None:
+        """Remove every edge from one node to another; refuses if there is none."""
+        self._change(lambda changes: changes.remove_edge(source, target))
+
+    def set_filter(self, node: Id, filter: str | None, dialect: str = SQL) -> None:  # noqa: A002 -- its name
+        """Give a node another filter, or none."""
+        self._change(lambda changes: changes.set_filter(node, filter, dialect))
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Hang a subscription at its node; refuses an id that is there, and a bad filter."""
+        self._change(lambda changes: changes.subscribe(subscription))
+
+    def unsubscribe(self, identity: Id) -> None:
+        """Remove a subscription; refuses one that is not there."""
+        self._change(lambda changes: changes.unsubscribe(identity))
+
+    def compact(self) -> None:
+        """Number the graph anew with all its changes. Others may ask meanwhile, and changes wait."""
+        with self._writing:
+            if self._changes is not None:
+                self._start(_base(to_parts(self.view), self._room))
+
+    def _change(self, change: Callable[[Changes], None]) -> None:
+        with self._writing:
+            changes = self._changes or Changes(self._base, self._room)
+            change(changes)
+            self._changes, self._view = changes, None
+
+
+class Valid:
+    """The valid vertices of a view for one event, as the paper's evaluators ask for them."""
+
+    def __init__(self, view: View, event: Event) -> None:
+        self._view = view
+        self._event = event
+        given = view.given(event, complete=False) | view.overlay.open
+        flags = np.unpackbits(given.view(np.uint8), bitorder="little")
+        self._others = np.flatnonzero(flags) + view.arrays.roots
+
+    def next(self, at_least: int) -> int | None:
+        """Find the first valid vertex that is at least `at_least`: of the index, or one without a filter."""
+        at_least = max(at_least, self._view.arrays.roots)
+        place = int(np.searchsorted(self._others, at_least))
+        other = int(self._others[place]) if place < len(self._others) else None
+        found = self._from_base(at_least)
+        return min((each for each in (other, found) if each is not None), default=None)
+
+    def _from_base(self, at_least: int) -> int | None:
+        """Ask the index of the base, past filters that were replaced."""
+        view = self._view
+        if not len(view.base.content):
+            return None
+        while (found := view.base.content.next(self._event, at_least)) is not None:
+            assert isinstance(found, int)
+            p = found - view.arrays.roots
+            if not view.overlay.dirty[p >> 6] >> np.uint64(p & 63) & np.uint64(1):
+                return found
+            at_least = found + 1
+        return None
+
+    def all(self) -> list[int]:
+        """List all valid vertices."""
+        given = self._view.given(self._event, complete=True) | self._view.overlay.open
+        flags = np.unpackbits(given.view(np.uint8), bitorder="little")
+        vertices: list[int] = (np.flatnonzero(flags) + self._view.arrays.roots).tolist()
+        return vertices
+
+    def match(self, vertex: int) -> bool:
+        """Tell whether one vertex is valid."""
+        return self._view.holds(self._event, vertex)
+
+
+def check_evaluator(evaluator: str) -> None:
+    """Refuse an evaluator that there is not."""
+    if evaluator not in EVALUATORS:
+        raise GraphError(f"there is no evaluator {evaluator!r}; there are {', '.join(EVALUATORS)}")
+
+
+def _base(parts: Parts, room: ContentRoom) -> Base:
+    built = build(parts)
+    names = Names(
+        parts.node_ids,
+        parts.subscription_ids,
+        parts.kinds,
+        parts.node_kind,
+        built.vertex_of_node,
+        built.edge_ends,
+    )
+    return Base.build(built, names, room)
+
+
+def _served(view: View, vertices: NDArray[np.int64]) -> list[Id]:
+    """List the subscriptions that some vertices serve, sorted by id."""
+    if view.later is not None:
+        places = {view.serves(vertex) for vertex in vertices.tolist()} - {-1}
+        return sorted(view.subscription_id(place) for place in places)
+    serves = view.arrays.serves[vertices]
+    # Places are in the order of ids.
+    found: Any = view.base.subscription_array.take(np.unique(serves[serves >= 0]))
+    return list(found.to_pylist())
+
+
+def _nodes(view: View, vertices: NDArray[np.int64]) -> list[Id]:
+    """List the nodes that some vertices stand for, sorted by id."""
+    if view.later is not None:
+        names = (view.stands_for(vertex) for vertex in vertices.tolist())
+        return sorted(view.node_id(place) for stands_for, place in names if stands_for == NODE)
+    vertices = vertices[view.arrays.stands_for[vertices] == NODE]
+    found: Any = view.base.node_array.take(np.sort(view.arrays.place[vertices]))
+    return list(found.to_pylist())

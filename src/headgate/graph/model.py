@@ -1,0 +1,73 @@
+"""The graph as its users write it down."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headgate.core.subscription import SQL
+from headgate.errors import GraphError
+
+if TYPE_CHECKING:
+    from headgate.core.event import Id
+
+
+@dataclass(frozen=True)
+class Node:
+    """A publisher, an intermediary, a subscriber, or all of them.
+
+    An event passes the node if `filter` holds, or if there is none. `subscription` names who is served when
+    the event gets here. `cost` is what passing the node takes off the score.
+
+    >>> Node("net-1", "topic = 'sport'", kind="network").cost
+    0.0
+    """
+
+    id: Id
+    filter: str | None = None
+    kind: str = ""
+    subscription: Id | None = None
+    dialect: str = SQL
+    score: float = 0.0
+    cost: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse costs that no path can have."""
+        check_cost(self.cost, f"node {self.id!r}")
+        check_score(self.score, f"node {self.id!r}")
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A way from one node to another; an event passes if `filter` holds, or if there is none.
+
+    >>> Edge("pub-1", "net-1").cost
+    1.0
+    """
+
+    source: Id
+    target: Id
+    filter: str | None = None
+    dialect: str = SQL
+    cost: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse costs that no path can have."""
+        check_cost(self.cost, f"edge from {self.source!r} to {self.target!r}")
+
+
+def check_cost(cost: float, what: str) -> None:
+    """Refuse a cost that is negative or no number: with such, the best path may not exist."""
+    if not _is_number(cost) or not 0 <= cost < math.inf:
+        raise GraphError(f"{what} has cost {cost!r}: give a number from 0 up")
+
+
+def check_score(score: float, what: str) -> None:
+    """Refuse a score that cannot be put in order."""
+    if not _is_number(score) or not math.isfinite(score):
+        raise GraphError(f"{what} has score {score!r}: give a finite number")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

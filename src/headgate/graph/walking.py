@@ -1,0 +1,400 @@
+"""Hot loops of the fastest evaluator: from the source on, 64 vertices at a time, matched when reached.
+
+A reached word is put aside until it is its turn. Then its vertices are matched together, and the children of
+those that hold are added, as words again. Inner words come before words of sinks, which are looked at once,
+when all that leads to them is known; in a search for first results it is the other way round.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from headgate.core.bits import lowest, place_of
+from headgate.core.jit import bare, bare_inner
+from headgate.core.planes import ASK, YES, decide, find_rows, plane_word
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.core.planes import Cells, Planes
+    from headgate.graph.arrays import GraphArrays
+
+DONE, ASKING, FULL = range(3)
+"""How a walk ended: all is found; filters must be asked; there is more, but `out` has what was wanted."""
+
+INNER, SINKS, FOUND, ASKED, CURSOR, EPOCH = range(6)
+"""Places of `Scratch.counts`."""
+
+
+class Overlay(NamedTuple):
+    """What was changed since the graph was numbered; vertices that came later have the numbers behind.
+
+    swap[v]       where >= 0, the children of v are child[start[swap[v]]:start[swap[v] + 1]]; the array is
+                  empty if nothing changed
+    open          by word: positions without a filter, now
+    dirty         by word: positions whose filter the planes do not have
+    """
+
+    swap: NDArray[np.int32]
+    start: NDArray[np.int64]
+    child: NDArray[np.int32]
+    open: NDArray[np.uint64]
+    dirty: NDArray[np.uint64]
+    component: NDArray[np.int32]
+
+
+def unchanged(arrays: GraphArrays) -> Overlay:
+    """Return the overlay of a graph that nothing changed in."""
+    none = np.zeros(0, np.int32)
+    dirty = np.zeros(arrays.words, np.uint64)
+    return Overlay(none, np.zeros(1, np.int64), none, arrays.open, dirty, arrays.component)
+
+
+class Scratch(NamedTuple):
+    """What one walk at a time needs; a word's values count if its stamp is that of the walk.
+
+    reach      positions that a valid path leads to
+    tested     those of them that were matched
+    valid      those of them that hold
+    grow       those of them whose children were not added yet
+    sure, maybe     what the planes say of all positions of the word, if `known` has the stamp
+    """
+
+    stamp: NDArray[np.int32]
+    waits: NDArray[np.uint8]
+    reach: NDArray[np.uint64]
+    tested: NDArray[np.uint64]
+    valid: NDArray[np.uint64]
+    grow: NDArray[np.uint64]
+    told: NDArray[np.uint64]
+    inner: NDArray[np.uint64]
+    sinks: NDArray[np.int32]
+    touched: NDArray[np.uint64]
+    rows: NDArray[np.int32]
+    asked: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+def scratch(words: int, axes: int) -> Scratch:
+    """Make room for walks over so many words, with so many axes of planes."""
+    int32, uint64 = np.dtype(np.int32), np.dtype(np.uint64)
+    return Scratch(
+        stamp=np.zeros(words, int32),
+        waits=np.zeros(words, np.uint8),
+        reach=np.zeros(words, uint64),
+        tested=np.zeros(words, uint64),
+        valid=np.zeros(words, uint64),
+        grow=np.zeros(words, uint64),
+        told=np.zeros(words, uint64),
+        inner=np.zeros((words + 63) // 64, uint64),
+        sinks=np.zeros(words, int32),
+        touched=np.zeros((words + 63) // 64, uint64),
+        rows=np.zeros(axes, int32),
+        asked=np.zeros(64 * words, np.int64),
+        counts=np.zeros(6, np.int64),
+    )
+
+
+@bare_inner
+def _add(
+    stamp: NDArray[np.int32],
+    waits: NDArray[np.uint8],
+    reach: NDArray[np.uint64],
+    tested: NDArray[np.uint64],
+    valid: NDArray[np.uint64],
+    grow: NDArray[np.uint64],
+    told: NDArray[np.uint64],
+    inner_waiting: NDArray[np.uint64],
+    sink_queue: NDArray[np.int32],
+    touched: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    epoch: int,
+    inner_words: int,
+    behind: int,
+    w: int,
+    bits: np.uint64,
+) -> None:
+    """Reach some positions of a word, and put it aside if that is news."""
+    if stamp[w] != epoch:
+        stamp[w] = epoch
+        reach[w] = bits
+        tested[w] = 0
+        valid[w] = 0
+        grow[w] = 0
+        told[w] = 0
+        waits[w] = 0
+        touched[w >> 6] |= np.uint64(1) << np.uint64(w & 63)
+    else:
+        if bits & ~reach[w] == 0:
+            return
+        reach[w] |= bits
+    _put(waits, inner_waiting, sink_queue, counts, inner_words, behind, w)
+
+
+@bare_inner
+def _put(
+    waits: NDArray[np.uint8],
+    inner_waiting: NDArray[np.uint64],
+    sink_queue: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    inner_words: int,
+    behind: int,
+    w: int,
+) -> None:
+    """Put a word aside. Words from `behind` on hold vertices that came later and may be anything."""
+    if waits[w] == 0:
+        waits[w] = 1
+        if w < inner_words or w >= behind:
+            inner_waiting[w >> 6] |= np.uint64(1) << np.uint64(w & 63)
+            counts[INNER] += 1
+        else:
+            sink_queue[counts[SINKS]] = w
+            counts[SINKS] += 1
+
+
+@bare_inner
+def _walk(
+    g: GraphArrays,
+    o: Overlay,
+    planes: Planes,
+    cells: Cells,
+    e: int,
+    source: int,
+    given: NDArray[np.uint64],
+    wanted: NDArray[np.uint64],
+    s: Scratch,
+    out: NDArray[np.int64],
+    limit: int,
+) -> int:
+    """Walk from a source, or on if it is -1, until all is found, or `limit` vertices that are wanted.
+
+    With limit 0 all is found and `out` is not written. The source's own filter does not count.
+    """
+    row_start, row_word, row_bits = g.row_start, g.row_word, g.row_bits
+    swap, swap_start, swap_child = o.swap, o.start, o.child
+    is_open, dirty = o.open, o.dirty
+    stamp, waits, reach, tested = s.stamp, s.waits, s.reach, s.tested
+    valid, grow, told, rows = s.valid, s.grow, s.told, s.rows
+    inner_waiting, sink_queue, touched, asked, counts = s.inner, s.sinks, s.touched, s.asked, s.counts
+    roots, changed = g.marks[0], len(swap) > 0
+    inner_words = (g.marks[1] + 63) >> 6
+    behind = (len(g.child_start) - 1 - roots) >> 6
+    planed = planes.present.shape[1]
+    if source >= 0:
+        if counts[EPOCH] == 2**31 - 1:
+            for i in range(len(stamp)):
+                stamp[i] = 0
+            counts[EPOCH] = 0
+        counts[EPOCH] += 1
+        for i in range(EPOCH):
+            counts[i] = 0
+        for i in range(len(touched)):
+            touched[i] = 0
+            inner_waiting[i] = 0
+        find_rows(planes, cells, e, rows)
+    epoch = counts[EPOCH]
+    w = 0
+    while True:
+        # The first round adds the children of the source; every later one deals with a word.
+        growing = np.uint64(1)
+        if source < 0:
+            if counts[SINKS] and (limit or counts[INNER] == 0):
+                counts[SINKS] -= 1
+                w = int(sink_queue[counts[SINKS]])
+            elif counts[INNER]:
+                counts[INNER] -= 1
+                # Round after round: a word that comes up again has gathered what the others added.
+                at = counts[CURSOR] >> 6
+                waiting = inner_waiting[at] & (~np.uint64(0) << np.uint64(counts[CURSOR] & 63))
+                while waiting == 0:
+                    at += 1
+                    if at == len(inner_waiting):
+                        at = 0
+                    waiting = inner_waiting[at]
+                bit = lowest(waiting)
+                inner_waiting[at] ^= bit
+                w = 64 * at + place_of(bit)
+                counts[CURSOR] = w
+            else:
+                return ASKING if counts[ASKED] else DONE
+            waits[w] = 0
+            fresh = reach[w] & ~tested[w]
+            tested[w] |= fresh
+            good = fresh & (is_open[w] | given[w] | told[w])
+            doubt = np.uint64(0)
+            if w < planed and fresh & ~good & ~dirty[w]:
+                sure, doubt = plane_word(planes, cells, e, rows, w, fresh & ~good & ~dirty[w])
+                good |= sure
+            while doubt:
+                bit = lowest(doubt)
+                doubt ^= bit
+                p = 64 * w + place_of(bit)
+                verdict = decide(planes, cells, e, p)
+                if verdict == YES:
+                    good |= bit
+                elif verdict == ASK:
+                    asked[counts[ASKED]] = p
+                    counts[ASKED] += 1
+            valid[w] |= good
+            grow[w] |= good
+            if limit:
+                news = good & wanted[w]
+                while news:
+                    bit = lowest(news)
+                    news ^= bit
+                    out[counts[FOUND]] = 64 * w + place_of(bit)
+                    counts[FOUND] += 1
+                if counts[FOUND] >= limit:
+                    _put(waits, inner_waiting, sink_queue, counts, inner_words, behind, w)
+                    return FULL
+            growing = grow[w]
+            grow[w] = 0
+            if inner_words <= w < behind:
+                continue
+        while growing:
+            v = source
+            if source < 0:
+                bit = lowest(growing)
+                growing ^= bit
+                v = roots + 64 * w + place_of(bit)
+            else:
+                growing = np.uint64(0)
+                source = -1
+            if changed and swap[v] >= 0:
+                for i in range(swap_start[swap[v]], swap_start[swap[v] + 1]):
+                    p = swap_child[i] - roots
+                    _add(
+                        stamp,
+                        waits,
+                        reach,
+                        tested,
+                        valid,
+                        grow,
+                        told,
+                        inner_waiting,
+                        sink_queue,
+                        touched,
+                        counts,
+                        epoch,
+                        inner_words,
+                        behind,
+                        p >> 6,
+                        np.uint64(1) << np.uint64(p & 63),
+                    )
+            else:
+                for i in range(row_start[v], row_start[v + 1]):
+                    _add(
+                        stamp,
+                        waits,
+                        reach,
+                        tested,
+                        valid,
+                        grow,
+                        told,
+                        inner_waiting,
+                        sink_queue,
+                        touched,
+                        counts,
+                        epoch,
+                        inner_words,
+                        behind,
+                        row_word[i],
+                        row_bits[i],
+                    )
+
+
+@bare
+def walk(
+    g: GraphArrays,
+    o: Overlay,
+    planes: Planes,
+    cells: Cells,
+    e: int,
+    source: int,
+    given: NDArray[np.uint64],
+    wanted: NDArray[np.uint64],
+    s: Scratch,
+    out: NDArray[np.int64],
+    limit: int,
+) -> int:
+    """Walk from a source, or on if it is -1; `out` has room for 64 positions more than `limit`."""
+    s.counts[FOUND] = 0
+    return _walk(g, o, planes, cells, e, source, given, wanted, s, out, limit)
+
+
+@bare
+def answer(g: GraphArrays, s: Scratch, holds: NDArray[np.bool_]) -> None:
+    """Take in what the content room said of the positions asked."""
+    inner_words = (g.marks[1] + 63) >> 6
+    behind = (len(g.child_start) - 1 - g.marks[0]) >> 6
+    for i in range(s.counts[ASKED]):
+        p = s.asked[i]
+        w, bit = p >> 6, np.uint64(1) << np.uint64(p & 63)
+        if holds[i]:
+            s.told[w] |= bit
+            s.tested[w] &= ~bit
+            _put(s.waits, s.inner, s.sinks, s.counts, inner_words, behind, w)
+    s.counts[ASKED] = 0
+
+
+@bare_inner
+def _collect(s: Scratch, wanted: NDArray[np.uint64], out: NDArray[np.int64], n: int) -> int:
+    """Write the wanted positions that a finished walk found to out[n:], rising; -1 if there is no room."""
+    touched, valid = s.touched, s.valid
+    for t in range(len(touched)):
+        words = touched[t]
+        while words:
+            bit = lowest(words)
+            words ^= bit
+            w = 64 * t + place_of(bit)
+            word = valid[w] & wanted[w]
+            if n + 64 > len(out):
+                return -1
+            while word:
+                bit = lowest(word)
+                word ^= bit
+                out[n] = 64 * w + place_of(bit)
+                n += 1
+    return n
+
+
+@bare
+def collect(s: Scratch, wanted: NDArray[np.uint64], out: NDArray[np.int64]) -> int:
+    """Write the wanted positions that a finished walk found, rising; -1 if there is no room."""
+    return _collect(s, wanted, out, 0)
+
+
+@bare
+def walk_events(
+    g: GraphArrays,
+    o: Overlay,
+    planes: Planes,
+    cells: Cells,
+    given: NDArray[np.uint64],
+    wanted: NDArray[np.uint64],
+    source: NDArray[np.int32],
+    first: int,
+    resume: bool,
+    s: Scratch,
+    out: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Walk for event after event from `first` on; returns the event where it stopped, and why.
+
+    What event e found follows what the one before found in `out`; counts[e] says how much. ASKING: answer,
+    and call again with `resume`. FULL: there is no room in `out` for this event.
+    """
+    n = 0
+    for e in range(first, len(source)):
+        begin = -1 if resume and e == first else source[e]
+        why = _walk(g, o, planes, cells, e, begin, given, wanted, s, out, 0)
+        if why == ASKING:
+            return e, ASKING
+        after = _collect(s, wanted, out, n)
+        if after < 0:
+            return e, FULL
+        counts[e] = after - n
+        n = after
+    return len(source), DONE

@@ -1,0 +1,107 @@
+"""A graph and the path of an event in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headgate.graph.summary import (
+    ANYWHERE,
+    ASIDE,
+    BEFORE,
+    BEHIND,
+    CORE,
+    HANGING,
+    INTERMEDIARY,
+    ISOLATED,
+    PUBLISHER,
+    SEVERAL,
+    SUBSCRIBER,
+)
+from headgate.report import words
+
+if TYPE_CHECKING:
+    from headgate.core.event import Event
+    from headgate.graph.summary import Group, Journey, Outline
+
+LAYERS = {
+    PUBLISHER: "publishers",
+    INTERMEDIARY: "intermediaries",
+    SUBSCRIBER: "subscribers",
+    ISOLATED: "isolated nodes",
+}
+SIDES = {
+    ANYWHERE: "in no cycle",
+    BEFORE: "before the core",
+    CORE: "the core",
+    BEHIND: "behind the core",
+    ASIDE: "aside",
+}
+GROUPS = (
+    "A band is the edges from one box to another, with their number; its width grows with the logarithm of "
+    "that number."
+)
+INSIDE = "Edges inside a box are counted in it."
+BOW_TIE = (
+    "The core is the largest strongly connected component; intermediaries before it lead to it, those behind "
+    "it are led to by it, those aside are neither."
+)
+COUNTS = "Numbers are what the event reached / all there are; the source counts as reached."
+
+
+def many(number: int, one: str, several: str = "") -> str:
+    """Write a number and its noun.
+
+    >>> many(1, "node"), many(2000, "node"), many(0, "intermediary", "intermediaries")
+    ('1 node', '2,000 nodes', '0 intermediaries')
+    """
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
+def kind_name(kinds: tuple[str, ...], kind: int, points: int) -> str:
+    """Name the kind of some points."""
+    if kind == HANGING:
+        return "subscription" if points == 1 else "subscriptions"
+    if kind == SEVERAL:
+        return "several kinds"
+    return words.clean(kinds[kind]) or ("node" if points == 1 else "nodes")
+
+
+def form(group: Group) -> str:
+    """Say of which components the intermediaries of a group are; nothing of other layers."""
+    if group.layer == ISOLATED:
+        return "isolated"
+    if group.layer != INTERMEDIARY:
+        return ""
+    if group.side == CORE:
+        return (
+            f"in the core of {group.largest:,}" if group.points < group.largest else "the core, one component"
+        )
+    if group.cyclic:
+        largest = f", largest {group.largest:,}" if group.components > 1 else ""
+        return f"{many(group.components, 'component')}{largest}"
+    return "in no cycle" if group.side else ""
+
+
+def graph(outline: Outline) -> str:
+    """Say how large a graph is."""
+    if not len(outline.vertex):
+        return "The graph has no nodes."
+    hanging = len(outline.vertex) - outline.nodes
+    hang = f", and {many(hanging, 'subscription')} hanging at nodes" if hanging else ""
+    largest = int(outline.sizes.max(initial=0))
+    cycles = f"the largest component has {largest:,} nodes" if largest > 1 else "there are no cycles"
+    size = f"{many(outline.nodes, 'node')} and {many(outline.edges, 'edge')}{hang}"
+    return f"{size}; {cycles}."
+
+
+def journey(event: Event, outline: Outline, found: Journey, subscriptions: int) -> str:
+    """Say what became of an event."""
+    who = f"Event {words.clean(str(event.id))}" if event.id != "" else "The event"
+    nodes = outline.kind != HANGING
+    reached, stopped = int((found.reached & nodes).sum()), int((found.stopped & nodes).sum())
+    where = f"{who} entered at {words.clean(str(event.source))}"
+    went = f"{where} and reached {many(reached, 'node')}."
+    if stopped:
+        their = f"{stopped:,} by their filters" if stopped > 1 else "one by its filter"
+        went = f"{where}, reached {many(reached, 'node')} and was stopped at {their}."
+    return f"{went} {len(found.served):,} of {many(subscriptions, 'subscription')} got it."

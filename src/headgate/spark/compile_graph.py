@@ -1,0 +1,177 @@
+"""The compile job for a graph: tables of nodes, edges and subscriptions to a snapshot, or to one of shards.
+
+each table: read_lines -> compile_rows (in parallel) -> collect
+all:        assemble -> cut into shards -> number, take programs, index -> snapshot
+                     `-> rejected
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from headgate.core.ids import Ids
+from headgate.core.interning import TextPool
+from headgate.graph.base import Base, Names
+from headgate.graph.build import build
+from headgate.graph.sharding import check_count, save_shards
+from headgate.records.index import RecordIndex
+from headgate.records.programs import take
+from headgate.spark.compile import check_places, spread
+from headgate.spark.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, compile_rows
+from headgate.spark.graph_tables import ORDER, TABLE, Read, assemble
+from headgate.spark.progress import step, watch
+from headgate.spark.sampling import read_sample
+from headgate.spark.session import spark_errors
+from headgate.spark.tables import Format, check_input, read_lines, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+    from headgate.graph.parts import Parts
+    from headgate.records.columns import Columns
+    from headgate.spark.graph_tables import Assembled
+
+
+@dataclass(frozen=True)
+class CompiledGraph:
+    """What the job did. Rows in the graph and rejected ones are all that were given, blank lines left out."""
+
+    nodes: int
+    edges: int
+    subscriptions: int
+    """Those of the table, and those that nodes serve by themselves."""
+    rows: dict[str, int]
+    """Rows that are in the graph, by table."""
+    refused: dict[str, int]
+    """Rows that are not, by table."""
+    rejected: int
+    shards: int
+    attributes: tuple[str, ...]
+    parse_seconds: float
+    build_seconds: float
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Where the tables of a graph are."""
+
+    nodes: str
+    edges: str
+    subscriptions: str | None = None
+
+    @property
+    def places(self) -> dict[str, str]:
+        """List those that are given, by name."""
+        found = {NODES: self.nodes, EDGES: self.edges, SUBSCRIPTIONS: self.subscriptions}
+        return {name: path for name, path in found.items() if path is not None}
+
+
+def compile_graph(
+    session: SparkSession,
+    tables: Tables,
+    output: str,
+    *,
+    rejected: str,
+    schema: str | None = None,
+    sample: str | None = None,
+    shards: int = 1,
+    quiet: bool = False,
+) -> CompiledGraph:
+    """Compile a graph to a snapshot at `output`; refused rows of all tables go to the table `rejected`.
+
+    `schema` and `sample` are as for subscriptions without a graph. With several `shards`, each is a snapshot
+    inside that at `output`.
+    """
+    check_request(tables, output, rejected=rejected, schema=schema, sample=sample, shards=shards)
+    places = tables.places
+    with spark_errors():
+        with watch(session, "reading the graph", quiet=quiet) as parsing:
+            read = {name: _read(session, name, places.get(name), schema) for name in ORDER}
+        with step("building the graph", quiet=quiet) as building:
+            assembled = assemble(read)
+            del read
+            saving = _Saving(assembled, None if sample is None else read_sample(session, sample))
+            source = {name: Path(path).name for name, path in places.items()}
+            if shards == 1:
+                saving.save(assembled.parts, Path(output), source=source)
+            else:
+                save_shards(Path(output), assembled.parts, shards, saving.save, source=source)
+            write_table(session.createDataFrame(assembled.rejected), rejected)
+    refused = assembled.rejected[TABLE].to_pylist()
+    return CompiledGraph(
+        nodes=len(assembled.parts.node_ids),
+        edges=len(assembled.parts.edge_source),
+        subscriptions=len(assembled.parts.subscription_ids),
+        rows=dict(assembled.accepted),
+        refused={name: refused.count(name) for name in ORDER},
+        rejected=len(refused),
+        shards=shards,
+        attributes=tuple(sorted(saving.attributes)),
+        parse_seconds=parsing.seconds,
+        build_seconds=building.seconds,
+    )
+
+
+def check_request(
+    tables: Tables,
+    output: str,
+    *,
+    rejected: str,
+    schema: str | None = None,
+    sample: str | None = None,
+    shards: int = 1,
+) -> None:
+    """Refuse what cannot be done before any work: used before Spark starts, too."""
+    check_places(list(tables.places.values()), output, rejected=rejected, schema=schema, sample=sample)
+    check_count(shards)
+
+
+def _read(session: SparkSession, name: str, path: str | None, schema: str | None) -> Read:
+    """Have workers read a table and compile its filters. Shuffles, unless the lines lie well."""
+    shape = SHAPES[name]
+    if path is None:
+        return Read(shape.schema.empty_table(), Format.JSONL)
+    form = check_input(path)
+    lines = spread(session, read_lines(session, path, *shape.required), form)
+    work = partial(compile_rows, table=name, schema=schema)
+    rows = lines.mapInArrow(work, from_arrow_schema(shape.schema)).toArrow()
+    return Read(rows, form)
+
+
+class _Saving:
+    """Number and index a graph, or a shard of it, and write it; notes the attributes that filters name."""
+
+    def __init__(self, assembled: Assembled, sample: Columns | None) -> None:
+        self._assembled = assembled
+        self._sample = sample
+        self.attributes: set[str] = set()
+
+    def save(self, parts: Parts, place: Path, *, source: Mapping[str, object] | None = None) -> None:
+        built = build(parts)
+        programs = np.asarray(built.filters.cast(pa.int64()), np.int64)
+        texts = self._assembled.texts.take(programs)
+        content = RecordIndex.from_programs(
+            Ids.from_arrow(pa.array(built.filtered, pa.int64())),
+            TextPool.from_arrow(texts) if len(texts) else TextPool.build(()),
+            take(self._assembled.programs, programs),
+            sample=self._sample,
+        )
+        names = Names(
+            parts.node_ids,
+            parts.subscription_ids,
+            parts.kinds,
+            parts.node_kind,
+            built.vertex_of_node,
+            built.edge_ends,
+        )
+        Base(built.arrays, names, content).save(place, source=source)
+        self.attributes.update(content.attributes)

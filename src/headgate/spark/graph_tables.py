@@ -1,0 +1,223 @@
+"""Tables of a graph as workers have read them, to its parts and a table of the rows that were refused.
+
+A filter goes through the graph as the number of its program. So whatever is sorted, refused and cut into
+shards, `build` says in the end which program belongs to which vertex, and no text is moved on the way.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.graph.tables import read_tables
+from headgate.records.programs import concatenate, starts
+from headgate.records.transport import from_bytes
+from headgate.spark.compile import in_order
+from headgate.spark.compiling import FILTER, NUMBER, PART, PLACE, PROGRAMS, REASON, ROW
+from headgate.spark.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, number_of, text_of
+from headgate.spark.id_types import are_whole, fit_ids
+from headgate.spark.tables import Format
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from headgate.graph.parts import Parts
+    from headgate.graph.tables import GraphTables
+    from headgate.records.programs import Programs
+
+    Column = pa.Array[Any]
+    Bools = NDArray[np.bool_]
+
+# The overloads of Arrow's functions are about types that are known before; these are not.
+_compute: Any = pc
+_nulls: Any = pa.nulls
+
+TABLE, IDENTITY = "table", "id"
+_TYPES: dict[str, pa.DataType] = {
+    TABLE: pa.string(),
+    IDENTITY: pa.string(),
+    ROW: pa.string(),
+    REASON: pa.string(),
+    PLACE: pa.int64(),
+}
+REJECTED = pa.schema(_TYPES)
+"""The columns of the rejected table of a graph; `table` is nodes, edges or subscriptions."""
+ORDER = (NODES, EDGES, SUBSCRIPTIONS)
+
+
+class Read(NamedTuple):
+    """A table as workers have read it, and the format that it had."""
+
+    rows: pa.Table
+    form: Format
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """A graph whose filters are numbers of programs; their texts; and what was refused."""
+
+    parts: Parts
+    programs: Programs
+    texts: Column
+    rejected: pa.Table
+    accepted: Mapping[str, int]
+    """Rows of each table that are in the graph."""
+
+
+def assemble(tables: Mapping[str, Read]) -> Assembled:
+    """Put the tables of a graph together. Nothing is lost: a row is in the graph or in `rejected`."""
+    ordered = {name: _Table(name, tables[name]) for name in ORDER}
+    programs, texts = _take_programs([ordered[name] for name in ORDER])
+    nodes, edges, subscriptions = (ordered[name] for name in ORDER)
+    numbered_nodes = _numbered([(nodes, "id")])
+    numbered_subscriptions = _numbered([(subscriptions, "id"), (nodes, "subscription")])
+    nodes.fit("id", numbered=numbered_nodes)
+    nodes.fit("subscription", numbered=numbered_subscriptions)
+    subscriptions.fit("id", numbered=numbered_subscriptions)
+    subscriptions.fit("node", numbered=numbered_nodes)
+    edges.fit("source", numbered=numbered_nodes)
+    edges.fit("target", numbered=numbered_nodes)
+    # Rows without a usable id cannot be named; the others are told, so that nobody takes them for missing.
+    given = [nodes.given("id"), edges.given("source", "target"), subscriptions.given("id")]
+    read = read_tables(*given)
+    accepted = dict(zip(ORDER, map(len, (read.node_row, read.edge_row, read.subscription_row)), strict=True))
+    rejected = pa.concat_tables([table.rejected(read, texts) for table in (nodes, edges, subscriptions)])
+    return Assembled(read.parts, programs, texts, rejected, accepted)
+
+
+class _Table:
+    """One of the tables, in the order of its rows."""
+
+    def __init__(self, name: str, read: Read) -> None:
+        self.name = name
+        self.form = read.form
+        self.shape = SHAPES[name]
+        order, rows = in_order(read.rows), read.rows
+        names = [each for each in rows.column_names if each not in {FILTER, PROGRAMS}]
+        self.columns: dict[str, Column] = {each: rows[each].combine_chunks().take(order) for each in names}
+        # Cast before it is taken, since millions of filters may be more than a column of plain strings holds.
+        self.filters: Column = rows[FILTER].cast(pa.large_string()).combine_chunks().take(order)
+        self.payloads = rows.select([PART, PROGRAMS]).filter(rows[PROGRAMS].is_valid())
+        self.program: Column = _nulls(rows.num_rows, pa.int64())
+        self._told = np.zeros(rows.num_rows, np.bool_)
+
+    def __len__(self) -> int:
+        return len(self.program)
+
+    def refuse(self, rows: Bools, reasons: list[str]) -> None:
+        """Refuse rows that were sound until now."""
+        every = np.full(len(self), None, object)
+        every[rows] = reasons
+        self.columns[REASON] = _compute.coalesce(self.columns[REASON], pa.array(every, pa.string()))
+
+    def fit(self, name: str, *, numbered: bool) -> None:
+        """Give ids the type that they have in the graph; rows with one that cannot have it are refused."""
+        numbers, texts = self.columns[number_of(name)], self.columns[text_of(name)]
+        pair = [fit_ids(each, numbered=numbered) for each in (numbers, texts)]
+        self.columns[name] = _compute.coalesce(*pair)
+        misfit = _flags(texts.is_valid()) & _flags(pair[1].is_null()) & _flags(self.columns[REASON].is_null())
+        if misfit.any():
+            values = texts.filter(pa.array(misfit)).to_pylist()
+            self.refuse(
+                misfit, [f"{name} {value!r} is none of them: ids here are whole numbers" for value in values]
+            )
+
+    def given(self, *ids: str) -> pa.Table:
+        """Return the table for `read_tables`, without the rows that cannot be named."""
+        keep = np.ones(len(self), np.bool_)
+        for name in ids:
+            keep &= _flags(self.columns[name].is_valid())
+        if self.name == EDGES:
+            keep &= _flags(self.columns[REASON].is_null())
+        self._told = keep
+        names = (*self.shape.ids, *self.shape.texts, *self.shape.numbers)
+        columns = {name: self.columns[name] for name in names}
+        columns |= {FILTER: self.program, "refusal": self.columns[REASON]}
+        return pa.table(columns).filter(pa.array(keep))
+
+    def rejected(self, read: GraphTables, texts: Column) -> pa.Table:
+        """Return the rows that were refused: by workers, for their ids, or for the others of the graph."""
+        told = np.flatnonzero(self._told)
+        late = {int(told[each.row]): each.reason for each in read.refused if each.table == self.name}
+        silent = np.flatnonzero(~self._told)
+        rows = np.sort(np.concatenate([silent, np.array(list(late), np.int64)]).astype(np.int64))
+        early = self.columns[REASON].take(rows).to_pylist()
+        reasons = [late.get(row, before) for row, before in zip(rows.tolist(), early, strict=True)]
+        columns = [
+            [self.name] * len(rows),
+            self._names(rows),
+            self._rows(rows, texts),
+            reasons,
+            self.columns[PLACE].take(rows),
+        ]
+        return pa.table(columns, schema=REJECTED)
+
+    def _names(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """Name rows: by their id, or their two ends."""
+        names = ("source", "target") if self.name == EDGES else ("id",)
+        parts = [
+            _compute.coalesce(self.columns[text_of(name)], self.columns[number_of(name)].cast(pa.string()))
+            .take(rows)
+            .to_pylist()
+            for name in names
+        ]
+        return [None if None in each else " → ".join(each) for each in zip(*parts, strict=True)]
+
+    def _rows(self, rows: NDArray[np.int64], texts: Column) -> list[Any]:
+        """Return rows as they came, or written anew where workers have passed them."""
+        given = self.columns[ROW].take(rows).to_pylist()
+        fields: dict[str, list[Any]] = {}
+        for name in self.shape.ids:
+            pair = (self.columns[number_of(name)].take(rows), self.columns[text_of(name)].take(rows))
+            number, text = (each.to_pylist() for each in pair)
+            fields[name] = [a if b is None else b for a, b in zip(number, text, strict=True)]
+        fields[FILTER] = texts.take(self.program.take(rows)).to_pylist()
+        for name in (*self.shape.texts, *self.shape.numbers):
+            fields[name] = self.columns[name].take(rows).to_pylist()
+        for place, row in enumerate(given):
+            if row is None:
+                found = {name: values[place] for name, values in fields.items() if values[place] is not None}
+                given[place] = json.dumps(found, ensure_ascii=False)
+        return given
+
+
+def _take_programs(tables: list[_Table]) -> tuple[Programs, Column]:
+    """Lay the programs of all tables one after another, number them, and list their texts."""
+    parts: list[Programs] = []
+    texts: list[Column] = []
+    done = 0
+    for table in tables:
+        numbers = table.payloads[PART].to_numpy()
+        payloads = [from_bytes(each.as_buffer()) for each in table.payloads[PROGRAMS]]
+        base = done + starts(np.array([each.filters for each in payloads], np.int64))
+        place = _compute.index_in(table.columns[PART], value_set=pa.array(numbers, pa.int64()))
+        table.program = _compute.add(pa.array(base[:-1]).take(place), table.columns[NUMBER])
+        rows = np.flatnonzero(_flags(table.program.is_valid()))
+        rows = rows[np.argsort(table.program.take(rows).to_numpy(), kind="stable")]
+        texts.append(table.filters.take(rows))
+        parts += payloads
+        done = int(base[-1])
+    return concatenate(parts), pa.concat_arrays(texts)
+
+
+def _numbered(columns: list[tuple[_Table, str]]) -> bool:
+    """Tell whether all ids of sound rows are whole numbers; CSV has text only, so it is read."""
+    for table, name in columns:
+        sound = table.columns[REASON].is_null()
+        texts = table.columns[text_of(name)].filter(sound).drop_null()
+        if len(texts) and not (table.form is Format.CSV and _flags(are_whole(texts)).all()):
+            return False
+    return True
+
+
+def _flags(column: Any) -> Bools:
+    return np.asarray(
+        column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column, np.bool_
+    )

@@ -1,0 +1,461 @@
+"""Graphs through the pipeline: the answers of the library, in any number of shards, and no row lost."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from headgate import Edge, Event, GraphIndex, Node, RecordIndex, Subscription
+from headgate.core.snapshot import open_snapshot
+from headgate.errors import GraphError, SnapshotError, TableError
+from headgate.spark.compile_graph import Tables, compile_graph
+from headgate.spark.match import match_events
+from tests.graph.random_graphs import draw_event, draw_graph
+from tests.spark.files import FORMS, Row, get_lines, get_table, put, put_lines, put_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from headgate.spark.compile_graph import CompiledGraph
+    from headgate.spark.match import Matched
+
+TEXT, WHOLE, DOUBLE = pa.string(), pa.int64(), pa.float64()
+KINDS: dict[str, dict[str, pa.DataType]] = {
+    "nodes": {
+        "id": TEXT,
+        "kind": TEXT,
+        "filter": TEXT,
+        "dialect": TEXT,
+        "subscription": TEXT,
+        "score": DOUBLE,
+        "cost": DOUBLE,
+    },
+    "edges": {"source": TEXT, "target": TEXT, "filter": TEXT, "dialect": TEXT, "cost": DOUBLE},
+    "subs": {"id": TEXT, "filter": TEXT, "dialect": TEXT, "node": TEXT, "score": DOUBLE},
+    "events": {"id": TEXT, "source": TEXT, "age": WHOLE, "topic": TEXT, "tags": pa.list_(TEXT)},
+}
+
+
+class Job:
+    """Compile a graph and match events in a folder of its own."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
+        self.folder = folder
+        self.snapshot = folder / "graph"
+
+    def put(self, name: str, rows: Iterable[Row], form: str = "jsonl") -> str:
+        names = KINDS[name]
+        given = [{field: value for field, value in row.items() if value is not None} for row in rows]
+        if form == "csv":
+            given = [{field: row.get(field) for field in names if field != "tags"} for row in given]
+        return put_table(self.folder / f"{name}.{form}", given, pa.schema(names))
+
+    def compile(
+        self,
+        nodes: Sequence[Node | Row],
+        edges: Sequence[Edge | Row],
+        subscriptions: Sequence[Subscription | Row] | None = None,
+        form: str = "jsonl",
+        **options: Any,
+    ) -> CompiledGraph:
+        subs = None if subscriptions is None else self.put("subs", map(row_of, subscriptions), form)
+        tables = Tables(
+            self.put("nodes", map(row_of, nodes), form), self.put("edges", map(row_of, edges), form), subs
+        )
+        return self.run(tables, **options)
+
+    def run(self, tables: Tables, **options: Any) -> CompiledGraph:
+        rejected = str(self.folder / "refused.jsonl")
+        return compile_graph(self.spark, tables, str(self.snapshot), rejected=rejected, quiet=True, **options)
+
+    def match(self, events: str, output: str = "matches.jsonl", **options: Any) -> Matched:
+        rejected = str(self.folder / "refused-events.jsonl")
+        place = str(self.folder / output)
+        return match_events(
+            self.spark, str(self.snapshot), events, place, rejected=rejected, quiet=True, **options
+        )
+
+    def match_rows(self, *rows: Row) -> list[tuple[Any, Any]]:
+        self.match(put_lines(self.folder / "events.jsonl", rows))
+        return self.pairs()
+
+    def pairs(self, output: str = "matches.jsonl") -> list[tuple[Any, Any]]:
+        return [(row["event_id"], row["subscription_id"]) for row in get_table(self.folder / output)]
+
+    def refused(self) -> list[tuple[Any, ...]]:
+        rows = get_lines(self.folder / "refused.jsonl")
+        return [(row["table"], row["id"], row["reason"]) for row in rows]
+
+    def refused_events(self) -> list[tuple[Any, ...]]:
+        rows = get_lines(self.folder / "refused-events.jsonl")
+        return [(json.loads(row["row"]).get("id"), row["reason"]) for row in rows]
+
+
+def row_of(part: Node | Edge | Subscription | Row) -> Row:
+    return part if isinstance(part, dict) else asdict(part)
+
+
+def event_row(event: Event) -> Row:
+    return {"id": event.id, "source": event.source, **event.data}
+
+
+@pytest.fixture
+def job(spark: SparkSession, tmp_path: Path) -> Job:
+    return Job(spark, tmp_path)
+
+
+@pytest.mark.parametrize(("shape", "form"), [("cycles", "jsonl"), ("bow-tie", "parquet")])
+def test_the_pipeline_answers_as_the_library_in_any_number_of_shards(job: Job, shape: str, form: str) -> None:
+    rng = random.Random(f"pipeline {shape}")
+    drawn = draw_graph(rng, shape, 90)
+    graph = GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=RecordIndex)
+    events = [draw_event(rng, str(rng.choice(drawn.nodes).id), number) for number in range(120)]
+    answer = [(event.id, found) for event in events for found in graph.match(event)]
+    assert answer
+    for shards in (1, 2, 5):
+        done = job.compile(drawn.nodes, drawn.edges, drawn.subscriptions, form, shards=shards)
+        assert (done.nodes, done.edges, done.rejected) == (90, len(drawn.edges), 0)
+        assert done.rows == {
+            "nodes": 90,
+            "edges": len(drawn.edges),
+            "subscriptions": len(drawn.subscriptions),
+        }
+        assert (done.shards, done.subscriptions) == (shards, len(graph.base.names.subscription_ids))
+        for kind in ("jsonl", "parquet"):
+            table = job.put("events", map(event_row, events), kind)
+            matched = job.match(table, f"matches.{kind}")
+            assert (matched.events, matched.rejected, matched.matches) == (120, 0, len(answer))
+            assert sorted(job.pairs(f"matches.{kind}")) == sorted(answer)
+
+
+def test_the_snapshot_is_that_of_the_library(job: Job) -> None:
+    drawn = draw_graph(random.Random(3), "cycles", 60)
+    job.compile(drawn.nodes, drawn.edges, drawn.subscriptions)
+    graph = GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=RecordIndex)
+    graph.save(job.folder / "expected")
+    for place, room in (("", "graph"), ("filters", "records")):
+        ours = open_snapshot(job.snapshot / place, room).arrays
+        theirs = open_snapshot(job.folder / "expected" / place, room).arrays
+        assert {name: array.tolist() for name, array in ours.items()} == {
+            name: array.tolist() for name, array in theirs.items()
+        }
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_filters_everywhere_in_every_format(job: Job, form: str) -> None:
+    nodes = [
+        Node("pub"),
+        Node("net", "subset(tags, 'red')", dialect="labels", kind="network"),
+        Node("adv", "age > 3", subscription="shoes", score=2.5, cost=0.5),
+        Node("other", subscription="hung"),
+    ]
+    edges = [
+        Edge("pub", "net"),
+        Edge("net", "adv", "topic = 'a,\"b\"'"),
+        Edge("pub", "other", "intersects(tags, 'blue')", dialect="labels", cost=0),
+    ]
+    subs = [Subscription("hung", "age < 9", score=1), Subscription("pub-1", "age = 5", node="pub")]
+    done = job.compile(nodes, edges, subs, form, shards=2)
+    assert (done.nodes, done.edges, done.subscriptions, done.rejected) == (4, 3, 3, 0)
+    assert done.attributes == ("age", "tags", "topic")
+    red: Row = {"source": "pub", "tags": ["red"], "topic": 'a,"b"'}
+    found = job.match_rows(
+        {"id": 1, "age": 5, **red},
+        {"id": 2, "age": 5, **red, "topic": "c"},
+        {"id": 3, "age": 2, **red, "tags": ["red", "blue"]},
+        {"id": 4, "age": 4, **red, "source": "net"},
+    )
+    assert sorted(found) == [(1, "pub-1"), (1, "shoes"), (2, "pub-1"), (3, "hung"), (4, "shoes")]
+
+
+def test_refused_rows_of_all_tables_say_why(job: Job) -> None:
+    nodes: list[Row] = [
+        {"id": "a"},
+        {"id": "b", "subscription": "s"},
+        {"id": "bad", "filter": "age +"},
+        {"id": "a", "filter": "age > 1"},
+        {"id": "neg", "cost": -1},
+        {"id": "word", "cost": "much"},
+        {"id": "high", "score": "NaN"},
+        {"id": "tongue", "filter": "TRUE", "dialect": "latin"},
+        {"filter": "TRUE"},
+        {"id": 1.5},
+        {"id": "kind", "kind": 7},
+    ]
+    edges: list[Row] = [
+        {"source": "a", "target": "b"},
+        {"source": "a", "target": "bad"},
+        {"source": "nobody", "target": "b"},
+        {"source": "a", "target": "b", "cost": -2},
+        {"source": "a", "target": "b", "filter": "age >"},
+        {"source": "a"},
+        {"source": "a", "target": True},
+    ]
+    subs: list[Row] = [
+        {"id": "h", "filter": "TRUE", "node": "b"},
+        {"id": "h", "filter": "age > 1", "node": "a"},
+        {"id": "nowhere", "filter": "TRUE"},
+        {"id": "lost", "filter": "TRUE", "node": "neg"},
+        {"id": "mute", "node": "a"},
+        {"id": "odd", "filter": "age >< 1", "node": "a"},
+    ]
+    broken = '\n{"id": "cut\n[]\n'
+    tables = Tables(
+        put(job.folder / "nodes.jsonl", "\n".join(map(json.dumps, nodes)) + broken),
+        put(job.folder / "edges.jsonl", "\n".join(map(json.dumps, edges)) + broken),
+        put(job.folder / "subs.jsonl", "\n".join(map(json.dumps, subs)) + broken),
+    )
+    done = job.run(tables)
+    unread = ["not valid JSON: Input data was truncated", "expected a JSON object, found list"]
+    assert job.refused() == [
+        ("nodes", "bad", "not a Boolean expression of the filter language, at character 5: age ⟪+"),
+        ("nodes", "a", "node 'a' is given again: the first row with this id stands"),
+        ("nodes", "neg", "node 'neg' has cost -1.0: give a number from 0 up"),
+        ("nodes", "word", "cost 'much' is not usable: give a number"),
+        ("nodes", "high", "node 'high' has score nan: give a finite number"),
+        ("nodes", "tongue", "dialect 'latin' is not known: use 'sql' or 'labels'"),
+        ("nodes", None, "the row has no 'id': give text or a whole number"),
+        ("nodes", None, "id 1.5 is not usable: give text or a whole number"),
+        ("nodes", "kind", "kind 7 is not usable: give text"),
+        *(("nodes", None, reason) for reason in unread),
+        ("edges", "a → bad", "edge from 'a' to 'bad': node 'bad' was refused"),
+        ("edges", "nobody → b", "edge from 'nobody' to 'b': there is no node 'nobody'"),
+        ("edges", "a → b", "edge from 'a' to 'b' has cost -2.0: give a number from 0 up"),
+        ("edges", "a → b", "not a Boolean expression of the filter language, at character 5: age ⟪>"),
+        ("edges", None, "the row has no 'target': an edge leads from one node to another, and names both"),
+        ("edges", None, "target True is not usable: give text or a whole number"),
+        *(("edges", None, reason) for reason in unread),
+        ("subscriptions", "h", "subscription 'h' is given again: the first row with this id stands"),
+        (
+            "subscriptions",
+            "nowhere",
+            "subscription 'nowhere': it hangs at no node: name one in the column 'node'",
+        ),
+        ("subscriptions", "lost", "subscription 'lost': node 'neg' was refused"),
+        ("subscriptions", "mute", "the row has no 'filter': a subscription is an id and a filter"),
+        (
+            "subscriptions",
+            "odd",
+            "not a Boolean expression of the filter language, at character 6: age >⟪< 1",
+        ),
+        *(("subscriptions", None, reason) for reason in unread),
+    ]
+    assert done.rows == {"nodes": 2, "edges": 1, "subscriptions": 1}
+    assert done.refused == {"nodes": 11, "edges": 8, "subscriptions": 7}
+    assert done.rejected == 26
+    rows = get_lines(job.folder / "refused.jsonl")
+    assert json.loads(rows[0]["row"]) == nodes[2]
+    assert json.loads(rows[1]["row"]) == nodes[3]
+    assert rows[9]["row"] == '{"id": "cut'
+    assert rows[0]["place"] == 5
+    assert job.match_rows({"id": 1, "source": "a"}) == [(1, "h"), (1, "s")]
+
+
+def test_a_refused_subscription_is_not_served_without_its_filter(job: Job) -> None:
+    """The node that names it would else serve it as its own, and it would get everything."""
+    nodes = [Node("a"), Node("b", subscription="s"), Node("c", subscription="t"), Node("d", subscription="u")]
+    edges = [Edge("a", "b"), Edge("a", "c"), Edge("a", "d")]
+    subs: list[Row] = [
+        {"id": "s", "filter": "age +"},
+        {"id": "t", "filter": "TRUE", "node": "nobody"},
+        {"id": "u", "filter": "TRUE"},
+    ]
+    done = job.compile(nodes, edges, subs)
+    assert (done.subscriptions, done.refused["subscriptions"]) == (1, 2)
+    assert job.match_rows({"id": 1, "source": "a"}) == [(1, "u")]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_events_from_nowhere_are_refused(job: Job, form: str) -> None:
+    # The idle node is on one shard only, and its events are sound all the same.
+    nodes = [Node("007"), *(Node(f"s{n}", subscription=f"s{n}") for n in range(6)), Node("idle")]
+    job.compile(nodes, [Edge("007", f"s{n}") for n in range(6)], shards=3)
+    rows: list[Row] = [
+        {"id": "1", "source": "007"},
+        {"id": "2", "source": None},
+        {"id": "3", "source": "7"},
+        {"id": "4", "source": "idle"},
+        {"id": "5", "source": "s1"},
+        {"id": "6", "source": "nobody"},
+    ]
+    done = job.match(job.put("events", rows, form))
+    assert (done.events, done.rejected) == (3, 3)
+    one: Any = 1 if form == "csv" else "1"
+    assert sorted(job.pairs()) == [(one, f"s{n}") for n in range(6)]
+    reasons = {str(identity): reason for identity, reason in job.refused_events()}
+    assert reasons == {
+        "2": "it has no source: name the node where it enters the graph",
+        "3": "source '7' is no node of the graph: give the id of one",
+        "6": "source 'nobody' is no node of the graph: give the id of one",
+    }
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_table_without_sources_is_refused_as_a_whole(job: Job, form: str) -> None:
+    job.compile([Node("a")], [])
+    events = put_table(job.folder / f"events.{form}", [{"id": "1", "age": 5}])
+    with pytest.raises(TableError, match=r"events\.\w+ has no column 'source'; its columns are id, age"):
+        job.match(events)
+
+
+def test_sources_of_a_type_that_no_id_has(job: Job) -> None:
+    job.compile([Node("a")], [])
+    events = put_table(job.folder / "events.parquet", [{"id": "1", "source": 1.5}])
+    with pytest.raises(TableError, match="column source is double: cast it to string or bigint"):
+        job.match(events)
+
+
+@pytest.mark.parametrize(("form", "shards"), [("jsonl", 3), ("csv", 2), ("parquet", 1)])
+def test_whole_numbers_as_ids(job: Job, form: str, shards: int) -> None:
+    nodes: list[Row] = [
+        {"id": 1, "subscription": None},
+        {"id": 20, "subscription": 300},
+        {"id": 3, "subscription": 5},
+    ]
+    edges: list[Row] = [{"source": 1, "target": 20}, {"source": 1, "target": 3}, {"source": 20, "target": 3}]
+    subs: list[Row] = [{"id": 40, "filter": "age = 1", "node": 20}]
+    tables = Tables(
+        *(
+            put_table(job.folder / f"{name}.{form}", rows)
+            for name, rows in (("nodes", nodes), ("edges", edges), ("subs", subs))
+        )
+    )
+    done = job.run(tables, shards=shards)
+    assert (done.nodes, done.edges, done.subscriptions, done.rejected) == (3, 3, 3, 0)
+    events: list[Row] = [{"id": 9, "source": 1, "age": 1}, {"id": 8, "source": 20, "age": 2}]
+    job.match(put_table(job.folder / f"events.{form}", events))
+    assert sorted(job.pairs()) == [(8, 5), (9, 5), (9, 40), (9, 300)]
+    # What is text in one table may be a number in the next.
+    assert sorted(job.match_rows({"id": "x", "source": "1"}, {"id": "y", "source": "01"})) == [
+        ("x", 5),
+        ("x", 300),
+    ]
+    assert job.refused_events() == [("y", "source '01' is no node of the graph: give the id of one")]
+
+
+def test_one_text_among_the_ids_makes_all_of_them_text(job: Job) -> None:
+    nodes: list[Row] = [{"id": 1}, {"id": "x", "subscription": 7}, {"id": 2, "subscription": "s"}]
+    edges: list[Row] = [{"source": 1, "target": "x"}, {"source": "1", "target": 2}]
+    job.run(Tables(put_lines(job.folder / "n.jsonl", nodes), put_lines(job.folder / "e.jsonl", edges)))
+    assert job.match_rows({"id": 1, "source": 1}, {"id": 2, "source": "1"}) == [
+        (1, "7"),
+        (1, "s"),
+        (2, "7"),
+        (2, "s"),
+    ]
+
+
+def test_ends_of_edges_that_no_number_is(job: Job) -> None:
+    nodes: list[Row] = [{"id": 1}, {"id": 2, "subscription": 2}]
+    edges: list[Row] = [{"source": 1, "target": "2"}, {"source": "one", "target": 2}]
+    subs: list[Row] = [{"id": 3, "filter": "TRUE", "node": "two"}]
+    names = ("n", nodes), ("e", edges), ("s", subs)
+    done = job.run(Tables(*(put_lines(job.folder / f"{name}.jsonl", rows) for name, rows in names)))
+    assert done.rows == {"nodes": 2, "edges": 1, "subscriptions": 0}
+    assert job.refused() == [
+        ("edges", "one → 2", "source 'one' is none of them: ids here are whole numbers"),
+        ("subscriptions", "3", "node 'two' is none of them: ids here are whole numbers"),
+    ]
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_the_empty_graph(job: Job, shards: int) -> None:
+    tables = Tables(put(job.folder / "nodes.jsonl", ""), put(job.folder / "edges.jsonl", ""))
+    done = job.run(tables, shards=shards)
+    assert (done.nodes, done.edges, done.subscriptions, done.rejected) == (0, 0, 0, 0)
+    assert job.match_rows({"id": 1, "source": "a"}) == []
+    assert job.refused_events() == [(1, "source 'a' is no node of the graph: give the id of one")]
+    assert job.match_rows() == []
+
+
+def test_json_events_keep_their_own_types(job: Job) -> None:
+    nodes = [Node("a"), Node("b", "x = 1", subscription="one"), Node("c", "x = 'z'", subscription="z")]
+    job.compile(nodes, [Edge("a", "b"), Edge("a", "c")])
+    rows = [{"id": n, "source": "a", "x": x} for n, x in enumerate([1, "1", "z", None, 1.0, [1], {"y": 1}])]
+    assert job.match_rows(*rows) == [(0, "one"), (1, "one"), (2, "z"), (4, "one")]
+
+
+def test_the_schema_and_the_sample_apply(job: Job) -> None:
+    nodes = [Node("a"), Node("b", "aeg > 1", subscription="b"), Node("c", "age > 1", subscription="c")]
+    sample = put_lines(job.folder / "sample.jsonl", [{"id": 1, "age": 5}])
+    schema = '{"age": "int64"}'
+    job.compile(nodes, [Edge("a", "b"), Edge("a", "c")], schema=schema, sample=sample)
+    assert [row[:2] for row in job.refused()] == [("nodes", "b"), ("edges", "a → b")]
+    assert "attribute aeg is not in the schema; age is" in job.refused()[0][2]
+    assert job.match_rows({"id": 1, "source": "a", "age": 2}) == [(1, "c")]
+
+
+def test_a_graph_is_applied_without_being_asked_for(job: Job) -> None:
+    job.compile([Node("a"), Node("b", subscription="s"), Node("far", subscription="far")], [Edge("a", "b")])
+    events = put_lines(job.folder / "events.jsonl", [{"id": 1, "source": "a"}])
+    for graph in (None, True):
+        job.match(events, graph=graph)
+        assert job.pairs() == [(1, "s")]
+    with pytest.raises(SnapshotError, match="compiled with a graph, and without it events would reach"):
+        job.match(events, graph=False)
+    RecordIndex.build([Subscription("s", "TRUE")]).save(job.snapshot)
+    job.match(events, graph=False)
+    assert job.pairs() == [(1, "s")]
+    with pytest.raises(SnapshotError, match="was compiled without a graph: leave out --graph"):
+        job.match(events, graph=True)
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_a_snapshot_that_was_replaced_is_opened_anew(job: Job, shards: int) -> None:
+    """The graph is the same, so that only the filters tell the snapshots apart."""
+    for age in (3, 4):
+        job.compile([Node("a"), Node("b", f"age = {age}", subscription="s")], [Edge("a", "b")], shards=shards)
+        rows = [{"id": age, "source": "a", "age": age} for age in (3, 4)]
+        assert job.match_rows(*rows) == [(age, "s")]
+
+
+def test_a_damaged_shard_is_refused(job: Job) -> None:
+    job.compile([Node("a"), Node("b", "x = 1", subscription="s")], [Edge("a", "b")], shards=2)
+    events = put_lines(job.folder / "events.jsonl", [{"id": 1, "source": "a"}])
+    file = job.snapshot / "shard-001" / "graph_child.npy"
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(SnapshotError, match=r"shard-001 is damaged: graph_child\.npy has"):
+        job.match(events)
+    file.unlink()
+    with pytest.raises(SnapshotError, match=r"shard-001 is damaged: graph_child\.npy is missing"):
+        job.match(events)
+
+
+def test_what_is_refused_before_any_work(job: Job) -> None:
+    nodes = put_lines(job.folder / "nodes.jsonl", [{"id": 1}])
+    edges = put_lines(job.folder / "edges.jsonl", [])
+    with pytest.raises(GraphError, match="0 shards: give a number from 1 to 1,000"):
+        job.run(Tables(nodes, edges), shards=0)
+    with pytest.raises(TableError, match=r"missing\.jsonl does not exist"):
+        job.run(Tables(nodes, str(job.folder / "missing.jsonl")))
+    with pytest.raises(TableError, match="is named twice"):
+        job.run(Tables(nodes, nodes))
+    csv = put(job.folder / "edges.csv", "from,to\n1,2\n")
+    with pytest.raises(TableError, match=r"edges\.csv has no column 'source'; its columns are from, to"):
+        job.run(Tables(nodes, csv))
+
+
+@pytest.mark.parametrize("size", ["2k", "4m"])
+def test_any_number_of_partitions(job: Job, size: str) -> None:
+    rng = random.Random(11)
+    drawn = draw_graph(rng, "dag", 50)
+    graph = GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=RecordIndex)
+    events = [draw_event(rng, str(rng.choice(drawn.nodes).id), number) for number in range(200)]
+    job.spark.conf.set("spark.sql.files.maxPartitionBytes", size)
+    try:
+        job.compile(drawn.nodes, drawn.edges, drawn.subscriptions, shards=2)
+        job.match(job.put("events", map(event_row, events)), "matches.parquet")
+    finally:
+        job.spark.conf.set("spark.sql.files.maxPartitionBytes", "4m")
+    assert sorted(job.pairs("matches.parquet")) == sorted(
+        (event.id, found) for event in events for found in graph.match(event)
+    )
