@@ -48,6 +48,9 @@ from headgate.spark.tables import (
     check_apart,
     check_input,
     check_output,
+    is_remote,
+    local,
+    read_columns,
     read_lines,
     write_table,
 )
@@ -64,6 +67,10 @@ if TYPE_CHECKING:
 _TYPES: dict[str, pa.DataType] = {ID: pa.string(), ROW: pa.string(), REASON: pa.string(), PLACE: pa.int64()}
 REJECTED = pa.schema(_TYPES)
 """The columns of a rejected table; `place` counts characters of the filter from 1."""
+
+
+TASK_ROWS, TASK_BYTES = 100_000, 8 << 20
+"""How much a task is given to read, at most."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,7 @@ def compile_subscriptions(
     form = check_request(subscriptions, output, rejected=rejected, schema=schema, sample=sample)
     with spark_errors():
         with watch(session, "parsing filters", quiet=quiet) as parsing:
-            lines = spread(session, read_lines(session, subscriptions, ID, FILTER), form)
+            lines = spread(session, read_lines(session, subscriptions, ID, FILTER), form, subscriptions)
             compiled = lines.mapInArrow(partial(_compile, schema=schema), COMPILED_DDL).toArrow()
         with step("building the index", quiet=quiet) as building:
             numbered = _number(compiled, form)
@@ -138,15 +145,26 @@ def check_places(
             raise TableError(f"schema: {error}") from None
 
 
-def spread(session: SparkSession, lines: DataFrame, form: Format) -> DataFrame:
+def spread(session: SparkSession, lines: DataFrame, form: Format, path: str) -> DataFrame:
     """Give every core as much to parse; every row keeps its place. Shuffles, unless the lines lie well.
 
     Lines of text are cut into parts of equal size as they are read. A Parquet file may be one group of rows,
-    and CSV is read as a whole.
+    and CSV is read as a whole. What a task has made of its rows must fit into memory several times.
     """
-    parts = 4 * session.sparkContext.defaultParallelism
+    parts = max(4 * session.sparkContext.defaultParallelism, _size(session, form, path))
     even = form is Format.JSONL and lines.rdd.getNumPartitions() >= parts
     return lines if even else lines.repartition(parts)
+
+
+def _size(session: SparkSession, form: Format, path: str) -> int:
+    """Measure a table in tasks of some megabytes; 0 if that is not to be had without reading it."""
+    if form is Format.PARQUET:
+        return read_columns(session, path, form).count() // TASK_ROWS
+    if is_remote(path):
+        return 0
+    place = local(path)
+    files = [place] if place.is_file() else place.iterdir()
+    return sum(file.stat().st_size for file in files) // TASK_BYTES
 
 
 def _compile(batches: Iterator[pa.RecordBatch], schema: str | None) -> Iterator[pa.RecordBatch]:

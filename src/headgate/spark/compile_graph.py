@@ -98,7 +98,6 @@ def compile_graph(
             read = {name: _read(session, name, places.get(name), schema) for name in ORDER}
         with step("building the graph", quiet=quiet) as building:
             assembled = assemble(read)
-            del read
             saving = _Saving(assembled, None if sample is None else read_sample(session, sample))
             source = {name: Path(path).name for name, path in places.items()}
             if shards == 1:
@@ -141,7 +140,7 @@ def _read(session: SparkSession, name: str, path: str | None, schema: str | None
     if path is None:
         return Read(shape.schema.empty_table(), Format.JSONL)
     form = check_input(path)
-    lines = spread(session, read_lines(session, path, *shape.required), form)
+    lines = spread(session, read_lines(session, path, *shape.required), form, path)
     work = partial(compile_rows, table=name, schema=schema)
     rows = lines.mapInArrow(work, from_arrow_schema(shape.schema)).toArrow()
     return Read(rows, form)

@@ -21,6 +21,7 @@ from headgate.spark.compile import in_order
 from headgate.spark.compiling import FILTER, NUMBER, PART, PLACE, PROGRAMS, REASON, ROW
 from headgate.spark.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, number_of, text_of
 from headgate.spark.id_types import are_whole, fit_ids
+from headgate.spark.tables import ORDER as PLACES
 from headgate.spark.tables import Format
 
 if TYPE_CHECKING:
@@ -71,9 +72,12 @@ class Assembled:
     """Rows of each table that are in the graph."""
 
 
-def assemble(tables: Mapping[str, Read]) -> Assembled:
-    """Put the tables of a graph together. Nothing is lost: a row is in the graph or in `rejected`."""
-    ordered = {name: _Table(name, tables[name]) for name in ORDER}
+def assemble(tables: dict[str, Read]) -> Assembled:
+    """Put the tables of a graph together. Nothing is lost: a row is in the graph or in `rejected`.
+
+    The tables are taken out of the dictionary, so that they are not in memory twice.
+    """
+    ordered = {name: _Table(name, tables.pop(name)) for name in ORDER}
     programs, texts = _take_programs([ordered[name] for name in ORDER])
     nodes, edges, subscriptions = (ordered[name] for name in ORDER)
     numbered_nodes = _numbered([(nodes, "id")])
@@ -99,11 +103,12 @@ class _Table:
         self.name = name
         self.form = read.form
         self.shape = SHAPES[name]
-        order, rows = in_order(read.rows), read.rows
-        names = [each for each in rows.column_names if each not in {FILTER, PROGRAMS}]
-        self.columns: dict[str, Column] = {each: rows[each].combine_chunks().take(order) for each in names}
+        rows, places = read.rows, in_order(read.rows)
+        order = None if bool((np.diff(places) == 1).all()) else places
+        names = [each for each in rows.column_names if each not in {FILTER, PROGRAMS, *PLACES}]
+        self.columns: dict[str, Column] = {each: _taken(rows[each], order) for each in names}
         # Cast before it is taken, since millions of filters may be more than a column of plain strings holds.
-        self.filters: Column = rows[FILTER].cast(pa.large_string()).combine_chunks().take(order)
+        self.filters: Column = _taken(rows[FILTER].cast(pa.large_string()), order)
         self.payloads = rows.select([PART, PROGRAMS]).filter(rows[PROGRAMS].is_valid())
         self.program: Column = _nulls(rows.num_rows, pa.int64())
         self._told = np.zeros(rows.num_rows, np.bool_)
@@ -121,7 +126,8 @@ class _Table:
         """Give ids the type that they have in the graph; rows with one that cannot have it are refused."""
         numbers, texts = self.columns[number_of(name)], self.columns[text_of(name)]
         pair = [fit_ids(each, numbered=numbered) for each in (numbers, texts)]
-        self.columns[name] = _compute.coalesce(*pair)
+        empty = [each.null_count == len(each) for each in pair]
+        self.columns[name] = pair[empty.index(False)] if sum(empty) == 1 else _compute.coalesce(*pair)
         misfit = _flags(texts.is_valid()) & _flags(pair[1].is_null()) & _flags(self.columns[REASON].is_null())
         if misfit.any():
             values = texts.filter(pa.array(misfit)).to_pylist()
@@ -140,7 +146,8 @@ class _Table:
         names = (*self.shape.ids, *self.shape.texts, *self.shape.numbers)
         columns = {name: self.columns[name] for name in names}
         columns |= {FILTER: self.program, "refusal": self.columns[REASON]}
-        return pa.table(columns).filter(pa.array(keep))
+        table = pa.table(columns)
+        return table if keep.all() else table.filter(pa.array(keep))
 
     def rejected(self, read: GraphTables, texts: Column) -> pa.Table:
         """Return the rows that were refused: by workers, for their ids, or for the others of the graph."""
@@ -215,6 +222,12 @@ def _numbered(columns: list[tuple[_Table, str]]) -> bool:
         if len(texts) and not (table.form is Format.CSV and _flags(are_whole(texts)).all()):
             return False
     return True
+
+
+def _taken(column: Any, order: NDArray[np.int64] | None) -> Column:
+    """Return a column as one array, in another order if there is one."""
+    whole: Column = column.combine_chunks()
+    return whole if order is None else whole.take(order)
 
 
 def _flags(column: Any) -> Bools:
