@@ -132,9 +132,10 @@ def test_explain(headgate: Command) -> None:
 @pytest.mark.usefixtures("graph")
 def test_explain_refuses(headgate: Command) -> None:
     command = ("explain", "--snapshot", "graph", "--event")
-    assert headgate(*command, "{}", "--subscription", "fans").complaint.startswith("event '' has no source")
+    assert "has no source" in headgate(*command, "{}", "--subscription", "fans").complaint
     ran = headgate(*command, '{"source": "nobody"}', "--subscription", "fans")
-    assert "source 'nobody' of event '' is no node of the graph" in ran.complaint
+    assert "source 'nobody'" in ran.complaint
+    assert "is no node of the graph" in ran.complaint
     ran = headgate(*command, '{"source": "pub"}', "--subscription", "nobody")
     assert "there is no subscription 'nobody' in the graph" in ran.complaint
     ran = headgate(*command, '{"source": "pub"}', "--why-not")

@@ -125,9 +125,9 @@ def _explain_graph(event: Event, snapshot: Path, subscription: str) -> GraphExpl
 
     graphs = [GraphIndex.open(place, room=RecordIndex) for place in graph_places(snapshot)]
     names = graphs[0].base.names
-    given = Event.from_row({"id": "", **event.data})
-    source = None if given.source is None else fit_id(given.source, numbered=names.node_ids.numbered)
-    given = replace(given, source=given.source if source is None else source)
+    named = Event.from_row({"id": "", **event.data})
+    source = None if named.source is None else fit_id(named.source, numbered=names.node_ids.numbered)
+    given = replace(event, id=named.id, source=named.source if source is None else source)
     identity = _identity(subscription, numbered=names.subscription_ids.numbered)
     graph = graphs[int(homes(Ids.of([identity]), len(graphs))[0])]
     if source is not None and source not in graph and any(source in each for each in graphs):

@@ -45,7 +45,7 @@ class Names(NamedTuple):
     node_ids: Ids
     subscription_ids: Ids
     kinds: tuple[str, ...]
-    node_kind: NDArray[np.int16]
+    node_kind: NDArray[np.int32]
     vertex_of_node: NDArray[np.int32]
     edge_ends: NDArray[np.int32]
 

@@ -58,7 +58,7 @@ def to_parts(view: View) -> Parts:
     return Parts(
         node_ids=node_ids,
         kinds=(*names.kinds, ""),
-        node_kind=kinds[node_place].astype(np.int16),
+        node_kind=kinds[node_place].astype(np.int32),
         node_filter=_texts([view.filter_of(v) for v in vertex.tolist()]),
         node_dialect=_sql(len(vertex)),
         node_cost=pass_cost[vertex],

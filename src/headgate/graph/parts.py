@@ -32,7 +32,7 @@ class Parts:
 
     node_ids: Ids
     kinds: tuple[str, ...]
-    node_kind: NDArray[np.int16]
+    node_kind: NDArray[np.int32]
     node_filter: pa.Array[Any]
     node_dialect: pa.Array[Any]
     node_cost: NDArray[np.float64]

@@ -210,10 +210,10 @@ def _places_in(column: Column, ids: Column) -> NDArray[np.int32]:
     return np.array(found.to_numpy(zero_copy_only=False), np.int32)
 
 
-def _kinds(column: Column) -> tuple[tuple[str, ...], NDArray[np.int16]]:
+def _kinds(column: Column) -> tuple[tuple[str, ...], NDArray[np.int32]]:
     coded = column.fill_null("").dictionary_encode()
     return tuple(map(str, coded.dictionary.to_pylist())), coded.indices.to_numpy(zero_copy_only=False).astype(
-        np.int16
+        np.int32
     )
 
 
