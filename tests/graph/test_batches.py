@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import threading
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,50 @@ def test_snapshots_of_other_rooms_are_refused(tmp_path: Path) -> None:
     inside.write_bytes(inside.read_bytes()[:-1] + b"\x7f")
     with pytest.raises(SnapshotError, match="damaged"):
         GraphIndex.open(tmp_path / "graph", room=RecordIndex)
+
+
+def test_filters_of_another_graph_are_refused(tmp_path: Path) -> None:
+    for name, text in (("one", "x = 1"), ("two", "x = 2")):
+        GraphIndex.build([Node("a", text)], [], room=RecordIndex).save(tmp_path / name)
+    shutil.rmtree(tmp_path / "one" / "filters")
+    shutil.copytree(tmp_path / "two" / "filters", tmp_path / "one" / "filters")
+    with pytest.raises(SnapshotError, match="filters does not belong to it"):
+        GraphIndex.open(tmp_path / "one", room=RecordIndex)
+
+
+def test_a_graph_that_is_replaced_while_it_is_opened_is_opened_anew(tmp_path: Path) -> None:
+    old, new = (
+        GraphIndex.build(
+            [Node("p"), Node("a", f"x = {x}", subscription=f"s{x}")], [Edge("p", "a")], room=RecordIndex
+        )
+        for x in (1, 2)
+    )
+    old.save(tmp_path / "graph")
+
+    class Meanwhile(RecordIndex):
+        """Puts the other graph in place just before the filters are opened, once."""
+
+        replaced = False
+
+        @classmethod
+        def open(cls, path: Path, *, verify: bool = True) -> RecordIndex:
+            if not cls.replaced:
+                cls.replaced = True
+                new.save(tmp_path / "graph")
+            return RecordIndex.open(path, verify=verify)
+
+    opened = GraphIndex.open(tmp_path / "graph", room=Meanwhile)
+    assert [opened.match(Event("e", {"x": x}, source="p")) for x in (1, 2)] == [[], ["s2"]]
+
+
+@pytest.mark.parametrize("source", [2**70, True, "\ud800", 1.5])
+def test_odd_sources(source: object) -> None:
+    index = GraphIndex.build([Node(1), Node(2, subscription=5)], [Edge(1, 2)], room=RecordIndex)
+    event = Event("e", {}, source=source)  # type: ignore[arg-type]
+    with pytest.raises(EventError, match="is no node of the graph"):
+        index.match(event)
+    with pytest.raises(EventError, match="is no node of the graph"):
+        index.match_events([event])
 
 
 def test_threads_may_ask_while_others_change() -> None:

@@ -89,7 +89,7 @@ def check(index: GraphIndex, drawn: Drawn, event: Event, evaluators: tuple[str, 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_changes(shape: str, seed: int) -> None:
     rng = random.Random(f"changes {shape}{seed}")
-    drawn = draw_graph(rng, shape, rng.choice((2, 10, 60, 130)))
+    drawn = draw_graph(rng, shape, rng.choice((2, 10, 60, 130, 400)))
     index = GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=RecordIndex)
     acyclic = index.base.acyclic
     for number in range(40):
@@ -154,6 +154,86 @@ def test_a_publisher_may_come_to_be_reached() -> None:
     assert index.match(Event("e", {"a": 1}, source="q")) == ["end", "own"]
     assert index.match(Event("e", {"a": 2}, source="q")) == ["end"]
     assert index.match(Event("e", {}, source="p")) == ["end"]
+
+
+def star(count: int) -> GraphIndex:
+    nodes = [Node("p"), *(Node(f"n{i:04}") for i in range(count))]
+    return GraphIndex.build(nodes, [Edge("p", node.id) for node in nodes[1:]], room=RecordIndex)
+
+
+def test_sinks_may_come_to_lead_somewhere() -> None:
+    """Many of them, so that words hold nothing but sinks."""
+    index = star(300)
+    index.subscribe(Subscription("s", "TRUE", node="n0150"))
+    index.add_edge(Edge("n0200", "n0100", "a = 1"))
+    index.add_node(Node("late", subscription="t"))
+    index.add_edge(Edge("n0250", "late"))
+    one = Event("e", {"a": 1}, source="p")
+    for evaluator in ("auto", "general", "scc-skip", "index-then-bfs", "bfs-then-match"):
+        assert index.match(one, evaluator) == ["s", "t"]
+        assert sorted(index.reach(one, evaluator)) == ["s", "t"]
+
+
+def test_a_moved_publisher_leaves_nothing_behind() -> None:
+    index = GraphIndex.build(
+        [Node("p", subscription="own"), Node("q")],
+        [],
+        [Subscription("s", "a = 1", node="p")],
+        room=RecordIndex,
+    )
+    index.add_edge(Edge("q", "p"))
+    index.unsubscribe("own")
+    assert len(index) == 1
+    index.remove_node("p")
+    assert len(index) == 0
+    index.subscribe(Subscription("s", "TRUE", node="q"))
+    assert index.match(Event("e", {"a": 2}, source="q")) == ["s"]
+    index.compact()
+    assert index.match(Event("e", {"a": 2}, source="q")) == ["s"]
+
+
+def test_a_loop_at_the_source_turns_skipping_off() -> None:
+    index = chain(None, None)
+    index.add_edge(Edge("n1", "n1"))
+    for evaluator in EVALUATORS:
+        assert index.nodes(Event("e", {}, source="n1"), evaluator) == ["n1", "n2"]
+
+
+def test_kinds_of_new_nodes_stay() -> None:
+    index = GraphIndex.build([Node("a", kind="pub")], [], room=RecordIndex)
+    for number in range(3):
+        index.add_node(Node(f"n{number}", kind="network"))
+        index.compact()
+    names = index.base.names
+    assert names.kinds == ("pub", "network")
+    assert [names.kinds[kind] for kind in names.node_kind] == ["pub", "network", "network", "network"]
+
+
+def test_refused_changes_leave_no_trace_among_others() -> None:
+    index = chain(None, None)
+    index.add_node(Node("x"))
+    for wrong in (7, "nobody"):
+        with pytest.raises((SubscriptionError, GraphError)):
+            index.unsubscribe(wrong)
+    with pytest.raises(GraphError, match="ids here are text"):
+        index.add_node(Node("y", subscription=7))
+    with pytest.raises(GraphError, match=r"does not fit into 64 bits|ids here are text"):
+        index.add_node(Node(2**70))
+    index.add_edge(Edge("n1", "x"))
+    assert "y" not in index
+    assert index.view.subscriptions == 1
+    assert [each.subscription for each in index.top(event(), 3)] == ["end"]
+
+
+def test_ids_that_cannot_be_stored_are_refused() -> None:
+    index = GraphIndex.build([Node(1)], [], room=RecordIndex)
+    with pytest.raises(GraphError, match="does not fit into 64 bits"):
+        index.add_node(Node(2**70))
+    with pytest.raises(GraphError, match="does not fit into 64 bits"):
+        index.subscribe(Subscription(2**70, "TRUE", node=1))
+    with pytest.raises(GraphError, match="give text or a whole number"):
+        index.add_node(Node(True))
+    assert True not in index
 
 
 def test_unsubscribing_what_a_publisher_serves() -> None:

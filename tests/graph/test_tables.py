@@ -70,6 +70,19 @@ def test_refused_rows_and_the_rest() -> None:
     assert index.match(Event("e", {}, source="a")) == ["s1"]
 
 
+def test_a_row_that_cannot_be_read_opens_nothing() -> None:
+    read = read_tables(
+        pa.table({"id": ["p", "a", "b"], "subscription": [None, "s1", "s2"]}),
+        pa.table({"source": ["p", "p"], "target": ["a", "b"]}),
+        pa.table({"id": [None, "s2"], "filter": [None, "x = 1"], "refusal": ["not valid JSON", None]}),
+    )
+    assert {(each.table, each.row) for each in read.refused} == {("subscriptions", 0), ("nodes", 1)}
+    assert "node 'a' does not serve 's1'" in read.refused[-1].reason
+    index = GraphIndex.from_parts(read.parts, RecordIndex)
+    assert index.match(Event("e", {"x": 1}, source="p")) == ["s2"]
+    assert index.match(Event("e", {}, source="p")) == []
+
+
 def test_whole_numbers_as_ids() -> None:
     read = read_tables(
         pa.table({"id": pa.array([3, 1, 2], pa.int32()), "subscription": [30, None, 20]}),

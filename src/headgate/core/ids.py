@@ -43,7 +43,7 @@ class Ids(Sequence["Id"]):
             if quick is not None:
                 return cls(quick)
         for identity in given:
-            _check(identity)
+            check_id(identity)
         if len(kinds) > 1:
             raise SubscriptionError("some ids are text and some are numbers: use one of the two")
         for identity, times in Counter(given).items():
@@ -126,7 +126,8 @@ class Ids(Sequence["Id"]):
         return self._stored.text(index) if isinstance(self._stored, TextPool) else int(self._stored[index])
 
 
-def _check(identity: Id) -> None:
+def check_id(identity: Id) -> None:
+    """Refuse what is no id, or cannot be stored."""
     if isinstance(identity, bool) or not isinstance(identity, str | int):
         raise SubscriptionError(f"id {identity!r} is not usable: give text or a whole number")
     if isinstance(identity, int):

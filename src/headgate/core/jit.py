@@ -28,13 +28,16 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+_CONSTANTS = {"arrays.py", "facets.py", "interning.py", "lines.py", "parts.py", "program.py", "programs.py"}
+
+
 def _sources_digest() -> str:
     package = Path(__file__).parent.parent
     digest = hashlib.sha256(numba.__version__.encode())
     # The tuples of arrays too: compiled code knows their fields by place only, and constants by value.
     for source in sorted(package.glob("**/*.py")):
         text = source.read_bytes()
-        if b"headgate.core.jit" in text or source.name in {"arrays.py", "interning.py", "programs.py"}:
+        if b"headgate.core.jit" in text or source.name in _CONSTANTS:
             digest.update(text)
     # Bounds-checked code must not be served to a run that did not ask for it, nor the reverse.
     digest.update(os.environ.get("NUMBA_BOUNDSCHECK", "").encode())

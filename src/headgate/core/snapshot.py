@@ -83,6 +83,7 @@ def write_snapshot(
             "counts": dict(counts),
             "about": dict(about),
             "files": files,
+            "inside": {name: _read_manifest(beside / name)[1] for name in inside or {}},
         }
         _write_manifest(beside / MANIFEST, manifest)
         _sync(beside)
@@ -101,6 +102,28 @@ def open_snapshot(path: Path, room: str, *, verify: bool = True) -> Snapshot:
     """
     path = Path(path)
     return _patiently(path, lambda: _open(path, room, verify=verify))
+
+
+def open_with_inside(path: Path, opened: Callable[[], _Read]) -> _Read:
+    """Open a snapshot and those inside it, again if it was replaced meanwhile; refuses a mixture.
+
+    `opened` opens them. Afterwards the manifests inside must still be those that the outer one names.
+    """
+    path = Path(path)
+
+    def read() -> _Read:
+        manifest, _ = _read_manifest(path)
+        found = opened()
+        if _read_manifest(path)[0] != manifest:
+            raise SnapshotError(f"snapshot {path} was replaced while it was opened: open it again")
+        for name, digest in manifest["inside"].items():
+            if _read_manifest(path / name)[1] != digest:
+                raise SnapshotError(
+                    f"snapshot {path} is damaged: {name} does not belong to it; compile it again"
+                )
+        return found
+
+    return _patiently(path, read)
 
 
 def room_of(path: Path) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from headgate.core.ids import Ids
 from headgate.core.plane_build import Conjunctions, build_planes
 from headgate.core.planes import Cells
-from headgate.core.snapshot import open_snapshot, write_snapshot
+from headgate.core.snapshot import open_snapshot, open_with_inside, write_snapshot
 from headgate.core.subscription import Subscription
 from headgate.errors import FilterError, GraphError, SnapshotError
 from headgate.graph.arrays import GraphArrays
@@ -78,6 +78,10 @@ class Base:
     @classmethod
     def open(cls, path: Path, room: ContentRoom, *, verify: bool) -> Base:
         """Open a snapshot, memory-mapped."""
+        return open_with_inside(path, lambda: cls._open(path, room, verify=verify))
+
+    @classmethod
+    def _open(cls, path: Path, room: ContentRoom, *, verify: bool) -> Base:
         snapshot = open_snapshot(path, ROOM, verify=verify)
         if snapshot.about.get("layout") != LAYOUT:
             raise SnapshotError(
@@ -144,7 +148,7 @@ class Base:
     def find(self, node: int | str) -> int:
         """Find the vertex of a node, -1 for none."""
         ids = self.names.node_ids
-        if not len(ids) or isinstance(node, int) is not ids.numbered:
+        if not len(ids) or isinstance(node, bool) or isinstance(node, int) is not ids.numbered:
             return -1
         place = ids.place(node)
         there = place < len(ids) and ids[place] == node

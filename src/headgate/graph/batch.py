@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.event import ID, SOURCE, Event
 from headgate.errors import EventError
 from headgate.graph import walking
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     Column = pa.Array[Any]
 
 EVENT_ID, SUBSCRIPTION_ID = "event_id", "subscription_id"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 CHUNK = 4096
 """Events encoded together."""
 
@@ -97,7 +100,10 @@ def find_all(view: View, values: Sequence[object]) -> list[int]:
 
 
 def _fit(ids: Ids, values: Sequence[Id]) -> bool:
-    return all(isinstance(value, int) is ids.numbered for value in values)
+    """Tell whether values may be looked up together: of the type of the ids, and such that can be stored."""
+    if ids.numbered:
+        return all(type(value) is int and INT64_MIN <= value <= INT64_MAX for value in values)
+    return all(isinstance(value, str) and not _SURROGATE.search(value) for value in values)
 
 
 def refusals(view: View, events: pa.RecordBatch) -> list[str | None]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.core.ids import check_id
 from headgate.core.subscription import SQL, Subscription
 from headgate.errors import GraphError, SubscriptionError
 from headgate.graph.arrays import bits_of
@@ -51,6 +52,7 @@ class Changes:
         self._pass_cost: list[float] = []
         self._moved: dict[Id, int] = {}
         self._node_ids: list[Id] = []
+        self._node_kinds: list[str] = []
         self._subscription_ids: list[Id] = []
         self._subscription_place: dict[Id, int] = {}
         self._edge_ends: list[tuple[Id, Id]] = []
@@ -66,11 +68,16 @@ class Changes:
     def add_node(self, node: Node) -> None:
         """Add a node; refuses an id that is there."""
         self._check_id(node.id, self._base.names.node_ids, self._node_ids, "node")
+        if node.subscription is not None:
+            self._check_id(
+                node.subscription, self._base.names.subscription_ids, self._subscription_ids, "subscription"
+            )
         if self._find(node.id) >= 0:
             raise GraphError(f"node {node.id!r} is in the graph already: remove it first")
         filter_number = self._add_filter(node.filter, node.dialect)
         place = len(self._base.names.node_ids) + len(self._node_ids)
         self._node_ids.append(node.id)
+        self._node_kinds.append(node.kind)
         vertex = self._new_vertex(NODE, place, filter_number, pass_cost=node.cost)
         self._moved[node.id] = vertex
         if node.subscription is not None:
@@ -120,6 +127,7 @@ class Changes:
 
     def set_filter(self, identity: Id, text: str | None, dialect: str = SQL) -> None:
         """Give a node another filter, or none."""
+        self._node(identity)
         number = self._add_filter(text, dialect)
         vertex = self._reachable(identity)
         self._forget_filters(vertex)
@@ -195,6 +203,7 @@ class Changes:
             moved=dict(self._moved),
             mute=silent[silent < 0] + arrays.roots,
             node_ids=list(self._node_ids),
+            node_kinds=list(self._node_kinds),
             subscription_ids=list(self._subscription_ids),
             edge_ends=list(self._edge_ends),
             filters=self._filters,
@@ -232,6 +241,9 @@ class Changes:
         )
         for child, cost in self._own(vertex).items():
             self._lead(moved, child, cost)
+        # The old vertex stands for nobody any more.
+        self._children[vertex] = {}
+        self._silent.add(vertex - self._arrays.roots)
         self._moved[identity] = moved
         return moved
 
@@ -306,7 +318,7 @@ class Changes:
         """Let one vertex lead to another; of parallel edges the cheapest counts."""
         children = self._own(source)
         children[target] = min(cost, children.get(target, cost))
-        if self._component(source) > self._component(target):
+        if source == target or self._component(source) > self._component(target):
             self._skipping = False
 
     def _component(self, vertex: int) -> int:
@@ -331,19 +343,27 @@ class Changes:
 
     def _subscription(self, identity: Id) -> int:
         """Return the place of a subscription's id, a new one if need be."""
+        place = self._known_subscription(identity)
+        if place < 0:
+            place = len(self._base.names.subscription_ids) + len(self._subscription_ids)
+            self._subscription_place[identity] = place
+            self._subscription_ids.append(identity)
+        return place
+
+    def _known_subscription(self, identity: Id) -> int:
+        """Return the place of a subscription's id, -1 for none."""
         ids = self._base.names.subscription_ids
         if len(ids) and isinstance(identity, int) is ids.numbered:
             place = ids.place(identity)
             if place < len(ids) and ids[place] == identity:
                 return place
-        if identity not in self._subscription_place:
-            self._subscription_place[identity] = len(ids) + len(self._subscription_ids)
-            self._subscription_ids.append(identity)
-        return self._subscription_place[identity]
+        return self._subscription_place.get(identity, -1)
 
     def _servers(self, identity: Id) -> list[int]:
         """List the vertices that serve a subscription."""
-        place = self._subscription(identity)
+        place = self._known_subscription(identity)
+        if place < 0:
+            return []
         first, roots = self._arrays.vertices, self._arrays.roots
         base = np.flatnonzero(self._arrays.serves == place).tolist()
         gone = {vertex for vertex in self._moved_from() if vertex < roots}
@@ -368,8 +388,10 @@ class Changes:
 
     @staticmethod
     def _check_id(identity: Id, ids: Ids, later: list[Id], noun: str) -> None:
-        if isinstance(identity, bool) or not isinstance(identity, str | int):
-            raise GraphError(f"{noun} {identity!r}: give text or a whole number as id")
+        try:
+            check_id(identity)
+        except SubscriptionError as error:
+            raise GraphError(f"{noun}: {error}") from None
         known = ids[0] if len(ids) else (later[0] if later else identity)
         if isinstance(identity, int) is not isinstance(known, int):
             wanted = "whole numbers" if isinstance(known, int) else "text"

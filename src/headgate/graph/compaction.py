@@ -53,11 +53,13 @@ def to_parts(view: View) -> Parts:
         hung_filter[rank[serves[server]]] = view.filter_of(server)
     # Several nodes may serve one subscription: the highest score counts.
     np.maximum.at(scores, rank[serves[vertex][itself]], score[vertex][itself])
-    kinds = np.concatenate([names.node_kind, np.full(len(later.node_ids) if later else 0, len(names.kinds))])
+    words = dict.fromkeys((*names.kinds, *(later.node_kinds if later else ())))
+    numbers = {word: number for number, word in enumerate(words)}
+    kinds = np.concatenate([names.node_kind, [numbers[word] for word in (later.node_kinds if later else ())]])
     node_place = place[vertex]
     return Parts(
         node_ids=node_ids,
-        kinds=(*names.kinds, ""),
+        kinds=tuple(words),
         node_kind=kinds[node_place].astype(np.int32),
         node_filter=_texts([view.filter_of(v) for v in vertex.tolist()]),
         node_dialect=_sql(len(vertex)),

@@ -143,8 +143,11 @@ class GraphIndex:
 
     def reach(self, event: Event, evaluator: str = "auto") -> Iterator[Id]:
         """Give the subscriptions that get an event, each as soon as it is known."""
-        view = self.view
         check_evaluator(evaluator)
+        return self._reach(event, evaluator)
+
+    def _reach(self, event: Event, evaluator: str) -> Iterator[Id]:
+        view = self.view
         if evaluator == "auto":
             found = view.walk_slowly(event, view.serving)
         else:

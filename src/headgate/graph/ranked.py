@@ -145,6 +145,7 @@ def _ranks(view: View) -> kernels.Ranks:
     serves = np.concatenate([arrays.serves, later.serves])
     flags = np.unpackbits(view.serving.view(np.uint8), bitorder="little")
     serves[arrays.roots :][flags[: view.vertices - arrays.roots] == 0] = -1
+    serves[later.mute] = -1
     moved = [vertex for vertex in map(view.base.find, later.moved) if 0 <= vertex < arrays.roots]
     serves[moved] = -1
     score = np.concatenate([arrays.score, later.score])

@@ -103,6 +103,10 @@ def read_tables(nodes: pa.Table, edges: pa.Table, subscriptions: pa.Table | None
     # One that was refused is not served at all: without its filter, it would get everything.
     given_ids = _plain(given, "id", sub_ids.type)
     itself = serving.is_valid().to_numpy(zero_copy_only=False) & ~_member(serving, given_ids)
+    if given_ids.null_count and itself.any():
+        # A row whose id cannot be read may be the filter of any subscription that only a node names.
+        _refuse_unread(node_table, node_rows, itself, refused)
+        itself[:] = False
     own_ids = _compute.unique(serving.filter(pa.array(itself)))
     all_ids = pa.concat_arrays([sub_ids, own_ids.cast(sub_ids.type)])
     order = _compute.sort_indices(all_ids).to_numpy()
@@ -143,6 +147,16 @@ def read_tables(nodes: pa.Table, edges: pa.Table, subscriptions: pa.Table | None
         hang_subscription=rank[moved[hang_sub]] if len(hang_sub) else hang_sub,
     )
     return GraphTables(parts, refused, node_rows, edge_rows, sub_rows)
+
+
+def _refuse_unread(nodes: pa.Table, rows: NDArray[np.int64], itself: Bools, refused: list[Refused]) -> None:
+    for place in np.flatnonzero(itself).tolist():
+        node, named = nodes["id"][place].as_py(), nodes["subscription"][place].as_py()
+        reason = (
+            f"node {node!r} does not serve {named!r}: a row of the subscriptions has no id that can be read, "
+            "and may be its filter"
+        )
+        refused.append(Refused(NODES, int(rows[place]), str(node), reason))
 
 
 class _Places:

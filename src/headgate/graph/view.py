@@ -50,6 +50,7 @@ class Later:
     moved: Mapping[Id, int]
     mute: NDArray[np.int64]
     node_ids: Sequence[Id]
+    node_kinds: Sequence[str]
     subscription_ids: Sequence[Id]
     edge_ends: Sequence[tuple[Id, Id]]
     filters: Content | None

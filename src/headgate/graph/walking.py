@@ -59,7 +59,10 @@ class Scratch(NamedTuple):
     tested     those of them that were matched
     valid      those of them that hold
     grow       those of them whose children were not added yet
-    sure, maybe     what the planes say of all positions of the word, if `known` has the stamp
+    told       positions that the content room said hold
+    touched    the words that have the stamp, one bit each
+    inner      the words of inner vertices that are put aside, one bit each
+    sinks      those of sinks, as a stack
     """
 
     stamp: NDArray[np.int32]
@@ -251,7 +254,8 @@ def _walk(
                     return FULL
             growing = grow[w]
             grow[w] = 0
-            if inner_words <= w < behind:
+            # Sinks lead nowhere, unless they got children since.
+            if not changed and inner_words <= w < behind:
                 continue
         while growing:
             v = source
