@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -135,3 +136,18 @@ def test_a_snapshot_of_shards(tmp_path: Path) -> None:
     assert sorted(found) == GraphIndex.from_parts(whole(), RecordIndex).match(event)
     with pytest.raises(SnapshotError, match="belongs to the room 'shards', not 'graph'"):
         GraphIndex.open(tmp_path / "graph", room=RecordIndex)
+
+
+def test_shards_of_another_graph_are_refused(tmp_path: Path) -> None:
+    def save(parts: Parts, path: Path) -> None:
+        GraphIndex.from_parts(parts, RecordIndex).save(path)
+
+    for name, text in (("one", "x = 1"), ("two", "x = 2")):
+        nodes = [Node("p"), Node("a", text, subscription="s")]
+        save_shards(tmp_path / name, from_models(nodes, [Edge("p", "a")]), 2, save)
+    assert len(shard_places(tmp_path / "one")) == 2
+    for part in ("shard-000", "shard-001"):
+        shutil.rmtree(tmp_path / "one" / part)
+        shutil.copytree(tmp_path / "two" / part, tmp_path / "one" / part)
+    with pytest.raises(SnapshotError, match=r"shard-00\d does not belong to it"):
+        shard_places(tmp_path / "one")

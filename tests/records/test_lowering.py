@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 
 from headgate import Event, RecordIndex, Subscription, parse_filter
 from headgate.records import reference
-from headgate.records.leaves import GlobLeaf, decode_leaf, encode_leaf
-from headgate.records.lowering import lower
-from headgate.records.model import Comparison, IsNull, Literal, LiteralType
+from headgate.records.model import Literal, LiteralType
 from headgate.records.printing import print_literal
-from headgate.records.rewrite import normalise
 from tests.records.edges import FILTERS, LITERALS, SCALARS, TREES, VALUES
 
 
@@ -64,16 +61,6 @@ def test_comparisons_are_a_partition(literal: str, value: object) -> None:
         (greater, equal)
     )
     assert reference.evaluate(parse_filter(f"a != {literal}"), attributes) is reference.negate(equal)
-
-
-def test_leaves_travel_as_bytes() -> None:
-    for tree in map(normalise, TREES):
-        if isinstance(tree, Comparison | IsNull):
-            for negated in (False, True):
-                leaf = lower(tree, negated=negated)
-                assert decode_leaf(encode_leaf(leaf)) == leaf
-    glob = GlobLeaf(("a", "b"), True, (110, -1, 0x9F, -2))
-    assert decode_leaf(encode_leaf(glob)) == glob
 
 
 def test_a_double_meets_every_whole_number_that_rounds_to_it() -> None:

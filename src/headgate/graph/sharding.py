@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from headgate.core.ids import Ids
 from headgate.core.jit import kernel
-from headgate.core.snapshot import open_snapshot, write_snapshot
+from headgate.core.snapshot import open_snapshot, open_with_inside, write_snapshot
 from headgate.errors import GraphError
 
 if TYPE_CHECKING:
@@ -127,8 +127,8 @@ def save_shards(
 
 
 def shard_places(path: Path) -> list[Path]:
-    """List the directories of the shards of a snapshot."""
-    count = open_snapshot(path, ROOM).counts["shards"]
+    """List the directories of the shards of a snapshot; refuses shards that do not belong to it."""
+    count = open_with_inside(path, lambda: open_snapshot(path, ROOM)).counts["shards"]
     return [path / _name(number) for number in range(count)]
 
 

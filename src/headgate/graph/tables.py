@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.core.ids import Ids
+from headgate.core.ids import Ids, check_id
 from headgate.core.subscription import SQL
-from headgate.errors import GraphError
+from headgate.errors import GraphError, SubscriptionError
 from headgate.graph.parts import Parts
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.graph.model import Edge, Node
 
@@ -64,20 +65,34 @@ def from_models(
     >>> list(parts.node_ids), parts.edge_source.tolist(), parts.edge_target.tolist()
     (['a', 'b'], [0], [1])
     """
+    nodes, edges, subscriptions = list(nodes), list(edges), list(subscriptions)
+    for node in nodes:
+        _check_ids("node", node.id, node.subscription)
+    for subscription in subscriptions:
+        _check_ids("subscription", subscription.id)
     read = read_tables(
-        _table(list(nodes), ("id", "filter", "kind", "subscription", "dialect", "score", "cost")),
-        _table(list(edges), ("source", "target", "filter", "dialect", "cost")),
-        _table(list(subscriptions), ("id", "filter", "dialect", "node", "score")),
+        _table(nodes, ("id", "filter", "kind", "subscription", "dialect", "score", "cost")),
+        _table(edges, ("source", "target", "filter", "dialect", "cost")),
+        _table(subscriptions, ("id", "filter", "dialect", "node", "score")),
     )
     for refused in read.refused:
         raise GraphError(refused.reason)
     return read.parts
 
 
+def _check_ids(noun: str, *ids: Id | None) -> None:
+    for identity in ids:
+        if identity is not None:
+            try:
+                check_id(identity)
+            except SubscriptionError as error:
+                raise GraphError(f"{noun}: {error}") from None
+
+
 def _table(rows: Sequence[object], names: Sequence[str]) -> pa.Table:
     try:
         return pa.table({name: [getattr(row, name) for row in rows] for name in names})
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
         raise GraphError(f"ids must be all text or all whole numbers: {error}") from None
 
 

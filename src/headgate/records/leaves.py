@@ -47,19 +47,6 @@ class GlobLeaf(msgspec.Struct, frozen=True, array_like=True, tag="glob"):
 
 Leaf = SetLeaf | GlobLeaf
 
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER: msgspec.msgpack.Decoder[SetLeaf | GlobLeaf] = msgspec.msgpack.Decoder(SetLeaf | GlobLeaf)
-
-
-def encode_leaf(leaf: Leaf) -> bytes:
-    """Write a leaf; equal leaves give equal bytes."""
-    return _ENCODER.encode(leaf)
-
-
-def decode_leaf(data: bytes) -> Leaf:
-    """Read a leaf back."""
-    return _DECODER.decode(data)
-
 
 def value_leaf(path: tuple[str, ...], sets: Mapping[Facet, Intervals], *, on_null: bool = False) -> SetLeaf:
     """Make a leaf over the value itself; facets with empty sets vanish."""

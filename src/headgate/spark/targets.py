@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from headgate.core.snapshot import open_snapshot, room_of
 from headgate.errors import SnapshotError
 from headgate.graph import sharding
-from headgate.graph.base import CONTENT
 from headgate.graph.base import ROOM as GRAPH
 from headgate.graph.base import Base as GraphBase
 from headgate.records.encode import compared
@@ -78,8 +77,8 @@ def graph_places(place: Path) -> list[Path]:
 def _open_graph(places: list[Path]) -> Target:
     bases = [GraphBase.open(place, RecordIndex, verify=True) for place in places]
     contents = [base.content for base in bases if isinstance(base.content, RecordIndex)]
-    # The manifest of a graph does not cover that of its filters.
-    digests = [f"{_digest(place, GRAPH)} {_digest(place / CONTENT, RECORDS)}" for place in places]
+    # The manifest of a graph names that of its filters.
+    digests = [_digest(place, GRAPH) for place in places]
     return Target(
         tuple(Shard(str(place), digest) for place, digest in zip(places, digests, strict=True)),
         *_attributes(contents),
