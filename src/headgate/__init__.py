@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     )
     from headgate.graph.index import GraphIndex
     from headgate.graph.model import Edge, Node
+    from headgate.ranking.boxes_index import BoxIndex
+    from headgate.ranking.index import RankedIndex
+    from headgate.ranking.model import Best, Box, Interval
     from headgate.records.explain import Explanation
     from headgate.records.index import RecordIndex
     from headgate.records.parse import parse_filter
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Best",
+    "Box",
+    "BoxIndex",
     "Edge",
     "Engine",
     "Event",
@@ -43,8 +49,10 @@ __all__ = [
     "GraphError",
     "GraphIndex",
     "HeadgateError",
+    "Interval",
     "MachineError",
     "Node",
+    "RankedIndex",
     "RecordIndex",
     "Schema",
     "SnapshotError",
@@ -63,6 +71,11 @@ _HOMES = {
     "Engine": "headgate.engine",
     "GraphIndex": "headgate.graph.index",
     "Node": "headgate.graph.model",
+    "Best": "headgate.ranking.model",
+    "Box": "headgate.ranking.model",
+    "BoxIndex": "headgate.ranking.boxes_index",
+    "Interval": "headgate.ranking.model",
+    "RankedIndex": "headgate.ranking.index",
     "Explanation": "headgate.records.explain",
     "RecordIndex": "headgate.records.index",
     "parse_filter": "headgate.records.parse",

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.core.snapshot import room_of
-from headgate.errors import GraphError, SnapshotError
+from headgate.core.snapshot import is_snapshot, open_with_inside, room_of
+from headgate.errors import GraphError, SnapshotError, SubscriptionError
 from headgate.graph.base import ROOM as GRAPH
 from headgate.graph.index import GraphIndex
 from headgate.graph.ranked import DECAY, MINUS
+from headgate.ranking.base import ROOM as RANKING
+from headgate.ranking.clause_index import ClauseIndex
+from headgate.ranking.explain import explain_exact
+from headgate.ranking.index import EXACT, RankedIndex, check_asked
+from headgate.ranking.model import Best
+from headgate.reached import CLAUSES, ReachedClauses
 from headgate.records.base import ROOM as RECORDS
 from headgate.records.index import RecordIndex
 
@@ -18,13 +24,17 @@ if TYPE_CHECKING:
 
     from headgate.core.content import Verdict
     from headgate.core.event import Event, Id
+    from headgate.core.ranks import Weights
     from headgate.core.subscription import Subscription
     from headgate.graph.model import Edge, Node
     from headgate.graph.ranked import Ranked
+    from headgate.ranking.explain import RankExplanation
+
+__all__ = ["CLAUSES", "Engine"]
 
 
 class Engine:
-    """Subscriptions, with a graph between them and the publishers or without.
+    """Subscriptions, with a graph between them and the publishers or without, ranked or not.
 
     >>> from headgate import Edge, Engine, Event, Node, Subscription
     >>> engine = Engine.build([Subscription("s1", "age > 30")])
@@ -37,10 +47,20 @@ class Engine:
     ... )
     >>> engine.publish(Event("e1", {"age": 35, "topic": "sport"}, source="pub"))
     ['s1']
+    >>> engine = Engine.build(
+    ...     [Subscription("s1", "age > 30", score=1), Subscription("s2", "age > 20", score=2)]
+    ... )
+    >>> [best.subscription for best in engine.top(Event("e1", {"age": 35}), 2)]
+    ['s2', 's1']
     """
 
-    def __init__(self, index: RecordIndex | GraphIndex) -> None:
+    def __init__(
+        self, index: RecordIndex | GraphIndex | RankedIndex, clauses: ClauseIndex | None = None
+    ) -> None:
         self.index = index
+        self._reached: ReachedClauses | None = None
+        if isinstance(index, GraphIndex) and clauses is not None:
+            self._reached = ReachedClauses(index, clauses)
 
     @classmethod
     def build(
@@ -49,35 +69,59 @@ class Engine:
         *,
         nodes: Iterable[Node] | None = None,
         edges: Iterable[Edge] = (),
+        ranked: bool | None = None,
     ) -> Engine:
-        """Index subscriptions; with nodes, they hang in the graph of these and the edges."""
+        """Index subscriptions; with nodes, they hang in the graph of these and the edges.
+
+        `ranked` makes ready for the best k. If it is not said, that is done if a subscription has weights, or
+        without a graph a score: a graph ranks by scores as it is.
+        """
+        subscriptions = list(subscriptions)
+        weighed = any(each.weights is not None for each in subscriptions)
         if nodes is None:
             if any(True for _ in edges):
                 raise GraphError("there are edges and no nodes: give both, or neither")
-            subscriptions = list(subscriptions)
             for hanging in (each for each in subscriptions if each.node is not None):
                 raise GraphError(
                     f"subscription {hanging.id!r} hangs at node {hanging.node!r}, and there is no graph: "
                     "give nodes, or leave `node` out"
                 )
+            if ranked is None:
+                ranked = weighed or any(each.score != 0 for each in subscriptions)
+            if ranked:
+                return cls(RankedIndex.build(subscriptions, room=RecordIndex))
             return cls(RecordIndex.build(subscriptions))
-        return cls(GraphIndex.build(nodes, edges, subscriptions, room=RecordIndex))
+        nodes = list(nodes)
+        graph = GraphIndex.build(nodes, edges, subscriptions, room=RecordIndex)
+        if not (weighed if ranked is None else ranked):
+            return cls(graph)
+        return cls(graph, ReachedClauses.build(nodes, subscriptions, room=RecordIndex))
 
     @classmethod
     def open(cls, path: Path, *, verify: bool = True) -> Engine:
         """Open a snapshot, with a graph or without."""
         room = room_of(path)
         if room == GRAPH:
-            return cls(GraphIndex.open(path, room=RecordIndex, verify=verify))
+            return open_with_inside(path, lambda: cls._open_graph(path, verify=verify))
+        if room == RANKING:
+            return cls(RankedIndex.open(path, room=RecordIndex, verify=verify))
         if room == RECORDS:
             return cls(RecordIndex.open(path, verify=verify))
         raise SnapshotError(
-            f"snapshot {path} belongs to the room {room!r}: give one of records, or of a graph in one piece"
+            f"snapshot {path} belongs to the room {room!r}: give one of records, of a ranking, or of a graph "
+            "in one piece"
         )
+
+    @classmethod
+    def _open_graph(cls, path: Path, *, verify: bool) -> Engine:
+        clauses = None
+        if is_snapshot(path / CLAUSES):
+            clauses = ClauseIndex.open(path / CLAUSES, room=RecordIndex, verify=verify)
+        return cls(GraphIndex.open(path, room=RecordIndex, verify=verify), clauses)
 
     def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
         """Write a snapshot; `source` says what it was built from."""
-        self.index.save(path, source=source)
+        (self._reached or self.index).save(path, source=source)
 
     @property
     def graph(self) -> GraphIndex:
@@ -92,18 +136,102 @@ class Engine:
 
     def subscribe(self, subscription: Subscription) -> None:
         """Add a subscription; it matches from now on."""
+        if self._reached is not None:
+            self._reached.subscribe(subscription)
+            return
+        if subscription.weights is not None and not isinstance(self.index, RankedIndex):
+            raise SubscriptionError(
+                f"subscription {subscription.id!r} has weights, and clauses are not ranked here: "
+                "build the engine with ranked=True, or leave them out"
+            )
         self.index.subscribe(subscription)
 
     def unsubscribe(self, identity: Id) -> None:
         """Remove a subscription; it matches no more."""
-        self.index.unsubscribe(identity)
+        (self._reached or self.index).unsubscribe(identity)
+
+    def set_score(self, identity: Id, score: float) -> None:
+        """Give a subscription another score."""
+        if isinstance(self.index, RecordIndex):
+            raise SubscriptionError("nothing is ranked here: build the engine with ranked=True")
+        self.index.set_score(identity, score)
+
+    def set_weights(self, identity: Id, weights: Weights | None) -> None:
+        """Give the clauses of a subscription other weights."""
+        self._relaxed().set_weights(identity, weights)
 
     def explain(self, event: Event, identity: Id) -> Verdict:
         """Say why a subscription gets an event or not."""
         return self.index.explain(event, identity)
 
     def top(
-        self, event: Event, k: int, *, by: str = MINUS, decay: float = DECAY, hops: bool = False
-    ) -> list[Ranked]:
-        """List the best k of the subscriptions that get an event: the score falls with the way there."""
-        return self.graph.top(event, k, by=by, decay=decay, hops=hops)
+        self,
+        event: Event,
+        k: int,
+        mode: str = EXACT,
+        *,
+        factors: Mapping[str, float] | None = None,
+        by: str = MINUS,
+        decay: float = DECAY,
+        hops: bool = False,
+    ) -> list[Ranked] | list[Best]:
+        """List the best k of the subscriptions that get an event, or in mode "relaxed" nearly do.
+
+        Exact: by score, which in a graph falls with the way there (`by`, `decay` and `hops` say how).
+        Relaxed: by the weights of the clauses that hold, at least one; in a graph, of the subscriptions at
+        nodes that are reached, whatever the way. `factors` re-weigh attributes for this event: 0 drops them.
+        """
+        self._check_asked(k, mode, factors, by, decay, hops)
+        if mode != EXACT:
+            return self._relaxed().top(event, k, factors=factors)
+        if isinstance(self.index, GraphIndex):
+            return self.index.top(event, k, by=by, decay=decay, hops=hops) if k else []
+        if isinstance(self.index, RankedIndex):
+            return self.index.top(event, k)
+        return [Best(identity, 0.0) for identity in self.index.match(event)[:k]]
+
+    def explain_rank(
+        self,
+        event: Event,
+        identity: Id,
+        k: int,
+        mode: str = EXACT,
+        *,
+        factors: Mapping[str, float] | None = None,
+        by: str = MINUS,
+        decay: float = DECAY,
+        hops: bool = False,
+    ) -> RankExplanation:
+        """Say why a subscription has its rank, and what it lacked to enter the best k."""
+        self._check_asked(k, mode, factors, by, decay, hops)
+        if mode != EXACT:
+            return self._relaxed().explain(event, identity, k, factors=factors)
+        if isinstance(self.index, RankedIndex):
+            return self.index.explain_rank(event, identity, k)
+        verdict = self.index.explain(event, identity)
+        if isinstance(self.index, GraphIndex):
+            whole = self.index.top(event, self.index.view.subscriptions + 1, by=by, decay=decay, hops=hops)
+            found = [Best(each.subscription, each.value) for each in whole]
+            return explain_exact(found, Best(identity, self.index.score(identity)), k, verdict)
+        found = [Best(each, 0.0) for each in self.index.match(event)]
+        return explain_exact(found, Best(identity, 0.0), k, verdict)
+
+    def _check_asked(
+        self, k: int, mode: str, factors: Mapping[str, float] | None, by: str, decay: float, hops: bool
+    ) -> None:
+        """Refuse a question that makes no sense here."""
+        check_asked(k, mode, factors)
+        way = (by, decay, hops) != (MINUS, DECAY, False)
+        if way and (mode != EXACT or not isinstance(self.index, GraphIndex)):
+            raise GraphError(
+                "`by`, `decay` and `hops` say what the way through a graph costs: leave them out without a "
+                "graph, and in mode 'relaxed'"
+            )
+
+    def _relaxed(self) -> ReachedClauses | ClauseIndex:
+        """Return the clauses; refuses if there are none."""
+        if self._reached is not None:
+            return self._reached
+        if isinstance(self.index, RankedIndex):
+            return self.index.clauses
+        raise SubscriptionError("clauses are not ranked here: build the engine with ranked=True")

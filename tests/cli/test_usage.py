@@ -78,11 +78,17 @@ def test_the_version(headgate: Command) -> None:
     [
         ("dmeo", "No such command 'dmeo'"),
         ("--nope", "No such option"),
-        ("match --nope", "No such option '--nope'. Did you mean '--no-graph'? (see headgate match --help)"),
+        (
+            "match --nope",
+            "No such option '--nope'. (Did you mean one of: '--mode', '--no-graph', '--top'?) (see",
+        ),
         ("compile --output out", "Missing option '--subscriptions', or '--nodes' and '--edges'"),
         ("compile --nodes subs.jsonl --output out", "give both --nodes and --edges"),
         ("compile --edges subs.jsonl --subscriptions subs.jsonl --output out", "give both --nodes and"),
-        ("compile --subscriptions subs.jsonl --output out --shards 2", "--shards goes with --nodes and"),
+        (
+            "compile --subscriptions subs.jsonl --output o --shards 2 --no-ranked",
+            "--shards goes with --nodes and",
+        ),
         ("compile --nodes a --edges b --output out --shards 0", "0 is not in the range 1<=x<=1000"),
         ("compile --subscriptions subs.jsonl", "Missing option '--output'"),
         ("match --snapshot snapshot --events events.jsonl", "Missing option '--output'"),

@@ -86,7 +86,15 @@ def test_tutorial_is_quick(page: str) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/graph.md", "docs/language.md", "docs/live.md"],
+    [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "docs/graph.md",
+        "docs/language.md",
+        "docs/live.md",
+        "docs/ranking.md",
+    ],
 )
 def test_python_of_other_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

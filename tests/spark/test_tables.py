@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from headgate.errors import TableError
@@ -15,6 +16,7 @@ from headgate.spark.tables import (
     for_reading,
     format_of,
     read_csv,
+    to_frame,
     write_table,
 )
 from tests.spark.files import FORMS, get_table, names, put
@@ -121,3 +123,10 @@ def test_a_csv_header_names_each_column_once(spark: SparkSession, tmp_path: Path
     put(tmp_path / "events.csv", f"{header}\n1,2,3\n")
     with pytest.raises(TableError, match=r"events\.csv: the header names the column 'a.*' 2 times"):
         read_csv(spark, str(tmp_path / "events.csv"), typed=True)
+
+
+def test_no_row_is_lost_on_the_way_to_spark(spark: SparkSession) -> None:
+    one = pa.table({"a": ["x"]})
+    none = one.slice(0, 0)
+    assert to_frame(spark, pa.concat_tables([one, none, none, one, none, one])).count() == 3
+    assert to_frame(spark, none).count() == 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headgate.cli.shell import cli, session, spark_options, tell
-from headgate.workloads.catalogue import EXCHANGE_SELECTIVITIES, NAMES, SOCIAL_SELECTIVITIES
+from headgate.workloads.catalogue import EXCHANGE_SELECTIVITIES, NAMES, RANKING_SCORES, SOCIAL_SELECTIVITIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,6 +135,69 @@ def generate_social(nodes: int, edges: int, selectivity: str, events: int, **sha
     from headgate.workloads.social import Social
 
     _write(_tables(Social(nodes, edges, selectivity), events), **shared)
+
+
+@generate.command(name="ranking")
+@_options
+@click.option("--dimensions", metavar="D", type=int, help="Intervals of a subscription; 1 by default.")
+@click.option(
+    "--attributes",
+    metavar="N",
+    type=int,
+    help="Attributes of events; a subscription then has intervals for 3 to 8 of them.",
+)
+@click.option(
+    "--presence",
+    metavar="PART",
+    type=float,
+    help="The part of the attributes that an event has, with --attributes; 1 by default.",
+)
+@click.option("--skew-length", default=0.75, show_default=True, type=float, help="Higher: shorter intervals.")
+@click.option(
+    "--scores",
+    default="length",
+    show_default=True,
+    type=click.Choice(RANKING_SCORES),
+    help="length: the mean of the weights, which are higher for shorter intervals.",
+)
+@click.option("--subscriptions", default=1_000_000, show_default=True, type=click.IntRange(min=0))
+@click.option("--events", default=1_000, show_default=True, type=click.IntRange(min=0))
+@spark_options
+def generate_ranking(
+    dimensions: int | None,
+    attributes: int | None,
+    presence: float | None,
+    skew_length: float,
+    scores: str,
+    subscriptions: int,
+    events: int,
+    **shared: Any,
+) -> None:
+    r"""Generate subscriptions of intervals with scores and weights, and events that are points.
+
+    \b
+    Example:
+      headgate generate ranking --output boxes/ --dimensions 4 --subscriptions 100000
+      headgate generate ranking --output sparse/ --attributes 500 --presence 0.2
+    """
+    from headgate.workloads.ranking import Ranking, Sparse
+    from headgate.workloads.ranking_boxes import TABLE_1
+
+    law = TABLE_1._replace(skew_length=skew_length)
+    if attributes is not None:
+        if dimensions is not None:
+            raise click.UsageError("give --dimensions or --attributes, not both")
+        part = 1.0 if presence is None else presence
+        made: Ranking | Sparse = Sparse(attributes, presence=part, scores=scores, law=law)
+    elif presence is not None:
+        raise click.UsageError("--presence goes with --attributes")
+    else:
+        made = Ranking(1 if dimensions is None else dimensions, scores, law)
+    tables: Tables = {
+        "subscriptions": (made.subscriptions, made.subscription_schema(), subscriptions),
+        "events": (made.events, made.schema(), events),
+    }
+    _write(tables, **shared)
 
 
 def _tables(made: GraphWorkload, events: int) -> Tables:

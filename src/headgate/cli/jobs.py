@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headgate.cli.ranking import factor_option, mode_option, wanted_top
 from headgate.cli.shell import STRICT_EXIT, beside, cli, read_text, session, spark_options, tell
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--subscriptions",
     metavar="TABLE",
-    help="Columns: id, filter, and perhaps dialect; in a graph also node and score.",
+    help="Columns: id, filter, and perhaps dialect, score, weights; in a graph also node.",
 )
 @click.option("--nodes", metavar="TABLE", help="A graph's nodes: id, and perhaps filter, subscription…")
 @click.option("--edges", metavar="TABLE", help="Its edges: source, target, and perhaps filter, cost…")
@@ -40,7 +41,12 @@ if TYPE_CHECKING:
     "--shards",
     type=click.IntRange(1, 1000),
     metavar="K",
-    help="Cut a graph into K parts, each with its own subscribers; 1 by default.",
+    help="Cut a graph, or ranked subscriptions, into K parts, each with its own subscribers; 1 by default.",
+)
+@click.option(
+    "--ranked/--no-ranked",
+    default=None,
+    help="Rank subscriptions, or don't; by default if the table has a column score or weights.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 3 if any row was refused.")
 @spark_options
@@ -56,6 +62,7 @@ def compile_(
     master: str | None,
     conf: tuple[str, ...],
     *,
+    ranked: bool | None,
     strict: bool,
     quiet: bool,
     as_json: bool,
@@ -67,13 +74,14 @@ def compile_(
     \b
     Examples:
       headgate compile --subscriptions subs.jsonl --output snapshot/
+      headgate compile --subscriptions subs.jsonl --output ranked/ --ranked --shards 4
       headgate compile --nodes nodes.jsonl --edges edges.jsonl --output snapshot/
       headgate compile --nodes n.parquet --edges e.parquet --subscriptions s.parquet --output g/ --shards 4
     """
     refused = rejected or beside(output, "rejected")
     types = read_text(schema) if schema else None
     options = {"rejected": refused, "schema": types, "sample": sample}
-    compile_one = _compiling(subscriptions, nodes, edges, output, shards, options)
+    compile_one = _compiling(subscriptions, nodes, edges, output, shards, options, ranked=ranked)
     with session(master, conf, quiet=quiet) as spark:
         done, told = compile_one(spark, quiet=quiet)
     lines = [f"compiled {told} over {len(done.attributes)} attributes to {output}"]
@@ -92,17 +100,20 @@ def _compiling(
     output: str,
     shards: int | None,
     options: dict[str, Any],
+    *,
+    ranked: bool | None,
 ) -> Callable[..., tuple[Compiled | CompiledGraph, str]]:
     """Check what is to be compiled, and return how: a call that gives the result and names it."""
     from headgate.spark import compile as plain
     from headgate.spark import compile_graph as graph
 
+    more: dict[str, Any] = {"shards": shards or 1, "ranked": ranked}
     if nodes is not None and edges is not None:
         tables = graph.Tables(nodes, edges, subscriptions)
         graph.check_request(tables, output, shards=shards or 1, **options)
 
         def with_graph(spark: Session, *, quiet: bool) -> tuple[CompiledGraph, str]:
-            done = graph.compile_graph(spark, tables, output, shards=shards or 1, quiet=quiet, **options)
+            done = graph.compile_graph(spark, tables, output, quiet=quiet, **more, **options)
             parts = f" in {done.shards} shards" if done.shards > 1 else ""
             counts = f"{done.nodes:,} nodes, {done.edges:,} edges and {done.subscriptions:,} subscriptions"
             return done, counts + parts
@@ -110,15 +121,16 @@ def _compiling(
         return with_graph
     if nodes is not None or edges is not None:
         raise click.UsageError("a graph has nodes and edges: give both --nodes and --edges")
-    if shards is not None:
-        raise click.UsageError("--shards goes with --nodes and --edges")
+    if shards is not None and ranked is False:
+        raise click.UsageError("--shards goes with --nodes and --edges, or with ranked subscriptions")
     if subscriptions is None:
         raise click.UsageError("Missing option '--subscriptions', or '--nodes' and '--edges'.")
-    plain.check_request(subscriptions, output, **options)
+    plain.check_request(subscriptions, output, **more, **options)
 
     def without(spark: Session, *, quiet: bool) -> tuple[Compiled, str]:
-        done = plain.compile_subscriptions(spark, subscriptions, output, quiet=quiet, **options)
-        return done, f"{done.subscriptions:,} subscriptions"
+        done = plain.compile_subscriptions(spark, subscriptions, output, quiet=quiet, **more, **options)
+        parts = f" in {done.shards} shards" if done.shards > 1 else ""
+        return done, f"{done.subscriptions:,} {'ranked ' if done.ranked else ''}subscriptions{parts}"
 
     return without
 
@@ -128,7 +140,12 @@ def _compiling(
 @click.option(
     "--events", required=True, metavar="TABLE", help="Columns: id and the attributes; with a graph, source."
 )
-@click.option("--output", required=True, metavar="TABLE", help="Where (event_id, subscription_id) goes.")
+@click.option(
+    "--output",
+    required=True,
+    metavar="TABLE",
+    help="Where (event_id, subscription_id) goes; with --top also score and rank.",
+)
 @click.option(
     "--rejected", metavar="TABLE", help="Where refused events go.  [default: OUTPUT-rejected.jsonl]"
 )
@@ -137,6 +154,11 @@ def _compiling(
     default=None,
     help="Insist that the snapshot has a graph, or has none. One that has is always matched with it.",
 )
+@click.option(
+    "--top", type=click.IntRange(0), metavar="K", help="Only the best K of each event, with their scores."
+)
+@mode_option
+@factor_option
 @click.option("--strict", is_flag=True, help="Exit with 3 if any event was refused.")
 @spark_options
 def match(
@@ -144,6 +166,9 @@ def match(
     events: str,
     output: str,
     rejected: str | None,
+    top: int | None,
+    mode: str | None,
+    factors: tuple[str, ...],
     master: str | None,
     conf: tuple[str, ...],
     *,
@@ -156,20 +181,28 @@ def match(
 
     Tables are .jsonl, .csv or .parquet; JSON lines and CSV are written as one file, Parquet as a directory.
     With a graph, an event gets from its source to subscriptions along edges and nodes that it passes.
+    With --top, each event gets its best K: exact ranks those of which all clauses hold by their score (less
+    what the way costs in a graph), relaxed those of which any clause holds by the sum of their weights.
 
     \b
-    Example:
+    Examples:
       headgate match --snapshot snapshot/ --events events.jsonl --output matches.jsonl
+      headgate match --snapshot ranked/ --events events.jsonl --output best.jsonl --top 10
+      headgate match --snapshot ranked/ --events e.csv --output b.csv --top 5 --mode relaxed --factor age=0
     """
     from headgate.spark.match import check_request, match_events
     from headgate.spark.targets import open_target
 
     refused = rejected or beside(output, "rejected")
+    wanted = wanted_top("--top", top, mode, factors)
     check_request(snapshot, events, output, rejected=refused)
-    open_target(snapshot, graph=graph)
+    open_target(snapshot, graph=graph, top=wanted)
     with session(master, conf, quiet=quiet) as spark:
-        done = match_events(spark, snapshot, events, output, rejected=refused, graph=graph, quiet=quiet)
-    lines = [f"matched {done.events:,} events: {done.matches:,} matches in {output}"]
+        done = match_events(
+            spark, snapshot, events, output, rejected=refused, graph=graph, top=wanted, quiet=quiet
+        )
+    found = "matches" if wanted is None else f"matches, the best {wanted.k:,} of each,"
+    lines = [f"matched {done.events:,} events: {done.matches:,} {found} in {output}"]
     lines.append(
         f"refused {done.rejected:,} events, with the reasons in {refused}"
         if done.rejected

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from headgate.core.event import Event, Id
     from headgate.core.planes import Cells, Planes
     from headgate.core.subscription import Subscription
+
+
+class Clause(NamedTuple):
+    """A part of a filter that holds or not by itself: a filter in the room's dialect, and what it looks at.
+
+    `names` are the attributes, each once, folded as the room folds them.
+    """
+
+    filter: str
+    names: tuple[str, ...]
 
 
 class Verdict(Protocol):
@@ -68,20 +78,36 @@ class Content(Protocol):
     def next(self, event: Event, at_least: Id) -> Id | None:
         """Find the first matching id that is at least `at_least`."""
 
-    def match_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out."""
+    def numbers(
+        self, event: Event, count: int | None = None, at_least: int | None = None
+    ) -> NDArray[np.int64]:
+        """List the first `count` matches from `at_least` on, rising; for ids that are whole numbers."""
+
+    def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
+        """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out.
+
+        `identities` stand for the ids. Pairs are in the order of the events.
+        """
+
+    def match_events(
+        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
+    ) -> pa.RecordBatch:
+        """Match events given as Python values, many at once."""
 
     def explain(self, event: Event, identity: Id) -> Verdict:
         """Say why an event matches a subscription or not."""
 
     def filter(self, identity: Id) -> str:
-        """Return the text of a subscription's filter."""
+        """Return the text of a subscription's filter, in the room's own dialect."""
 
     def subscribe(self, subscription: Subscription) -> None:
         """Add a subscription."""
 
     def unsubscribe(self, identity: Id) -> None:
         """Remove a subscription."""
+
+    def compact(self) -> None:
+        """Fold what was subscribed and unsubscribed into what was built."""
 
     def save(self, path: Path) -> None:
         """Write a snapshot."""
@@ -96,8 +122,18 @@ class Content(Protocol):
 class ContentRoom(Protocol):
     """A content room's class."""
 
+    @property
+    def dialect(self) -> str:
+        """Return the dialect of what `filter` and `clauses` write."""
+
     def build(self, subscriptions: Iterable[Subscription]) -> Content:
         """Index subscriptions."""
 
     def open(self, path: Path, *, verify: bool = True) -> Content:
         """Open a snapshot."""
+
+    def clauses(self, text: str, dialect: str) -> tuple[Clause, ...]:
+        """Take a filter apart: it holds if and only if all of its clauses do; refuses a bad filter.
+
+        Each clause that is written counts, also if it is written twice.
+        """

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headgate.core.ranks import check_score, check_weights
 from headgate.errors import SubscriptionError
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
+    from headgate.core.ranks import Weights
 
 SQL = "sql"
 LABELS = "labels"
@@ -30,9 +32,13 @@ def check_dialect(dialect: str) -> None:
 
 @dataclass(frozen=True)
 class Subscription:
-    """A standing filter and its name; in a graph, the node where it hangs and its score.
+    """A standing filter and its name; in a graph, the node where it hangs; and what it is ranked by.
 
-    >>> Subscription("s1", "age > 30 AND topic = 'news'").dialect
+    The score ranks it among those that match. The weights say what each clause of the filter counts that
+    holds, when not all of them must: by the attribute that it looks at, or one for each clause in the order
+    they are written; without them each counts 1.
+
+    >>> Subscription("s1", "age > 30 AND topic = 'news'", weights={"topic": 2.5}).dialect
     'sql'
     """
 
@@ -41,7 +47,12 @@ class Subscription:
     dialect: str = SQL
     node: Id | None = None
     score: float = 0.0
+    weights: Weights | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
-        """Refuse dialects that no room speaks."""
+        """Refuse dialects that no room speaks, and what nothing can be ranked by."""
         check_dialect(self.dialect)
+        if self.score != 0.0:
+            check_score(self.score, f"subscription {self.id!r}")
+        if self.weights is not None:
+            check_weights(self.weights, f"subscription {self.id!r}")

@@ -17,7 +17,7 @@ from headgate.graph.arrays import GraphArrays
 from headgate.graph.parts import EDGE, NODE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import pyarrow as pa
@@ -99,8 +99,14 @@ class Base:
         graph = GraphArrays(**{name: arrays[f"graph_{name}"] for name in GraphArrays._fields})
         return cls(graph, names, room.open(path / CONTENT, verify=verify))
 
-    def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
-        """Write a snapshot; `source` says what it was built from."""
+    def save(
+        self,
+        path: Path,
+        *,
+        source: Mapping[str, object] | None = None,
+        inside: Mapping[str, Callable[[Path], None]] | None = None,
+    ) -> None:
+        """Write a snapshot; `source` says what it was built from, `inside` what else belongs to it."""
         names = self.names
         arrays = {f"graph_{name}": array for name, array in self.arrays._asdict().items()}
         arrays.update({f"node_{name}": array for name, array in names.node_ids.to_arrays().items()})
@@ -115,7 +121,8 @@ class Base:
             "filters": len(self.content),
         }
         about = {"layout": LAYOUT, "kinds": names.kinds, "source": dict(source or {})}
-        write_snapshot(path, ROOM, arrays, counts=counts, about=about, inside={CONTENT: self.content.save})
+        within = {CONTENT: self.content.save, **(inside or {})}
+        write_snapshot(path, ROOM, arrays, counts=counts, about=about, inside=within)
 
     @cached_property
     def node_array(self) -> pa.Array[Any]:

@@ -55,6 +55,7 @@ class Changes:
         self._node_kinds: list[str] = []
         self._subscription_ids: list[Id] = []
         self._subscription_place: dict[Id, int] = {}
+        self._rescored: dict[int, float] = {}
         self._edge_ends: list[tuple[Id, Id]] = []
         self._filters: Content | None = None
         self._filter_vertex: list[int] = []
@@ -151,6 +152,7 @@ class Changes:
         node = self._node(subscription.node)
         number = self._add_filter(subscription.filter, subscription.dialect)
         place = self._subscription(subscription.id)
+        self._rescored.pop(place, None)
         vertex = self._new_vertex(SUBSCRIPTION, place, number, serves=place, score=subscription.score)
         self._lead(node, vertex, 0.0)
 
@@ -163,6 +165,12 @@ class Changes:
             if self._stand(vertex)[0] == SUBSCRIPTION:
                 self._close(vertex)
             self._silence(vertex)
+
+    def set_score(self, identity: Id, score: float) -> None:
+        """Give a subscription another score, wherever it is served; refuses one that is not there."""
+        if not self._servers(identity):
+            raise SubscriptionError(f"there is no subscription {identity!r} here")
+        self._rescored[self._known_subscription(identity)] = score
 
     def view(self) -> View:
         """Return the graph as it is now."""
@@ -205,6 +213,7 @@ class Changes:
             node_ids=list(self._node_ids),
             node_kinds=list(self._node_kinds),
             subscription_ids=list(self._subscription_ids),
+            rescored=dict(self._rescored),
             edge_ends=list(self._edge_ends),
             filters=self._filters,
             filter_vertex=np.array(self._filter_vertex, np.int64),
@@ -379,12 +388,18 @@ class Changes:
         self._check_id(
             subscription, self._base.names.subscription_ids, self._subscription_ids, "subscription"
         )
-        for server in self._servers(subscription):
+        servers = self._servers(subscription)
+        for server in servers:
             if self._stand(server)[0] == SUBSCRIPTION:
                 self._lead(vertex, server, 0.0)
                 return
-        own = vertex - self._arrays.vertices
-        self._serves[own], self._score[own] = self._subscription(subscription), score
+        own, place = vertex - self._arrays.vertices, self._subscription(subscription)
+        if not servers:
+            self._rescored.pop(place, None)
+        elif place in self._rescored:
+            # Several nodes may serve one subscription: the highest score counts.
+            self._rescored[place] = max(self._rescored[place], score)
+        self._serves[own], self._score[own] = place, score
 
     @staticmethod
     def _check_id(identity: Id, ids: Ids, later: list[Id], noun: str) -> None:

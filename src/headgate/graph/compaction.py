@@ -53,6 +53,9 @@ def to_parts(view: View) -> Parts:
         hung_filter[rank[serves[server]]] = view.filter_of(server)
     # Several nodes may serve one subscription: the highest score counts.
     np.maximum.at(scores, rank[serves[vertex][itself]], score[vertex][itself])
+    for each, given in ({} if later is None else later.rescored).items():
+        if each < len(rank) and rank[each] >= 0:
+            scores[rank[each]] = given
     words = dict.fromkeys((*names.kinds, *(later.node_kinds if later else ())))
     numbers = {word: number for number, word in enumerate(words)}
     kinds = np.concatenate([names.node_kind, [numbers[word] for word in (later.node_kinds if later else ())]])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headgate.core.subscription import SQL
-from headgate.errors import GraphError
+from headgate.errors import GraphError, SubscriptionError
 from headgate.graph import batch, evaluators
 from headgate.graph.base import ROOM, Base, Names
 from headgate.graph.build import build
@@ -16,6 +16,8 @@ from headgate.graph.changes import Changes, frozen_view
 from headgate.graph.compaction import to_parts
 from headgate.graph.evaluators import EVALUATORS
 from headgate.graph.explain import explain
+from headgate.graph.hanging import hanging, score
+from headgate.graph.model import check_score
 from headgate.graph.parts import NODE
 from headgate.graph.ranked import DECAY, MINUS, top
 from headgate.graph.tables import from_models
@@ -86,11 +88,20 @@ class GraphIndex:
         """Open a snapshot, memory-mapped; see `headgate.core.snapshot` for what is refused."""
         return cls(Base.open(path, room, verify=verify), room)
 
-    def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
-        """Write a snapshot, compacted if need be; `source` says what it was built from."""
+    def save(
+        self,
+        path: Path,
+        *,
+        source: Mapping[str, object] | None = None,
+        inside: Mapping[str, Callable[[Path], None]] | None = None,
+    ) -> None:
+        """Write a snapshot, compacted if need be; `source` says what it was built from.
+
+        `inside` are more snapshots that belong to it, each called with its place.
+        """
         with self._writing:
             self.compact()
-            self._base.save(path, source=source)
+            self._base.save(path, source=source, inside=inside)
 
     @property
     def view(self) -> View:
@@ -177,9 +188,21 @@ class GraphIndex:
         """Say of each event why its source is refused; None where it is not."""
         return batch.refusals(self.view, events)
 
+    def hanging(self, event: Event) -> list[Id]:
+        """List the subscriptions that an event comes to, whether or not their own filter holds, sorted."""
+        view = self.view
+        return sorted(view.subscription_id(place) for place in hanging(view, event).tolist())
+
     def explain(self, event: Event, subscription: Id) -> GraphExplanation:
         """Say why a subscription gets an event, or what keeps the event from it."""
         return explain(self.view, event, subscription)
+
+    def score(self, subscription: Id) -> float:
+        """Return the score of a subscription; refuses one that is not there."""
+        found = score(self.view, subscription)
+        if found is None:
+            raise SubscriptionError(f"there is no subscription {subscription!r} here")
+        return found
 
     def top(
         self, event: Event, k: int, *, by: str = MINUS, decay: float = DECAY, hops: bool = False
@@ -220,6 +243,11 @@ class GraphIndex:
     def unsubscribe(self, identity: Id) -> None:
         """Remove a subscription; refuses one that is not there."""
         self._change(lambda changes: changes.unsubscribe(identity))
+
+    def set_score(self, identity: Id, score: float) -> None:
+        """Give a subscription another score, wherever it is served; refuses one that is not there."""
+        check_score(score, f"subscription {identity!r}")
+        self._change(lambda changes: changes.set_score(identity, score))
 
     def compact(self) -> None:
         """Number the graph anew with all its changes. Others may ask meanwhile, and changes wait."""

@@ -151,6 +151,8 @@ def _ranks(view: View) -> kernels.Ranks:
     score = np.concatenate([arrays.score, later.score])
     highest = np.full(len(order), -np.inf)
     np.maximum.at(highest, serves[serves >= 0], score[serves >= 0])
+    for place, given in later.rescored.items():
+        highest[place] = given
     if len(order):
         score = np.where(serves >= 0, highest[serves], 0.0)
     return kernels.Ranks(
@@ -167,13 +169,15 @@ def _ranks(view: View) -> kernels.Ranks:
 def _best(view: View, serves: NDArray[np.int32], score: NDArray[np.float64]) -> NDArray[np.float64]:
     """Bound the scores to be had behind vertices of a changed graph, without going through the graph.
 
-    A way that takes no new edge leads to no better score than it did before. One that does leads behind the
-    end of a new edge, or to a vertex that is new: `floor` is the highest score of all those.
+    A way that takes no new edge leads to no better score than it did before, or to one that was given since.
+    One that does leads behind the end of a new edge, or to a vertex that is new: `floor` is the highest score
+    of all those.
     """
     first = view.arrays.vertices
     highest = np.concatenate([view.arrays.best, np.where(serves[first:] >= 0, score[first:], -np.inf)])
     ends = np.concatenate([_new_ends(view), np.arange(first, view.vertices)])
-    floor: float = highest[ends].max(initial=-np.inf)
+    assert view.later is not None
+    floor: float = max([highest[ends].max(initial=-np.inf), *view.later.rescored.values()])
     return np.asarray(np.maximum(highest, floor))
 
 

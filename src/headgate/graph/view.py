@@ -38,6 +38,7 @@ class Later:
     stands_for, place, serves…     by vertex, from the first new one on
     moved[node]      the vertex of a node that is new, or has a new vertex; -1 if it was removed
     node_ids, subscription_ids, edge_ends     behind those of the base: `place` counts on
+    rescored[place]  the score that a subscription was given
     filters          the content room's live index; filter f belongs to vertex filter_vertex[f], or to
                      nobody any more (-1)
     """
@@ -52,6 +53,7 @@ class Later:
     node_ids: Sequence[Id]
     node_kinds: Sequence[str]
     subscription_ids: Sequence[Id]
+    rescored: Mapping[int, float]
     edge_ends: Sequence[tuple[Id, Id]]
     filters: Content | None
     filter_vertex: NDArray[np.int64]

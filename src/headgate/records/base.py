@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path as FilePath
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from headgate.core.event import Event, Id
@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 ROOM = "records"
 LAYOUT = 2
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
+
+
+WORTH = 8
+"""A match that is found by itself takes as long as this many that are found together."""
+LOOK_AGAIN = 64
+"""One event in so many that are asked for their first matches is asked for all, to see how many it has."""
 
 
 class Pairs(NamedTuple):
@@ -40,11 +46,16 @@ class Pairs(NamedTuple):
 
 
 class Scratch:
-    """What one thread needs to match: marks of filters already found, and room for the answer."""
+    """What one thread needs to match: marks of filters already found, and room for the answer.
+
+    `matches` is how many an event had lately, `asked` how many were asked for their first ones.
+    """
 
     def __init__(self, filters: int) -> None:
         self.seen = np.zeros(filters, np.int32)
         self.out = np.empty(1 << 16, np.int32)
+        self.matches = 0
+        self.asked = 0
         self._stamp = 1
 
     def stamps(self, count: int) -> int:
@@ -106,6 +117,11 @@ class Base:
         return self.ids.to_arrow()
 
     @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """Return the ids, which must be whole numbers, as an array."""
+        return np.asarray(self.id_array.cast(pa.int64()))
+
+    @cached_property
     def encoder(self) -> SingleEncoder:
         """Return what encodes one event at a time."""
         return SingleEncoder(self.built)
@@ -135,6 +151,19 @@ class Base:
             parts.append(scratch.out[: counts[done:reached].sum()].copy())
             done = reached
         return Pairs(np.repeat(np.arange(count), counts), np.concatenate([np.zeros(0, np.int32), *parts]))
+
+    def first(self, event: Event, count: int, at_least: int = 0) -> NDArray[np.int64]:
+        """List the first matches from `at_least` on, at most `count`, in rising order.
+
+        One by one if events have had many more matches than are wanted lately, otherwise all and then cut.
+        """
+        scratch = self._scratch()
+        scratch.asked += 1
+        if at_least > 0 or (scratch.matches > WORTH * count and scratch.asked % LOOK_AGAIN):
+            return self.cursor(event).take(at_least, count)
+        found = self.match(self.encoder.encode(event.attributes), 1).filters
+        scratch.matches = len(found)
+        return found[:count].astype(np.int64)
 
     def _scratch(self) -> Scratch:
         """Return this thread's scratch space."""
@@ -193,3 +222,26 @@ class Cursor:
         # The match itself has been passed: asking for it again starts anew.
         self._passed = number + 1 if number >= 0 else np.iinfo(np.int64).max
         return int(number)
+
+    def take(self, at_least: int, count: int) -> NDArray[np.int64]:
+        """List the first matches from `at_least` on, at most `count`."""
+        if at_least < self._passed:
+            self._rewind()
+        out = np.empty(min(count, len(self._removed)), np.int64)
+        found, self._outcast = walking.next_matches(
+            self._arrays,
+            self._encoded,
+            0,
+            at_least,
+            self._clusters,
+            len(self._clusters),
+            self._fail,
+            self._outcast,
+            self._removed,
+            out,
+        )
+        if found < len(out):
+            self._passed = np.iinfo(np.int64).max
+        elif found:
+            self._passed = int(out[-1]) + 1
+        return out[:found]

@@ -11,6 +11,7 @@ import pyarrow as pa
 from headgate.core.event import ID, Event
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.core.subscription import SQL
 from headgate.errors import EventError, SubscriptionError
 from headgate.records.base import ROOM, Base, Pairs
 from headgate.records.binding import compile_filter, compile_filters
@@ -21,6 +22,7 @@ from headgate.records.explain import Explanation, explain
 from headgate.records.live import State, compact, freeze
 from headgate.records.parse import parse_filter
 from headgate.records.sieve import RecordSieve
+from headgate.records.splitting import split
 from headgate.records.weights import by_events, by_filters
 from headgate.records.why_not import NearMiss, why_not
 
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path as FilePath
 
+    from numpy.typing import NDArray
+
+    from headgate.core.content import Clause
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.records.columns import Columns
@@ -60,6 +65,9 @@ class RecordIndex:
     >>> index.match(Event("e1", {"age": 35, "topic": "news"}))
     ['s1', 's3']
     """
+
+    dialect = SQL
+    """What `filter` and `clauses` write."""
 
     def __init__(self, base: Base, *, weigh: Weigh = by_filters, compact_after: int | None = 16_384) -> None:
         self.compact_after = compact_after
@@ -100,6 +108,11 @@ class RecordIndex:
         """Index filters that are parsed, in the order of their ids."""
         weigh = by_filters if sample is None else by_events(sample)
         return cls(Base(ids, filters, build(programs, weigh)), weigh=weigh)
+
+    @staticmethod
+    def clauses(text: str, dialect: str = SQL) -> tuple[Clause, ...]:
+        """Take a filter apart into what its topmost ANDs join; refuses a bad filter."""
+        return split(text, dialect)
 
     @classmethod
     def open(cls, path: FilePath, *, verify: bool = True) -> RecordIndex:
@@ -156,9 +169,19 @@ class RecordIndex:
         """
         return self._state.next(event, at_least)
 
-    def match_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out."""
-        identities = find_column(batch, (ID,))
+    def numbers(
+        self, event: Event, count: int | None = None, at_least: int | None = None
+    ) -> NDArray[np.int64]:
+        """List the first `count` matches from `at_least` on, rising; for ids that are whole numbers."""
+        return self._state.numbers(event, count, at_least)
+
+    def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
+        """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out.
+
+        `identities` stand for the ids.
+        """
+        if identities is None:
+            identities = find_column(batch, (ID,))
         if identities is None:
             raise EventError(
                 f"the events have no column {ID!r}; the columns are {', '.join(batch.schema.names)}"

@@ -154,6 +154,18 @@ class State:
             return min([*later, *([] if first is None else [first])], default=None)
         return first
 
+    def numbers(self, event: Event, count: int | None, at_least: int | None) -> NDArray[np.int64]:
+        """List the first matches from `at_least` on, if ids are whole numbers, in rising order."""
+        base = self.base
+        view, removed = self.tail.view(), self.tail_removed
+        first = 0 if at_least is None or not len(base.ids) else base.ids.place(at_least)
+        found = base.first(event, len(base.ids) if count is None else count, first)
+        ids: NDArray[np.int64] = base.numbers[found]
+        if view.filters:
+            late = np.array(self._of_tail(view, event, removed), np.int64)
+            ids = np.sort(np.concatenate([ids, late if at_least is None else late[late >= at_least]]))
+        return ids[:count]
+
     def _of_tail(self, view: TailView, event: Event, removed: NDArray[np.uint8]) -> list[Id]:
         found = self.tail.match_one(view, event.attributes, removed)
         return [self.tail_ids[place] for place in found.tolist()]

@@ -89,3 +89,28 @@ def next_match(
             holds = other_checks(index, events, e, place + 2, place + 2 + end_words)
         if holds:
             return number, outcast
+
+
+@kernel
+def next_matches(
+    index: RecordArrays,
+    events: Events,
+    e: int,
+    at_least: int,
+    clusters: NDArray[np.int32],
+    found: int,
+    fail: NDArray[np.uint64],
+    outcast: int,
+    removed: NDArray[np.uint8],
+    out: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Find the first filters from `at_least` on that hold, as many as there is room; returns how many."""
+    count = 0
+    while count < len(out):
+        number, outcast = next_match(index, events, e, at_least, clusters, found, fail, outcast, removed)
+        if number < 0:
+            break
+        out[count] = number
+        count += 1
+        at_least = number + 1
+    return count, outcast

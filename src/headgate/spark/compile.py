@@ -2,6 +2,8 @@
 
 read_lines -> compile (in parallel) -> collect -> number by id -> take programs -> index -> snapshot
                                     `-> rejected
+
+Subscriptions that have scores or weights are ranked; those can be cut into shards.
 """
 
 from __future__ import annotations
@@ -15,17 +17,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.core.event import ID
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.snapshot import check_place
+from headgate.core.values import dotted
 from headgate.errors import EventError, TableError
+from headgate.graph.sharding import check_count
 from headgate.records.index import RecordIndex
 from headgate.records.programs import concatenate, starts, take
 from headgate.records.transport import from_bytes
+from headgate.spark.compile_ranked import Filters, has_any, read_ranks, save_ranked
 from headgate.spark.compiling import (
-    COMPILED_DDL,
+    COMPILED,
+    COMPILED_RANKED,
     FILTER,
     NUMBER,
     PART,
@@ -38,6 +45,7 @@ from headgate.spark.compiling import (
 )
 from headgate.spark.id_types import are_whole
 from headgate.spark.progress import step, watch
+from headgate.spark.ranked_rows import RANKS
 from headgate.spark.sampling import read_sample
 from headgate.spark.session import spark_errors
 from headgate.spark.tables import (
@@ -52,6 +60,7 @@ from headgate.spark.tables import (
     local,
     read_columns,
     read_lines,
+    to_frame,
     write_table,
 )
 
@@ -62,7 +71,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.core.event import Id
-    from headgate.records.columns import Columns
 
 _TYPES: dict[str, pa.DataType] = {ID: pa.string(), ROW: pa.string(), REASON: pa.string(), PLACE: pa.int64()}
 REJECTED = pa.schema(_TYPES)
@@ -82,6 +90,8 @@ class Compiled:
     attributes: tuple[str, ...]
     parse_seconds: float
     build_seconds: float
+    ranked: bool = False
+    shards: int = 1
 
 
 def compile_subscriptions(
@@ -92,39 +102,81 @@ def compile_subscriptions(
     rejected: str,
     schema: str | None = None,
     sample: str | None = None,
+    ranked: bool | None = None,
+    shards: int = 1,
     quiet: bool = False,
 ) -> Compiled:
     """Compile a table of subscriptions to a snapshot at `output`; refused rows go to the table `rejected`.
 
     With `schema` (JSON text), filters that name unknown attributes or mix types are refused too. With
-    `sample`, a table of events, filters are filed under values that few of its first events have.
+    `sample`, a table of events, filters are filed under values that few of its first events have. They are
+    ranked if the table has scores or weights; `ranked` insists. With several `shards`, each is a snapshot
+    inside that at `output`.
     """
-    form = check_request(subscriptions, output, rejected=rejected, schema=schema, sample=sample)
+    form = check_request(
+        subscriptions,
+        output,
+        rejected=rejected,
+        schema=schema,
+        sample=sample,
+        ranked=ranked,
+        shards=shards,
+    )
     with spark_errors():
+        if ranked is None:
+            ranked = has_any(session, subscriptions, form, RANKS)
+        _check_shards(subscriptions, shards, ranked=ranked)
         with watch(session, "parsing filters", quiet=quiet) as parsing:
             lines = spread(session, read_lines(session, subscriptions, ID, FILTER), form, subscriptions)
-            compiled = lines.mapInArrow(partial(_compile, schema=schema), COMPILED_DDL).toArrow()
+            made = from_arrow_schema(COMPILED_RANKED if ranked else COMPILED)
+            compiled = lines.mapInArrow(partial(_compile, schema=schema, ranked=ranked), made).toArrow()
         with step("building the index", quiet=quiet) as building:
             numbered = _number(compiled, form)
             events = None if sample is None else read_sample(session, sample)
-            index = _build(compiled, numbered, events)
-            index.save(Path(output), source={"subscriptions": Path(subscriptions).name})
-            write_table(session.createDataFrame(numbered.refused), rejected)
+            filters = _filters(compiled, numbered)
+            source = {"subscriptions": Path(subscriptions).name}
+            if ranked:
+                ranks = read_ranks(compiled, PART, numbered.rows)
+                save_ranked(filters, ranks, Path(output), shards, events, source=source)
+            else:
+                index = RecordIndex.from_programs(filters.ids, filters.texts, filters.programs, sample=events)
+                index.save(Path(output), source=source)
+            write_table(to_frame(session, numbered.refused), rejected)
     return Compiled(
-        subscriptions=len(index),
+        subscriptions=len(numbered.ids),
         rejected=numbered.refused.num_rows,
-        attributes=tuple(index.attributes),
+        attributes=tuple(sorted(map(dotted, filters.programs.attributes))),
         parse_seconds=parsing.seconds,
         build_seconds=building.seconds,
+        ranked=ranked,
+        shards=shards,
     )
 
 
 def check_request(
-    subscriptions: str, output: str, *, rejected: str, schema: str | None, sample: str | None = None
+    subscriptions: str,
+    output: str,
+    *,
+    rejected: str,
+    schema: str | None,
+    sample: str | None = None,
+    ranked: bool | None = None,
+    shards: int = 1,
 ) -> Format:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
     check_places([subscriptions], output, rejected=rejected, schema=schema, sample=sample)
+    check_count(shards)
+    if ranked is False:
+        _check_shards(subscriptions, shards, ranked=False)
     return check_input(subscriptions)
+
+
+def _check_shards(subscriptions: str, shards: int, *, ranked: bool) -> None:
+    if shards > 1 and not ranked:
+        raise TableError(
+            f"{subscriptions} is to be cut into {shards} shards, and its subscriptions are not ranked: rank "
+            "them (--ranked), or leave them in one piece"
+        )
 
 
 def check_places(
@@ -167,9 +219,11 @@ def _size(session: SparkSession, form: Format, path: str) -> int:
     return sum(file.stat().st_size for file in files) // TASK_BYTES
 
 
-def _compile(batches: Iterator[pa.RecordBatch], schema: str | None) -> Iterator[pa.RecordBatch]:
+def _compile(
+    batches: Iterator[pa.RecordBatch], schema: str | None, *, ranked: bool
+) -> Iterator[pa.RecordBatch]:
     context = TaskContext.get()
-    return compile_batches(batches, schema, 0 if context is None else context.partitionId())
+    return compile_batches(batches, schema, 0 if context is None else context.partitionId(), ranked=ranked)
 
 
 class _Numbered(NamedTuple):
@@ -234,8 +288,8 @@ def _refused(bad: pa.Table, again: pa.Table, identities: list[Id]) -> pa.Table:
     return pa.concat_tables([first, pa.table(columns, schema=REJECTED)])
 
 
-def _build(compiled: pa.Table, numbered: _Numbered, sample: Columns | None) -> RecordIndex:
-    """Build the index of the accepted rows."""
+def _filters(compiled: pa.Table, numbered: _Numbered) -> Filters:
+    """Put the accepted rows into the order of their ids, each with its program."""
     payloads = compiled.select([PART, PROGRAMS]).filter(pc.is_valid(compiled[PROGRAMS])).sort_by(PART)
     parts = [from_bytes(payload.as_buffer()) for payload in payloads[PROGRAMS]]
     base = starts(np.array([part.filters for part in parts], np.int64))
@@ -244,5 +298,5 @@ def _build(compiled: pa.Table, numbered: _Numbered, sample: Columns | None) -> R
     programs = take(concatenate(parts), base[part] + rows[NUMBER].to_numpy())
     # Cast before it is taken, since millions of filters may be more than a column of plain strings holds.
     texts = compiled[FILTER].cast(pa.large_string()).take(numbered.rows).combine_chunks()
-    filters = TextPool.from_arrow(texts) if len(texts) else TextPool.build(())
-    return RecordIndex.from_programs(numbered.ids, filters, programs, sample=sample)
+    pool = TextPool.from_arrow(texts) if len(texts) else TextPool.build(())
+    return Filters(numbered.ids, pool, programs)

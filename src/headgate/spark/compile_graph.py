@@ -14,22 +14,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.engine import CLAUSES
 from headgate.graph.base import Base, Names
 from headgate.graph.build import build
 from headgate.graph.sharding import check_count, save_shards
 from headgate.records.index import RecordIndex
 from headgate.records.programs import take
 from headgate.spark.compile import check_places, spread
+from headgate.spark.compile_ranked import clause_index, has_any
 from headgate.spark.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.spark.graph_tables import ORDER, TABLE, Read, assemble
 from headgate.spark.progress import step, watch
+from headgate.spark.ranked_rows import WEIGHTS
 from headgate.spark.sampling import read_sample
 from headgate.spark.session import spark_errors
-from headgate.spark.tables import Format, check_input, read_lines, write_table
+from headgate.spark.tables import Format, check_input, read_lines, to_frame, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headgate.graph.parts import Parts
+    from headgate.ranking.clause_index import ClauseIndex
     from headgate.records.columns import Columns
     from headgate.spark.graph_tables import Assembled
 
@@ -58,6 +63,8 @@ class CompiledGraph:
     attributes: tuple[str, ...]
     parse_seconds: float
     build_seconds: float
+    ranked: bool = False
+    """Whether clauses can be ranked, too: scores can in any case."""
 
 
 @dataclass(frozen=True)
@@ -84,18 +91,24 @@ def compile_graph(
     schema: str | None = None,
     sample: str | None = None,
     shards: int = 1,
+    ranked: bool | None = None,
     quiet: bool = False,
 ) -> CompiledGraph:
     """Compile a graph to a snapshot at `output`; refused rows of all tables go to the table `rejected`.
 
     `schema` and `sample` are as for subscriptions without a graph. With several `shards`, each is a snapshot
-    inside that at `output`.
+    inside that at `output`. Clauses are ranked if subscriptions have weights; `ranked` insists.
     """
     check_request(tables, output, rejected=rejected, schema=schema, sample=sample, shards=shards)
     places = tables.places
     with spark_errors():
         with watch(session, "reading the graph", quiet=quiet) as parsing:
-            read = {name: _read(session, name, places.get(name), schema) for name in ORDER}
+            if ranked is None:
+                ranked = _has_weights(session, tables.subscriptions)
+            read = {
+                name: _read(session, name, places.get(name), schema, ranked=ranked and name == SUBSCRIPTIONS)
+                for name in ORDER
+            }
         with step("building the graph", quiet=quiet) as building:
             assembled = assemble(read)
             saving = _Saving(assembled, None if sample is None else read_sample(session, sample))
@@ -104,7 +117,7 @@ def compile_graph(
                 saving.save(assembled.parts, Path(output), source=source)
             else:
                 save_shards(Path(output), assembled.parts, shards, saving.save, source=source)
-            write_table(session.createDataFrame(assembled.rejected), rejected)
+            write_table(to_frame(session, assembled.rejected), rejected)
     refused = assembled.rejected[TABLE].to_pylist()
     return CompiledGraph(
         nodes=len(assembled.parts.node_ids),
@@ -117,6 +130,7 @@ def compile_graph(
         attributes=tuple(sorted(saving.attributes)),
         parse_seconds=parsing.seconds,
         build_seconds=building.seconds,
+        ranked=ranked,
     )
 
 
@@ -134,15 +148,22 @@ def check_request(
     check_count(shards)
 
 
-def _read(session: SparkSession, name: str, path: str | None, schema: str | None) -> Read:
+def _has_weights(session: SparkSession, subscriptions: str | None) -> bool:
+    if subscriptions is None:
+        return False
+    return has_any(session, subscriptions, check_input(subscriptions), [WEIGHTS])
+
+
+def _read(session: SparkSession, name: str, path: str | None, schema: str | None, *, ranked: bool) -> Read:
     """Have workers read a table and compile its filters. Shuffles, unless the lines lie well."""
     shape = SHAPES[name]
+    made = shape.ranked_schema if ranked else shape.schema
     if path is None:
-        return Read(shape.schema.empty_table(), Format.JSONL)
+        return Read(made.empty_table(), Format.JSONL)
     form = check_input(path)
     lines = spread(session, read_lines(session, path, *shape.required), form, path)
-    work = partial(compile_rows, table=name, schema=schema)
-    rows = lines.mapInArrow(work, from_arrow_schema(shape.schema)).toArrow()
+    work = partial(compile_rows, table=name, schema=schema, ranked=ranked)
+    rows = lines.mapInArrow(work, from_arrow_schema(made)).toArrow()
     return Read(rows, form)
 
 
@@ -172,5 +193,13 @@ class _Saving:
             built.vertex_of_node,
             built.edge_ends,
         )
-        Base(built.arrays, names, content).save(place, source=source)
+        inside = {} if self._assembled.ranks is None else {CLAUSES: self._clauses(parts).save}
+        Base(built.arrays, names, content).save(place, source=source, inside=inside)
         self.attributes.update(content.attributes)
+
+    def _clauses(self, parts: Parts) -> ClauseIndex:
+        """Index the clauses of the subscriptions of a graph, or of a shard of it."""
+        assert self._assembled.ranks is not None
+        every, some = (each.subscription_ids.to_arrow() for each in (self._assembled.parts, parts))
+        places = pc.index_in(some, value_set=every).to_numpy().astype(np.int64)
+        return clause_index(parts.subscription_ids, self._assembled.ranks, places, self._sample)

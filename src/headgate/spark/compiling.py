@@ -1,7 +1,7 @@
 """What workers do to compile subscriptions: rows of JSON in, programs or reasons out.
 
 The programs of a batch travel together, as one value in the batch's first row (`transport`); the other rows
-say which of them is theirs.
+say which of them is theirs. What rows of ranked subscriptions have besides is in `ranked_rows`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,16 @@ from headgate.records.binding import Binder, parse_text
 from headgate.records.dialects import to_sql
 from headgate.records.transport import to_bytes
 from headgate.records.typecheck import check_types
+from headgate.spark.ranked_rows import (
+    CLAUSES,
+    RANKED,
+    RANKS,
+    SCORE,
+    WEIGHTS,
+    Clauses,
+    read_score,
+    read_weights,
+)
 from headgate.spark.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
 
 if TYPE_CHECKING:
@@ -57,10 +67,8 @@ _TYPES: dict[str, pa.DataType] = {
     PROGRAMS: pa.binary(),
 }
 COMPILED = pa.schema(_TYPES)
-COMPILED_DDL = (
-    f"{FILE} string, {BLOCK} long, {POSITION} long, id_number long, id_text string, {FILTER} string, "
-    f"{ROW} string, {REASON} string, {PLACE} long, {PART} long, {NUMBER} long, {PROGRAMS} binary"
-)
+COMPILED_RANKED = pa.unify_schemas([COMPILED, RANKED])
+"""The same where subscriptions are ranked."""
 
 
 UNUSUAL = (msgspec.DecodeError, UnicodeError, RecursionError, TypeError)
@@ -74,6 +82,8 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     id: Number | str
     filter: str
     dialect: Literal["sql", "labels"] | None = None
+    score: Any = None
+    weights: Any = None
 
 
 _ROWS = msgspec.json.Decoder(_Row)
@@ -106,11 +116,14 @@ class Filters:
 
 
 def compile_batches(
-    batches: Iterable[pa.RecordBatch], schema: str | None, partition: int = 0
+    batches: Iterable[pa.RecordBatch], schema: str | None, partition: int = 0, *, ranked: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """Compile the subscriptions of some batches; refused rows come back with the reason, none is dropped."""
+    """Compile the subscriptions of some batches; refused rows come back with the reason, none is dropped.
+
+    Unless they are `ranked`, scores and weights are fields like any other, and passed over.
+    """
     for part, batch in numbered(batches, partition):
-        yield _compile_batch(batch, schema, part)
+        yield _compile_batch(batch, schema, part, ranked=ranked)
 
 
 def numbered(batches: Iterable[pa.RecordBatch], partition: int) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -126,20 +139,29 @@ def numbered(batches: Iterable[pa.RecordBatch], partition: int) -> Iterator[tupl
         yield (partition << 31) + number, batch if all(keep) else batch.filter(pa.array(keep, pa.bool_()))
 
 
-def _compile_batch(batch: pa.RecordBatch, schema: str | None, part: int) -> pa.RecordBatch:
+def _compile_batch(batch: pa.RecordBatch, schema: str | None, part: int, *, ranked: bool) -> pa.RecordBatch:
     values: list[bytes | None] = batch[VALUE].to_pylist()
-    parsed = Filters(schema)
-    found: dict[str, list[Any]] = {
-        name: [None] * len(values) for name in ("id_number", "id_text", FILTER, REASON, PLACE, NUMBER)
-    }
+    parsed, clauses = Filters(schema), Clauses()
+    names = [
+        "id_number",
+        "id_text",
+        FILTER,
+        REASON,
+        PLACE,
+        NUMBER,
+        *([SCORE, WEIGHTS, CLAUSES] if ranked else []),
+    ]
+    found: dict[str, list[Any]] = {name: [None] * len(values) for name in names}
     id_numbers, id_texts, filters, numbers = (
         found[name] for name in ("id_number", "id_text", FILTER, NUMBER)
     )
+    weighed = None
     for place, value in enumerate(values):
         try:
             try:
                 row = _ROWS.decode(value)  # type: ignore[arg-type]
                 identity, written, dialect = row.id, row.filter, row.dialect or SQL
+                score, weights = row.score, row.weights
                 (id_texts if type(identity) is str else id_numbers)[place] = identity
             except UNUSUAL:
                 given = read_row(value)
@@ -147,18 +169,29 @@ def _compile_batch(batch: pa.RecordBatch, schema: str | None, part: int) -> pa.R
                 (id_texts if isinstance(identity, str) else id_numbers)[place] = identity
                 subscription = _subscription(identity, given)
                 written, dialect = subscription.filter, subscription.dialect
-            filters[place] = parsed.add(written, dialect)
+                score, weights = (given.get(name) for name in RANKS)
+            if ranked:
+                found[SCORE][place], weighed = read_score(score), read_weights(weights)
+            filters[place] = text = parsed.add(written, dialect)
+            if ranked:
+                what = f"subscription {identity!r}"
+                found[CLAUSES][place], found[WEIGHTS][place] = clauses.add(text, weighed, what)
         except HeadgateError as error:
             found[REASON][place] = str(error)
             found[PLACE][place] = place_of(error)
             continue
         numbers[place] = parsed.count - 1
-    columns = {name: pa.array(column, COMPILED.field(name).type) for name, column in found.items()}
+    kinds = COMPILED_RANKED if ranked else COMPILED
+    columns: dict[str, Any] = {
+        name: pa.array(column, kinds.field(name).type) for name, column in found.items()
+    }
     columns.update({name: batch[name] for name in ORDER})
     columns[ROW] = rows_as_text(batch)
     columns[PART] = pa.array([part] * len(values), pa.int64())
     columns[PROGRAMS] = parsed.payload(len(values))
-    return pa.RecordBatch.from_arrays([columns[name] for name in COMPILED.names], schema=COMPILED)
+    if ranked:
+        columns |= clauses.payload(len(values))
+    return pa.RecordBatch.from_arrays([columns[name] for name in kinds.names], schema=kinds)
 
 
 def place_of(error: HeadgateError) -> int | None:

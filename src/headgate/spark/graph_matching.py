@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -126,7 +127,7 @@ def match_graph_columns(batches: Iterable[pa.RecordBatch], task: Task) -> Iterat
     size = _size(graph, EVENTS)
     with Notes(task) as notes:
         for packed in batches:
-            batch = _fit_source(unpacked(packed), task)
+            batch = fit_source(unpacked(packed), task)
             check_ids(batch)
             for begin in range(0, batch.num_rows, size):
                 part = batch.slice(begin, size)
@@ -147,7 +148,8 @@ def match_graph_lines(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator
             for begin in range(0, batch.num_rows, size):
                 lines = lines_of(batch.slice(begin, size))
                 read = [event for event in map(read_event, lines) if isinstance(event, Event)]
-                events = _known(graph, [_fit_event(event, task) for event in read])
+                fitted = [fit_event(event, task) for event in read]
+                events = list(compress(fitted, known(graph, fitted)))
                 ids = [event.id if task.event_type == "long" else str(event.id) for event in events]
                 notes.lap(RECEIVING)
                 found = graph.match_events(events, pa.array(ids, task.output.types[0]))
@@ -160,23 +162,26 @@ def _size(graph: GraphIndex, most: int) -> int:
     return max(1, min(most, PAIRS // max(1, len(graph.base.names.subscription_ids))))
 
 
-def _fit_source(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
+def fit_source(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
+    """Give the sources of events the type that ids of nodes have."""
     place = [fold(name) for name in batch.schema.names].index(SOURCE)
     source = fit_ids(batch.column(place), numbered=task.numbered_nodes)
     return batch.set_column(place, SOURCE, source)
 
 
-def _fit_event(event: Event, task: Task) -> Event:
+def fit_event(event: Event, task: Task) -> Event:
+    """Do the same to one event."""
     if event.source is None or isinstance(event.source, int) is task.numbered_nodes:
         return event
     return replace(event, source=fit_id(event.source, numbered=task.numbered_nodes))
 
 
-def _known(graph: GraphIndex, events: list[Event]) -> list[Event]:
+def known(graph: GraphIndex, events: list[Event]) -> list[bool]:
+    """Tell which events come from a node of a graph, or of this shard of it."""
     kind: pa.DataType = pa.int64() if graph.base.names.node_ids.numbered else pa.string()
     source = pa.array([event.source for event in events], kind)
     reasons = graph.sources(pa.RecordBatch.from_arrays([source], names=[SOURCE]))
-    return [event for event, reason in zip(events, reasons, strict=True) if reason is None]
+    return [reason is None for reason in reasons]
 
 
 def _portions(found: pa.RecordBatch, task: Task, notes: Notes) -> Iterator[pa.RecordBatch]:

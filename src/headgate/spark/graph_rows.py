@@ -38,6 +38,7 @@ from headgate.spark.compiling import (
     read_row,
     rows_as_text,
 )
+from headgate.spark.ranked_rows import CLAUSES, RANKED, WEIGHTS, Clauses, read_weights
 from headgate.spark.tables import BLOCK, FILE, ORDER, POSITION, VALUE
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class _Subscription(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     dialect: str | None = None
     node: Number | str | None = None
     score: float | None = None
+    weights: Any = None
 
 
 class Shape(NamedTuple):
@@ -94,6 +96,11 @@ class Shape(NamedTuple):
         kinds |= dict.fromkeys(self.numbers, pa.float64())
         kinds |= dict.fromkeys((PLACE, PART, NUMBER), pa.int64())
         return pa.schema({**kinds, PROGRAMS: pa.binary()})
+
+    @property
+    def ranked_schema(self) -> pa.Schema:
+        """Return the same with what clauses are ranked by."""
+        return pa.unify_schemas([self.schema, RANKED])
 
 
 def number_of(name: str) -> str:
@@ -123,23 +130,27 @@ SHAPES = {
 
 
 def compile_rows(
-    batches: Iterable[pa.RecordBatch], table: str, schema: str | None
+    batches: Iterable[pa.RecordBatch], table: str, schema: str | None, *, ranked: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """Read rows of a graph and compile their filters; refused rows come back with the reason."""
+    """Read rows of a graph and compile their filters; refused rows come back with the reason.
+
+    If they are `ranked`, which subscriptions may be, their filters are taken apart into clauses, too.
+    """
     context = TaskContext.get()
     partition = 0 if context is None else context.partitionId()
     shape = SHAPES[table]
     decoder = msgspec.json.Decoder(shape.row)
     for part, batch in numbered(batches, partition):
-        yield _compile_batch(batch, shape, decoder, schema, part)
+        yield _compile_batch(batch, shape, decoder, schema, part, ranked=ranked)
 
 
 def _compile_batch(
-    batch: pa.RecordBatch, shape: Shape, decoder: Any, schema: str | None, part: int
+    batch: pa.RecordBatch, shape: Shape, decoder: Any, schema: str | None, part: int, *, ranked: bool
 ) -> pa.RecordBatch:
     values: list[bytes | None] = batch[VALUE].to_pylist()
-    parsed, rows = Filters(schema), []
-    found: dict[str, list[Any]] = {name: [None] * len(values) for name in (FILTER, REASON, PLACE, NUMBER)}
+    parsed, clauses, rows = Filters(schema), Clauses(), []
+    names = [FILTER, REASON, PLACE, NUMBER, *([CLAUSES, WEIGHTS] if ranked else [])]
+    found: dict[str, list[Any]] = {name: [None] * len(values) for name in names}
     for place, value in enumerate(values):
         row: Any = None
         try:
@@ -154,6 +165,11 @@ def _compile_batch(
             if row.filter is not None:
                 found[FILTER][place] = parsed.add(row.filter, SQL if row.dialect is None else row.dialect)
                 found[NUMBER][place] = parsed.count - 1
+            if ranked:
+                text, what = found[FILTER][place], f"subscription {row.id!r}"
+                found[CLAUSES][place], found[WEIGHTS][place] = clauses.add(
+                    text, read_weights(row.weights), what
+                )
         except HeadgateError as error:
             found[REASON][place], found[PLACE][place] = str(error), place_of(error)
         rows.append(row)
@@ -166,7 +182,9 @@ def _compile_batch(
         columns[name] = [getattr(row, name) for row in rows]
     columns[ROW] = _refused_rows(batch, found[REASON])
     columns[PART], columns[PROGRAMS] = [part] * len(values), parsed.payload(len(values))
-    kinds = shape.schema
+    if ranked:
+        columns |= clauses.payload(len(values))
+    kinds = shape.ranked_schema if ranked else shape.schema
     arrays = [_array(columns[name], kinds.field(name).type) for name in kinds.names]
     return pa.RecordBatch.from_arrays(arrays, schema=kinds)
 
@@ -191,6 +209,8 @@ def _fill(row: Any, given: dict[str, object], shape: Shape) -> None:
         setattr(row, name, _read_text(given, name))
     for name in shape.numbers:
         setattr(row, name, _read_number(given, name))
+    if isinstance(row, _Subscription):
+        row.weights = given.get(WEIGHTS)
 
 
 def _read_text(row: dict[str, object], name: str) -> str | None:

@@ -18,9 +18,11 @@ from headgate.graph.tables import read_tables
 from headgate.records.programs import concatenate, starts
 from headgate.records.transport import from_bytes
 from headgate.spark.compile import in_order
+from headgate.spark.compile_ranked import Ranks, read_ranks, with_unfiltered
 from headgate.spark.compiling import FILTER, NUMBER, PART, PLACE, PROGRAMS, REASON, ROW
 from headgate.spark.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, number_of, text_of
 from headgate.spark.id_types import are_whole, fit_ids
+from headgate.spark.ranked_rows import CLAUSES, RANKED
 from headgate.spark.tables import ORDER as PLACES
 from headgate.spark.tables import Format
 
@@ -70,6 +72,8 @@ class Assembled:
     rejected: pa.Table
     accepted: Mapping[str, int]
     """Rows of each table that are in the graph."""
+    ranks: Ranks | None = None
+    """The clauses of all subscriptions, in the order of their ids, if they are ranked."""
 
 
 def assemble(tables: dict[str, Read]) -> Assembled:
@@ -93,7 +97,11 @@ def assemble(tables: dict[str, Read]) -> Assembled:
     read = read_tables(*given)
     accepted = dict(zip(ORDER, map(len, (read.node_row, read.edge_row, read.subscription_row)), strict=True))
     rejected = pa.concat_tables([table.rejected(read, texts) for table in (nodes, edges, subscriptions)])
-    return Assembled(read.parts, programs, texts, rejected, accepted)
+    ranks = None
+    if CLAUSES in subscriptions.columns:
+        filtered = _flags(read.parts.subscription_filter.is_valid())
+        ranks = with_unfiltered(subscriptions.ranks(read.subscription_row), filtered)
+    return Assembled(read.parts, programs, texts, rejected, accepted, ranks)
 
 
 class _Table:
@@ -148,6 +156,12 @@ class _Table:
         columns |= {FILTER: self.program, "refusal": self.columns[REASON]}
         table = pa.table(columns)
         return table if keep.all() else table.filter(pa.array(keep))
+
+    def ranks(self, rows: NDArray[np.int64]) -> Ranks:
+        """Return the clauses of rows, which are counted as `given` gave them."""
+        names = (PART, *RANKED.names)
+        table = pa.table({name: self.columns[name] for name in names})
+        return read_ranks(table, PART, np.flatnonzero(self._told)[rows])
 
     def rejected(self, read: GraphTables, texts: Column) -> pa.Table:
         """Return the rows that were refused: by workers, for their ids, or for the others of the graph."""

@@ -2,6 +2,7 @@
 
 events -> judge -> rejected, types of the ids
        -> match (in parallel, against the mapped snapshot) -> matches
+       -> the best k of each event on each shard -> merge -> the best k of each event
 
 A Parquet table of matches is written by the workers themselves where all of them see the driver's files;
 else, and in other formats, by Spark.
@@ -41,6 +42,7 @@ from headgate.core.values import dotted, fold
 from headgate.errors import TableError
 from headgate.spark.events import judge
 from headgate.spark.graph_matching import Sources, match_graph_columns, match_graph_lines
+from headgate.spark.graph_top import rank_graph_columns, rank_graph_lines
 from headgate.spark.matching import (
     CODECS,
     FILE,
@@ -66,6 +68,8 @@ from headgate.spark.tables import (
     write_table,
 )
 from headgate.spark.targets import open_target
+from headgate.spark.top import merged, with_key
+from headgate.spark.top_matching import rank_columns, rank_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -75,6 +79,7 @@ if TYPE_CHECKING:
 
     from headgate.core.values import Path as ColumnPath
     from headgate.spark.targets import Target
+    from headgate.spark.top import Top
 
     Work = Callable[..., Iterator[pa.RecordBatch]]
 
@@ -92,13 +97,11 @@ _COMPARABLE = (
 )
 
 
-_WORK = {
-    (True, False): match_columns,
-    (False, False): match_lines,
-    (True, True): match_graph_columns,
-    (False, True): match_graph_lines,
-}
-"""What workers do: by whether events come as columns, and whether there is a graph."""
+_PLAIN: tuple[Work, Work] = (match_lines, match_columns)
+_RANKED: tuple[Work, Work] = (rank_lines, rank_columns)
+_GRAPH: tuple[Work, Work] = (match_graph_lines, match_graph_columns)
+_RANKED_GRAPH: tuple[Work, Work] = (rank_graph_lines, rank_graph_columns)
+"""What workers do with lines, and with columns."""
 
 
 @dataclass(frozen=True)
@@ -135,15 +138,18 @@ def match_events(
     *,
     rejected: str,
     graph: bool | None = None,
+    top: Top | None = None,
     quiet: bool = False,
 ) -> Matched:
     """Match a table of events against a snapshot; write (event_id, subscription_id) to `output`.
+
+    With `top`, only the best of each event, with the columns score and rank.
 
     Events that cannot be read go to the table `rejected` with the reason; so do those that come from no node
     of the snapshot's graph. A snapshot that has a graph is matched with it; `graph` can only insist.
     """
     form = check_request(snapshot, events, output, rejected=rejected)
-    target = open_target(snapshot, graph=graph)
+    target = open_target(snapshot, graph=graph, top=top)
     sources = Sources(target.shards, target.numbered_nodes) if target.graph else None
     with spark_errors(), tempfile.TemporaryDirectory(prefix="headgate-") as notes:
         with watch(session, "reading events", quiet=quiet) as surveying:
@@ -161,21 +167,26 @@ def match_events(
             notes if here else None,
             codec=codec,
             numbered_nodes=target.numbered_nodes,
+            top=top,
+            keyed=top is not None and len(target.shards) > 1,
         )
         tasks = [first._replace(snapshot=each.place, digest=each.digest) for each in target.shards]
-        work, rows = _WORK[columns, target.graph], _packed(table) if columns else table
+        work, rows = _work(target, top)[columns], _packed(table) if columns else table
         with watch(session, "matching", quiet=quiet) as matching:
-            if here and codec in CODECS and format_of(output) is Format.PARQUET and not is_remote(output):
+            if top is not None and first.keyed:
+                found = _mapped(with_key(rows), [partial(work, task=task) for task in tasks], first.ddl)
+                write_table(merged(found, top.k), output)
+            elif here and codec in CODECS and format_of(output) is Format.PARQUET and not is_remote(output):
                 _write(rows, work, tasks, output)
             else:
                 write_table(_mapped(rows, [partial(work, task=task) for task in tasks], first.ddl), output)
         judged.forget()
-        found = _count(session, output)
+        count = _count(session, output)
         batches = _read_notes(Path(notes))
     return Matched(
         events=judged.count,
         rejected=judged.rejected,
-        matches=found,
+        matches=count,
         unknown_attributes=unknown if judged.count else (),
         survey_seconds=surveying.seconds,
         match_seconds=matching.seconds,
@@ -190,6 +201,12 @@ def check_request(snapshot: str, events: str, output: str, *, rejected: str) -> 
     check_output(rejected)
     check_apart(snapshot, events, output, rejected)
     return form
+
+
+def _work(target: Target, top: Top | None) -> tuple[Work, Work]:
+    if target.graph:
+        return _GRAPH if top is None else _RANKED_GRAPH
+    return _RANKED if target.ranked else _PLAIN
 
 
 def _needed(table: DataFrame, target: Target) -> DataFrame:

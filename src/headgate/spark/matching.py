@@ -25,6 +25,7 @@ from headgate.records.columns import BatchColumns, EventColumns, find_column
 from headgate.records.encode import encode
 from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.spark.tables import VALUE
+from headgate.spark.top import KEY, RANK, SCORE, Top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -66,6 +67,12 @@ CODECS: dict[str, Any] = {
 """How workers can compress Parquet: Spark's names and Arrow's."""
 FILE = "file"
 FILE_DDL = f"{FILE} string"
+_KINDS: dict[str, pa.DataType] = {
+    "long": pa.int64(),
+    "string": pa.string(),
+    "double": pa.float64(),
+    "int": pa.int32(),
+}
 
 
 class Task(NamedTuple):
@@ -83,19 +90,28 @@ class Task(NamedTuple):
     """How those are compressed, by Spark's name."""
     numbered_nodes: bool = False
     """Whether the nodes of a graph have whole numbers for ids."""
+    top: Top | None = None
+    """The best of each event, with scores and ranks, or None for all matches without."""
+    keyed: bool = False
+    """Whether events come with a number of their own, which goes with their matches."""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Return the columns of a match, with Spark's names for their types."""
+        found = {EVENT_ID: self.event_type, SUBSCRIPTION_ID: self.subscription_type}
+        if self.top is not None:
+            found |= {SCORE: "double", RANK: "int"}
+        return found | {KEY: "long"} if self.keyed else found
 
     @property
     def output(self) -> pa.Schema:
-        """Return the columns of a match."""
-        kinds: dict[str, pa.DataType] = {"long": pa.int64(), "string": pa.string()}
-        return pa.schema(
-            [(EVENT_ID, kinds[self.event_type]), (SUBSCRIPTION_ID, kinds[self.subscription_type])]
-        )
+        """Return the same for Arrow."""
+        return pa.schema({name: _KINDS[kind] for name, kind in self.columns.items()})
 
     @property
     def ddl(self) -> str:
         """Return the same for Spark."""
-        return f"{EVENT_ID} {self.event_type}, {SUBSCRIPTION_ID} {self.subscription_type}"
+        return ", ".join(f"{name} {kind}" for name, kind in self.columns.items())
 
     def writer(self, place: Path) -> pq.ParquetWriter:
         """Open a file for matches."""

@@ -30,6 +30,7 @@ from headgate.spark.session import discard, spark_errors
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
 FILE, BLOCK, POSITION = ORDER = ("file", "block", "position")
@@ -180,6 +181,13 @@ def read_columns(
     return read_parquet(session, path)
 
 
+def column_names(session: SparkSession, path: str, form: Format) -> list[str]:
+    """List the columns of a CSV or Parquet table, from its header or footer alone."""
+    if form is Format.CSV:
+        return session.read.csv(for_reading(path), header=True, quote='"', escape='"').columns
+    return read_parquet(session, path).columns
+
+
 def read_parquet(session: SparkSession, path: str) -> DataFrame:
     """Read Parquet; what Spark refuses about the file is told with the file's name."""
     try:
@@ -257,6 +265,11 @@ def _whole(table: DataFrame, names: list[str], large: list[str]) -> DataFrame:
     line = sf.to_csv(sf.struct(*map(column, names)))
     broken = sf.coalesce(sf.col(BROKEN), sf.when(reduce(or_, beyond), line))
     return table.withColumns({**numbers, BROKEN: broken})
+
+
+def to_frame(session: SparkSession, table: pa.Table) -> DataFrame:
+    """Hand a table to Spark; in one piece, because Spark loses what follows an empty batch."""
+    return session.createDataFrame(table.combine_chunks())
 
 
 def write_table(table: DataFrame, path: str) -> None:

@@ -11,7 +11,7 @@ from headgate.workloads.statistics import measure
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_EXCHANGE = "exchange"
+_EXCHANGE, _RANKING = "exchange", "ranking"
 
 
 def main() -> None:
@@ -21,20 +21,21 @@ def main() -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help=f"from {', '.join(SYNTHETIC)}, which are all; or {_EXCHANGE}, beside its paper",
+        help=f"from {', '.join(SYNTHETIC)}, which are all; or {_EXCHANGE}, beside its paper; or {_RANKING}",
     )
     parser.add_argument("--subscriptions", type=int, default=100_000, help="100,000 by default")
     parser.add_argument("--events", type=int, default=200, help="200 by default")
     parser.add_argument("--seed", type=int, default=1, help="1 by default")
     chosen = parser.parse_args()
     names = chosen.names or list(SYNTHETIC)
-    unknown = [name for name in names if name not in {*SYNTHETIC, _EXCHANGE}]
+    others = (_EXCHANGE, _RANKING)
+    unknown = [name for name in names if name not in {*SYNTHETIC, *others}]
     if unknown:
-        known = ", ".join((*SYNTHETIC, _EXCHANGE))
+        known = ", ".join((*SYNTHETIC, *others))
         parser.error(f"no workload is named {unknown[0]}; there are {known}")
     if chosen.subscriptions < 1 or chosen.events < 1:
         parser.error("there must be a subscription and an event at least")
-    specified = [name for name in names if name != _EXCHANGE]
+    specified = [name for name in names if name not in others]
     if specified:
         columns = {
             name: measure(
@@ -45,6 +46,8 @@ def main() -> None:
         _print(columns, 30)
     if _EXCHANGE in names:
         _print_exchange(chosen.events, chosen.seed)
+    if _RANKING in names:
+        _print_ranking(chosen.subscriptions, chosen.events, chosen.seed)
 
 
 def _print_exchange(events: int, seed: int) -> None:
@@ -69,6 +72,15 @@ def _print_exchange(events: int, seed: int) -> None:
             columns[name] = paper._asdict()
             columns[f"{name} "] = measure_reach(exchange, events, seed)._asdict()
         _print(columns, 8, 8)
+
+
+def _print_ranking(boxes: int, events: int, seed: int) -> None:
+    from headgate.workloads.ranking import Ranking, RankingWorkload, Sparse
+    from headgate.workloads.ranking_statistics import measure_boxes
+
+    chosen: dict[str, RankingWorkload] = {f"d = {d}": Ranking(d) for d in (1, 2, 4, 8)}
+    chosen |= {"500": Sparse(), "500, a fifth": Sparse(presence=0.2)}
+    _print({name: measure_boxes(each, boxes, events, seed) for name, each in chosen.items()}, 36, 14)
 
 
 def _print(columns: Mapping[str, Mapping[str, float]], label: int, width: int = 12) -> None:

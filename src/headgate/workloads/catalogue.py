@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EXCHANGE_SELECTIVITIES",
     "NAMES",
+    "RANKING_SCORES",
     "SOCIAL_SELECTIVITIES",
     "SYNTHETIC",
     "Workload",
@@ -33,6 +34,9 @@ NAMES = ("advertising", *SYNTHETIC)
 EXCHANGE_SELECTIVITIES = ("1/16", "1/8", "1/4", "1/2", "1")
 SOCIAL_SELECTIVITIES = ("1/64", "1/16", "1/8", "1/4", "1/2", "1")
 """The part of the filters of a graph's nodes that an event matches; 1 is no filters."""
+
+RANKING_SCORES = ("length", "random")
+"""What boxes are ranked by if all of their intervals hold: the mean of their weights, or chance."""
 
 
 class Workload(Protocol):

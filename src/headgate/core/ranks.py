@@ -1,0 +1,80 @@
+"""What things are ranked by: scores, weights, and how many are wanted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from headgate.core.values import fold
+from headgate.errors import SubscriptionError
+
+Weights: TypeAlias = Mapping[str, float] | Sequence[float]
+"""What the clauses of a filter count: by the attribute that they look at, or one after the other."""
+
+
+def check_score(score: object, what: str) -> None:
+    """Refuse a score that is not a finite number."""
+    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+        raise SubscriptionError(f"the score of {what} is {score!r}: give a finite number")
+
+
+def check_weight(weight: object, what: str) -> None:
+    """Refuse a weight that is not a finite number of 0 or more: sums must not fall when more holds."""
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
+        raise SubscriptionError(f"the weight of {what} is {weight!r}: give a finite number, 0 or more")
+
+
+def check_weights(weights: Weights | None, what: str) -> None:
+    """Refuse weights that are neither one for each attribute nor one for each clause."""
+    if isinstance(weights, Mapping):
+        for name, weight in weights.items():
+            if not isinstance(name, str):
+                raise SubscriptionError(f"{what} weighs {name!r}: name an attribute, by text")
+            check_weight(weight, f"{name!r} of {what}")
+        if len(set(map(fold, weights))) < len(weights):
+            raise SubscriptionError(
+                f"{what} weighs two names that differ in case only, which are the same: give one"
+            )
+    elif isinstance(weights, Sequence) and not isinstance(weights, str | bytes):
+        for place, weight in enumerate(weights):
+            check_weight(weight, f"clause {place + 1} of {what}")
+    elif weights is not None:
+        raise SubscriptionError(
+            f"the weights of {what} are {weights!r}: give a number for each attribute, or for each clause"
+        )
+
+
+def check_k(k: object) -> None:
+    """Refuse a k that is no count. 0 is one: the best none."""
+    if isinstance(k, bool) or not isinstance(k, int) or k < 0:
+        raise SubscriptionError(f"k is {k!r}: give how many are wanted, a whole number from 0 up")
+
+
+def read_factors(factors: Mapping[str, float] | None) -> dict[str, float]:
+    """Read by what an event multiplies the weights of attributes: names folded, without those of 1.
+
+    0 drops an attribute. Names that no filter looks at are allowed: an event does not know the filters.
+
+    >>> read_factors({"Age": 2, "topic": 1.0, "salary": 0})
+    {'age': 2.0, 'salary': 0.0}
+    """
+    if factors is None:
+        return {}
+    if not isinstance(factors, Mapping):
+        raise SubscriptionError(f"factors are {factors!r}: give a number for each attribute that has one")
+    found: dict[str, float] = {}
+    given: Mapping[object, object] = factors  # type: ignore[assignment]
+    for name, factor in given.items():
+        if not isinstance(name, str):
+            raise SubscriptionError(f"there is a factor for {name!r}: name an attribute, by text")
+        if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 <= factor < math.inf:
+            raise SubscriptionError(
+                f"the factor of {name!r} is {factor!r}: give a finite number, 0 or more; 0 drops it"
+            )
+        if fold(name) in found:
+            raise SubscriptionError(
+                f"there are two factors for {fold(name)!r}: case does not tell names apart"
+            )
+        found[fold(name)] = float(factor)
+    return {name: factor for name, factor in found.items() if factor != 1.0}

@@ -1,0 +1,1 @@
+"""Who comes first: the best k matches, by score or by what holds."""

@@ -1,0 +1,101 @@
+"""Ends of intervals as closed ends in floats, and events as what those are compared with.
+
+Every question that is asked of an interval [low, high] here has the form
+
+    low <= x and high >= y
+
+    a point q               x = q, y = q
+    an event [a, b]         within the interval: x = a, y = b; overlapping it: x = b, y = a
+    no value in the event   x = -inf, y = inf: only an interval without ends holds
+
+An open end is the closed end at the next float. Ends that all fit into 4 bytes are kept so, and x and y are
+then rounded away from what they must not reach, so that answers are those of 8 bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from headgate.errors import EventError
+from headgate.ranking.model import Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.floating[Any]]
+
+OVERLAP, WITHIN = NOTIONS = ("overlap", "within")
+"""When an interval holds for an event that is one: they share a number; the event lies inside."""
+
+_LEAST = np.nextafter(-np.inf, 0.0)
+
+
+class Probe(NamedTuple):
+    """What an event asks of the intervals of one dimension: low <= x and high >= y."""
+
+    x: float
+    y: float
+
+
+MISSING = Probe(-np.inf, np.inf)
+
+
+def probe(value: object, notion: str = OVERLAP) -> Probe:
+    """Turn the value of an event into a question.
+
+    >>> probe(28), probe(Interval(20, 30)), probe(Interval(20, 30), WITHIN)
+    (Probe(x=28.0, y=28.0), Probe(x=30.0, y=20.0), Probe(x=20.0, y=30.0))
+    """
+    if notion not in NOTIONS:
+        raise EventError(f"there is no notion {notion!r}: use {OVERLAP!r} or {WITHIN!r}")
+    if value is None:
+        return MISSING
+    if isinstance(value, Interval):
+        low, high = _closed(value)
+        if low > high:
+            return MISSING
+        # An interval that holds nothing is (inf, -inf) in some tables: no question may reach that far.
+        return Probe(high, max(low, float(_LEAST))) if notion == OVERLAP else Probe(low, high)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise EventError(f"{value!r} is neither a number nor an interval: give one of the two")
+    number = float(value)
+    return MISSING if np.isnan(number) else Probe(number, number)
+
+
+def closed_ends(intervals: Iterable[Interval]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Write intervals as closed ones; one that holds nothing has its low end above its high end."""
+    ends = [_closed(interval) for interval in intervals]
+    both = np.array(ends, np.float64).reshape(len(ends), 2)
+    return both[:, 0].copy(), both[:, 1].copy()
+
+
+def _closed(interval: Interval) -> tuple[float, float]:
+    low, high = float(interval.low), float(interval.high)
+    return (
+        float(np.nextafter(low, np.inf)) if interval.low_open else low,
+        float(np.nextafter(high, -np.inf)) if interval.high_open else high,
+    )
+
+
+def narrowest(*columns: NDArray[np.float64]) -> type[np.floating[Any]]:
+    """Find the smallest type of float that holds all ends as they are."""
+    with np.errstate(over="ignore"):
+        fits = all(bool((column == column.astype(np.float32)).all()) for column in columns)
+    return np.float32 if fits else np.float64
+
+
+def narrowed(
+    x: NDArray[np.float64], y: NDArray[np.float64], kind: type[np.floating[Any]]
+) -> tuple[Floats, Floats]:
+    """Round questions to the type of the ends, x down and y up: no end lies between."""
+    if kind is np.float64:
+        return np.asarray(x, np.float64), np.asarray(y, np.float64)
+    with np.errstate(over="ignore"):
+        near_x, near_y = np.asarray(x, np.float32), np.asarray(y, np.float32)
+    down = np.where(near_x > x, np.nextafter(near_x, np.float32(-np.inf)), near_x)
+    up = np.where(near_y < y, np.nextafter(near_y, np.float32(np.inf)), near_y)
+    return np.asarray(down, np.float32), np.asarray(up, np.float32)

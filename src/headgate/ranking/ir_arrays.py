@@ -1,0 +1,161 @@
+r"""Arrays of an IR-tree: a skeleton of nodes, and blocks of entries in a pool.
+
+    skeleton of nodes                   R-tree of one node, in blocks of `width` entries (low, high, ref)
+
+           50                           inner       [5, 90]           [12, 77]           ref: a block
+          /  \                                        │                  │
+        20    bucket                    leaf   [5, 60] [40, 90]   [12, 55] [50, 77]      ref: an item
+
+The skeleton is an interval tree: the intervals of a node all hold its centre, those wholly below the centre
+are in its left subtree, and those wholly above in the right one. The R-tree of a node has its intervals
+from left to right, the best first. Any two of them share the centre, so a point inside the extent of a
+block is inside one of its intervals (Lemma 3.1 of the paper): a walk for a point meets no dead ends.
+
+A subtree of at most `width` intervals is a bucket: a node with one leaf, in which intervals need not meet. It
+costs one look at one block; nodes of their own would take a block for each interval.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headgate.core.jit import bare, bare_inner
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.floating[Any]]
+    Ints = NDArray[np.int32]
+
+LEFT, RIGHT, PARENT, ROOT, HEIGHT, WEIGHT, BUCKET, BEST = range(8)
+"""Fields of a node: subtrees and the node above (-1: none); the first block of its R-tree (-1: it has no
+interval) and the levels below that; intervals in the whole subtree; whether it is a bucket; its best item."""
+
+LEVELS = 24
+"""More levels than an R-tree can have: blocks that are hardly used are joined."""
+PATH = 64
+"""More nodes than a path can have: a child has at most 7 tenths of the intervals of its parent."""
+
+
+class IrArrays(NamedTuple):
+    """What walks need. `order` is empty while items are ranks, which need no scores to be compared."""
+
+    ref: Ints
+    ends: Floats
+    size: NDArray[np.int16]
+    node: Ints
+    centre: Floats
+    score: NDArray[np.float64]
+    order: NDArray[np.int64]
+
+
+class Ledger(NamedTuple):
+    """What changes need beside: the best item under each block, the node of each item, what is free.
+
+    `first` and `home` are empty while nothing was changed. The home of an interval that holds nothing is
+    NOWHERE, and that of a number without interval GONE.
+    """
+
+    first: Ints
+    home: Ints
+    heads: NDArray[np.int64]
+
+
+NOWHERE, GONE = -1, -2
+
+BLOCKS, FREE_BLOCKS, NEXT_BLOCK, NODES, FREE_NODES, NEXT_NODE = range(6)
+"""Heads: blocks of the pool that were ever used, how many of them are free, the first of the list of those
+(-1: none; each has the next as its first ref); the same of nodes (each has the next as its LEFT)."""
+
+FREE = -1
+"""The size of a free block, and the weight of a free node."""
+
+
+@bare_inner
+def key_of(t: IrArrays, item: int) -> float:
+    """Return what an item is compared by first: the larger comes first."""
+    return float(t.score[item]) if len(t.order) else -float(item)
+
+
+@bare_inner
+def before(t: IrArrays, a: int, b: int) -> bool:
+    """Tell whether item a is better than b: by score, by order, then by number."""
+    key, other = key_of(t, a), key_of(t, b)
+    if key != other:
+        return key > other
+    if len(t.order) and t.order[a] != t.order[b]:
+        return bool(t.order[a] < t.order[b])
+    return a < b
+
+
+@bare_inner
+def take_block(t: IrArrays, c: Ledger) -> int:
+    """Get an empty block. Whoever calls has seen that there is one."""
+    block = c.heads[NEXT_BLOCK]
+    if block < 0:
+        block = c.heads[BLOCKS]
+        c.heads[BLOCKS] += 1
+    else:
+        c.heads[NEXT_BLOCK] = t.ref[block, 0]
+        c.heads[FREE_BLOCKS] -= 1
+    t.size[block] = 0
+    return int(block)
+
+
+@bare_inner
+def give_block(t: IrArrays, c: Ledger, block: int) -> None:
+    """Put a block onto the list of free ones."""
+    t.size[block] = FREE
+    t.ref[block, 0] = c.heads[NEXT_BLOCK]
+    c.heads[NEXT_BLOCK] = block
+    c.heads[FREE_BLOCKS] += 1
+
+
+@bare_inner
+def take_node(t: IrArrays, c: Ledger, parent: int) -> int:
+    """Get an empty bucket below a node. Whoever calls has seen that there is one."""
+    node = c.heads[NEXT_NODE]
+    if node < 0:
+        node = c.heads[NODES]
+        c.heads[NODES] += 1
+    else:
+        c.heads[NEXT_NODE] = t.node[node, LEFT]
+        c.heads[FREE_NODES] -= 1
+    empty_node(t, node, parent)
+    return int(node)
+
+
+@bare_inner
+def empty_node(t: IrArrays, node: int, parent: int) -> None:
+    """Make a node an empty bucket."""
+    t.node[node, LEFT] = -1
+    t.node[node, RIGHT] = -1
+    t.node[node, PARENT] = parent
+    t.node[node, ROOT] = -1
+    t.node[node, HEIGHT] = 0
+    t.node[node, WEIGHT] = 0
+    t.node[node, BUCKET] = 1
+    t.node[node, BEST] = -1
+    t.centre[node] = 0
+
+
+@bare_inner
+def give_node(t: IrArrays, c: Ledger, node: int) -> None:
+    """Put a node onto the list of free ones."""
+    t.node[node, WEIGHT] = FREE
+    t.node[node, LEFT] = c.heads[NEXT_NODE]
+    c.heads[NEXT_NODE] = node
+    c.heads[FREE_NODES] += 1
+
+
+@bare
+def cover(t: IrArrays, parent: int, j: int, block: int) -> None:
+    """Make a block entry j of its parent, with its extent: the least low end to the greatest high end."""
+    low, high = t.ends[block, 0, 0], t.ends[block, 1, 0]
+    for i in range(1, t.size[block]):
+        low = min(low, t.ends[block, 0, i])
+        high = max(high, t.ends[block, 1, i])
+    t.ref[parent, j] = block
+    t.ends[parent, 0, j] = low
+    t.ends[parent, 1, j] = high

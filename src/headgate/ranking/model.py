@@ -1,0 +1,98 @@
+"""What is ranked: intervals with scores, in one dimension or in many."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from headgate.core.ranks import check_k, check_score, check_weight
+from headgate.errors import SubscriptionError
+
+if TYPE_CHECKING:
+    from headgate.core.event import Id
+
+__all__ = ["Best", "Box", "Interval", "check_k", "check_score", "check_weight"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A range of numbers; either end may be open, and infinite ends are no ends.
+
+    Equal ends of which one is open hold nothing: such an interval is kept, and never holds.
+
+    >>> 3 in Interval(3, 5), 3 in Interval(3, 5, low_open=True), 7 in Interval(low=3)
+    (True, False, True)
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    low_open: bool = False
+    high_open: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what is no interval."""
+        ends: dict[str, object] = {"low": self.low, "high": self.high}
+        for name, value in ends.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise SubscriptionError(f"the interval's {name} end is {value!r}: give a number")
+            if isinstance(value, int) and abs(value) > sys.float_info.max:
+                raise SubscriptionError(f"the interval's {name} end does not fit into a double: leave it out")
+            if math.isnan(value):
+                raise SubscriptionError(f"the interval's {name} end is {value!r}: give a number")
+        if self.low > self.high:
+            raise SubscriptionError(
+                f"the interval from {self.low!r} to {self.high!r} is upside down: give the lower end first"
+            )
+        if self.low == self.high and math.isinf(self.low):
+            raise SubscriptionError(f"the interval from {self.low!r} to {self.high!r} holds no number")
+
+    def __contains__(self, value: float) -> bool:
+        """Tell whether a number is inside."""
+        above = value > self.low if self.low_open else value >= self.low
+        return bool(above and (value < self.high if self.high_open else value <= self.high))
+
+
+@dataclass(frozen=True)
+class Box:
+    """A subscription of intervals: all of them must hold (exact), or their weights add up (relaxed).
+
+    `weights` may be one number for every dimension, or say it for each; a dimension not named weighs 1.
+
+    >>> Box("s1", {"age": Interval(25, 35), "salary": Interval(low=50_000)}, score=2.0).weight("age")
+    1.0
+    """
+
+    id: Id
+    intervals: Mapping[str, Interval]
+    score: float = 0.0
+    weights: Mapping[str, float] | float = field(default=1.0, hash=False)
+
+    def __post_init__(self) -> None:
+        """Refuse scores and weights that nothing can be ordered by."""
+        check_score(self.score, f"subscription {self.id!r}")
+        if isinstance(self.weights, Mapping):
+            for name, weight in self.weights.items():
+                if name not in self.intervals:
+                    raise SubscriptionError(
+                        f"subscription {self.id!r} weighs {name!r}, where it has no interval: leave it out"
+                    )
+                check_weight(weight, f"{name!r} of subscription {self.id!r}")
+        else:
+            check_weight(self.weights, f"subscription {self.id!r}")
+
+    def weight(self, dimension: str) -> float:
+        """Return what it counts that the interval of a dimension holds."""
+        if isinstance(self.weights, Mapping):
+            return float(self.weights.get(dimension, 1.0))
+        return float(self.weights)
+
+
+@dataclass(frozen=True)
+class Best:
+    """One of the best k: the subscription, and the value that it is ranked by."""
+
+    subscription: Id
+    value: float

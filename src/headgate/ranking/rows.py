@@ -1,0 +1,176 @@
+"""Subscriptions by row: first those that were built, in the order of ids, then those that came later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.core.ids import Ids, check_id
+from headgate.errors import SubscriptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from headgate.core.event import Id
+
+
+class Admission(Protocol):
+    """Tells of all rows at once which may be in an answer."""
+
+    def admitted(self, rows: Rows) -> NDArray[np.bool_]:
+        """Tell of each row whether it may."""
+
+
+if TYPE_CHECKING:
+    Admitted = Admission | Callable[[Id], bool]
+    """Who may be in an answer: by id, or all at once."""
+
+_MANY = 6
+"""From how many ids on Arrow is quicker."""
+
+
+class Rows:
+    """Ids and their rows. A row belongs to one subscription for good; when it is removed, the row is gone.
+
+    >>> rows = Rows(Ids.of(["b", "d"]))
+    >>> rows.add("c"), rows.remove("b"), rows.find("b"), len(rows), rows.order().tolist()
+    (2, 0, -1, 2, [0.0, 1.0, 0.5])
+    """
+
+    def __init__(self, ids: Ids) -> None:
+        self.base = ids
+        self.later: list[Id] = []
+        self._place: dict[Id, int] = {}
+        self._gone = np.zeros(len(ids) + 64, np.bool_)
+        self._left = len(ids)
+        self._array: pa.Array[Any] | None = None
+        self._order: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        """Count the subscriptions."""
+        return self._left
+
+    @property
+    def count(self) -> int:
+        """Count the rows, also those that are gone."""
+        return len(self.base) + len(self.later)
+
+    @property
+    def gone(self) -> NDArray[np.bool_]:
+        """Tell for each row whether it is gone."""
+        return self._gone[: self.count]
+
+    @property
+    def changed(self) -> bool:
+        """Tell whether there is anything to fold."""
+        return bool(self.later) or self._left < len(self.base)
+
+    def find(self, identity: Id) -> int:
+        """Find the row of a subscription, -1 for none."""
+        place = self._place.get(identity)
+        if place is not None:
+            return place
+        ids = self.base
+        if not len(ids) or isinstance(identity, bool) or isinstance(identity, int) is not ids.numbered:
+            return -1
+        row = ids.place(identity)
+        there = row < len(ids) and ids[row] == identity and not self._gone[row]
+        return row if there else -1
+
+    def get(self, identity: Id) -> int:
+        """Find the row of a subscription; refuses an id that is not here."""
+        row = self.find(identity)
+        if row < 0:
+            raise SubscriptionError(f"there is no subscription {identity!r} here")
+        return row
+
+    def check_new(self, identity: Id) -> None:
+        """Refuse an id that is here, or of another type than these, or that cannot be stored."""
+        check_id(identity)
+        known = self.base[0] if len(self.base) else (self.later[0] if self.later else identity)
+        if isinstance(known, int) is not isinstance(identity, int):
+            wanted = "a whole number" if isinstance(known, int) else "text"
+            raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
+        if self.find(identity) >= 0:
+            raise SubscriptionError(f"id {identity!r} is subscribed already: unsubscribe it first")
+
+    def add(self, identity: Id) -> int:
+        """Give a subscription the next row."""
+        row = self.count
+        if row == len(self._gone):
+            self._gone = np.concatenate([self._gone, np.zeros(row, np.bool_)])
+        self._place[identity] = row
+        self._left += 1
+        self.later.append(identity)
+        return row
+
+    def remove(self, identity: Id) -> int:
+        """Let the row of a subscription be gone; returns it."""
+        row = self.get(identity)
+        self._place.pop(identity, None)
+        self._gone[row] = True
+        self._left -= 1
+        return row
+
+    def id(self, row: int) -> Id:
+        """Return the id of a row."""
+        first = len(self.base)
+        return self.base[row] if row < first else self.later[row - first]
+
+    def ids(self, rows: NDArray[np.integer[Any]]) -> list[Id]:
+        """List the ids of rows."""
+        if len(rows) < _MANY:
+            return [self.id(row) for row in rows.tolist()]
+        found: Any = self.to_arrow(rows).to_pylist()
+        return list(found)
+
+    def to_arrow(self, rows: NDArray[np.integer[Any]]) -> pa.Array[Any]:
+        """Return the ids of rows for Arrow."""
+        array, count = self._array, self.count
+        # Another thread may have left one that is too short: rows are only ever added.
+        if array is None or len(array) != count:
+            array = self.base.to_arrow()
+            if self.later:
+                later: Any = pa.array(self.later)
+                array = pa.concat_arrays([array.cast(later.type), later])
+            self._array = array
+        return array.take(pa.array(rows))
+
+    def order(self) -> NDArray[np.float64]:
+        """Return numbers for the rows that rise with the ids; later ones go between those that were built."""
+        order, count = self._order, self.count
+        if order is None or len(order) != count:
+            first = len(self.base)
+            order = np.arange(count, dtype=np.float64)
+            if count > first:
+                new = np.array(sorted(range(count - first), key=self.later.__getitem__))
+                before = self.base.places([self.later[each] for each in new.tolist()]) if first else new * 0
+                order[first + new] = before - 1 + np.arange(1, len(new) + 1) / (len(new) + 1)
+            self._order = order
+        return order
+
+    def places(self, rows: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
+        """Return numbers for some rows that rise with their ids, without a look at the others."""
+        if not self.later or not len(rows) or rows.max() < len(self.base):
+            return rows
+        ids = self.ids(rows)
+        places = np.empty(len(ids), np.int64)
+        places[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+        return places
+
+    def folded(self) -> tuple[Rows, NDArray[np.int64]]:
+        """Return new rows for what is left, in the order of ids, and the rows that they had."""
+        kept = np.flatnonzero(~self.gone)
+        kept = kept[np.argsort(self.order()[kept], kind="stable")]
+        return Rows(Ids.from_arrow(self.to_arrow(kept))), kept
+
+
+def admit(rows: Rows, found: NDArray[np.int64], admitted: Admitted) -> NDArray[np.bool_]:
+    """Tell of some rows whether they may be in an answer."""
+    if callable(admitted):
+        return np.array([admitted(each) for each in rows.ids(found)], np.bool_)
+    return admitted.admitted(rows)[found]

@@ -1,0 +1,207 @@
+"""Ranked subscriptions on the driver: what workers have read, to a snapshot, in one piece or in shards.
+
+clauses of each part -> distinct ones of all, numbered -> rows of (clause, weight), in the order of the ids
+programs by id       -> in the order of ranks          -> filters
+programs of clauses  -> by their numbers               -> clauses
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial, reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as sf
+
+from headgate.core.ids import Ids
+from headgate.core.interning import TextPool
+from headgate.core.values import fold
+from headgate.ranking.clause_index import ClauseIndex
+from headgate.ranking.clauses import ClauseTable, Named, Weighted
+from headgate.ranking.index import RankedIndex
+from headgate.ranking.keys import rank
+from headgate.reached import ALWAYS
+from headgate.records.binding import compile_filters
+from headgate.records.index import RecordIndex
+from headgate.records.programs import concatenate, starts, take
+from headgate.records.transport import from_bytes
+from headgate.spark.ranked_rows import (
+    CLAUSE_PROGRAMS,
+    CLAUSES,
+    NAMES,
+    SCORE,
+    TEXTS,
+    WEIGHTS,
+    find_fields,
+)
+from headgate.spark.ranked_shards import save_shards
+from headgate.spark.tables import VALUE, Format, column_names, for_reading
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from pyspark.sql import SparkSession
+
+    from headgate.records.columns import Columns
+    from headgate.records.programs import Programs
+
+    Ints = NDArray[np.int64]
+
+# The overloads of Arrow's functions are about types that are known before; these are not.
+_compute: Any = pc
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Accepted subscriptions in the order of their ids: texts and programs."""
+
+    ids: Ids
+    texts: TextPool
+    programs: Programs
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """What the same subscriptions are ranked by; `programs` are those of the distinct clauses."""
+
+    scores: NDArray[np.float64]
+    clauses: ClauseTable
+    programs: Programs
+
+
+def has_any(session: SparkSession, path: str, form: Format, names: Sequence[str]) -> bool:
+    """Tell whether a table has one of some columns; in JSON lines, whether a row has one of the fields."""
+    if form is not Format.JSONL:
+        return not {*map(fold, column_names(session, path, form))}.isdisjoint(names)
+    line = sf.lower(VALUE)
+    # Names may be written with escapes.
+    hints = [line.contains(hint) for hint in ("\\u00", *(f'"{name}"' for name in names))]
+    likely = session.read.text(for_reading(path)).where(reduce(or_, hints))
+    work = partial(find_fields, names=names)
+    return not likely.select(sf.col(VALUE).cast("binary")).mapInArrow(work, f"{VALUE} binary").isEmpty()
+
+
+def read_ranks(compiled: pa.Table, part: str, rows: Ints) -> Ranks:
+    """Put together what workers have read of the rows that were accepted, in the order given.
+
+    `part` is the column that tells which batch a row was in.
+    """
+    given = compiled.select([part, TEXTS, NAMES, CLAUSE_PROGRAMS])
+    payloads = given.filter(_compute.is_valid(given[TEXTS])).sort_by(part)
+    texts = _flat(payloads[TEXTS])
+    coded = texts.dictionary_encode()
+    number = np.asarray(coded.indices, np.int64)
+    # A dictionary is in the order in which the texts came, and so are the first places of each.
+    _, first = np.unique(number, return_index=True)
+    base = starts(np.asarray(_compute.list_value_length(payloads[TEXTS]), np.int64))
+    taken = compiled.select([part, SCORE, CLAUSES, WEIGHTS]).take(rows)
+    where = _compute.index_in(taken[part], value_set=payloads[part].combine_chunks()).to_numpy()
+    counts = np.asarray(_compute.list_value_length(taken[CLAUSES]), np.int64)
+    local = np.asarray(_flat(taken[CLAUSES]), np.int64)
+    weighted = Weighted(
+        starts(counts),
+        number[local + np.repeat(base[where], counts)].astype(np.int32),
+        np.asarray(_flat(taken[WEIGHTS]), np.float64),
+    )
+    programs = concatenate([from_bytes(each.as_buffer()) for each in payloads[CLAUSE_PROGRAMS]])
+    names = _flat(payloads[NAMES]).take(first)
+    table = ClauseTable(weighted, TextPool.from_arrow(coded.dictionary), _named(names))
+    return Ranks(np.asarray(taken[SCORE], np.float64), table, take(programs, first))
+
+
+def save_ranked(
+    filters: Filters,
+    ranks: Ranks,
+    output: Path,
+    shards: int,
+    sample: Columns | None,
+    *,
+    source: Mapping[str, object],
+) -> None:
+    """Write ranked subscriptions as a snapshot, or as one of shards, of which one at a time is in memory."""
+
+    def save(places: Ints, place: Path, **about: Any) -> None:
+        _index(filters, ranks, places, sample).save(place, **about)
+
+    if shards == 1:
+        save(np.arange(len(filters.ids)), output, source=source)
+    else:
+        save_shards(output, filters.ids, shards, save, source=source)
+
+
+def _index(filters: Filters, ranks: Ranks, places: Ints, sample: Columns | None) -> RankedIndex:
+    """Index some of the subscriptions, by their places."""
+    ids = Ids.from_arrow(filters.ids.to_arrow().take(places))
+    scores = ranks.scores[places]
+    keys, order = rank(scores)
+    by_rank = places[order]
+    texts, programs = _take_texts(filters.texts, by_rank), take(filters.programs, by_rank)
+    content = RecordIndex.from_programs(Ids(keys), texts, programs, sample=sample)
+    relaxed = clause_index(ids, ranks, places, sample)
+    return RankedIndex.from_contents(ids, scores, content, relaxed, room=RecordIndex)
+
+
+def clause_index(ids: Ids, ranks: Ranks, places: Ints, sample: Columns | None) -> ClauseIndex:
+    """Index the clauses of some subscriptions, by their places; those that only others have are left out."""
+    rows = ranks.clauses.rows.take(places)
+    used, clause = np.unique(rows.clause, return_inverse=True)
+    texts, named = _take_texts(ranks.clauses.texts, used), _take_named(ranks.clauses.named, used)
+    table = ClauseTable(rows._replace(clause=clause.astype(np.int32)), texts, named)
+    numbers = Ids(np.arange(len(used), dtype=np.int64))
+    programs = take(ranks.programs, used.astype(np.int64))
+    content = RecordIndex.from_programs(numbers, texts, programs, sample=sample)
+    return ClauseIndex.from_table(ids, table, room=RecordIndex, content=content)
+
+
+def with_unfiltered(ranks: Ranks, filtered: NDArray[np.bool_]) -> Ranks:
+    """Put in subscriptions without a filter: one clause that always holds, and weighs 1.
+
+    `filtered` tells for each subscription whether it has one; `ranks` are those that do, in the same order.
+    """
+    rows, texts, named = ranks.clauses
+    programs, distinct = ranks.programs, texts.texts()
+    if ALWAYS not in distinct:
+        distinct.append(ALWAYS)
+        named = named._replace(start=np.append(named.start, named.start[-1]))
+        programs = concatenate([programs, compile_filters([ALWAYS]).programs])
+    counts = np.ones(len(filtered), np.int64)
+    counts[filtered] = np.diff(rows.start)
+    theirs = np.repeat(filtered, counts)
+    clause, weight = np.full(len(theirs), distinct.index(ALWAYS), np.int32), np.ones(len(theirs))
+    clause[theirs], weight[theirs] = rows.clause, rows.weight
+    table = ClauseTable(Weighted(starts(counts), clause, weight), TextPool.build(distinct), named)
+    scores = np.zeros(len(filtered))
+    scores[filtered] = ranks.scores
+    return Ranks(scores, table, programs)
+
+
+def _take_texts(pool: TextPool, places: NDArray[np.integer[Any]]) -> TextPool:
+    return TextPool.from_arrow(pool.to_arrow().take(places)) if len(places) else TextPool.build(())
+
+
+def _take_named(named: Named, places: NDArray[np.integer[Any]]) -> Named:
+    start, counts = named.start[places], np.diff(named.start)[places]
+    ends = starts(counts)
+    at = np.arange(ends[-1]) + np.repeat(start - ends[:-1], counts)
+    return Named(named.names, ends, named.name[at])
+
+
+def _named(names: pa.Array[Any]) -> Named:
+    """Number the attributes that clauses look at."""
+    coded = _compute.list_flatten(names).dictionary_encode()
+    counts = np.asarray(_compute.list_value_length(names), np.int64)
+    return Named(
+        tuple(map(str, coded.dictionary.to_pylist())), starts(counts), np.asarray(coded.indices, np.int32)
+    )
+
+
+def _flat(lists: pa.ChunkedArray[Any]) -> pa.Array[Any]:
+    """Return the elements of lists, one after another."""
+    found: pa.Array[Any] = _compute.list_flatten(lists.combine_chunks())
+    return found

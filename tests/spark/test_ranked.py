@@ -1,0 +1,472 @@
+"""Ranked subscriptions through the pipeline: the library's best, in any number of shards and any format."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headgate import Edge, Engine, Event, Node, RecordIndex, Subscription
+from headgate.core.snapshot import room_of
+from headgate.errors import SnapshotError, TableError
+from headgate.ranking.index import RankedIndex
+from headgate.spark.compile import compile_subscriptions
+from headgate.spark.compile_graph import Tables, compile_graph
+from headgate.spark.compile_ranked import has_any
+from headgate.spark.match import match_events
+from headgate.spark.ranked_rows import RANKS
+from headgate.spark.tables import Format
+from headgate.spark.top import Top
+from tests.spark.files import Row, get_lines, get_table, names, put, put_lines, put_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from headgate.spark.compile import Compiled
+    from headgate.spark.match import Matched
+
+    Best = list[tuple[Any, ...]]
+
+# In the order of code points; UTF-16 would have the last before the one before it.
+HARD_IDS = ["", "Z", "a", "a,b", "é", "\uffee", "😀"]
+CLAUSES = ["age > 30", "age <= 40", "topic = 'news'", "topic LIKE 'n%'", "price < 2.5", "member", "id >= 5"]
+KINDS: dict[str, pa.DataType] = {
+    "id": pa.int64(),
+    "age": pa.int32(),
+    "price": pa.float64(),
+    "topic": pa.string(),
+    "member": pa.bool_(),
+}
+
+
+def draw_subscriptions(rng: random.Random) -> list[Subscription]:
+    """Draw subscriptions with many equal scores, weights of every form, and ids that are hard to sort."""
+    drawn = []
+    for identity in [*HARD_IDS, *(f"s{number:02}" for number in range(40))]:
+        clauses = rng.sample(CLAUSES, rng.randint(1, 4))
+        weights: Any = None
+        match rng.randrange(3):
+            case 1:
+                weights = {clause.split()[0]: rng.choice([0, 0.5, 2]) for clause in clauses}
+            case 2:
+                weights = [rng.choice([0.25, 1, 3]) for _ in clauses]
+        score = rng.choice([-1.5, 0.0, 0.0, 1.0, 2.0])
+        drawn.append(Subscription(identity, " AND ".join(clauses), score=score, weights=weights))
+    rng.shuffle(drawn)
+    return drawn
+
+
+def draw_events(rng: random.Random) -> list[Row]:
+    """Draw events; some share their ids."""
+    return [
+        {
+            "id": number % 25,
+            "age": rng.choice([None, 20, 35, 50]),
+            "price": rng.choice([None, 1.0, 2.5]),
+            "topic": rng.choice([None, "news", "art"]),
+            "member": rng.choice([None, True, False]),
+        }
+        for number in range(30)
+    ]
+
+
+SUBSCRIPTIONS = draw_subscriptions(random.Random(5))
+EVENTS = draw_events(random.Random(6))
+INDEX = RankedIndex.build(SUBSCRIPTIONS, room=RecordIndex)
+FACTORS = {"age": 0.0, "topic": 2.5}
+
+
+def best_of(row: Row, top: Top) -> Best:
+    """Return what the library says of one event."""
+    found = INDEX.top(Event.from_row(row), top.k, top.mode, factors=top.weighing)
+    return [(row["id"], each.subscription, each.value, rank) for rank, each in enumerate(found, 1)]
+
+
+def expected(top: Top) -> list[Best]:
+    """List the answers for all events, those without one left out."""
+    return sorted(filter(None, (best_of(row, top) for row in EVENTS)))
+
+
+def answers(place: Path) -> list[Best]:
+    """Read what was written, event by event: an event begins with rank 1."""
+    found: list[Best] = []
+    for row in get_table(place):
+        values = (int(row["event_id"]), row["subscription_id"], float(row["score"]), int(row["rank"]))
+        if values[3] == 1:
+            found.append([])
+        found[-1].append(values)
+    return sorted(found)
+
+
+class Job:
+    """Compile and match in a folder of its own."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
+        self.folder = folder
+        self.refused = folder / "refused.jsonl"
+
+    def compile(self, table: str, name: str = "snapshot", **options: Any) -> Compiled:
+        place, refused = str(self.folder / name), str(self.refused)
+        return compile_subscriptions(self.spark, table, place, rejected=refused, quiet=True, **options)
+
+    def match(self, events: str, output: str, snapshot: str = "snapshot", **options: Any) -> Matched:
+        places = [str(self.folder / name) for name in (snapshot, events, output)]
+        refused = str(self.folder / "refused-events.jsonl")
+        return match_events(self.spark, *places, rejected=refused, quiet=True, **options)
+
+    def reasons(self) -> dict[Any, str]:
+        return {row["id"]: row["reason"] for row in get_lines(self.refused)}
+
+
+@pytest.fixture
+def job(spark: SparkSession, tmp_path: Path) -> Job:
+    return Job(spark, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def ready(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """Events in all formats, and subscriptions in one piece and in three shards."""
+    job = Job(spark, tmp_path_factory.mktemp("ranked"))
+    for form in ("jsonl", "csv", "parquet"):
+        put_table(job.folder / f"events.{form}", EVENTS, pa.schema(KINDS))
+    rows = [
+        {"id": each.id, "filter": each.filter, "score": each.score, "weights": each.weights}
+        for each in SUBSCRIPTIONS
+    ]
+    table = put_lines(job.folder / "subs.jsonl", rows)
+    for name, shards in (("one", 1), ("three", 3)):
+        done = job.compile(table, name, shards=shards)
+        assert (done.subscriptions, done.rejected, done.shards) == (len(rows), 0, shards)
+        assert done.ranked
+        assert done.attributes == ("age", "id", "member", "price", "topic")
+    return job
+
+
+def test_shards_are_snapshots_inside_one(ready: Job) -> None:
+    assert room_of(ready.folder / "one") == "ranking"
+    inside = names(ready.folder / "three")
+    assert inside == ["manifest.json", "shard-000", "shard-001", "shard-002"]
+    parts = [RankedIndex.open(ready.folder / "three" / name, room=RecordIndex) for name in inside[1:]]
+    assert all(map(len, parts))
+    for each in SUBSCRIPTIONS:
+        assert [part.score(each.id) for part in parts if each.id in part] == [each.score]
+
+
+@pytest.mark.parametrize(
+    ("form", "out", "top"),
+    [
+        ("jsonl", "parquet", Top.of(3)),
+        ("parquet", "jsonl", Top.of(1)),
+        ("csv", "csv", Top.of(1_000_000)),
+        ("jsonl", "jsonl", Top.of(4, "relaxed")),
+        ("parquet", "parquet", Top.of(5, "relaxed", FACTORS)),
+        ("jsonl", "csv", Top.of(2**40, "relaxed", {"member": 0})),
+    ],
+)
+def test_the_answers_are_the_librarys_in_any_number_of_shards(
+    ready: Job, form: str, out: str, top: Top
+) -> None:
+    answer = expected(top)
+    assert max(map(len, answer)) == min(top.k, 46 if top.mode == "relaxed" else 47)
+    for snapshot in ("one", "three"):
+        done = ready.match(f"events.{form}", f"best.{out}", snapshot, top=top)
+        assert (done.events, done.rejected, done.matches) == (30, 0, sum(map(len, answer)))
+        assert answers(ready.folder / f"best.{out}") == answer
+        assert sum(batch.events for batch in done.batches) == (30 if snapshot == "one" else 90)
+
+
+def test_the_best_none_is_an_empty_table_with_its_columns(ready: Job) -> None:
+    for snapshot in ("one", "three"):
+        assert ready.match("events.jsonl", "none.csv", snapshot, top=Top.of(0)).matches == 0
+        assert (ready.folder / "none.csv").read_text() == "event_id,subscription_id,score,rank\n"
+        assert ready.match("events.jsonl", "none.parquet", snapshot, top=Top.of(0)).matches == 0
+        kinds = pq.read_schema(next((ready.folder / "none.parquet").glob("*.parquet")))
+        assert [(field.name, str(field.type)) for field in kinds] == [
+            ("event_id", "int64"),
+            ("subscription_id", "string"),
+            ("score", "double"),
+            ("rank", "int32"),
+        ]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_without_top_all_matches_come_as_ever(ready: Job, form: str) -> None:
+    answer = sorted((row["id"], each) for row in EVENTS for each in INDEX.match(Event.from_row(row)))
+    for snapshot in ("one", "three"):
+        ready.match(f"events.{form}", "all.jsonl", snapshot)
+        rows = get_lines(ready.folder / "all.jsonl")
+        assert sorted((row["event_id"], row["subscription_id"]) for row in rows) == answer
+        assert list(rows[0]) == ["event_id", "subscription_id"]
+
+
+def test_subscriptions_come_in_every_format(job: Job) -> None:
+    rows: list[Row] = [
+        {"id": "1", "filter": "a = 1 AND b = 2", "score": 2.5, "weights": '{"B": 3}'},
+        {"id": "2", "filter": "a = 1 AND b = 2", "score": None, "weights": "[0.5, 0.25]"},
+        {"id": "3", "filter": "a = 1 AND user.b = 2", "score": -1, "weights": '{"user.b": 7}'},
+        {"id": "4", "filter": "b = 2", "score": 1e300, "weights": None},
+    ]
+    native = [
+        {
+            "id": row["id"],
+            "Filter": row["filter"],
+            "score": row["score"],
+            "WEIGHTS": json.loads(row["weights"] or "null"),
+        }
+        for row in rows
+    ]
+    text = pa.string()
+    kinds: dict[str, pa.DataType] = {"id": text, "filter": text, "score": pa.float64(), "weights": text}
+    put_lines(job.folder / "text.jsonl", rows)
+    put_lines(job.folder / "native.jsonl", native)
+    put_table(job.folder / "text.csv", rows)
+    put_table(job.folder / "text.parquet", rows, pa.schema(kinds))
+    for table in ("text.jsonl", "native.jsonl", "text.csv", "text.parquet"):
+        done = job.compile(str(job.folder / table))
+        assert (done.subscriptions, done.rejected, done.ranked) == (4, 0, True)
+        index = RankedIndex.open(job.folder / "snapshot", room=RecordIndex)
+        # CSV has text only, and ids there are whole numbers if all look so.
+        event = Event("e", {"a": 1, "b": 2, "user": {"b": 2}})
+        best = [(str(each.subscription), each.value) for each in index.top(event, 9, "relaxed")]
+        assert best == [("3", 8.0), ("1", 4.0), ("4", 1.0), ("2", 0.75)]
+        best = [(str(each.subscription), each.value) for each in index.top(event, 9)]
+        assert best == [("4", 1e300), ("1", 2.5), ("2", 0.0), ("3", -1.0)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "weights", "values"),
+    [
+        (pa.map_(pa.string(), pa.float64()), [[("a", 2.0)], [], None], [3.0, 2.0, 2.0]),
+        (pa.struct([("a", pa.float32()), ("b", pa.int64())]), [{"a": 2.0}, {"b": 4}, None], [3.0, 5.0, 2.0]),
+        (pa.list_(pa.int32()), [[5, 6], [1, 0], None], [11.0, 1.0, 2.0]),
+    ],
+)
+def test_weights_of_parquet_have_types_of_their_own(
+    job: Job, kind: pa.DataType, weights: list[Any], values: list[float]
+) -> None:
+    columns = {"id": [1, 2, 3], "filter": ["a = 1 AND b = 2"] * 3, "weights": pa.array(weights, kind)}
+    pq.write_table(pa.table(columns), job.folder / "subs.parquet")
+    assert job.compile(str(job.folder / "subs.parquet")).rejected == 0
+    index = RankedIndex.open(job.folder / "snapshot", room=RecordIndex)
+    found = index.top(Event("e", {"a": 1, "b": 2}), 3, "relaxed")
+    assert {each.subscription: each.value for each in found} == dict(enumerate(values, 1))
+
+
+BAD: dict[str, tuple[Any, Any, str]] = {
+    "text": ("high", None, "score 'high' is not usable: give a number"),
+    "truth": (True, None, "score True is not usable: give a number"),
+    "nan": ("NaN", None, "the score of the row is nan: give a finite number"),
+    "infinite": ("-Infinity", None, "the score of the row is -inf: give a finite number"),
+    "huge": (10**400, None, "score is a number that no double can hold: give a smaller one"),
+    "negative": (
+        1,
+        {"a": -1},
+        "the weight of 'a' of subscription 'negative' is -1: give",
+    ),
+    "wordy": (
+        1,
+        [1, "x"],
+        "the weight of clause 2 of subscription 'wordy' is 'x': give",
+    ),
+    "long": (
+        1,
+        [1, 2, 3],
+        "subscription 'long' has 3 weights and 2 clauses: give one",
+    ),
+    "short": (1, "[]", "subscription 'short' has 0 weights and 2 clauses: give one"),
+    "stranger": (
+        1,
+        '{"c": 1}',
+        "subscription 'stranger' weighs 'c', which its filter does not look at",
+    ),
+    "twice": (
+        1,
+        {"a": 1, "A": 2},
+        "subscription 'twice' weighs two names that differ in case only",
+    ),
+    "broken": (
+        1,
+        "[1, 2",
+        "weights are no JSON (Input data was truncated): give an",
+    ),
+    "number": (1, 3, "weights are int: give an object of attributes and numbers, or a list of numbers, one"),
+}
+
+
+def test_bad_scores_and_weights_refuse_their_row_alone(job: Job) -> None:
+    good = {"id": "good", "filter": "a = 1 AND b = 2", "score": 1}
+    rows = [
+        {"id": name, "filter": "a = 1 AND b = 2", "score": score, "weights": weights}
+        for name, (score, weights, _) in BAD.items()
+    ]
+    table = put_lines(job.folder / "subs.jsonl", [*rows, good, {"id": "worse", "filter": "a +", "score": 1}])
+    done = job.compile(table)
+    assert (done.subscriptions, done.rejected) == (1, len(BAD) + 1)
+    reasons = job.reasons()
+    for name, (_, _, reason) in BAD.items():
+        assert reasons[name].startswith(reason), name
+    assert "at character 3" in reasons["worse"]
+    assert json.loads(get_lines(job.refused)[0]["row"]) == rows[0]
+    # Unless there are ranks, these are columns like any other.
+    done = job.compile(table, ranked=False)
+    assert (done.subscriptions, done.rejected, done.ranked) == (len(BAD) + 1, 1, False)
+    assert room_of(job.folder / "snapshot") == "records"
+
+
+def test_numbers_of_parquet_that_are_none_are_refused(job: Job) -> None:
+    columns = {
+        "id": [1, 2, 3],
+        "filter": ["a"] * 3,
+        "score": [float("nan"), float("inf"), 1.0],
+        "weights": [[1.0], [1.0], [float("nan")]],
+    }
+    pq.write_table(pa.table(columns), job.folder / "subs.parquet")
+    assert job.compile(str(job.folder / "subs.parquet")).subscriptions == 0
+    assert job.reasons() == {
+        "1": "the score of the row is nan: give a finite number",
+        "2": "the score of the row is inf: give a finite number",
+        "3": "the weight of clause 1 of subscription 3 is 'NaN': give a finite number, 0 or more",
+    }
+
+
+def test_a_table_has_ranks_if_it_has_a_column_for_them(spark: SparkSession, tmp_path: Path) -> None:
+    lines: dict[str, bool] = {
+        '{"id": 1, "filter": "a"}': False,
+        '{"id": 1, "filter": "a", "score": null}': True,
+        '{"id": 1, "filter": "a", "Weights": [1]}': True,
+        r'{"id": 1, "filter": "a", "\u0073core": 1}': True,
+        '{"id": 1, "filter": "\\"score\\" = 1", "more": {"score": 1}}': False,
+        '{"id": 1, "score": 1': False,
+        "": False,
+    }
+    for line, ranked in lines.items():
+        table = put(tmp_path / "subs.jsonl", f"\n{line}\n")
+        assert has_any(spark, table, Format.JSONL, RANKS) is ranked, line
+    for header, ranked in (("id,filter", False), ("id,filter,SCORE", True), ("weights,id,filter", True)):
+        table = put(tmp_path / "subs.csv", header + "\n")
+        assert has_any(spark, table, Format.CSV, RANKS) is ranked
+
+
+def test_ranks_may_be_insisted_on(job: Job) -> None:
+    rows = [{"id": each, "filter": "a > 1 AND b"} for each in ("x", "😀", "\uffee", "b")]
+    table = put_lines(job.folder / "subs.jsonl", rows)
+    with pytest.raises(TableError, match="2 shards, and its subscriptions are not ranked: rank them"):
+        job.compile(table, shards=2)
+    assert not (job.folder / "snapshot").exists()
+    assert job.compile(table).ranked is False
+    with pytest.raises(SnapshotError, match="was compiled without ranks: compile its subscriptions with"):
+        job.match("subs.jsonl", "best.jsonl", top=Top.of(1))
+    assert job.compile(table, ranked=True, shards=2).ranked
+    put_lines(job.folder / "events.jsonl", [{"id": 1, "a": 2, "b": True}, {"id": 2, "a": 2}, {"no": "id"}])
+    done = job.match("events.jsonl", "best.jsonl", top=Top.of(3))
+    assert (done.events, done.rejected, done.matches) == (2, 1, 3)
+    # All scores are 0, so the ids decide: by code points.
+    found = [tuple(row.values()) for row in get_lines(job.folder / "best.jsonl")]
+    assert found == [(1, "b", 0.0, 1), (1, "x", 0.0, 2), (1, "\uffee", 0.0, 3)]
+
+
+NODES = [
+    Node("pub"),
+    Node("net", "topic = 'news'", cost=0.5),
+    Node("shop", subscription="shop", score=4.0, cost=0.25),
+    Node("idle", subscription="idle", score=2.0),
+]
+EDGES = [
+    Edge("pub", "net"),
+    Edge("net", "shop", cost=2.0),
+    Edge("pub", "idle", cost=0.25),
+    Edge("pub", "shop", "age > 40"),
+]
+HUNG = [
+    Subscription("young", "age < 30 AND member", node="net", score=3.25, weights={"age": 3.0}),
+    Subscription("old", "age > 30", node="net", score=3.25),
+    Subscription("all", "TRUE", node="net", score=3.25, weights=[0.5]),
+]
+COMING: list[Row] = [
+    {"id": 0, "source": "pub", "topic": "news", "age": 20, "member": True},
+    {"id": 1, "source": "pub", "topic": "news", "age": 50, "member": None},
+    {"id": 2, "source": "pub", "topic": "art", "age": 50, "member": True},
+    {"id": 3, "source": "idle", "topic": "news", "age": 50, "member": True},
+    {"id": 4, "source": "net", "topic": None, "age": 35, "member": True},
+]
+FIELDS = {
+    "nodes": ("id", "filter", "subscription", "score", "cost"),
+    "edges": ("source", "target", "filter", "cost"),
+    "subs": ("id", "filter", "node", "score", "weights"),
+}
+
+
+def put_parts(folder: Path, name: str, parts: Sequence[object], *without: str) -> str:
+    """Write the parts of a graph, but for some fields."""
+    fields = [field for field in FIELDS[name] if field not in without]
+    rows = [{field: getattr(each, field) for field in fields} for each in parts]
+    return put_lines(folder / f"{name}.jsonl", rows)
+
+
+@pytest.mark.parametrize(
+    ("shards", "asked"),
+    [
+        (1, {"jsonl": Top.of(2), "parquet": Top.of(100, "relaxed")}),
+        (3, {"parquet": Top.of(100), "jsonl": Top.of(2, "relaxed", {"age": 0.5})}),
+    ],
+)
+def test_a_graph_ranks_whom_an_event_comes_to(job: Job, shards: int, asked: dict[str, Top]) -> None:
+    bad = Subscription("bad", "age > 1 AND member", node="net", weights=[1.0])
+    parts: dict[str, Sequence[object]] = {"nodes": NODES, "edges": EDGES, "subs": [*HUNG, bad]}
+    tables = Tables(*(put_parts(job.folder, name, each) for name, each in parts.items()))
+    graph, refused = str(job.folder / "graph"), str(job.refused)
+    done = compile_graph(job.spark, tables, graph, rejected=refused, shards=shards, quiet=True)
+    assert (done.ranked, done.rejected) == (True, 1)
+    reason = "subscription 'bad' has 1 weights and 2 clauses: give one for each clause"
+    assert job.reasons() == {"bad": reason}
+    engine = Engine.build(HUNG, nodes=NODES, edges=EDGES)
+    put_lines(job.folder / "events.jsonl", [*COMING, {"id": 9, "source": "nowhere"}])
+    kinds: dict[str, pa.DataType] = {**KINDS, "source": pa.string()}
+    put_table(job.folder / "events.parquet", COMING, pa.schema(kinds))
+    for form, top in asked.items():
+        found: list[list[Any]] = [
+            [*engine.top(Event.from_row(row), top.k, top.mode, factors=top.weighing)] for row in COMING
+        ]
+        answer = [
+            [(row["id"], each.subscription, each.value, rank) for rank, each in enumerate(best, 1)]
+            for row, best in zip(COMING, found, strict=True)
+            if best
+        ]
+        assert max(map(len, answer)) == min(top.k, 4)
+        matched = job.match(f"events.{form}", f"best.{form}", "graph", top=top)
+        assert matched.rejected == (form == "jsonl")
+        assert answers(job.folder / f"best.{form}") == answer
+
+
+def test_a_graph_without_weights_ranks_by_score_alone(job: Job) -> None:
+    subs = put_parts(job.folder, "subs", [*HUNG, Subscription("far", "a", node="nowhere")], "weights")
+    tables = Tables(put_parts(job.folder, "nodes", NODES), put_parts(job.folder, "edges", EDGES), subs)
+    graph, refused = str(job.folder / "graph"), str(job.refused)
+    assert compile_graph(job.spark, tables, graph, rejected=refused, quiet=True).ranked is False
+    put_lines(job.folder / "events.jsonl", COMING)
+    with pytest.raises(SnapshotError, match="ranks by score and path only: compile the graph with --ranked"):
+        job.match("events.jsonl", "best.jsonl", "graph", top=Top.of(1, "relaxed"))
+    done = compile_graph(job.spark, tables, graph, rejected=refused, ranked=True, shards=2, quiet=True)
+    assert (done.ranked, done.rejected) == (True, 1)
+    assert job.match("events.jsonl", "best.jsonl", "graph", top=Top.of(1, "relaxed")).matches == 4
+    assert get_lines(job.folder / "best.jsonl")[0] == {
+        "event_id": 0,
+        "subscription_id": "young",
+        "score": 2.0,
+        "rank": 1,
+    }
+
+
+def test_what_cannot_be_asked_for() -> None:
+    with pytest.raises(TableError, match="there is no mode 'best': use 'exact' or 'relaxed'"):
+        Top.of(1, "best")
+    with pytest.raises(TableError, match="exact matching weighs none: use relaxed"):
+        Top.of(1, "exact", {"a": 1.0})
