@@ -49,7 +49,14 @@ def run_python(fence: Fence, name: str, names: dict[str, object]) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("page", TUTORIALS)
+@pytest.mark.parametrize(
+    "page",
+    # One of them in every run; the others start Spark as often again, and are for the nightly lane.
+    [
+        page if page == "docs/tutorial.md" else pytest.param(page, marks=pytest.mark.nightly)
+        for page in TUTORIALS
+    ],
+)
 def test_tutorial(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not (ROOT / ".venv" / "bin" / "headgate").exists():
         assert shutil.which("headgate"), "headgate is neither in .venv nor on PATH"

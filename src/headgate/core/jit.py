@@ -37,7 +37,7 @@ def _sources_digest() -> str:
     # The tuples of arrays too: compiled code knows their fields by place only, and constants by value.
     for source in sorted(package.glob("**/*.py")):
         text = source.read_bytes()
-        if b"headgate.core.jit" in text or source.name in _CONSTANTS:
+        if b"headgate.core.jit" in text or b"NamedTuple" in text or source.name in _CONSTANTS:
             digest.update(text)
     # Bounds-checked code must not be served to a run that did not ask for it, nor the reverse.
     digest.update(os.environ.get("NUMBA_BOUNDSCHECK", "").encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from typing import TypeAlias
 
 from headgate.core.values import fold
@@ -13,15 +14,31 @@ Weights: TypeAlias = Mapping[str, float] | Sequence[float]
 """What the clauses of a filter count: by the attribute that they look at, or one after the other."""
 
 
+def double(value: object) -> float | None:
+    """Read a number, Python's or NumPy's, as a double; a whole number that is too large is infinite.
+
+    >>> double(2), double(10**400), double("2"), double(True)
+    (2.0, inf, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
+
+
 def check_score(score: object, what: str) -> None:
     """Refuse a score that is not a finite number."""
-    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+    number = double(score)
+    if number is None or not math.isfinite(number):
         raise SubscriptionError(f"the score of {what} is {score!r}: give a finite number")
 
 
 def check_weight(weight: object, what: str) -> None:
     """Refuse a weight that is not a finite number of 0 or more: sums must not fall when more holds."""
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
+    number = double(weight)
+    if number is None or not 0 <= number < math.inf:
         raise SubscriptionError(f"the weight of {what} is {weight!r}: give a finite number, 0 or more")
 
 
@@ -47,7 +64,7 @@ def check_weights(weights: Weights | None, what: str) -> None:
 
 def check_k(k: object) -> None:
     """Refuse a k that is no count. 0 is one: the best none."""
-    if isinstance(k, bool) or not isinstance(k, int) or k < 0:
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 0:
         raise SubscriptionError(f"k is {k!r}: give how many are wanted, a whole number from 0 up")
 
 
@@ -68,7 +85,8 @@ def read_factors(factors: Mapping[str, float] | None) -> dict[str, float]:
     for name, factor in given.items():
         if not isinstance(name, str):
             raise SubscriptionError(f"there is a factor for {name!r}: name an attribute, by text")
-        if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 <= factor < math.inf:
+        number = double(factor)
+        if number is None or not 0 <= number < math.inf:
             raise SubscriptionError(
                 f"the factor of {name!r} is {factor!r}: give a finite number, 0 or more; 0 drops it"
             )
@@ -76,5 +94,5 @@ def read_factors(factors: Mapping[str, float] | None) -> dict[str, float]:
             raise SubscriptionError(
                 f"there are two factors for {fold(name)!r}: case does not tell names apart"
             )
-        found[fold(name)] = float(factor)
+        found[fold(name)] = number
     return {name: factor for name, factor in found.items() if factor != 1.0}

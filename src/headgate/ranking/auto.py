@@ -119,7 +119,7 @@ def _scan_is_better(scored: Scored, sopt: SoptTree) -> bool:
     n = len(scored.low)
     if n == 0:
         return True
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         rows = np.linspace(0, n - 1, min(n, _TRIALS)).astype(np.int64)
         middles = (scored.low[rows].astype(np.float64) + scored.high[rows]) / 2
     middles = middles[np.isfinite(middles)]

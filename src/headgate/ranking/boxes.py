@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from headgate.core.ranks import double
 from headgate.errors import EventError, SubscriptionError
 from headgate.ranking.ends import closed_ends, probe
 
@@ -115,11 +116,17 @@ def of_columns(
     given = ~missing
     wrong = given & ~((weights >= 0) & (weights < np.inf))
     _refuse(wrong, ids, "has a weight that is no finite number of 0 or more: give one")
+    with np.errstate(over="ignore"):
+        total = np.where(given, weights, 0.0).sum(0)
+    _refuse(
+        ~np.isfinite(total), ids, "has weights that add up to more than a double holds: give smaller ones"
+    )
     row, dim = np.nonzero(given.T)
     start = np.zeros(len(ids) + 1, np.int64)
     np.cumsum(given.sum(0), out=start[1:])
     ends = _emptied(lows[dim, row], highs[dim, row])
-    return Boxes(start, dim.astype(np.int32), *ends, weights[dim, row], scores.copy())
+    # A weight of -0 is 0.
+    return Boxes(start, dim.astype(np.int32), *ends, weights[dim, row] + 0.0, scores.copy())
 
 
 def _refuse(wrong: NDArray[np.bool_], ids: Sequence[Id], why: str) -> None:
@@ -213,7 +220,8 @@ def ask(
 def check_factors(factors: Mapping[str, object]) -> None:
     """Refuse a factor that is not a finite number of 0 or more: values must not fall when more holds."""
     for name, factor in factors.items():
-        if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 <= factor < math.inf:
+        number = double(factor)
+        if number is None or not 0 <= number < math.inf:
             raise EventError(
                 f"the factor of {name!r} is {factor!r}: give a finite number; 0 drops the dimension"
             )

@@ -85,7 +85,7 @@ class Base:
 
     def find(self, identity: Id) -> int:
         """Find the row of an id, -1 for none."""
-        if not len(self.ids) or isinstance(identity, int) is not self.ids.numbered:
+        if not len(self.ids) or not isinstance(identity, int if self.ids.numbered else str):
             return -1
         row = self.ids.place(identity)
         return row if row < len(self.ids) and self.ids[row] == identity else -1

@@ -157,7 +157,7 @@ def _sides(view: View, question: Question, box: Boxes, asked: Asked) -> tuple[Si
         low, high = float(box.low[entry]), float(box.high[entry])
         x, y = float(asked.x[dim]), float(asked.y[dim])
         holds = low <= x and high >= y
-        counts = 0.0 if question.mode == EXACTLY else float(box.weight[entry] * asked.factor[dim])
+        counts = 0.0 if question.mode == EXACTLY else float(box.weight[entry]) * float(asked.factor[dim])
         why = _why(question, question.event.get(name), (low, high), (x, y))
         if question.mode != EXACTLY and not asked.factor[dim] > 0:
             holds, why = False, "the event drops it"

@@ -16,7 +16,7 @@ from headgate.ranking.boxes_explain import BoxExplanation, explain
 from headgate.ranking.boxes_live import View, changed, compacted, fresh, widened
 from headgate.ranking.boxes_methods import AUTO, EXACTLY, Question, check_method, methods
 from headgate.ranking.ends import OVERLAP
-from headgate.ranking.model import Best, check_k, check_score, check_weight
+from headgate.ranking.model import Best, check_k, check_score, check_total, check_weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -188,8 +188,9 @@ class BoxIndex:
     def delete(self, identity: Id) -> None:
         """Remove a box; it is ranked no more. Refuses an id that is not here."""
         with self._writing:
-            self._publish(self._view, self._known(identity), None)
+            row = self._known(identity)
             self._places.pop(identity, None)
+            self._publish(self._view, row, None)
 
     def set_score(self, identity: Id, score: float) -> None:
         """Give a box another score. Nothing is rebuilt."""
@@ -216,7 +217,8 @@ class BoxIndex:
                         f"subscription {identity!r} has no interval in {name!r}, to be weighed: leave it out"
                     )
             other = 1.0 if isinstance(weights, Mapping) else weights
-            fresh_weights = np.array([named.get(name, other) for name in held], np.float64)
+            fresh_weights = np.array([named.get(name, other) for name in held], np.float64) + 0.0
+            check_total(fresh_weights.tolist(), f"subscription {identity!r}")
             self._publish(self._view, row, (identity, box._replace(weight=fresh_weights)))
 
     def compact(self) -> None:

@@ -8,6 +8,7 @@ A method is built of the boxes of a base when it is first asked for. All of them
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,7 +26,7 @@ from headgate.ranking.threshold import Threshold, combined, held_values
 from headgate.ranking.threshold_kernels import EXACT, MAX, SUM, Rows, sorted_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -124,9 +125,12 @@ class Question:
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
         probe(None, self.notion)
+        for what, given in (("event", self.event), ("factors", self.factors or {})):
+            if not isinstance(given, Mapping):
+                raise EventError(f"the {what} is {given!r}: give a value for each name of a dimension")
         if self.mode == EXACTLY and (self.factors or self.combine != "sum"):
             raise EventError("exact ranking goes by scores: give factors and combinations to relaxed ranking")
-        if not callable(self.combine) and self.combine not in COMBINATIONS:
+        if not callable(self.combine) and self.combine not in list(COMBINATIONS):
             raise EventError(
                 f"there is no combination {self.combine!r}: use {', '.join(COMBINATIONS)}, or give a function"
             )

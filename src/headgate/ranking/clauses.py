@@ -122,9 +122,14 @@ class Named(NamedTuple):
         by_name = np.array([factors.get(name, 1.0) for name in self.names], np.float64)
         if (by_name == 1.0).all():
             return None
-        found = np.ones(len(self.start) - 1)
-        owner = np.repeat(np.arange(len(found)), np.diff(self.start))
-        np.multiply.at(found, owner, by_name[self.name])
+        counts = np.diff(self.start)
+        if (counts == 1).all():
+            return np.asarray(by_name[self.name])
+        found = np.ones(len(counts))
+        # First names, second names, and so on: one after the other, in the order of the names.
+        for nth in range(int(counts.max(initial=0))):
+            at = np.flatnonzero(counts > nth)
+            found[at] *= by_name[self.name[self.start[at] + nth]]
         return found
 
 

@@ -16,7 +16,7 @@ from headgate.ranking.dense_build import LONGEST, make_dense
 from headgate.ranking.dense_kernels import MAX, SUM, Asked, Best, Desk, exact_many, relaxed_many
 from headgate.ranking.ends import narrowed
 from headgate.ranking.scored import rank
-from headgate.ranking.sketch import make_page, make_sketch
+from headgate.ranking.sketch import MOST, make_page, make_sketch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,7 +108,7 @@ class DenseRelaxed:
             np.argsort(-given, kind="stable"),
             MAX if largest else SUM,
             plain=bool((given == 1.0).all()),
-            sketched=counted and not largest and d >= _SKETCHED,
+            sketched=counted and not largest and _SKETCHED <= d <= MOST,
         )
         xs, ys = narrowed(x, y, self.dense.low.dtype.type)
         desk = Desk(np.empty(LONGEST // BLOCK), np.empty(BLOCK), make_page(d))

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 SHORTEST, LONGEST = 1024, 32_768
 NO_ROW = 2**31 - 1
+_CUTS = 4096
+"""How finely places are told apart, to find rows that are near each other."""
 
 
 class Dense(NamedTuple):
@@ -140,10 +142,20 @@ def _padded(columns: NDArray[np.float64], last: float) -> NDArray[np.float64]:
 
 
 def _middles(low: Floats, high: Floats) -> NDArray[np.float32]:
-    """Return where intervals are, to put rows beside others like them; without one end, by the other."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        both = np.where(np.isfinite(low), low, high) / 2 + np.where(np.isfinite(high), high, low) / 2
-        return np.nan_to_num(both, nan=0.0, posinf=0.0, neginf=0.0).astype(np.float32)
+    """Return where intervals are among the others, from 0 to 1, so that no unit counts more than another.
+
+    Without one end it is the other that says where; without both, nothing does.
+    """
+    found = np.empty(low.shape, np.float32)
+    for j in range(len(low)):
+        below, above = low[j].astype(np.float64), high[j].astype(np.float64)
+        below, above = np.where(np.isfinite(below), below, above), np.where(np.isfinite(above), above, below)
+        with np.errstate(invalid="ignore"):
+            middle = below / 2 + above / 2
+        middle = np.where(np.isfinite(middle), middle, 0.0)
+        cuts = np.sort(middle[:: max(1, len(middle) // _CUTS)])
+        found[j] = np.searchsorted(cuts, middle) / max(1, len(cuts))
+    return found
 
 
 def _near(middles: NDArray[np.float32], order: Ints) -> Ints:

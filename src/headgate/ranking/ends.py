@@ -14,10 +14,12 @@ then rounded away from what they must not reach, so that answers are those of 8 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.core.ranks import double
 from headgate.errors import EventError
 from headgate.ranking.model import Interval
 
@@ -60,10 +62,10 @@ def probe(value: object, notion: str = OVERLAP) -> Probe:
             return MISSING
         # An interval that holds nothing is (inf, -inf) in some tables: no question may reach that far.
         return Probe(high, max(low, float(_LEAST))) if notion == OVERLAP else Probe(low, high)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    number = double(value)
+    if number is None:
         raise EventError(f"{value!r} is neither a number nor an interval: give one of the two")
-    number = float(value)
-    return MISSING if np.isnan(number) else Probe(number, number)
+    return MISSING if math.isnan(number) else Probe(number, number)
 
 
 def closed_ends(intervals: Iterable[Interval]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -74,10 +76,10 @@ def closed_ends(intervals: Iterable[Interval]) -> tuple[NDArray[np.float64], NDA
 
 
 def _closed(interval: Interval) -> tuple[float, float]:
-    low, high = float(interval.low), float(interval.high)
+    # The next number after the largest is infinite: nothing lies there, and that is no error.
     return (
-        float(np.nextafter(low, np.inf)) if interval.low_open else low,
-        float(np.nextafter(high, -np.inf)) if interval.high_open else high,
+        math.nextafter(interval.low, math.inf) if interval.low_open else interval.low,
+        math.nextafter(interval.high, -math.inf) if interval.high_open else interval.high,
     )
 
 
@@ -96,6 +98,6 @@ def narrowed(
         return np.asarray(x, np.float64), np.asarray(y, np.float64)
     with np.errstate(over="ignore"):
         near_x, near_y = np.asarray(x, np.float32), np.asarray(y, np.float32)
-    down = np.where(near_x > x, np.nextafter(near_x, np.float32(-np.inf)), near_x)
-    up = np.where(near_y < y, np.nextafter(near_y, np.float32(np.inf)), near_y)
+        down = np.where(near_x > x, np.nextafter(near_x, np.float32(-np.inf)), near_x)
+        up = np.where(near_y < y, np.nextafter(near_y, np.float32(np.inf)), near_y)
     return np.asarray(down, np.float32), np.asarray(up, np.float32)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headgate.core.ranks import check_k, check_score, check_weight
+from headgate.core.ranks import check_k, check_score, check_weight, double
 from headgate.errors import SubscriptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from headgate.core.event import Id
 
-__all__ = ["Best", "Box", "Interval", "check_k", "check_score", "check_weight"]
+__all__ = ["Best", "Box", "Interval", "check_k", "check_score", "check_total", "check_weight"]
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,17 @@ class Interval:
         """Refuse what is no interval."""
         ends: dict[str, object] = {"low": self.low, "high": self.high}
         for name, value in ends.items():
-            if isinstance(value, bool) or not isinstance(value, int | float):
+            number = double(value)
+            if number is None or math.isnan(number):
                 raise SubscriptionError(f"the interval's {name} end is {value!r}: give a number")
-            if isinstance(value, int) and abs(value) > sys.float_info.max:
+            if math.isinf(number) and value != number:
                 raise SubscriptionError(f"the interval's {name} end does not fit into a double: leave it out")
-            if math.isnan(value):
-                raise SubscriptionError(f"the interval's {name} end is {value!r}: give a number")
+            object.__setattr__(self, name, number)
+        for name in ("low_open", "high_open"):
+            if not isinstance(getattr(self, name), bool):
+                raise SubscriptionError(f"{name} is {getattr(self, name)!r}: give True or False")
+            if math.isinf(getattr(self, name.removesuffix("_open"))):
+                object.__setattr__(self, name, False)
         if self.low > self.high:
             raise SubscriptionError(
                 f"the interval from {self.low!r} to {self.high!r} is upside down: give the lower end first"
@@ -66,12 +72,19 @@ class Box:
     """
 
     id: Id
-    intervals: Mapping[str, Interval]
+    intervals: Mapping[str, Interval] = field(hash=False)
     score: float = 0.0
     weights: Mapping[str, float] | float = field(default=1.0, hash=False)
 
     def __post_init__(self) -> None:
-        """Refuse scores and weights that nothing can be ordered by."""
+        """Refuse what are no intervals, and scores and weights that nothing can be ordered by."""
+        intervals: object = self.intervals
+        if not isinstance(intervals, Mapping) or not all(
+            isinstance(name, str) and isinstance(each, Interval) for name, each in intervals.items()
+        ):
+            raise SubscriptionError(
+                f"the intervals of subscription {self.id!r} are {intervals!r}: give an Interval for each name"
+            )
         check_score(self.score, f"subscription {self.id!r}")
         if isinstance(self.weights, Mapping):
             for name, weight in self.weights.items():
@@ -82,12 +95,21 @@ class Box:
                 check_weight(weight, f"{name!r} of subscription {self.id!r}")
         else:
             check_weight(self.weights, f"subscription {self.id!r}")
+        check_total(map(self.weight, self.intervals), f"subscription {self.id!r}")
 
     def weight(self, dimension: str) -> float:
         """Return what it counts that the interval of a dimension holds."""
         if isinstance(self.weights, Mapping):
-            return float(self.weights.get(dimension, 1.0))
-        return float(self.weights)
+            return float(self.weights.get(dimension, 1.0)) + 0.0
+        return float(self.weights) + 0.0
+
+
+def check_total(weights: Iterable[float], what: str) -> None:
+    """Refuse weights of which the sum is infinite: it could not be told from a larger one."""
+    if math.isinf(sum(weights)):
+        raise SubscriptionError(
+            f"the weights of {what} add up to more than a double holds: give smaller ones"
+        )
 
 
 @dataclass(frozen=True)

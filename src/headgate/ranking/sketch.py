@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
 
 EDGES = 255
+MOST = 257
+"""Dimensions of which the units add up in two bytes."""
 _SAMPLED = 1 << 17
 _LENGTH = np.uint64(BLOCK)
+_TINY = 1e-300
 _SHY = 1 - 1e-9
 """Keeps the least value on the safe side of rounding."""
 
@@ -53,7 +56,8 @@ class Page(NamedTuple):
 def make_sketch(low: Floats, high: Floats, weight: Floats) -> Sketch:
     """Sketch columns, given by dimension and row."""
     d = len(low)
-    unit = float(weight.max(initial=0.0)) / 255 or 1.0
+    # The smallest numbers are not divided exactly.
+    unit = max(float(weight.max(initial=0.0)) / 255, _TINY)
     edge = np.zeros((d, EDGES), low.dtype)
     cells = np.empty((2, *low.shape), np.uint8)
     for j in range(d):
@@ -106,7 +110,7 @@ def may_reach(sketch: Sketch, block: int, factors: NDArray[np.float64], least: f
         for i in range(_LENGTH):
             holds = (sketch.low[j, base + i] <= x) & (sketch.high[j, base + i] >= y)
             units[i] += np.uint16(sketch.weight[j, base + i]) if holds else np.uint16(0)
-    enough = np.uint16(least / sketch.unit * _SHY)
+    enough = np.uint16(min(least / sketch.unit * _SHY, 65535.0))
     found = False
     for i in range(_LENGTH):
         found |= units[i] >= enough

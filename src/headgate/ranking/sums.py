@@ -255,7 +255,9 @@ def scales(factor: Floats64) -> tuple[Ints, float]:
     most = float(factor.max(initial=0.0))
     if most == 0:
         return np.zeros(len(factor), np.int64), 1.0
-    return np.minimum(np.ceil(factor / most * WHOLE), WHOLE).astype(np.int64), most * MARGIN
+    # A factor that is next to nothing beside the largest is not 0 all the same.
+    parts = np.maximum(np.ceil(factor / most * WHOLE), factor > 0)
+    return np.minimum(parts, WHOLE).astype(np.int64), most * MARGIN
 
 
 def as_bytes(flags: NDArray[np.generic] | None, count: int) -> Bytes:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.core.ranks import double
 from headgate.errors import EventError
 from headgate.ranking.scored import rank
 from headgate.ranking.threshold_kernels import (
@@ -125,13 +126,14 @@ def held_values(boxes: Boxes, row: int, asked: Asked) -> list[float]:
     for entry in range(int(boxes.start[row]), int(boxes.start[row + 1])):
         dim = int(boxes.dim[entry])
         if boxes.low[entry] <= asked.x[dim] and boxes.high[entry] >= asked.y[dim]:
-            values[dim] = float(boxes.weight[entry] * asked.factor[dim])
+            values[dim] = float(boxes.weight[entry]) * float(asked.factor[dim])
     return values
 
 
 def combined(combine: Combine, values: list[float]) -> float:
     """Combine values; refuses what nothing can be ordered by."""
     value: object = combine(values)
-    if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or np.isnan(value):
+    number = double(value)
+    if number is None or np.isnan(number):
         raise EventError(f"the combination of {values} is {value!r}: return a number")
-    return float(value)
+    return number

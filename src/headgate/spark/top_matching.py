@@ -1,7 +1,7 @@
 """What workers do for ranked subscriptions: lines or columns in, the best k of each event out, or all.
 
-A batch is asked for by row numbers, which are given their ids, and their keys where shards are merged, when
-the answer is there.
+Answers have row numbers for events. They get their ids, and where shards are merged their keys, when they are
+handed on.
 """
 
 from __future__ import annotations
