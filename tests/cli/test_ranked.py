@@ -174,6 +174,9 @@ def test_a_rank_is_explained(headgate: Command) -> None:
         "relaxed",
     )
     assert ran.out.splitlines()[:2] == ["not among the best 1: rank 2, sum 1", "  place 1 is 'a' with 1"]
+    exactly = ("explain", "--snapshot", "reached", "--event", event, "--rank", "1", "--subscription")
+    assert headgate(*exactly, "b").out.splitlines()[0] == "rank 1 of the best 1, score -2"
+    assert headgate(*exactly, "a").out.splitlines()[0] == "not among the best 1: no match"
     # Without --rank it is the filter that is explained, as ever.
     assert headgate(*explain, "news").out.startswith("match\n")
 
@@ -188,11 +191,7 @@ def test_a_rank_is_explained(headgate: Command) -> None:
         ("--snapshot ranked --why-not", 1, "snapshot ranked has ranks, and --why-not looks at filters alone"),
         ("--snapshot ranked --subscription x --rank 1", 1, "there is no subscription 'x' here"),
         ("--snapshot plain --subscription news --rank 1", 1, "plain was compiled without ranks: compile its"),
-        (
-            "--snapshot graph --subscription s --rank 1",
-            1,
-            "graph has a graph, where ranks are not expl",
-        ),
+        ("--snapshot graph --subscription s --rank 1", 1, "has no source"),
     ],
 )
 @pytest.mark.usefixtures("folder")

@@ -74,7 +74,7 @@ def listed(found: Answers, i: int) -> list[tuple[int, float]]:
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 5])
-@pytest.mark.parametrize("n", [0, 1, 70, 3000])
+@pytest.mark.parametrize("n", [0, 1, 70, 1100])
 @pytest.mark.parametrize("seed", range(3))
 def test_relaxed_adds_up_what_holds(d: int, n: int, seed: int) -> None:
     rng = np.random.default_rng([d, n, seed])
@@ -116,7 +116,7 @@ def test_weights_that_a_factor_makes_equal_go_by_number() -> None:
 
 
 @pytest.mark.parametrize("d", [0, 1, 2, 4])
-@pytest.mark.parametrize("n", [0, 1, 70, 3000])
+@pytest.mark.parametrize("n", [0, 1, 70, 1100])
 def test_exact_lists_the_first_of_which_all_hold(d: int, n: int) -> None:
     rng = np.random.default_rng([d, n])
     low, high, _ = boxes(rng, d, n)

@@ -165,16 +165,15 @@ def _explain_rank(event: Event, snapshot: str, subscription: str, top: Top) -> R
     if room == RANKING:
         index, identity = _open_ranked(place, subscription)
         return index.explain_rank(event, identity, top.k, top.mode, factors=top.weighing)
-    if room == GRAPH and top.mode == "relaxed":
+    if room == GRAPH:
         engine = Engine.open(place)
         names = engine.graph.base.names
         identity = _identity(subscription, numbered=names.subscription_ids.numbered)
         given, _ = _entering(event, names)
         return engine.explain_rank(given, identity, top.k, top.mode, factors=top.weighing)
-    what = "has a graph" if room == GRAPH else "is in shards"
     raise SnapshotError(
-        f"snapshot {snapshot} {what}, where ranks are not explained: match with --top, or compile the "
-        "subscriptions in one piece and without a graph"
+        f"snapshot {snapshot} is in shards, where ranks are not explained: match with --top, or compile the "
+        "subscriptions in one piece"
     )
 
 
