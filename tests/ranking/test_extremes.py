@@ -136,6 +136,11 @@ def test_a_change_is_refused_whole_or_made_whole() -> None:
         (lambda _: Box(1, {"x": (1, 2)}), "give an Interval for each name"),  # type: ignore[dict-item]
         (lambda _: Box(1, {2: Interval()}), "give an Interval for each name"),  # type: ignore[dict-item]
         (lambda _: Box(1, [1]), "give an Interval for each name"),  # type: ignore[arg-type]
+        (lambda _: BoxIndex.from_columns([1], ["x"], [["a"]], [[1]], [0]), "a column is not one of numbers"),
+        (
+            lambda _: BoxIndex.from_columns([1], ["x"], [[0], [0, 1]], [[1]], [0]),
+            "a column is not one of numb",
+        ),
         (lambda _: Interval(0, 10**400), "does not fit into a double"),
         (lambda _: Interval(0, 1, low_open="no"), "give True or False"),  # type: ignore[arg-type]
         (lambda _: Interval(2, 1), "upside down"),
@@ -148,6 +153,14 @@ def test_what_is_no_number_is_one_clear_line(call: Any, line: str) -> None:
     with pytest.raises(HeadgateError, match=line) as refused:
         call(index)
     assert "\n" not in str(refused.value)
+
+
+def test_no_factors_are_none_in_either_mode() -> None:
+    index = BoxIndex.build([Box("a", {"x": Interval(0)}, score=2)])
+    engine = Engine.build([Subscription("a", "x >= 0", score=2)])
+    for mode, value in (("exact", 2.0), ("relaxed", 1.0)):
+        assert index.top({"x": 1}, 1, mode, factors={}) == [Best("a", value)]
+        assert engine.top(Event("e", {"x": 1}), 1, mode, factors={}) == [Best("a", value)]
 
 
 def test_an_event_of_a_huge_whole_number_is_above_all() -> None:

@@ -102,8 +102,13 @@ def of_columns(
     Ends are closed. An interval whose low end is above its high end holds nothing.
     """
     shape = (dimensions, len(ids))
-    lows, highs, scores = (np.asarray(column, np.float64) for column in (low, high, score))
-    weights = np.ones(shape) if weight is None else np.asarray(weight, np.float64)
+    try:
+        lows, highs, scores = (np.asarray(column, np.float64) for column in (low, high, score))
+        weights = np.ones(shape) if weight is None else np.asarray(weight, np.float64)
+    except (TypeError, ValueError) as error:
+        raise SubscriptionError(
+            f"a column is not one of numbers ({error}): give {shape}, dimensions by ids"
+        ) from None
     for name, column in (("low", lows), ("high", highs), ("weight", weights), ("score", scores)):
         wanted = shape[1:] if name == "score" else shape
         if column.shape != wanted:

@@ -351,5 +351,5 @@ def check_asked(k: int, mode: str, factors: Mapping[str, float] | None) -> None:
     check_k(k)
     if mode not in MODES:
         raise SubscriptionError(f"there is no mode {mode!r}: use {EXACT!r} or {RELAXED!r}")
-    if mode == EXACT and factors is not None:
+    if mode == EXACT and factors:
         raise SubscriptionError(f"factors re-weigh clauses, which mode {EXACT!r} does not: use {RELAXED!r}")
