@@ -49,6 +49,9 @@ class Result:
         return f"{bound} {_short(self.goal)}: {'met' if self.met else 'not met'}"
 
 
+_PACKAGES = ("headgate", "numba", "numpy", "pyarrow", "pyoxigraph", "pyspark", "sqlglot")
+
+
 def machine() -> dict[str, object]:
     """Describe where and on what a benchmark ran."""
     return {
@@ -56,7 +59,7 @@ def machine() -> dict[str, object]:
         "memory_gib": round(memory() / 2**30, 1),
         "load": [round(load, 1) for load in os.getloadavg()],
         "python": platform.python_version(),
-        **{name: version(name) for name in ("headgate", "numba", "numpy", "pyarrow", "pyspark", "sqlglot")},
+        **{name: version(name) for name in _PACKAGES},
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,19 +12,25 @@ from headgate import (
     Edge,
     Engine,
     Event,
+    EventError,
     GraphError,
     GraphIndex,
     Node,
+    Options,
     RankedIndex,
+    RdfIndex,
     RecordIndex,
     SnapshotError,
     Subscription,
     SubscriptionError,
+    Taxonomy,
+    TaxonomyError,
 )
 from headgate.core.snapshot import write_snapshot
 from headgate.graph.reference import reach_nodes
 from headgate.ranking import content_reference
 from headgate.ranking.content_reference import holds
+from headgate.rdf.model import SUBCLASS
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
 
 if TYPE_CHECKING:
@@ -316,3 +322,160 @@ def test_other_rooms_are_refused(tmp_path: Path) -> None:
     write_snapshot(tmp_path / "x", "other", {}, counts={}, about={})
     with pytest.raises(SnapshotError, match="belongs to the room 'other'"):
         Engine.open(tmp_path / "x")
+
+
+# RDF
+
+EX = "http://example.org/"
+PREFIX = f"PREFIX : <{EX}> PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> "
+DOCUMENT = Event(
+    "e",
+    f"@prefix : <{EX}> . :a a :Painting ; :year 2001 ; :by :x . :b :year 1990 .",
+    source="pub",
+    content_type="text/turtle",
+)
+RDF_KINDS = ["plain", "ranked", "graph", "ranked graph"]
+
+
+def art() -> Taxonomy:
+    return Taxonomy.of([(f"<{EX}Painting>", SUBCLASS, f"<{EX}Art>")])
+
+
+def asking(identity: Id, where: str, **more: Any) -> Subscription:
+    return Subscription(identity, f"{PREFIX} SELECT * {{ {where} }}", "sparql", **more)
+
+
+def over_rdf(kind: str, *subscriptions: Subscription, options: Options | None = None) -> Engine:
+    if "graph" not in kind:
+        return Engine.build(subscriptions, ranked=kind == "ranked", taxonomy=art(), options=options)
+    return Engine.build(
+        [replace(each, node="net") for each in subscriptions],
+        nodes=[
+            Node("pub"),
+            Node("net", f"{PREFIX} ASK {{ ?x :year ?y FILTER(?y > 2000) }}", dialect="sparql"),
+            Node("far", "(?x, <http://example.org/year>, ?y, {}, {?y > 3000})", dialect="tuples"),
+            Node("own", subscription="o"),
+        ],
+        edges=[Edge("pub", "net"), Edge("net", "far"), Edge("net", "own")],
+        ranked="ranked" in kind,
+        taxonomy=art(),
+        options=options,
+    )
+
+
+@pytest.mark.parametrize("kind", RDF_KINDS)
+def test_rdf_through_everything(tmp_path: Path, kind: str) -> None:
+    graph = "graph" in kind
+    own = ["o"] if graph else []
+    node = "net" if graph else None
+    engine = over_rdf(kind, asking("s", "?x a/rdfs:subClassOf* :Art ; :year ?y"), asking("z", "?x :no ?y"))
+    assert engine.publish(DOCUMENT) == [*own, "s"]
+    engine.subscribe(Subscription("t", "(?x, <http://example.org/by>, ?z)", "tuples", node=node))
+    assert engine.publish(DOCUMENT) == [*own, "s", "t"]
+    found = engine.bindings(DOCUMENT, "s")
+    assert (found.names, found.complete) == (("?x", "?y"), True)
+    assert found.rows == ((f"<{EX}a>", '"2001"^^<http://www.w3.org/2001/XMLSchema#integer>'),)
+    assert engine.bindings(DOCUMENT, "t").names == ("?x", "?z")
+    assert engine.bindings(DOCUMENT, "z").rows == ()
+    assert engine.explain(DOCUMENT, "s").matches
+    assert not engine.explain(DOCUMENT, "z").matches
+    # What is in the taxonomy counts for the next event, wherever filters are.
+    engine.taxonomy.remove((f"<{EX}Painting>", SUBCLASS, f"<{EX}Art>"))
+    assert engine.publish(DOCUMENT) == [*own, "t"]
+    if kind != "plain":
+        value = [each.subscription for each in engine.top(DOCUMENT, 5)]
+        assert sorted(value, key=str) == [*own, "t"]
+    if "ranked" in kind:
+        # Of "s" one clause is left that holds.
+        assert dict(pairs(engine.top(DOCUMENT, 5, "relaxed"))) == {
+            **dict.fromkeys(own, 1.0),
+            "s": 1.0,
+            "t": 1.0,
+        }
+    engine.save(tmp_path / "snapshot")
+    opened = Engine.open(tmp_path / "snapshot")
+    assert opened.publish(DOCUMENT) == [*own, "t"]
+    opened.taxonomy.add((f"<{EX}Painting>", SUBCLASS, f"<{EX}Art>"))
+    assert opened.publish(DOCUMENT) == [*own, "s", "t"]
+    if "ranked" in kind:
+        assert dict(pairs(opened.top(DOCUMENT, 5, "relaxed")))["s"] == 2.0
+        assert opened.explain_rank(DOCUMENT, "s", 1, "relaxed").rank == 1
+    opened.unsubscribe("t")
+    opened.save(tmp_path / "again")
+    assert Engine.open(tmp_path / "again").publish(DOCUMENT) == [*own, "s"]
+
+
+def test_ways_through_a_graph_of_patterns(tmp_path: Path) -> None:
+    engine = over_rdf("ranked graph", asking("s", "?x :year ?y", weights={f"{EX}year": 3}))
+    engine.graph.add_node(Node("new", subscription="n"))
+    engine.graph.add_edge(Edge("far", "new"))
+    assert engine.publish(DOCUMENT) == ["o", "s"]
+    assert engine.bindings(DOCUMENT, "o") == ((), ((),), True)
+    assert engine.bindings(DOCUMENT, "n").rows == ()
+    assert len(engine.bindings(DOCUMENT, "s").rows) == 2
+    assert engine.bindings(DOCUMENT, "s", 1).complete is False
+    engine.graph.set_filter("net", f"{PREFIX} ASK {{ :nobody ?p ?o }}", "sparql")
+    assert engine.publish(DOCUMENT) == []
+    assert engine.bindings(DOCUMENT, "s").rows == ()
+    engine.graph.set_filter("net", None)
+    engine.graph.set_filter("far", "ASK {}", "sparql")
+    engine.graph.compact()
+    assert engine.publish(DOCUMENT) == ["n", "o", "s"]
+    assert pairs(engine.top(DOCUMENT, 5, "relaxed")) == [("s", 3.0), ("n", 1.0), ("o", 1.0)]
+    engine.save(tmp_path / "snapshot")
+    opened = Engine.open(tmp_path / "snapshot")
+    assert opened.publish(DOCUMENT) == ["n", "o", "s"]
+    assert pairs(opened.top(DOCUMENT, 5, "relaxed")) == [("s", 3.0), ("n", 1.0), ("o", 1.0)]
+    assert pairs(opened.top(DOCUMENT, 1)) == pairs(engine.top(DOCUMENT, 1))
+    with pytest.raises(SubscriptionError, match="there is no subscription 'nobody' here"):
+        opened.bindings(DOCUMENT, "nobody")
+
+
+@pytest.mark.parametrize("kind", RDF_KINDS)
+def test_options_reach_all_filters(tmp_path: Path, kind: str) -> None:
+    event = replace(DOCUMENT, data=f'@prefix : <{EX}> . :a :year "2001", 2001 .')
+    asked = asking(
+        "s", "?x :year ?y, ?z FILTER(?y = ?z && isLITERAL(?y) && ?y < 3000 && DATATYPE(?y) != DATATYPE(?z))"
+    )
+    strict, lax = over_rdf(kind, asked), over_rdf(kind, asked, options=Options(coerce=True))
+    assert "s" not in strict.publish(event)
+    assert "s" in lax.publish(event)
+    assert len(lax.bindings(event, "s").rows) == 2
+    lax.save(tmp_path / "snapshot")
+    assert "s" in Engine.open(tmp_path / "snapshot").publish(event)
+
+
+def test_one_engine_is_for_one_content() -> None:
+    records, patterns = Subscription("r", "age > 3"), asking("p", "?x ?y ?z")
+    reason = (
+        r"the filters look at records \('sql'\) and at RDF \('sparql'\), and nothing is both: keep them apart"
+    )
+    with pytest.raises(SubscriptionError, match=reason):
+        Engine.build([records, patterns])
+    with pytest.raises(SubscriptionError, match=reason):
+        Engine.build([replace(patterns, node="a")], nodes=[Node("a", "age > 3")])
+    with pytest.raises(
+        SubscriptionError, match=r"a taxonomy and options are for filters of RDF, and these are"
+    ):
+        Engine.build([records], taxonomy=Taxonomy())
+    with pytest.raises(SubscriptionError, match="dialect 'sparql' is for RDF events: filters of records are"):
+        Engine.build([records]).subscribe(patterns)
+    for kind in RDF_KINDS:
+        engine = over_rdf(kind, patterns)
+        wrong = replace(records, node="net" if "graph" in kind else None)
+        with pytest.raises(
+            SubscriptionError, match="dialect 'sql' is for records: filters of RDF events are"
+        ):
+            engine.subscribe(wrong)
+        assert "r" not in engine.publish(DOCUMENT)
+        with pytest.raises(EventError, match=r"application/json and these filters look at RDF"):
+            engine.publish(EVENT)
+    for engine in (Engine.build([records]), with_graph()):
+        with pytest.raises(TaxonomyError, match="there is no taxonomy here"):
+            assert engine.taxonomy
+        with pytest.raises(SubscriptionError, match="filters of records bind no variables"):
+            engine.bindings(EVENT, "r")
+    with pytest.raises(SubscriptionError, match="nothing is ranked here"):
+        over_rdf("plain", patterns).set_score("p", 1.0)
+    assert isinstance(Engine.build(options=Options()).index, RdfIndex)
+    assert isinstance(Engine.build().index, RecordIndex)

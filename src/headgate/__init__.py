@@ -23,12 +23,17 @@ if TYPE_CHECKING:
         SnapshotError,
         SubscriptionError,
         TableError,
+        TaxonomyError,
     )
     from headgate.graph.index import GraphIndex
     from headgate.graph.model import Edge, Node
     from headgate.ranking.boxes_index import BoxIndex
     from headgate.ranking.index import RankedIndex
     from headgate.ranking.model import Best, Box, Interval
+    from headgate.rdf.feeds import feed_events, read_feed
+    from headgate.rdf.index import RdfIndex, RdfRoom
+    from headgate.rdf.model import Options
+    from headgate.rdf.taxonomy import Taxonomy
     from headgate.records.explain import Explanation
     from headgate.records.index import RecordIndex
     from headgate.records.parse import parse_filter
@@ -52,15 +57,22 @@ __all__ = [
     "Interval",
     "MachineError",
     "Node",
+    "Options",
     "RankedIndex",
+    "RdfIndex",
+    "RdfRoom",
     "RecordIndex",
     "Schema",
     "SnapshotError",
     "Subscription",
     "SubscriptionError",
     "TableError",
+    "Taxonomy",
+    "TaxonomyError",
+    "feed_events",
     "parse_filter",
     "print_filter",
+    "read_feed",
 ]
 
 _HOMES = {
@@ -76,6 +88,12 @@ _HOMES = {
     "BoxIndex": "headgate.ranking.boxes_index",
     "Interval": "headgate.ranking.model",
     "RankedIndex": "headgate.ranking.index",
+    "Options": "headgate.rdf.model",
+    "RdfIndex": "headgate.rdf.index",
+    "feed_events": "headgate.rdf.feeds",
+    "read_feed": "headgate.rdf.feeds",
+    "RdfRoom": "headgate.rdf.index",
+    "Taxonomy": "headgate.rdf.taxonomy",
     "Explanation": "headgate.records.explain",
     "RecordIndex": "headgate.records.index",
     "parse_filter": "headgate.records.parse",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headgate.contents import RDF, RECORDS, Room, content_of, quoted, room_at
 from headgate.core.snapshot import is_snapshot, open_with_inside, room_of
-from headgate.errors import GraphError, SnapshotError, SubscriptionError
+from headgate.core.subscription import SPARQL, Subscription
+from headgate.errors import GraphError, SnapshotError, SubscriptionError, TaxonomyError
 from headgate.graph.base import ROOM as GRAPH
 from headgate.graph.index import GraphIndex
 from headgate.graph.ranked import DECAY, MINUS
@@ -14,8 +16,8 @@ from headgate.ranking.clause_index import ClauseIndex
 from headgate.ranking.explain import explain_exact
 from headgate.ranking.index import EXACT, RankedIndex, check_asked
 from headgate.ranking.model import Best
-from headgate.reached import CLAUSES, ReachedClauses
-from headgate.records.base import ROOM as RECORDS
+from headgate.rdf.index import RdfIndex, RdfRoom
+from headgate.reached import CLAUSES, ReachedClauses, comes_to, own_filter
 from headgate.records.index import RecordIndex
 
 if TYPE_CHECKING:
@@ -25,16 +27,20 @@ if TYPE_CHECKING:
     from headgate.core.content import Verdict
     from headgate.core.event import Event, Id
     from headgate.core.ranks import Weights
-    from headgate.core.subscription import Subscription
     from headgate.graph.model import Edge, Node
     from headgate.graph.ranked import Ranked
     from headgate.ranking.explain import RankExplanation
+    from headgate.rdf.bindings import Bindings
+    from headgate.rdf.model import Options
+    from headgate.rdf.taxonomy import Taxonomy
 
 __all__ = ["CLAUSES", "Engine"]
 
 
 class Engine:
     """Subscriptions, with a graph between them and the publishers or without, ranked or not.
+
+    All filters of one engine look at records, or all of them look at RDF.
 
     >>> from headgate import Edge, Engine, Event, Node, Subscription
     >>> engine = Engine.build([Subscription("s1", "age > 30")])
@@ -52,15 +58,24 @@ class Engine:
     ... )
     >>> [best.subscription for best in engine.top(Event("e1", {"age": 35}), 2)]
     ['s2', 's1']
+    >>> engine = Engine.build([Subscription("s1", "ASK { ?x a <urn:Art> }", "sparql")])
+    >>> event = Event("e1", "<urn:x> a <urn:Art> .", content_type="text/turtle")
+    >>> engine.publish(event), engine.bindings(event, "s1").rows
+    (['s1'], (('<urn:x>',),))
     """
 
     def __init__(
-        self, index: RecordIndex | GraphIndex | RankedIndex, clauses: ClauseIndex | None = None
+        self,
+        index: RecordIndex | RdfIndex | GraphIndex | RankedIndex,
+        clauses: ClauseIndex | None = None,
+        *,
+        room: Room = RecordIndex,
     ) -> None:
         self.index = index
+        self._room = room
         self._reached: ReachedClauses | None = None
         if isinstance(index, GraphIndex) and clauses is not None:
-            self._reached = ReachedClauses(index, clauses)
+            self._reached = ReachedClauses(index, clauses, room)
 
     @classmethod
     def build(
@@ -70,16 +85,23 @@ class Engine:
         nodes: Iterable[Node] | None = None,
         edges: Iterable[Edge] = (),
         ranked: bool | None = None,
+        taxonomy: Taxonomy | None = None,
+        options: Options | None = None,
     ) -> Engine:
         """Index subscriptions; with nodes, they hang in the graph of these and the edges.
 
         `ranked` makes ready for the best k. If it is not said, that is done if a subscription has weights, or
         without a graph a score: a graph ranks by scores as it is.
+
+        The dialects of the filters say whether they look at records or at RDF; these may have a `taxonomy`
+        and `options`.
         """
-        subscriptions = list(subscriptions)
+        subscriptions, edges = list(subscriptions), list(edges)
+        nodes = None if nodes is None else list(nodes)
+        room = _room([*subscriptions, *(nodes or []), *edges], taxonomy, options)
         weighed = any(each.weights is not None for each in subscriptions)
         if nodes is None:
-            if any(True for _ in edges):
+            if edges:
                 raise GraphError("there are edges and no nodes: give both, or neither")
             for hanging in (each for each in subscriptions if each.node is not None):
                 raise GraphError(
@@ -89,35 +111,35 @@ class Engine:
             if ranked is None:
                 ranked = weighed or any(each.score != 0 for each in subscriptions)
             if ranked:
-                return cls(RankedIndex.build(subscriptions, room=RecordIndex))
-            return cls(RecordIndex.build(subscriptions))
-        nodes = list(nodes)
-        graph = GraphIndex.build(nodes, edges, subscriptions, room=RecordIndex)
+                return cls(RankedIndex.build(subscriptions, room=room), room=room)
+            return cls(room.build(subscriptions), room=room)
+        graph = GraphIndex.build(nodes, edges, subscriptions, room=room)
         if not (weighed if ranked is None else ranked):
-            return cls(graph)
-        return cls(graph, ReachedClauses.build(nodes, subscriptions, room=RecordIndex))
+            return cls(graph, room=room)
+        return cls(graph, ReachedClauses.build(nodes, subscriptions, room=room), room=room)
 
     @classmethod
     def open(cls, path: Path, *, verify: bool = True) -> Engine:
-        """Open a snapshot, with a graph or without."""
-        room = room_of(path)
-        if room == GRAPH:
-            return open_with_inside(path, lambda: cls._open_graph(path, verify=verify))
-        if room == RANKING:
-            return cls(RankedIndex.open(path, room=RecordIndex, verify=verify))
-        if room == RECORDS:
-            return cls(RecordIndex.open(path, verify=verify))
-        raise SnapshotError(
-            f"snapshot {path} belongs to the room {room!r}: give one of records, of a ranking, or of a graph "
-            "in one piece"
-        )
+        """Open a snapshot, with a graph or without, ranked or not, of records or of RDF."""
+        kind = room_of(path)
+        if kind not in {GRAPH, RANKING, RECORDS, RDF}:
+            raise SnapshotError(
+                f"snapshot {path} belongs to the room {kind!r}: give one of records, of RDF, of a ranking, "
+                "or of a graph in one piece"
+            )
+        room = room_at(path)
+        if kind == GRAPH:
+            return open_with_inside(path, lambda: cls._open_graph(path, room, verify=verify))
+        if kind == RANKING:
+            return cls(RankedIndex.open(path, room=room, verify=verify), room=room)
+        return cls(room.open(path, verify=verify), room=room)
 
     @classmethod
-    def _open_graph(cls, path: Path, *, verify: bool) -> Engine:
+    def _open_graph(cls, path: Path, room: Room, *, verify: bool) -> Engine:
         clauses = None
         if is_snapshot(path / CLAUSES):
-            clauses = ClauseIndex.open(path / CLAUSES, room=RecordIndex, verify=verify)
-        return cls(GraphIndex.open(path, room=RecordIndex, verify=verify), clauses)
+            clauses = ClauseIndex.open(path / CLAUSES, room=room, verify=verify)
+        return cls(GraphIndex.open(path, room=room, verify=verify), clauses, room=room)
 
     def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
         """Write a snapshot; `source` says what it was built from."""
@@ -129,6 +151,15 @@ class Engine:
         if isinstance(self.index, GraphIndex):
             return self.index
         raise GraphError("there is no graph here: build the engine with nodes and edges")
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """Return the taxonomy, which may be changed; refuses if there is none."""
+        if isinstance(self.index, RdfIndex):
+            return self.index.taxonomy
+        if isinstance(self._room, RdfRoom) and self._room.taxonomy is not None:
+            return self._room.taxonomy
+        raise TaxonomyError("there is no taxonomy here: filters of records have none, those of RDF do")
 
     def publish(self, event: Event) -> list[Id]:
         """List the subscriptions that get an event, sorted."""
@@ -152,7 +183,7 @@ class Engine:
 
     def set_score(self, identity: Id, score: float) -> None:
         """Give a subscription another score."""
-        if isinstance(self.index, RecordIndex):
+        if isinstance(self.index, RecordIndex | RdfIndex):
             raise SubscriptionError("nothing is ranked here: build the engine with ranked=True")
         self.index.set_score(identity, score)
 
@@ -163,6 +194,26 @@ class Engine:
     def explain(self, event: Event, identity: Id) -> Verdict:
         """Say why a subscription gets an event or not."""
         return self.index.explain(event, identity)
+
+    def bindings(self, event: Event, identity: Id, limit: int = 1000) -> Bindings:
+        """List the bindings under which a subscription's filter holds for an RDF event, at most `limit`.
+
+        There is none if no way through the graph leads the event to the subscription.
+        """
+        if isinstance(self.index, RdfIndex):
+            return self.index.bindings(event, identity, limit)
+        if not isinstance(self._room, RdfRoom):
+            raise SubscriptionError("filters of records bind no variables: those of RDF do")
+        if isinstance(self.index, GraphIndex):
+            text = own_filter(self.index.view, identity) or self._room.always
+        else:
+            text = self.index.filter(identity)
+        # Built from the text alone: what is asked for rarely need not be kept.
+        alone = self._room.build([Subscription(0, text, SPARQL)])
+        found = alone.bindings(event, 0, limit)
+        if isinstance(self.index, GraphIndex) and not comes_to(self.index.view, event, identity):
+            return found._replace(rows=(), complete=True)
+        return found
 
     def top(
         self,
@@ -235,3 +286,19 @@ class Engine:
         if isinstance(self.index, RankedIndex):
             return self.index.clauses
         raise SubscriptionError("clauses are not ranked here: build the engine with ranked=True")
+
+
+def _room(
+    filtered: Iterable[Subscription | Node | Edge], taxonomy: Taxonomy | None, options: Options | None
+) -> Room:
+    """Find the content room that the dialects of filters ask for; without any, what is given for RDF says."""
+    dialects = {each.dialect for each in filtered if each.filter is not None}
+    content = content_of(dialects, "the filters")
+    if taxonomy is None and options is None:
+        return RdfRoom() if content == RDF else RecordIndex
+    if content not in {None, RDF}:
+        raise SubscriptionError(
+            f"a taxonomy and options are for filters of RDF, and these are {quoted(sorted(dialects))}: "
+            "leave them out, or give the filters their dialect"
+        )
+    return RdfRoom(taxonomy, options)

@@ -5,6 +5,7 @@
     ├── EventError                an event was refused
     ├── SubscriptionError         a subscription was refused for something else than its filter
     ├── GraphError                a node, an edge or a source was refused
+    ├── TaxonomyError             a statement of a taxonomy, or all of it, was refused
     ├── SnapshotError             a snapshot is damaged, foreign, newer, or in the way
     ├── TableError                an input or output file cannot be used as asked
     └── MachineError              the machine lacks something (Java, memory, a package)
@@ -24,6 +25,7 @@ __all__ = [
     "SnapshotError",
     "SubscriptionError",
     "TableError",
+    "TaxonomyError",
 ]
 
 
@@ -58,6 +60,10 @@ class SubscriptionError(HeadgateError):
 
 class GraphError(HeadgateError):
     """Refuse a part of a graph, or a source that is not in it."""
+
+
+class TaxonomyError(HeadgateError):
+    """Refuse a statement of a taxonomy, or a taxonomy."""
 
 
 class SnapshotError(HeadgateError):

@@ -44,8 +44,6 @@ _compute: Any = pc
 
 CLAUSES = "clauses"
 """The snapshot of the clauses, inside that of a graph."""
-ALWAYS = "TRUE"
-"""The filter of a subscription that has none of its own."""
 
 
 class _Joined(NamedTuple):
@@ -65,9 +63,10 @@ class ReachedClauses:
     Nodes and edges may be changed in the graph itself: what they serve is looked up before an answer.
     """
 
-    def __init__(self, graph: GraphIndex, clauses: ClauseIndex) -> None:
+    def __init__(self, graph: GraphIndex, clauses: ClauseIndex, room: ContentRoom) -> None:
         self._graph = graph
         self._clauses = clauses
+        self._room = room
         self._seen: View | None = None
         self._matched: tuple[Base, Ids, Ints] | None = None
         self._joined: _Joined | None = None
@@ -80,7 +79,9 @@ class ReachedClauses:
         given = list(subscriptions)
         known = {subscription.id for subscription in given}
         served = dict.fromkeys(node.subscription for node in nodes if node.subscription not in known)
-        given += [Subscription(identity, ALWAYS) for identity in served if identity is not None]
+        given += [
+            Subscription(identity, room.always, room.dialect) for identity in served if identity is not None
+        ]
         return ClauseIndex.build(given, room=room)
 
     def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
@@ -154,10 +155,8 @@ class ReachedClauses:
         with self._clauses.moments.lock:
             places = served(view)
             for place in places[self.rows_of(view)[places] < 0].tolist():
-                hung = [v for v in servers(view, place) if view.stands_for(v)[0] == SUBSCRIPTION]
-                text = view.filter_of(hung[0]) if hung else None
-                identity = view.subscription_id(place)
-                self._clauses.subscribe(Subscription(identity, ALWAYS if text is None else text))
+                identity, text = view.subscription_id(place), _filter_at(view, place)
+                self._clauses.subscribe(Subscription(identity, text or self._room.always, self._room.dialect))
             self._seen = view
 
     def rows_of(self, view: View) -> Ints:
@@ -192,6 +191,24 @@ class ReachedClauses:
                 found = np.asarray(_compute.index_in(wanted, value_set=known).fill_null(-1), np.int64)
             self._matched = matched = (base, ids, found)
         return matched[2].copy()
+
+
+def own_filter(view: View, subscription: Id) -> str | None:
+    """Return the filter of a subscription, if it has one of its own; refuses one that is not served."""
+    place = find(view, subscription)
+    if place < 0 or not servers(view, place):
+        raise SubscriptionError(f"there is no subscription {subscription!r} here")
+    return _filter_at(view, place)
+
+
+def comes_to(view: View, event: Event, subscription: Id) -> bool:
+    """Tell whether an event comes to a subscription, whether or not its own filter holds."""
+    return find(view, subscription) in hanging(view, event)
+
+
+def _filter_at(view: View, place: int) -> str | None:
+    hung = [vertex for vertex in servers(view, place) if view.stands_for(vertex)[0] == SUBSCRIPTION]
+    return view.filter_of(hung[0]) if hung else None
 
 
 class _Admission(NamedTuple):

@@ -98,7 +98,7 @@ def test_the_version(headgate: Command) -> None:
         ("explain --event {}", "give --filter, or --snapshot and --subscription"),
         ("explain --event {} --filter TRUE --snapshot snapshot", "give --filter, or --snapshot and"),
         ("explain --event {} --snapshot snapshot", "give --filter, or --snapshot and --subscription"),
-        ("generate rdf", "No such command 'rdf'"),
+        ("generate numbers", "No such command 'numbers'"),
         ("generate records --output out --events many", "is not a valid integer"),
         ("generate records --output out --events -1", "is not in the range"),
         ("generate records --output out --format csv", "is not one of 'jsonl', 'parquet'"),

@@ -3,32 +3,80 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
-from headgate import RecordIndex
+from headgate import RdfIndex, RecordIndex
+from headgate.rdf.model import Edge, Pattern
+from headgate.rdf.parse import parse_filter
+from headgate.rdf.printing import print_pattern
+from headgate.rdf.rewrite import substitute
+from tests.rdf.random_patterns import random_graph, random_pattern
 from tests.records.random_filters import SCHEMA, random_event, random_filter
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
-    import pyarrow as pa
-
     from headgate.core.content import ContentRoom
 
 
 @dataclass(frozen=True)
 class Room:
-    """A room's class, and how to draw filters and events for it."""
+    """A room's class, and how to draw filters and events for it.
+
+    `both` writes the conjunction of two filters. `whole`: a filter holds if all of its clauses do. `names`
+    are some that clauses look at.
+    """
 
     name: str
     index: ContentRoom
     draw_filter: Callable[[random.Random], str]
     draw_row: Callable[[random.Random, int], dict[str, object]]
     schema: pa.Schema
+    both: Callable[[str, str], str]
+    whole: bool
+    names: tuple[str, ...]
 
+
+class WithoutPlanes(RecordIndex):
+    """Records that are asked by `match` and `next` only."""
+
+    def sieve(self, first: int, size: int) -> None:
+        """Have none."""
+        del first, size
+
+
+def draw_document(rng: random.Random, number: int) -> dict[str, object]:
+    """Draw a row whose text is RDF."""
+    lines = [f"{s} {p} {o} .\n" for s, p, o in random_graph(rng).statements()]
+    return {"id": number, "data": "".join(lines), "datacontenttype": "nt"}
+
+
+def both_patterns(one: str, other: str) -> str:
+    """Put two patterns side by side that share no variable."""
+    left, right = parse_filter(one), parse_filter(other)
+    fresh = {name: f"{name}_2" for name in right.variables}
+    edges = tuple(
+        Edge(
+            fresh.get(edge.subject, edge.subject),
+            fresh.get(edge.property, edge.property),
+            fresh.get(edge.object, edge.object),
+            edge.path,
+        )
+        for edge in right.edges
+    )
+    filters = tuple(substitute(each, fresh) for each in right.filters)
+    return print_pattern(Pattern(left.edges + edges, left.filters + filters))
+
+
+DOCUMENTS: list[pa.Field[Any]] = [
+    pa.field("id", pa.int64()),
+    pa.field("data", pa.string()),
+    pa.field("datacontenttype", pa.string()),
+]
 
 ROOMS = [
     Room(
@@ -37,6 +85,19 @@ ROOMS = [
         draw_filter=lambda rng: random_filter(rng, wild=True),
         draw_row=random_event,
         schema=SCHEMA,
-    )
+        both=lambda one, other: f"({one}) AND ({other})",
+        whole=True,
+        names=tuple(SCHEMA.names),
+    ),
+    Room(
+        name="rdf",
+        index=RdfIndex,
+        draw_filter=lambda rng: print_pattern(random_pattern(rng)),
+        draw_row=draw_document,
+        schema=pa.schema(DOCUMENTS),
+        both=both_patterns,
+        whole=False,
+        names=("http://example.org/p0", "http://example.org/p1", "?x", "?y", "?z"),
+    ),
 ]
 every_room = pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.core.ranks import Weights
 
-seeds = st.randoms(use_true_random=False)
+# Seeds instead of drawn numbers: a graph pattern takes more of them than hypothesis wants to keep.
+seeds = st.integers(0, 2**32 - 1).map(random.Random)
 SCORES = (-1.5, 0.0, 1.0, 1.0, 1.0, 2.0, 7.25)
 # The sum of 0.1, 0.2 and 0.3 depends on the order.
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 1.0, 1.0, 1.0, 2.0)
@@ -42,7 +43,7 @@ def draw_weights(room: Room, rng: random.Random, text: str) -> Weights | None:
 def draw(room: Room, rng: random.Random, identity: Id) -> Subscription:
     text = room.draw_filter(rng)
     if rng.random() < 0.5:
-        text = f"({text}) AND ({room.draw_filter(rng)})"
+        text = room.both(text, room.draw_filter(rng))
     weights = draw_weights(room, rng, text)
     return Subscription(identity, text, room.index.dialect, score=rng.choice(SCORES), weights=weights)
 
@@ -55,7 +56,7 @@ def draw_all(room: Room, rng: random.Random, count: int, *, text: bool) -> list[
 def draw_factors(room: Room, rng: random.Random) -> Mapping[str, float] | None:
     if rng.random() < 0.3:
         return None
-    names = [name for name in room.schema.names if rng.random() < 0.5]
+    names = [name for name in room.names if rng.random() < 0.5]
     return {name.upper(): rng.choice((0.0, 0.5, 1.0, 3.0)) for name in names} | {"nobody": 2.0}
 
 
@@ -185,7 +186,7 @@ def test_a_saved_index_answers_the_same(room: Room, tmp_path: Path, *, relaxed: 
 def test_a_filter_is_its_clauses(room: Room) -> None:
     rng = random.Random(4)
     for number in range(60):
-        text = f"({room.draw_filter(rng)}) AND ({room.draw_filter(rng)})"
+        text = room.both(room.draw_filter(rng), room.draw_filter(rng))
         clauses = room.index.clauses(text, room.index.dialect)
         assert len(clauses) >= 2
         event = Event.from_row(room.draw_row(rng, number))
@@ -193,7 +194,8 @@ def test_a_filter_is_its_clauses(room: Room) -> None:
             content_reference.holds(room.index, clause.filter, room.index.dialect, event)
             for clause in clauses
         )
-        assert content_reference.holds(room.index, text, room.index.dialect, event) is together
+        holds = content_reference.holds(room.index, text, room.index.dialect, event)
+        assert holds is together if room.whole else together or not holds
         for clause in clauses:
             assert room.index.clauses(clause.filter, room.index.dialect) == (clause,)
 
@@ -201,9 +203,11 @@ def test_a_filter_is_its_clauses(room: Room) -> None:
 @every_room
 def test_numbers_are_matches(room: Room) -> None:
     rng = random.Random(5)
-    index = room.index.build([Subscription(3 * n, room.draw_filter(rng)) for n in range(30)])
+    index = room.index.build(
+        [Subscription(3 * n, room.draw_filter(rng), room.index.dialect) for n in range(30)]
+    )
     for n in range(5):
-        index.subscribe(Subscription(3 * n + 1, room.draw_filter(rng)))
+        index.subscribe(Subscription(3 * n + 1, room.draw_filter(rng), room.index.dialect))
     index.unsubscribe(9)
     for number in range(10):
         event = Event.from_row(room.draw_row(rng, number))

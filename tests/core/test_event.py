@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,9 +32,83 @@ def test_the_envelope() -> None:
     assert event.attributes == {("topic",): "news"}
     assert event.content_type == "application/json"
     with pytest.raises(
-        EventError, match="content type 'text/turtle' is not supported: send application/json"
+        EventError, match=r"'text/html' is not supported: send one of application/json, text/tu"
     ):
-        Event("e1", {}, content_type="text/turtle")
+        Event("e1", {}, content_type="text/html")
+
+
+def test_an_event_that_is_rdf() -> None:
+    event = Event("e1", "<urn:a> <urn:b> <urn:c> .", content_type="Text/Turtle; charset=UTF-8")
+    assert event.content_type == "text/turtle"
+    assert event == Event("e1", "<urn:a> <urn:b> <urn:c> .", content_type="turtle")
+    assert hash(event) == hash(Event("e1", "<urn:a> <urn:b> <urn:c> .", content_type="turtle"))
+    with pytest.raises(
+        EventError, match=r"event 'e1' is text/turtle and these filters look at records: send app"
+    ):
+        _ = event.attributes
+    for data, found in (({}, "dict"), (None, "nothing"), (1, "int")):
+        with pytest.raises(
+            EventError, match=f"event 'e1' is text/turtle: its data is text or bytes, not {found}"
+        ):
+            Event("e1", data, content_type="turtle")
+
+
+def test_what_is_made_of_an_event_is_made_once() -> None:
+    event = Event("e1", {"a": 1})
+    made = event.once("size", lambda event: [len(event.data)])
+    assert made == [1]
+    assert event.once("size", lambda _: [2]) is made
+    assert event.once("other", lambda _: [2]) == [2]
+    assert event == Event("e1", {"a": 1})
+    assert replace(event, id="e2").once("size", lambda _: [3]) == [3]
+
+
+TEXT = "<urn:a> <urn:b> <urn:c> ."
+ROWS: list[tuple[dict[str, object], Event]] = [
+    ({"datacontenttype": "turtle", "data": TEXT}, Event(1, TEXT, content_type="text/turtle")),
+    ({"dataContentType": "application/n-triples", "Data": TEXT}, Event(1, TEXT, content_type="nt")),
+    (
+        {"datacontenttype": "nt", "data": b"", "source": "pub", "time": "2005-05-10T09:30:00Z"},
+        Event(1, b"", dt.datetime(2005, 5, 10, 9, 30, tzinfo=dt.UTC), "pub", "nt"),
+    ),
+    (
+        {"datacontenttype": "rss", "data": "", "time": dt.datetime(2005, 5, 10)},
+        Event(1, "", dt.datetime(2005, 5, 10, tzinfo=dt.UTC), content_type="rss"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("row", "wanted"), ROWS, ids=range(len(ROWS)))
+def test_rows_that_are_rdf(row: dict[str, object], wanted: Event) -> None:
+    assert Event.from_row({"id": 1, **row}) == wanted
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"data": TEXT},
+        {"data": TEXT, "datacontenttype": None},
+        {"data": TEXT, "datacontenttype": 7},
+        {"data": TEXT, "datacontenttype": "application/json"},
+        {"data": TEXT, "datacontenttype": "turtle; charset=latin-1"},
+        {"data": {"a": 1}, "datacontenttype": "jsonld"},
+        {"datacontenttype": "turtle"},
+    ],
+)
+def test_rows_that_are_records_all_the_same(row: dict[str, object]) -> None:
+    event = Event.from_row({"id": 1, **row})
+    assert event.content_type == "application/json"
+    assert event.data == {"id": 1, **row}
+
+
+def test_a_time_that_is_none() -> None:
+    with pytest.raises(EventError, match=r"event 1 has the time 'soon': give one like 2005-05-10T09:30:00Z"):
+        Event.from_row({"id": 1, "datacontenttype": "nt", "data": "", "time": "soon"})
+
+
+def test_rdf_as_json() -> None:
+    event = Event.from_json(json.dumps({"id": "e", "datacontenttype": "turtle", "data": TEXT, "x": 1}))
+    assert event == Event("e", TEXT, content_type="turtle")
 
 
 def test_the_id_is_an_attribute_of_a_row() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from examples import library, spark_job
+from examples.rss import rss_reader
+from tests.docs.fences import ROOT
 
 if TYPE_CHECKING:
     import pytest
@@ -28,3 +30,35 @@ def test_spark_job(capsys: pytest.CaptureFixture[str], spark: SparkSession) -> N
     assert said[1].startswith("a subquery is not part of the filter language, at character ")
     assert said[2:] == ["a 1", "a 2", "c 1"]
     assert spark.range(1).count() == 1
+
+
+def test_rss_reader(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ROOT / "examples" / "rss"
+    rss_reader.main(*(str(folder / name) for name in ("feeds", "subscriptions.jsonl", "topics.ttl")))
+    said = capsys.readouterr()
+    assert said.out.splitlines() == [
+        "ada",
+        "  observatory.rss#1  A partial eclipse on Sunday morning",
+        "  observatory.rss#2  Spring tide: the harbour wall may be under water",
+        "  observatory.rss#4  A halo round the moon, and what it says about rain",
+        "",
+        "ben",
+        "  harbour.rss#3  New ferry leaves the harbour at seven",
+        "  kitchen.rss#2  Mussels from the harbour, sautéed",
+        "  observatory.rss#2  Spring tide: the harbour wall may be under water",
+        "",
+        "cleo",
+        "  harbour.rss#2  Hill climb: the record stands",
+        "  kitchen.rss#3  A picnic for long rides",
+        "  observatory.rss#2  Spring tide: the harbour wall may be under water",
+        "",
+        "dora",
+        "  kitchen.rss#1  Rye bread & butter",
+        "  kitchen.rss#2  Mussels from the harbour, sautéed",
+    ]
+    told = said.err.splitlines()
+    assert told[0].startswith("emil: refused: REGEX is not supported: ")
+    assert all(line.startswith("kitchen.rss: ") for line in told[1:-1])
+    assert told[-1].startswith(
+        "moved.rss: refused: not usable RSS 1.0: there is no channel and no item in it"
+    )

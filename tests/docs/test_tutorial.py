@@ -15,7 +15,11 @@ from tests.docs.fences import ROOT, Command, Fence, agrees, commands, fences
 if TYPE_CHECKING:
     from pathlib import Path
 
-TUTORIALS = {"docs/tutorial.md": None, "docs/tutorial-openrtb.md": "examples/openrtb"}
+TUTORIALS = {
+    "docs/tutorial.md": None,
+    "docs/tutorial-openrtb.md": "examples/openrtb",
+    "docs/tutorial-rdf.md": "examples/rss",
+}
 """Pages, and the folder that a page tells the reader to copy and go to."""
 MOST_SPARK_COMMANDS = 5
 _ON_SPARK = ("headgate compile", "headgate match", "headgate backtest", "headgate demo", "headgate generate")
@@ -101,6 +105,9 @@ def test_tutorial_is_quick(page: str) -> None:
         "docs/language.md",
         "docs/live.md",
         "docs/ranking.md",
+        "docs/rdf-events.md",
+        # Its first part, which needs no command. The second, which starts Spark, is for the nightly lane.
+        "docs/tutorial-rdf.md",
     ],
 )
 def test_python_of_other_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,7 +125,10 @@ def test_sums_are_in_the_order_of_the_clauses() -> None:
         ([1.0, math.inf], "the weight of clause 2 of subscription 's' is inf"),
         ([1.0, True], "the weight of clause 2 of subscription 's' is True"),
         ({"age": "1"}, "the weight of 'age' of subscription 's' is '1'"),
-        ({"size": 1}, "subscription 's' weighs 'size', which its filter does not look at: leave it out"),
+        (
+            {"size": 1},
+            "subscription 's' weighs 'size', which its filter does not look at: it looks at 'age', 'topic'",
+        ),
         ({"age": 1, "AGE": 2}, "subscription 's' weighs two names that differ in case only"),
         ({3: 1}, "subscription 's' weighs 3: name an attribute, by text"),
         (

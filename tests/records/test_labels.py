@@ -235,10 +235,16 @@ def test_refusals(marked: str, reason: str) -> None:
 
 
 def test_only_known_dialects() -> None:
-    assert DIALECTS == ("sql", "labels")
+    assert DIALECTS == ("sql", "labels", "sparql", "tuples")
     for refuse in (lambda: Subscription("s", "a", "graph"), lambda: to_sql("a", "graph")):
-        with pytest.raises(SubscriptionError, match="dialect 'graph' is not known: use 'sql' or 'labels'"):
+        with pytest.raises(
+            SubscriptionError, match="dialect 'graph' is not known: use 'sql', 'labels', 'sparql' or 'tuples'"
+        ):
             refuse()
+    with pytest.raises(
+        SubscriptionError, match="dialect 'tuples' is for RDF events: filters of records are 'sql'"
+    ):
+        to_sql("a", "tuples")
 
 
 def test_what_stands_behind_sees_sql() -> None:

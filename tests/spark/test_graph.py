@@ -222,7 +222,7 @@ def test_refused_rows_of_all_tables_say_why(job: Job) -> None:
         ("nodes", "neg", "node 'neg' has cost -1.0: give a number from 0 up"),
         ("nodes", "word", "cost 'much' is not usable: give a number"),
         ("nodes", "high", "node 'high' has score nan: give a finite number"),
-        ("nodes", "tongue", "dialect 'latin' is not known: use 'sql' or 'labels'"),
+        ("nodes", "tongue", "dialect 'latin' is not known: use 'sql', 'labels', 'sparql' or 'tuples'"),
         ("nodes", None, "the row has no 'id': give text or a whole number"),
         ("nodes", None, "id 1.5 is not usable: give text or a whole number"),
         ("nodes", "kind", "kind 7 is not usable: give text"),

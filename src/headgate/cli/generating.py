@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headgate.cli.shell import cli, session, spark_options, tell
-from headgate.workloads.catalogue import EXCHANGE_SELECTIVITIES, NAMES, RANKING_SCORES, SOCIAL_SELECTIVITIES
+from headgate.workloads.catalogue import (
+    EXCHANGE_SELECTIVITIES,
+    NAMES,
+    RANKING_SCORES,
+    RDF_NAMES,
+    SOCIAL_SELECTIVITIES,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -200,6 +206,63 @@ def generate_ranking(
     _write(tables, **shared)
 
 
+@generate.command(name="rdf")
+@_options
+@click.option(
+    "--workload",
+    "name",
+    default="paper",
+    show_default=True,
+    type=click.Choice(RDF_NAMES),
+    help="paper: graphs with nodes for variables; stars: instances of classes, with ranges.",
+)
+@click.option(
+    "--match-ratio",
+    metavar="PART",
+    type=float,
+    help="The part of the subscriptions that an event matches, for paper; 0.001 by default.",
+)
+@click.option(
+    "--overlap",
+    metavar="PART",
+    type=float,
+    help="The part of the others that share edges, for paper; 0.5 by default.",
+)
+@click.option("--constrained", is_flag=True, help="Put bounds on variables, for paper.")
+@click.option("--subscriptions", default=30_000, show_default=True, type=click.IntRange(min=0))
+@click.option("--events", default=1_000, show_default=True, type=click.IntRange(min=0))
+@spark_options
+def generate_rdf(
+    name: str,
+    match_ratio: float | None,
+    overlap: float | None,
+    constrained: bool,
+    subscriptions: int,
+    events: int,
+    **shared: Any,
+) -> None:
+    r"""Generate filters in SPARQL, events in N-Triples and a taxonomy.
+
+    \b
+    Example:
+      headgate generate rdf --output graphs/ --subscriptions 30000 --events 1000
+      headgate generate rdf --output stars/ --workload stars
+    """
+    from headgate.workloads.stars import Stars
+    from headgate.workloads.triples import Paper
+
+    given = {"ratio": match_ratio, "overlap": overlap, "constrained": constrained or None}
+    chosen: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
+    if name == "stars" and chosen:
+        raise click.UsageError("--match-ratio, --overlap and --constrained go with --workload paper")
+    made = Stars() if name == "stars" else Paper(**chosen)
+    tables: Tables = {
+        "subscriptions": (made.subscriptions, made.subscription_schema(), subscriptions),
+        "events": (made.events, made.schema(), events),
+    }
+    _write(tables, taxonomy=made.taxonomy_text(shared["seed"]), **shared)
+
+
 def _tables(made: GraphWorkload, events: int) -> Tables:
     return {
         "nodes": (made.nodes, made.node_schema(), made.node_count),
@@ -218,16 +281,26 @@ def _write(
     *,
     quiet: bool,
     as_json: bool,
+    taxonomy: str | None = None,
 ) -> None:
-    """Write tables into a directory, and tell where they are."""
+    """Write tables into a directory, and a taxonomy if there is one, and tell where they are."""
+    from headgate.errors import TableError
     from headgate.spark.generate import generate as run
     from headgate.spark.tables import check_output
 
     places = {name: str(output / f"{name}.{form}") for name in tables}
     for place in places.values():
         check_output(place)
+    classes = output / "taxonomy.nt"
+    if taxonomy is not None and classes.is_dir():
+        raise TableError(f"{classes} is a directory: choose another place")
     with session(master, conf, quiet=quiet) as spark:
         for name, (make, schema, count) in tables.items():
             run(spark, make, schema, count, places[name], seed=seed, quiet=quiet)
     lines = [f"wrote {count:,} {name} to {places[name]}" for name, (_, _, count) in tables.items()]
+    if taxonomy is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        classes.write_text(taxonomy, "utf-8")
+        places["taxonomy"] = str(classes)
+        lines.append(f"wrote {taxonomy.count(chr(10)):,} statements to {classes}")
     tell({**places, "seed": seed}, lines, as_json=as_json)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from headgate.cli.documents import dialect_option, feed_lines, format_option, rdf_options, read_settings
 from headgate.cli.ranking import factor_option, mode_option, wanted_top
-from headgate.cli.shell import STRICT_EXIT, beside, cli, read_text, session, spark_options, tell
+from headgate.cli.shell import STRICT_EXIT, beside, cli, fields_of, read_text, session, spark_options, tell
+from headgate.core.subscription import SQL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headgate.spark.choosing import Wanted
     from headgate.spark.compile import Compiled
     from headgate.spark.compile_graph import CompiledGraph
     from headgate.spark.session import Session
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     default=None,
     help="Rank subscriptions, or don't; by default if the table has a column score or weights.",
 )
+@dialect_option("What filters are written in whose rows name no dialect; sql by default.")
+@rdf_options
 @click.option("--strict", is_flag=True, help="Exit with 3 if any row was refused.")
 @spark_options
 def compile_(
@@ -59,10 +63,14 @@ def compile_(
     schema: str | None,
     sample: str | None,
     shards: int | None,
+    dialect: str | None,
+    taxonomies: tuple[str, ...],
     master: str | None,
     conf: tuple[str, ...],
     *,
     ranked: bool | None,
+    coerce: bool,
+    injective: bool,
     strict: bool,
     quiet: bool,
     as_json: bool,
@@ -70,6 +78,8 @@ def compile_(
     r"""Compile a table of subscriptions, or a graph of nodes and edges, to a snapshot.
 
     Tables are .jsonl, .csv or .parquet. Rows that are refused land in the rejected table with the reason.
+    Filters of dialect sql and labels look at records, those of sparql and tuples at RDF; a table has the ones
+    or the others.
 
     \b
     Examples:
@@ -77,20 +87,35 @@ def compile_(
       headgate compile --subscriptions subs.jsonl --output ranked/ --ranked --shards 4
       headgate compile --nodes nodes.jsonl --edges edges.jsonl --output snapshot/
       headgate compile --nodes n.parquet --edges e.parquet --subscriptions s.parquet --output g/ --shards 4
+      headgate compile --subscriptions patterns.csv --dialect sparql --taxonomy topics.ttl --output rdf/
     """
+    from headgate.spark.choosing import Wanted
+
     refused = rejected or beside(output, "rejected")
     types = read_text(schema) if schema else None
-    options = {"rejected": refused, "schema": types, "sample": sample}
-    compile_one = _compiling(subscriptions, nodes, edges, output, shards, options, ranked=ranked)
+    settings = read_settings(taxonomies, coerce=coerce, injective=injective)
+    wanted = Wanted(dialect or SQL, types, sample, *settings)
+    compile_one = _compiling(subscriptions, nodes, edges, output, refused, wanted, shards, ranked=ranked)
     with session(master, conf, quiet=quiet) as spark:
         done, told = compile_one(spark, quiet=quiet)
-    lines = [f"compiled {told} over {len(done.attributes)} attributes to {output}"]
+    lines = [f"compiled {told} {_over(done)} to {output}"]
     lines.append(
         f"refused {done.rejected:,} rows, with the reasons in {refused}" if done.rejected else "refused none"
     )
-    tell({**asdict(done), "snapshot": output, "rejected_table": refused}, lines, as_json=as_json)
+    tell({**fields_of(done), "snapshot": output, "rejected_table": refused}, lines, as_json=as_json)
     if strict and done.rejected:
         sys.exit(STRICT_EXIT)
+
+
+def _over(done: Compiled | CompiledGraph) -> str:
+    """Say what filters look at."""
+    if done.rdf is None:
+        return f"over {len(done.attributes)} attributes"
+    found = f"in {done.rdf.patterns:,} patterns over {done.rdf.terms:,} terms"
+    if not done.rdf.taxonomy and not done.rdf.left_out:
+        return found
+    others = f" ({done.rdf.left_out:,} others left out)" if done.rdf.left_out else ""
+    return f"{found} and a taxonomy of {done.rdf.taxonomy:,} statements{others}"
 
 
 def _compiling(
@@ -98,8 +123,9 @@ def _compiling(
     nodes: str | None,
     edges: str | None,
     output: str,
+    rejected: str,
+    wanted: Wanted,
     shards: int | None,
-    options: dict[str, Any],
     *,
     ranked: bool | None,
 ) -> Callable[..., tuple[Compiled | CompiledGraph, str]]:
@@ -107,13 +133,13 @@ def _compiling(
     from headgate.spark import compile as plain
     from headgate.spark import compile_graph as graph
 
-    more: dict[str, Any] = {"shards": shards or 1, "ranked": ranked}
+    more: dict[str, Any] = {"shards": shards or 1, "ranked": ranked, "rejected": rejected}
     if nodes is not None and edges is not None:
         tables = graph.Tables(nodes, edges, subscriptions)
-        graph.check_request(tables, output, shards=shards or 1, **options)
+        graph.check_request(tables, output, rejected=rejected, wanted=wanted, shards=shards or 1)
 
         def with_graph(spark: Session, *, quiet: bool) -> tuple[CompiledGraph, str]:
-            done = graph.compile_graph(spark, tables, output, quiet=quiet, **more, **options)
+            done = graph.compile_graph(spark, tables, output, quiet=quiet, **more, **vars(wanted))
             parts = f" in {done.shards} shards" if done.shards > 1 else ""
             counts = f"{done.nodes:,} nodes, {done.edges:,} edges and {done.subscriptions:,} subscriptions"
             return done, counts + parts
@@ -125,10 +151,10 @@ def _compiling(
         raise click.UsageError("--shards goes with --nodes and --edges, or with ranked subscriptions")
     if subscriptions is None:
         raise click.UsageError("Missing option '--subscriptions', or '--nodes' and '--edges'.")
-    plain.check_request(subscriptions, output, **more, **options)
+    plain.check_request(subscriptions, output, wanted=wanted, **more)
 
     def without(spark: Session, *, quiet: bool) -> tuple[Compiled, str]:
-        done = plain.compile_subscriptions(spark, subscriptions, output, quiet=quiet, **more, **options)
+        done = plain.compile_subscriptions(spark, subscriptions, output, quiet=quiet, **more, **vars(wanted))
         parts = f" in {done.shards} shards" if done.shards > 1 else ""
         return done, f"{done.subscriptions:,} {'ranked ' if done.ranked else ''}subscriptions{parts}"
 
@@ -138,7 +164,10 @@ def _compiling(
 @cli.command()
 @click.option("--snapshot", required=True, metavar="DIRECTORY", help="What compile wrote.")
 @click.option(
-    "--events", required=True, metavar="TABLE", help="Columns: id and the attributes; with a graph, source."
+    "--events",
+    required=True,
+    metavar="TABLE",
+    help="Columns: id and the attributes; with a graph, source. RDF: id, data, datacontenttype; or files.",
 )
 @click.option(
     "--output",
@@ -159,6 +188,7 @@ def _compiling(
 )
 @mode_option
 @factor_option
+@format_option
 @click.option("--strict", is_flag=True, help="Exit with 3 if any event was refused.")
 @spark_options
 def match(
@@ -169,6 +199,7 @@ def match(
     top: int | None,
     mode: str | None,
     factors: tuple[str, ...],
+    form: str | None,
     master: str | None,
     conf: tuple[str, ...],
     *,
@@ -183,23 +214,35 @@ def match(
     With a graph, an event gets from its source to subscriptions along edges and nodes that it passes.
     With --top, each event gets its best K: exact ranks those of which all clauses hold by their score (less
     what the way costs in a graph), relaxed those of which any clause holds by the sum of their weights.
+    RDF events are rows with the text in the column data, or files (.ttl, .nt, .rdf, .xml, .jsonld, .rss), one
+    event each; the items of an RSS feed are one event each.
 
     \b
     Examples:
       headgate match --snapshot snapshot/ --events events.jsonl --output matches.jsonl
       headgate match --snapshot ranked/ --events events.jsonl --output best.jsonl --top 10
       headgate match --snapshot ranked/ --events e.csv --output b.csv --top 5 --mode relaxed --factor age=0
+      headgate match --snapshot rdf/ --events documents.jsonl --format turtle --output matches.parquet
+      headgate match --snapshot rdf/ --events feeds/ --output matches.jsonl
     """
     from headgate.spark.match import check_request, match_events
     from headgate.spark.targets import open_target
 
     refused = rejected or beside(output, "rejected")
     wanted = wanted_top("--top", top, mode, factors)
-    check_request(snapshot, events, output, rejected=refused)
+    check_request(snapshot, events, output, rejected=refused, content_type=form)
     open_target(snapshot, graph=graph, top=wanted)
     with session(master, conf, quiet=quiet) as spark:
         done = match_events(
-            spark, snapshot, events, output, rejected=refused, graph=graph, top=wanted, quiet=quiet
+            spark,
+            snapshot,
+            events,
+            output,
+            rejected=refused,
+            graph=graph,
+            top=wanted,
+            content_type=form,
+            quiet=quiet,
         )
     found = "matches" if wanted is None else f"matches, the best {wanted.k:,} of each,"
     lines = [f"matched {done.events:,} events: {done.matches:,} {found} in {output}"]
@@ -210,47 +253,8 @@ def match(
     )
     if done.unknown_attributes:
         lines.append(f"note: no event has {', '.join(done.unknown_attributes)}, so filters see NULL there")
-    result = {key: value for key, value in asdict(done).items() if key != "batches"}
+    lines += feed_lines(done.feeds)
+    result = {key: value for key, value in fields_of(done).items() if key != "batches"}
     tell({**result, "output": output, "rejected_table": refused}, lines, as_json=as_json)
     if strict and done.rejected:
         sys.exit(STRICT_EXIT)
-
-
-@cli.command()
-@click.option("--filter", "filter_text", required=True, metavar="SQL", help="The filter to try.")
-@click.option("--events", required=True, metavar="TABLE", help="Historic events.")
-@click.option("--output", metavar="TABLE", help="Where the matching events go.")
-@spark_options
-def backtest(
-    filter_text: str,
-    events: str,
-    output: str | None,
-    master: str | None,
-    conf: tuple[str, ...],
-    *,
-    quiet: bool,
-    as_json: bool,
-) -> None:
-    r"""Try one filter over historic events, evaluated by Spark SQL itself.
-
-    \b
-    Example:
-      headgate backtest --filter "age > 30 AND topic = 'news'" --events events.jsonl
-    """
-    from headgate.records.parse import parse_filter
-    from headgate.spark.backtest import backtest as run
-    from headgate.spark.backtest import check_request
-
-    parse_filter(filter_text)
-    check_request(events, output)
-    with session(master, conf, quiet=quiet) as spark:
-        done = run(spark, filter_text, events, output=output, quiet=quiet)
-    share = f"{done.matches / done.events:.2%}" if done.events else "none"
-    lines = [f"{done.matches:,} of {done.events:,} events match ({share})"]
-    if done.sample:
-        lines.append(f"for example {', '.join(done.sample)}")
-    if done.rejected:
-        lines.append(f"{done.rejected:,} lines could not be read")
-    if output:
-        lines.append(f"the matching events are in {output}")
-    tell(asdict(done), lines, as_json=as_json)

@@ -10,6 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headgate.cli.documents import (
+    format_option,
+    item_option,
+    read_document,
+    refuse_rdf_options,
+    source_option,
+)
 from headgate.cli.shell import cli, read_text, tell
 from headgate.errors import SnapshotError
 
@@ -31,27 +38,49 @@ def report() -> None:
 @click.option(
     "--event",
     metavar="JSON",
-    help="The event to follow: a JSON object with its source, a file with one, or - for standard input.",
+    help="The event to follow: a JSON object with its source, a file with one, - for standard input; or RDF.",
 )
+@format_option
+@source_option
+@item_option
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
-def report_graph(snapshot: str, output: str, event: str | None, *, quiet: bool, as_json: bool) -> None:
+def report_graph(
+    snapshot: str,
+    output: str,
+    event: str | None,
+    form: str | None,
+    source: str | None,
+    item: int | None,
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> None:
     r"""Draw a graph, and the path of an event through it.
 
     \b
     Examples:
       headgate report graph --snapshot snapshot/ --output graph.html
       headgate report graph --snapshot snapshot/ --output path.svg --event '{"source": "pub-1", "age": 35}'
+      headgate report graph --snapshot rdf/ --output path.svg --event news.ttl --source pub-1
     """
+    from headgate.contents import RDF, content_at
     from headgate.report.graph_page import FORMATS, GraphReport, write
+    from headgate.spark.id_types import fit_id
     from headgate.spark.progress import step
 
     place = Path(output)
     if place.suffix not in FORMATS:
         raise click.UsageError(f"--output {output}: let the name end in .html, .svg or .png")
-    given = None if event is None else _event(event)
+    rdf = event is not None and content_at(Path(snapshot)) == RDF
+    if not rdf:
+        refuse_rdf_options()
+    given = None if event is None else _document(event, form, source, item) if rdf else _event(event)
     with step("opening the snapshot", quiet=quiet):
         index = _open(Path(snapshot))
+    if rdf and given is not None and source is not None:
+        entry = fit_id(source, numbered=index.base.names.node_ids.numbered)
+        given = replace(given, source=source if entry is None else entry)
     with step("drawing", quiet=quiet):
         about = GraphReport.of(
             f"The graph {Path(snapshot).resolve().name}", index.view, given, _command(snapshot, output, event)
@@ -77,11 +106,21 @@ def _event(text: str) -> Event:
     return replace(Event.from_row({"id": "", **row}), data=row)
 
 
+def _document(given: str, form: str | None, source: str | None, item: int | None) -> Event:
+    """Read an event that is RDF, as text that can be shown."""
+    from headgate.core.event import N_TRIPLES
+    from headgate.rdf.ntriples import write_lines
+    from headgate.rdf.reading import graph_of
+
+    event = read_document(given, form, source, item)
+    return replace(event, data=write_lines(graph_of(event)), content_type=N_TRIPLES)
+
+
 def _open(path: Path) -> GraphIndex:
+    from headgate.contents import room_at
     from headgate.core.snapshot import room_of
     from headgate.graph import sharding
     from headgate.graph.index import ROOM, GraphIndex
-    from headgate.records.index import RecordIndex
 
     room = room_of(path)
     if room == sharding.ROOM:
@@ -89,7 +128,7 @@ def _open(path: Path) -> GraphIndex:
         raise SnapshotError(f"snapshot {path} is a graph in shards: give one of them, such as {first}")
     if room != ROOM:
         raise SnapshotError(f"snapshot {path} is of the room {room!r} and has no graph: give one of a graph")
-    return GraphIndex.open(path, room=RecordIndex)
+    return GraphIndex.open(path, room=room_at(path))
 
 
 def _command(snapshot: str, output: str, event: str | None) -> str:

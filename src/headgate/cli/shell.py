@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from headgate.errors import TableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from _typeshed import DataclassInstance
 
     from headgate.spark.session import Session
 
@@ -109,6 +112,16 @@ def tell(result: dict[str, Any], lines: list[str], *, as_json: bool) -> None:
     else:
         for line in lines:
             click.echo(line)
+
+
+def fields_of(done: DataclassInstance) -> dict[str, Any]:
+    """Return the fields of a result for JSON: named tuples as objects, and what there is none of left out."""
+    found = {}
+    for field in fields(done):
+        value = getattr(done, field.name)
+        if value is not None:
+            found[field.name] = value._asdict() if hasattr(value, "_asdict") else value
+    return found
 
 
 def read_text(path: str) -> str:

@@ -126,6 +126,10 @@ class ContentRoom(Protocol):
     def dialect(self) -> str:
         """Return the dialect of what `filter` and `clauses` write."""
 
+    @property
+    def always(self) -> str:
+        """Return a filter in that dialect which every event matches."""
+
     def build(self, subscriptions: Iterable[Subscription]) -> Content:
         """Index subscriptions."""
 
@@ -133,7 +137,9 @@ class ContentRoom(Protocol):
         """Open a snapshot."""
 
     def clauses(self, text: str, dialect: str) -> tuple[Clause, ...]:
-        """Take a filter apart: it holds if and only if all of its clauses do; refuses a bad filter.
+        """Take a filter apart: if it holds, all of its clauses do; refuses a bad filter.
 
-        Each clause that is written counts, also if it is written twice.
+        The converse is true where clauses share nothing but the event: those of records, not the edges of a
+        graph pattern, which must hold for the same nodes. Each clause that is written counts, also if it is
+        written twice.
         """

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -13,8 +14,7 @@ from headgate.core.values import flatten, fold
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from headgate.core.values import Path
 
@@ -22,10 +22,27 @@ Id: TypeAlias = str | int
 """How users name events and subscriptions: text or an int64, one of the two within a table."""
 
 JSON = "application/json"
+TURTLE = "text/turtle"
+N_TRIPLES = "application/n-triples"
+RDF_XML = "application/rdf+xml"
+JSON_LD = "application/ld+json"
+RSS = "application/rss+xml"
+RDF_TYPES = {"turtle": TURTLE, "nt": N_TRIPLES, "rdfxml": RDF_XML, "jsonld": JSON_LD, "rss": RSS}
+"""The media types of events that are RDF, by their short names."""
 ID = "id"
 """The field or column that holds the id, of events and of subscriptions."""
 SOURCE = "source"
 """The field or column that names the node where an event enters the graph."""
+CONTENT_TYPE = "datacontenttype"
+"""The field or column that names the media type of `DATA`, or its short name."""
+DATA = "data"
+"""The field or column with the text of an event that is no record."""
+TIME = "time"
+"""The field or column with the time of such an event."""
+
+_Made = TypeVar("_Made")
+_KNOWN = {name: kind for short, kind in RDF_TYPES.items() for name in (short, kind)}
+_CHARSETS = ("", "utf-8", "utf8", "us-ascii")
 
 _LONE_SURROGATE = re.compile(
     r"(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -34,46 +51,85 @@ _LONE_SURROGATE = re.compile(
 
 @dataclass(frozen=True)
 class Event:
-    """One event in the CloudEvents envelope; `data` is the record that filters look at.
+    """One event in the CloudEvents envelope; `content_type` says what `data` is, and so which filters fit.
+
+    A record is a mapping. RDF is text or bytes in the format that the content type names, by its media type
+    or its short name; it is parsed when a filter first looks at it.
 
     >>> Event("e1", {"topic": "news"}).attributes
     {('topic',): 'news'}
+    >>> Event("e2", "<urn:a> <urn:b> <urn:c> .", content_type="turtle").content_type
+    'text/turtle'
     """
 
     id: Id
-    data: Mapping[str, object]
+    data: Any
     time: dt.datetime | None = None
     source: Id | None = None
     content_type: str = JSON
 
     def __post_init__(self) -> None:
-        """Refuse what is not a record."""
-        if self.content_type != JSON:
-            raise EventError(f"content type {self.content_type!r} is not supported: send {JSON}")
+        """Refuse what no room looks at."""
+        if self.content_type == JSON:
+            return
+        kind = media_type(self.content_type)
+        if kind is None:
+            known = ", ".join((JSON, *RDF_TYPES.values()))
+            raise EventError(f"content type {self.content_type!r} is not supported: send one of {known}")
+        if self.data is None or isinstance(self.data, dict | list | bool | int | float):
+            found = "nothing" if self.data is None else type(self.data).__name__
+            raise EventError(f"event {self.id!r} is {kind}: its data is text or bytes, not {found}")
+        object.__setattr__(self, "content_type", kind)
 
     @cached_property
     def attributes(self) -> dict[Path, object]:
-        """List the values by folded path."""
+        """List the values of a record by folded path."""
+        if self.content_type != JSON:
+            raise EventError(
+                f"event {self.id!r} is {self.content_type} and these filters look at records: send {JSON}"
+            )
         return flatten(self.data)
+
+    def once(self, key: str, make: Callable[[Event], _Made]) -> _Made:
+        """Return what `make` makes of this event, made when it is first asked for under this key.
+
+        >>> event = Event("e1", {})
+        >>> event.once("made", lambda _: [1]) is event.once("made", lambda _: [2])
+        True
+        """
+        kept: dict[str, _Made] = self.__dict__.setdefault("_kept", {})
+        if key not in kept:
+            kept[key] = make(self)
+        return kept[key]
 
     @classmethod
     def from_row(cls, row: Mapping[str, object]) -> Event:
         """Make an event of a table's row: `id`, perhaps `source`, and the attributes (these are two of them).
 
+        A row whose `datacontenttype` names RDF, with a text in `data`, is RDF; then it may have a `time`.
+
         >>> Event.from_row({"id": 7, "topic": "news"}).id
         7
+        >>> Event.from_row({"id": 8, "datacontenttype": "nt", "data": ""}).content_type
+        'application/n-triples'
         """
-        identity = row.get(ID)
-        if identity is None:
-            identity = next((value for name, value in row.items() if fold(name) == ID), None)
+        identity = _field(row, ID)
         if isinstance(identity, bool) or not isinstance(identity, str | int):
             found = "no id" if identity is None else f"id {identity!r}"
             raise EventError(f"the event has {found}: give the field 'id' as text or a whole number")
-        return cls(identity, row, source=_source(row))
+        source = _field(row, SOURCE)
+        if isinstance(source, bool) or not isinstance(source, str | int):
+            source = None
+        kind = _field(row, CONTENT_TYPE)
+        if isinstance(kind, str) and (kind := media_type(kind)) is not None:
+            data = _field(row, DATA)
+            if isinstance(data, str | bytes):
+                return cls(identity, data, _time(identity, _field(row, TIME)), source, kind)
+        return cls(identity, row, source=source)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Event:
-        """Read one JSON object: the field `id` and the attributes.
+        """Read one JSON object: the field `id` and the attributes, or RDF as in a row.
 
         >>> Event.from_json('{"id": "e1", "topic": "news"}').data
         {'id': 'e1', 'topic': 'news'}
@@ -81,12 +137,43 @@ class Event:
         return cls.from_row(read_object(text))
 
 
-def _source(row: Mapping[str, object]) -> Id | None:
-    """Find the node that an event comes from, if the row names one."""
-    source = row.get(SOURCE)
-    if source is None:
-        source = next((value for name, value in row.items() if fold(name) == SOURCE), None)
-    return source if isinstance(source, str | int) and not isinstance(source, bool) else None
+def media_type(name: str) -> str | None:
+    """Find the RDF media type that a content type means, if it means one; a short name is as good.
+
+    >>> media_type("Text/Turtle; charset=UTF-8"), media_type("jsonld"), media_type("text/html")
+    ('text/turtle', 'application/ld+json', None)
+    """
+    kind = _KNOWN.get(name)
+    if kind is not None:
+        return kind
+    head, *parameters = (part.strip() for part in name.casefold().split(";"))
+    charsets = [part[8:].strip('"') for part in parameters if part.startswith("charset=")]
+    return _KNOWN.get(head) if all(charset in _CHARSETS for charset in charsets) else None
+
+
+def _field(row: Mapping[str, object], name: str) -> object:
+    """Find a field by its name, without regard to case."""
+    found = row.get(name)
+    if found is None:
+        size = len(name)
+        for given, value in row.items():
+            # Folding keeps the length of whatever folds to a name of ours.
+            if len(given) == size and fold(given) == name:
+                return value
+    return found
+
+
+def _time(identity: Id, given: object) -> dt.datetime | None:
+    """Read the time of an event; one without a zone is in UTC."""
+    if given is None:
+        return None
+    try:
+        time = given if isinstance(given, dt.datetime) else dt.datetime.fromisoformat(str(given))
+    except ValueError:
+        raise EventError(
+            f"event {identity!r} has the time {given!r}: give one like 2005-05-10T09:30:00Z"
+        ) from None
+    return time if time.tzinfo else time.replace(tzinfo=dt.UTC)
 
 
 def read_object(text: str | bytes) -> dict[str, object]:

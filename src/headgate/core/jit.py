@@ -44,8 +44,10 @@ def _sources_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-if not os.environ.get("NUMBA_CACHE_DIR"):
-    vars(numba.config)["CACHE_DIR"] = str(cache_home() / f"numba-{_sources_digest()}")
+# Below a directory that somebody chose as well: stale machine code answers wrongly there too.
+vars(numba.config)["CACHE_DIR"] = str(
+    Path(os.environ.get("NUMBA_CACHE_DIR") or cache_home()) / f"numba-{_sources_digest()}"
+)
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:

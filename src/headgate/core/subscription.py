@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 SQL = "sql"
 LABELS = "labels"
-DIALECTS = (SQL, LABELS)
+SPARQL = "sparql"
+TUPLES = "tuples"
+DIALECTS = (SQL, LABELS, SPARQL, TUPLES)
 
 
 def check_dialect(dialect: str) -> None:
@@ -23,11 +25,11 @@ def check_dialect(dialect: str) -> None:
     >>> check_dialect("xpath")
     Traceback (most recent call last):
     ...
-    headgate.errors.SubscriptionError: dialect 'xpath' is not known: use 'sql' or 'labels'
+    headgate.errors.SubscriptionError: dialect 'xpath' is not known: use 'sql', 'labels', 'sparql' or 'tuples'
     """
     if dialect not in DIALECTS:
-        known = " or ".join(map(repr, DIALECTS))
-        raise SubscriptionError(f"dialect {dialect!r} is not known: use {known}")
+        *most, last = map(repr, DIALECTS)
+        raise SubscriptionError(f"dialect {dialect!r} is not known: use {', '.join(most)} or {last}")
 
 
 @dataclass(frozen=True)

@@ -239,7 +239,7 @@ class Changes:
         if vertex >= self._arrays.roots:
             return vertex
         text = self._base.content.filter(vertex) if vertex in self._base.content else None
-        filter_number = self._add_filter(text, SQL)
+        filter_number = self._add_filter(text, self._room.dialect)
         moved = self._new_vertex(
             NODE,
             int(self._arrays.place[vertex]),

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.core.ids import Ids
-from headgate.core.subscription import SQL
 from headgate.graph.parts import EDGE, SUBSCRIPTION, Parts
 
 if TYPE_CHECKING:
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-def to_parts(view: View) -> Parts:
-    """Write down what is left of a graph, in the order of ids."""
+def to_parts(view: View, dialect: str) -> Parts:
+    """Write down what is left of a graph, in the order of ids; `dialect` is that of the room's filters."""
     arrays, names, later = view.arrays, view.base.names, view.later
     stands_for = np.concatenate([arrays.stands_for, [] if later is None else later.stands_for])
     place = np.concatenate([arrays.place, [] if later is None else later.place]).astype(np.int64)
@@ -65,17 +64,17 @@ def to_parts(view: View) -> Parts:
         kinds=tuple(words),
         node_kind=kinds[node_place].astype(np.int32),
         node_filter=_texts([view.filter_of(v) for v in vertex.tolist()]),
-        node_dialect=_sql(len(vertex)),
+        node_dialect=_all(dialect, len(vertex)),
         node_cost=pass_cost[vertex],
         node_subscription=np.where(itself, rank[serves[vertex]] if len(rank) else -1, -1).astype(np.int32),
         edge_source=node[np.concatenate([source[plain], source[into_edge]])].astype(np.int32),
         edge_target=node[np.concatenate([target[plain], out_of[target[into_edge]]])].astype(np.int32),
         edge_filter=_texts([*[None] * int(plain.sum()), *map(view.filter_of, target[into_edge].tolist())]),
-        edge_dialect=_sql(int(plain.sum() + into_edge.sum())),
+        edge_dialect=_all(dialect, int(plain.sum() + into_edge.sum())),
         edge_cost=np.concatenate([cost[plain], cost[into_edge]]),
         subscription_ids=ids,
         subscription_filter=_texts(hung_filter),
-        subscription_dialect=_sql(len(used)),
+        subscription_dialect=_all(dialect, len(used)),
         subscription_score=scores,
         hang_node=node[source[hangs]].astype(np.int32),
         hang_subscription=rank[serves[target[hangs]]].astype(np.int32),
@@ -130,5 +129,5 @@ def _texts(texts: list[str | None]) -> pa.Array[Any]:
     return pa.array(texts, pa.large_string())
 
 
-def _sql(count: int) -> pa.Array[Any]:
-    return pa.array([SQL] * count, pa.string())
+def _all(dialect: str, count: int) -> pa.Array[Any]:
+    return pa.array([dialect] * count, pa.string())

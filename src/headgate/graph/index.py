@@ -253,7 +253,7 @@ class GraphIndex:
         """Number the graph anew with all its changes. Others may ask meanwhile, and changes wait."""
         with self._writing:
             if self._changes is not None:
-                self._start(_base(to_parts(self.view), self._room))
+                self._start(_base(to_parts(self.view, self._room.dialect), self._room))
 
     def _change(self, change: Callable[[Changes], None]) -> None:
         with self._writing:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.core.event import SOURCE
+from headgate.core.event import JSON, SOURCE
 from headgate.errors import EventError, GraphError
 from headgate.graph import kernels, walking
 from headgate.graph.arrays import bits_of
@@ -97,7 +97,7 @@ class View:
         """Find the vertex where an event enters; refuses one that does not say, or names no node."""
         which = f"event {event.id!r}" if event.id != "" else "the event"
         if event.source is None:
-            given = event.data.get(SOURCE)
+            given = event.data.get(SOURCE) if event.content_type == JSON else None
             what = "no source" if given is None else f"the source {given!r}"
             raise EventError(
                 f"{which} has {what}: name the node where it enters the graph, by text or a whole number"

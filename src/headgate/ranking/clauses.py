@@ -227,6 +227,9 @@ def weigh(clauses: Sequence[Clause], weights: Weights | None, what: str) -> list
     return found
 
 
+_SHOWN = 5
+
+
 def _fitted(clauses: Sequence[Clause], weights: Weights, what: str) -> list[float]:
     if not isinstance(weights, Mapping):
         if len(weights) != len(clauses):
@@ -238,8 +241,9 @@ def _fitted(clauses: Sequence[Clause], weights: Weights, what: str) -> list[floa
     known = {name for clause in clauses for name in clause.names}
     for name in weights:
         if fold(name) not in known:
+            there = ", ".join(map(repr, sorted(known)[:_SHOWN])) or "nothing"
             raise SubscriptionError(
-                f"{what} weighs {name!r}, which its filter does not look at: leave it out"
+                f"{what} weighs {name!r}, which its filter does not look at: it looks at {there}"
             )
     return [max((folded[name] for name in clause.names if name in folded), default=1.0) for clause in clauses]
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.core.living import find_in
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import SnapshotError
 from headgate.records import kernels, walking
@@ -128,11 +129,7 @@ class Base:
 
     def find(self, identity: Id) -> int:
         """Find the number of a subscription that is here and not removed; -1 for none."""
-        if not len(self.ids) or isinstance(identity, int) is not self.ids.numbered:
-            return -1
-        number = self.ids.place(identity)
-        there = number < len(self.ids) and self.ids[number] == identity and not self.removed[number]
-        return number if there else -1
+        return find_in(self, identity)
 
     def match(self, events: Events, count: int) -> Pairs:
         """Match encoded events."""

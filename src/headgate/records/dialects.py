@@ -1,8 +1,11 @@
-"""The dialects that filters may be written in; behind this module there is SQL only."""
+"""The dialects that filters of records may be written in; behind this module there is SQL only."""
 
 from __future__ import annotations
 
-from headgate.core.subscription import LABELS, check_dialect
+import re
+
+from headgate.core.subscription import LABELS, SQL, check_dialect
+from headgate.errors import FilterError, SubscriptionError
 from headgate.records.labels import labels_to_sql
 
 
@@ -13,4 +16,13 @@ def to_sql(text: str, dialect: str) -> str:
     ("arrays_overlap(tags, array('news'))", 'age > 30')
     """
     check_dialect(dialect)
+    if dialect not in (SQL, LABELS):
+        raise SubscriptionError(
+            f"dialect {dialect!r} is for RDF events: filters of records are {SQL!r} or {LABELS!r}"
+        )
+    if dialect == SQL and _SPARQL.match(text):
+        raise FilterError("this is SPARQL: give it the dialect 'sparql'", text, 0)
     return labels_to_sql(text) if dialect == LABELS else text
+
+
+_SPARQL = re.compile(r"\s*(?:ASK\s*(?:WHERE\s*)?\{|PREFIX\s+\S*:\s*<|SELECT\s[^{]*\{)", re.IGNORECASE)

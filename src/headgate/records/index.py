@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +10,9 @@ import pyarrow as pa
 from headgate.core.event import ID, Event
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.core.living import Living
 from headgate.core.subscription import SQL
-from headgate.errors import EventError, SubscriptionError
+from headgate.errors import EventError
 from headgate.records.base import ROOM, Base, Pairs
 from headgate.records.binding import compile_filter, compile_filters
 from headgate.records.build import Built, build
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.records.columns import Columns
+    from headgate.records.live import Moment
+    from headgate.records.program import Program
     from headgate.records.programs import Programs
     from headgate.records.weights import Weigh
 
@@ -48,7 +50,7 @@ SUBSCRIPTION_ID = "subscription_id"
 __all__ = ["EVENT_ID", "ROOM", "SUBSCRIPTION_ID", "Pairs", "RecordIndex"]
 
 
-class RecordIndex:
+class RecordIndex(Living[State]):
     """Record filters: match, and subscribe and unsubscribe while others match.
 
     Any number of threads may read while one or more write. What a reader sees is the state at some moment of
@@ -68,16 +70,12 @@ class RecordIndex:
 
     dialect = SQL
     """What `filter` and `clauses` write."""
+    always = "TRUE"
+    """The filter that every event matches."""
 
     def __init__(self, base: Base, *, weigh: Weigh = by_filters, compact_after: int | None = 16_384) -> None:
-        self.compact_after = compact_after
+        super().__init__(State(base), compact_after)
         self._weigh = weigh
-        self._state = State(base)
-        self._writing = threading.RLock()
-        self._compacting = threading.Lock()
-        self._changes: list[tuple[Id, str | None]] | None = None
-        self._failure: BaseException | None = None
-        self._aside: threading.Thread | None = None
 
     @classmethod
     def build(
@@ -126,20 +124,6 @@ class RecordIndex:
             self.compact()
         self._state.base.save(path, source=source)
 
-    def __len__(self) -> int:
-        """Count the subscriptions."""
-        return len(self._state)
-
-    def __contains__(self, identity: Id) -> bool:
-        """Tell whether there is a subscription of this id."""
-        return self._state.find(identity) >= 0
-
-    @property
-    def ids(self) -> Ids:
-        """Return the ids, in order."""
-        state = self._state
-        return Ids.of(state.ids()) if state.changed else state.base.ids
-
     @property
     def built(self) -> Built:
         """Return the arrays of the base."""
@@ -156,7 +140,7 @@ class RecordIndex:
     def filter(self, identity: Id) -> str:
         """Return the text of a subscription's filter; of another dialect it is the translation to SQL."""
         state = self._state
-        return state.text(self._number(state, identity))
+        return state.text(state.number_of(identity))
 
     def match(self, event: Event) -> list[Id]:
         """List the ids of the matching subscriptions, sorted."""
@@ -219,79 +203,17 @@ class RecordIndex:
     def subscribe(self, subscription: Subscription) -> None:
         """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""
         text = to_sql(subscription.filter, subscription.dialect)
-        program = compile_filter(text)
-        identity = subscription.id
-        with self._writing:
-            self._raise_failure()
-            Ids.of([identity])
-            self._state.check_type(identity)
-            if self._state.find(identity) >= 0:
-                raise SubscriptionError(f"id {identity!r} is subscribed already: unsubscribe it first")
-            self._state.add(identity, text, program)
-            if self._changes is not None:
-                self._changes.append((identity, text))
-            if self._due() and (self._aside is None or not self._aside.is_alive()):
-                self._aside = threading.Thread(
-                    target=self._compact_aside, name="headgate-compaction", daemon=True
-                )
-                self._aside.start()
-
-    def unsubscribe(self, identity: Id) -> None:
-        """Remove a subscription; it matches no more. Refuses an id that is not here."""
-        with self._writing:
-            self._raise_failure()
-            self._state.check_type(identity)
-            if not self._state.remove(identity):
-                raise SubscriptionError(f"there is no subscription {identity!r} here")
-            if self._changes is not None:
-                self._changes.append((identity, None))
-
-    def compact(self) -> None:
-        """Fold the tail into a new base, without what was removed, and put it in place at once.
-
-        Others may match and change subscriptions meanwhile.
-        """
-        with self._compacting:
-            with self._writing:
-                moment, self._changes = freeze(self._state), []
-            try:
-                fresh = compact(moment, self._weigh)
-                with self._writing:
-                    for identity, text in self._changes:
-                        if text is None:
-                            fresh.remove(identity)
-                        else:
-                            fresh.add(identity, text, compile_filter(text))
-                    self._state = fresh
-            finally:
-                with self._writing:
-                    self._changes = None
-
-    def _due(self) -> bool:
-        """Tell whether the tail has grown long enough to be folded in."""
-        state = self._state
-        least = self.compact_after
-        return least is not None and len(state.tail) > max(least, len(state.base.ids) // 4)
-
-    def _compact_aside(self) -> None:
-        try:
-            while self._due():
-                self.compact()
-        except BaseException as error:  # noqa: BLE001 -- raised by the next change, where somebody sees it
-            self._failure = error
-
-    def _raise_failure(self) -> None:
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
+        self._add(subscription.id, text, self._compiled(text))
 
     @staticmethod
-    def _number(state: State, identity: Id) -> int:
-        state.check_type(identity)
-        number = state.find(identity)
-        if number < 0:
-            raise SubscriptionError(f"there is no subscription {identity!r} here")
-        return number
+    def _compiled(text: str) -> Program:
+        return compile_filter(text)
+
+    def _frozen(self) -> Moment:
+        return freeze(self._state)
+
+    def _rebuilt(self, moment: Moment) -> State:
+        return compact(moment, self._weigh)
 
 
 def _matches(state: State, chunks: Iterable[Columns], identities: pa.Array[Any]) -> pa.RecordBatch:

@@ -1,11 +1,4 @@
-"""A running index: a frozen base, a small tail of new filters, and what was removed from both.
-
-    subscribe      appends to the tail
-    unsubscribe    marks a filter of the base or the tail
-    compaction     builds a new base of what is left of both; changes made meanwhile are repeated on it
-
-Readers take one `State` and keep to it. A writer publishes a filter by the tail's count, raised last.
-"""
+"""A running index of records: base and tail, and how they become a new base."""
 
 from __future__ import annotations
 
@@ -17,7 +10,7 @@ import pyarrow as pa
 
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.errors import SubscriptionError
+from headgate.core.living import LivingState
 from headgate.records.base import Base, Pairs
 from headgate.records.binding import compile_filter
 from headgate.records.build import build
@@ -38,81 +31,21 @@ if TYPE_CHECKING:
     from headgate.records.weights import Weigh
 
 
-class State:
-    """Base and tail. Filter n of the base has number n, filter p of the tail the number `base + p`."""
+class State(LivingState[Base, "Program"]):
+    """Base and tail. A writer publishes a filter by the tail's count, raised last."""
 
     def __init__(self, base: Base) -> None:
-        self.base = base
+        super().__init__(base)
         self.tail = Tail()
-        self.tail_ids: list[Id] = []
-        self.tail_texts: list[str] = []
-        self.tail_removed = np.zeros(64, np.uint8)
-        self._places: dict[Id, int] = {}
-        self._gone = 0
-
-    def __len__(self) -> int:
-        """Count the subscriptions."""
-        return len(self.base.ids) + len(self.tail) - self._gone
 
     @property
-    def changed(self) -> bool:
-        """Tell whether there is anything to compact."""
-        return len(self.tail) > 0 or self._gone > 0
+    def late(self) -> int:
+        """Count the filters in the tail that readers can see."""
+        return len(self.tail)
 
-    @property
-    def numbered(self) -> bool:
-        """Tell whether ids are whole numbers rather than text."""
-        if len(self.base.ids):
-            return self.base.ids.numbered
-        return bool(self.tail_ids) and isinstance(self.tail_ids[0], int)
-
-    def check_type(self, identity: Id) -> None:
-        """Refuse an id that is text among numbers, or a number among texts, or neither."""
-        if isinstance(identity, bool):
-            raise SubscriptionError(f"id {identity!r} is not usable: give text or a whole number")
-        if (len(self.base.ids) or self.tail_ids) and isinstance(identity, int) is not self.numbered:
-            wanted = "a whole number" if self.numbered else "text"
-            raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
-
-    def find(self, identity: Id) -> int:
-        """Find the number of a subscription, -1 for none."""
-        place = self._places.get(identity)
-        return self.base.find(identity) if place is None else len(self.base.ids) + place
-
-    def text(self, number: int) -> str:
-        """Return the text of a filter."""
-        base = len(self.base.ids)
-        return self.base.filters.text(number) if number < base else self.tail_texts[number - base]
-
-    def add(self, identity: Id, text: str, program: Program) -> None:
+    def append(self, compiled: Program) -> None:
         """Append a filter to the tail. Writer only."""
-        place = len(self.tail)
-        # What an addition that failed has left.
-        del self.tail_ids[place:], self.tail_texts[place:]
-        if place == len(self.tail_removed):
-            self.tail_removed = np.concatenate([self.tail_removed, np.zeros(place, np.uint8)])
-        self.tail_ids.append(identity)
-        self.tail_texts.append(text)
-        self.tail.add(program)
-        self._places[identity] = place
-
-    def remove(self, identity: Id) -> bool:
-        """Mark a subscription; returns whether there was one. Writer only."""
-        place = self._places.pop(identity, None)
-        if place is not None:
-            self.tail_removed[place] = 1
-        else:
-            number = self.base.find(identity)
-            if number < 0:
-                return False
-            self.base.removed[number] = 1
-        self._gone += 1
-        return True
-
-    def ids(self) -> list[Id]:
-        """List all ids, sorted."""
-        left = [self.base.ids[number] for number in np.flatnonzero(self.base.removed == 0).tolist()]
-        return sorted([*left, *self._places])
+        self.tail.add(compiled)
 
     def match(self, columns: Columns) -> Pairs:
         """Match a batch of events."""
@@ -170,20 +103,6 @@ class State:
         found = self.tail.match_one(view, event.attributes, removed)
         return [self.tail_ids[place] for place in found.tolist()]
 
-    def id_array(self, numbers: NDArray[np.int32]) -> pa.Array[pa.Scalar[pa.DataType]]:
-        """Return the ids of some numbers for Arrow."""
-        base = len(self.base.ids)
-        inside = numbers < base
-        if inside.all():
-            return self.base.id_array.take(numbers)
-        kind = pa.int64() if self.numbered else pa.string()
-        used, places = np.unique(numbers[~inside], return_inverse=True)
-        late = pa.array([self.tail_ids[number - base] for number in used.tolist()], kind)
-        both = pa.concat_arrays([self.base.id_array.cast(kind), late])
-        at = numbers.astype(np.int64)
-        at[~inside] = base + places
-        return both.take(at)
-
 
 class Moment(NamedTuple):
     """What is left of a state at one moment: which filters of the base, and which of the tail."""
@@ -195,7 +114,7 @@ class Moment(NamedTuple):
 
 def freeze(state: State) -> Moment:
     """Note what is left of a state. Writer only: no change may come in between."""
-    return Moment(state, state.base.removed == 0, state.tail_removed[: len(state.tail)] == 0)
+    return Moment(state, *state.left())
 
 
 def compact(moment: Moment, weigh: Weigh) -> State:

@@ -1,4 +1,4 @@
-"""The backtest job: one filter over historic events, evaluated by Spark SQL itself."""
+"""The backtest job: one filter over historic events, evaluated by Spark SQL itself if it is over records."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from pyspark.sql.types import StructType
 
 from headgate.core.event import ID
 from headgate.core.schema import Schema, Type
+from headgate.core.subscription import SQL
 from headgate.core.values import Kind, dotted, fold
 from headgate.errors import TableError
+from headgate.records.dialects import to_sql
 from headgate.records.model import predicates
 from headgate.records.parse import parse_filter
 from headgate.spark.events import judge
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.core.values import Path
+    from headgate.spark.rdf_events import Feeds
 
 
 @dataclass(frozen=True)
@@ -47,16 +50,25 @@ class Backtested:
     sample: tuple[str, ...]
     """Ids of some events that match."""
     seconds: float
+    feeds: Feeds | None = None
+    """What was read of RSS feeds, if there were any."""
 
 
 def backtest(
-    session: SparkSession, filter_text: str, events: str, *, output: str | None = None, quiet: bool = False
+    session: SparkSession,
+    filter_text: str,
+    events: str,
+    *,
+    dialect: str = SQL,
+    output: str | None = None,
+    quiet: bool = False,
 ) -> Backtested:
-    """Count the events that a filter would have matched; with `output`, write those events there.
+    """Count the records that a filter would have matched; with `output`, write those events there.
 
     The text is parsed by us first, so a filter that passes here can be subscribed with as it is.
     """
-    tree = parse_filter(filter_text)
+    sql = to_sql(filter_text, dialect)
+    tree = parse_filter(sql)
     form = check_request(events, output)
     with spark_errors(), watch(session, "backtesting", quiet=quiet) as timing:
         judged = judge(session, events, form)
@@ -64,7 +76,7 @@ def backtest(
         try:
             if judged.count:
                 _check_attributes(table, {found.attribute.path for found in predicates(tree)}, events)
-            matching = table.where(filter_text) if judged.count else table.limit(0)
+            matching = table.where(sql) if judged.count else table.limit(0)
             # Counted before anything is written, so that a value that cannot be cast leaves nothing behind.
             matches = matching.count()
             identity = next(name for name in matching.columns if fold(name) == ID)

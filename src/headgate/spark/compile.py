@@ -3,7 +3,8 @@
 read_lines -> compile (in parallel) -> collect -> number by id -> take programs -> index -> snapshot
                                     `-> rejected
 
-Subscriptions that have scores or weights are ranked; those can be cut into shards.
+The dialects of the filters say which content room they are for. Subscriptions that have scores or weights are
+ranked; those can be cut into shards.
 """
 
 from __future__ import annotations
@@ -23,12 +24,11 @@ from headgate.core.event import ID
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.snapshot import check_place
-from headgate.core.values import dotted
+from headgate.core.subscription import SQL
 from headgate.errors import EventError, TableError
 from headgate.graph.sharding import check_count
-from headgate.records.index import RecordIndex
-from headgate.records.programs import concatenate, starts, take
-from headgate.records.transport import from_bytes
+from headgate.records.programs import starts
+from headgate.spark.choosing import Wanted
 from headgate.spark.compile_ranked import Filters, has_any, read_ranks, save_ranked
 from headgate.spark.compiling import (
     COMPILED,
@@ -41,12 +41,11 @@ from headgate.spark.compiling import (
     REASON,
     ROW,
     compile_batches,
-    read_schema,
 )
 from headgate.spark.id_types import are_whole
 from headgate.spark.progress import step, watch
 from headgate.spark.ranked_rows import RANKS
-from headgate.spark.sampling import read_sample
+from headgate.spark.record_contents import read_schema
 from headgate.spark.session import spark_errors
 from headgate.spark.tables import (
     BLOCK,
@@ -71,6 +70,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.core.event import Id
+    from headgate.rdf.model import Options
+    from headgate.rdf.taxonomy import Taxonomy
+    from headgate.spark.contents import Contents, Counts, Writers
 
 _TYPES: dict[str, pa.DataType] = {ID: pa.string(), ROW: pa.string(), REASON: pa.string(), PLACE: pa.int64()}
 REJECTED = pa.schema(_TYPES)
@@ -92,6 +94,8 @@ class Compiled:
     build_seconds: float
     ranked: bool = False
     shards: int = 1
+    rdf: Counts | None = None
+    """What there is of patterns over RDF, if the filters are such."""
 
 
 def compile_subscriptions(
@@ -102,6 +106,9 @@ def compile_subscriptions(
     rejected: str,
     schema: str | None = None,
     sample: str | None = None,
+    dialect: str = SQL,
+    taxonomy: Taxonomy | None = None,
+    options: Options | None = None,
     ranked: bool | None = None,
     shards: int = 1,
     quiet: bool = False,
@@ -109,47 +116,47 @@ def compile_subscriptions(
     """Compile a table of subscriptions to a snapshot at `output`; refused rows go to the table `rejected`.
 
     With `schema` (JSON text), filters that name unknown attributes or mix types are refused too. With
-    `sample`, a table of events, filters are filed under values that few of its first events have. They are
-    ranked if the table has scores or weights; `ranked` insists. With several `shards`, each is a snapshot
-    inside that at `output`.
+    `sample`, a table of events, filters are filed under values that few of its first events have.
+
+    Rows that name no dialect have `dialect`. Dialects say which content room the filters are for, and all of
+    them must be for one. Patterns over RDF may have a `taxonomy` and `options`.
+
+    Subscriptions are ranked if the table has scores or weights; `ranked` insists. With several `shards`, each
+    is a snapshot inside that at `output`.
     """
+    wanted = Wanted(dialect, schema, sample, taxonomy, options)
     form = check_request(
-        subscriptions,
-        output,
-        rejected=rejected,
-        schema=schema,
-        sample=sample,
-        ranked=ranked,
-        shards=shards,
+        subscriptions, output, rejected=rejected, wanted=wanted, ranked=ranked, shards=shards
     )
     with spark_errors():
         if ranked is None:
             ranked = has_any(session, subscriptions, form, RANKS)
         _check_shards(subscriptions, shards, ranked=ranked)
         with watch(session, "parsing filters", quiet=quiet) as parsing:
+            contents = wanted.contents(session, [subscriptions])
             lines = spread(session, read_lines(session, subscriptions, ID, FILTER), form, subscriptions)
             made = from_arrow_schema(COMPILED_RANKED if ranked else COMPILED)
-            compiled = lines.mapInArrow(partial(_compile, schema=schema, ranked=ranked), made).toArrow()
+            work = partial(_compile, writers=contents.writers, dialect=dialect, ranked=ranked)
+            compiled = lines.mapInArrow(work, made).toArrow()
         with step("building the index", quiet=quiet) as building:
             numbered = _number(compiled, form)
-            events = None if sample is None else read_sample(session, sample)
-            filters = _filters(compiled, numbered)
+            filters = _filters(compiled, numbered, contents)
             source = {"subscriptions": Path(subscriptions).name}
             if ranked:
-                ranks = read_ranks(compiled, PART, numbered.rows)
-                save_ranked(filters, ranks, Path(output), shards, events, source=source)
+                ranks = read_ranks(compiled, PART, numbered.rows, contents)
+                save_ranked(filters, ranks, Path(output), shards, contents, source=source)
             else:
-                index = RecordIndex.from_programs(filters.ids, filters.texts, filters.programs, sample=events)
-                index.save(Path(output), source=source)
+                filters.programs.index(filters.ids, filters.texts).save(Path(output), source=source)
             write_table(to_frame(session, numbered.refused), rejected)
     return Compiled(
         subscriptions=len(numbered.ids),
         rejected=numbered.refused.num_rows,
-        attributes=tuple(sorted(map(dotted, filters.programs.attributes))),
+        attributes=filters.programs.attributes,
         parse_seconds=parsing.seconds,
         build_seconds=building.seconds,
         ranked=ranked,
         shards=shards,
+        rdf=contents.counts(Path(output)),
     )
 
 
@@ -158,13 +165,12 @@ def check_request(
     output: str,
     *,
     rejected: str,
-    schema: str | None,
-    sample: str | None = None,
+    wanted: Wanted,
     ranked: bool | None = None,
     shards: int = 1,
 ) -> Format:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
-    check_places([subscriptions], output, rejected=rejected, schema=schema, sample=sample)
+    check_places([subscriptions], output, rejected=rejected, wanted=wanted)
     check_count(shards)
     if ranked is False:
         _check_shards(subscriptions, shards, ranked=False)
@@ -179,10 +185,10 @@ def _check_shards(subscriptions: str, shards: int, *, ranked: bool) -> None:
         )
 
 
-def check_places(
-    inputs: list[str], output: str, *, rejected: str, schema: str | None, sample: str | None
-) -> None:
+def check_places(inputs: list[str], output: str, *, rejected: str, wanted: Wanted) -> None:
     """Refuse tables that are not there, places that are taken, and a schema that cannot be read."""
+    wanted.check()
+    sample = wanted.sample
     for table in [*inputs, *([] if sample is None else [sample])]:
         check_input(table)
     check_output(rejected)
@@ -190,9 +196,9 @@ def check_places(
     if sample is not None:
         check_apart(sample, output, rejected)
     check_place(Path(output))
-    if schema is not None:
+    if wanted.schema is not None:
         try:
-            read_schema(schema)
+            read_schema(wanted.schema)
         except EventError as error:
             raise TableError(f"schema: {error}") from None
 
@@ -220,10 +226,11 @@ def _size(session: SparkSession, form: Format, path: str) -> int:
 
 
 def _compile(
-    batches: Iterator[pa.RecordBatch], schema: str | None, *, ranked: bool
+    batches: Iterator[pa.RecordBatch], writers: Writers, *, dialect: str, ranked: bool
 ) -> Iterator[pa.RecordBatch]:
     context = TaskContext.get()
-    return compile_batches(batches, schema, 0 if context is None else context.partitionId(), ranked=ranked)
+    partition = 0 if context is None else context.partitionId()
+    return compile_batches(batches, writers, partition, dialect=dialect, ranked=ranked)
 
 
 class _Numbered(NamedTuple):
@@ -288,14 +295,14 @@ def _refused(bad: pa.Table, again: pa.Table, identities: list[Id]) -> pa.Table:
     return pa.concat_tables([first, pa.table(columns, schema=REJECTED)])
 
 
-def _filters(compiled: pa.Table, numbered: _Numbered) -> Filters:
+def _filters(compiled: pa.Table, numbered: _Numbered, contents: Contents) -> Filters:
     """Put the accepted rows into the order of their ids, each with its program."""
     payloads = compiled.select([PART, PROGRAMS]).filter(pc.is_valid(compiled[PROGRAMS])).sort_by(PART)
-    parts = [from_bytes(payload.as_buffer()) for payload in payloads[PROGRAMS]]
-    base = starts(np.array([part.filters for part in parts], np.int64))
+    filed, counts = contents.file([payload.as_buffer() for payload in payloads[PROGRAMS]])
+    base = starts(counts)
     rows = compiled.select([PART, NUMBER]).take(numbered.rows)
     part = pc.index_in(rows[PART], value_set=payloads[PART].combine_chunks()).to_numpy()
-    programs = take(concatenate(parts), base[part] + rows[NUMBER].to_numpy())
+    programs = filed.take(base[part] + rows[NUMBER].to_numpy())
     # Cast before it is taken, since millions of filters may be more than a column of plain strings holds.
     texts = compiled[FILTER].cast(pa.large_string()).take(numbered.rows).combine_chunks()
     pool = TextPool.from_arrow(texts) if len(texts) else TextPool.build(())

@@ -19,19 +19,18 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.core.subscription import SQL
 from headgate.engine import CLAUSES
 from headgate.graph.base import Base, Names
 from headgate.graph.build import build
 from headgate.graph.sharding import check_count, save_shards
-from headgate.records.index import RecordIndex
-from headgate.records.programs import take
+from headgate.spark.choosing import Wanted
 from headgate.spark.compile import check_places, spread
 from headgate.spark.compile_ranked import clause_index, has_any
 from headgate.spark.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.spark.graph_tables import ORDER, TABLE, Read, assemble
 from headgate.spark.progress import step, watch
 from headgate.spark.ranked_rows import WEIGHTS
-from headgate.spark.sampling import read_sample
 from headgate.spark.session import spark_errors
 from headgate.spark.tables import Format, check_input, read_lines, to_frame, write_table
 
@@ -42,7 +41,9 @@ if TYPE_CHECKING:
 
     from headgate.graph.parts import Parts
     from headgate.ranking.clause_index import ClauseIndex
-    from headgate.records.columns import Columns
+    from headgate.rdf.model import Options
+    from headgate.rdf.taxonomy import Taxonomy
+    from headgate.spark.contents import Contents, Counts
     from headgate.spark.graph_tables import Assembled
 
 
@@ -65,6 +66,8 @@ class CompiledGraph:
     build_seconds: float
     ranked: bool = False
     """Whether clauses can be ranked, too: scores can in any case."""
+    rdf: Counts | None = None
+    """What there is of patterns over RDF, if the filters are such."""
 
 
 @dataclass(frozen=True)
@@ -90,28 +93,34 @@ def compile_graph(
     rejected: str,
     schema: str | None = None,
     sample: str | None = None,
+    dialect: str = SQL,
+    taxonomy: Taxonomy | None = None,
+    options: Options | None = None,
     shards: int = 1,
     ranked: bool | None = None,
     quiet: bool = False,
 ) -> CompiledGraph:
     """Compile a graph to a snapshot at `output`; refused rows of all tables go to the table `rejected`.
 
-    `schema` and `sample` are as for subscriptions without a graph. With several `shards`, each is a snapshot
-    inside that at `output`. Clauses are ranked if subscriptions have weights; `ranked` insists.
+    What is said of the filters is as for subscriptions without a graph. With several `shards`, each is a
+    snapshot inside that at `output`. Clauses are ranked if subscriptions have weights; `ranked` insists.
     """
-    check_request(tables, output, rejected=rejected, schema=schema, sample=sample, shards=shards)
+    wanted = Wanted(dialect, schema, sample, taxonomy, options)
+    check_request(tables, output, rejected=rejected, wanted=wanted, shards=shards)
     places = tables.places
     with spark_errors():
         with watch(session, "reading the graph", quiet=quiet) as parsing:
             if ranked is None:
                 ranked = _has_weights(session, tables.subscriptions)
+            contents = wanted.contents(session, list(places.values()))
+            reading = partial(_read, session, contents, dialect)
             read = {
-                name: _read(session, name, places.get(name), schema, ranked=ranked and name == SUBSCRIPTIONS)
+                name: reading(name, places.get(name), ranked=ranked and name == SUBSCRIPTIONS)
                 for name in ORDER
             }
         with step("building the graph", quiet=quiet) as building:
-            assembled = assemble(read)
-            saving = _Saving(assembled, None if sample is None else read_sample(session, sample))
+            assembled = assemble(read, contents)
+            saving = _Saving(assembled, contents)
             source = {name: Path(path).name for name, path in places.items()}
             if shards == 1:
                 saving.save(assembled.parts, Path(output), source=source)
@@ -131,20 +140,13 @@ def compile_graph(
         parse_seconds=parsing.seconds,
         build_seconds=building.seconds,
         ranked=ranked,
+        rdf=contents.counts(Path(output)),
     )
 
 
-def check_request(
-    tables: Tables,
-    output: str,
-    *,
-    rejected: str,
-    schema: str | None = None,
-    sample: str | None = None,
-    shards: int = 1,
-) -> None:
+def check_request(tables: Tables, output: str, *, rejected: str, wanted: Wanted, shards: int = 1) -> None:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
-    check_places(list(tables.places.values()), output, rejected=rejected, schema=schema, sample=sample)
+    check_places(list(tables.places.values()), output, rejected=rejected, wanted=wanted)
     check_count(shards)
 
 
@@ -154,7 +156,9 @@ def _has_weights(session: SparkSession, subscriptions: str | None) -> bool:
     return has_any(session, subscriptions, check_input(subscriptions), [WEIGHTS])
 
 
-def _read(session: SparkSession, name: str, path: str | None, schema: str | None, *, ranked: bool) -> Read:
+def _read(
+    session: SparkSession, contents: Contents, dialect: str, name: str, path: str | None, *, ranked: bool
+) -> Read:
     """Have workers read a table and compile its filters. Shuffles, unless the lines lie well."""
     shape = SHAPES[name]
     made = shape.ranked_schema if ranked else shape.schema
@@ -162,7 +166,7 @@ def _read(session: SparkSession, name: str, path: str | None, schema: str | None
         return Read(made.empty_table(), Format.JSONL)
     form = check_input(path)
     lines = spread(session, read_lines(session, path, *shape.required), form, path)
-    work = partial(compile_rows, table=name, schema=schema, ranked=ranked)
+    work = partial(compile_rows, table=name, writers=contents.writers, dialect=dialect, ranked=ranked)
     rows = lines.mapInArrow(work, from_arrow_schema(made)).toArrow()
     return Read(rows, form)
 
@@ -170,20 +174,19 @@ def _read(session: SparkSession, name: str, path: str | None, schema: str | None
 class _Saving:
     """Number and index a graph, or a shard of it, and write it; notes the attributes that filters name."""
 
-    def __init__(self, assembled: Assembled, sample: Columns | None) -> None:
+    def __init__(self, assembled: Assembled, contents: Contents) -> None:
         self._assembled = assembled
-        self._sample = sample
+        self._contents = contents
         self.attributes: set[str] = set()
 
     def save(self, parts: Parts, place: Path, *, source: Mapping[str, object] | None = None) -> None:
         built = build(parts)
         programs = np.asarray(built.filters.cast(pa.int64()), np.int64)
         texts = self._assembled.texts.take(programs)
-        content = RecordIndex.from_programs(
+        filed = self._assembled.programs.take(programs)
+        content = filed.index(
             Ids.from_arrow(pa.array(built.filtered, pa.int64())),
             TextPool.from_arrow(texts) if len(texts) else TextPool.build(()),
-            take(self._assembled.programs, programs),
-            sample=self._sample,
         )
         names = Names(
             parts.node_ids,
@@ -195,11 +198,11 @@ class _Saving:
         )
         inside = {} if self._assembled.ranks is None else {CLAUSES: self._clauses(parts).save}
         Base(built.arrays, names, content).save(place, source=source, inside=inside)
-        self.attributes.update(content.attributes)
+        self.attributes.update(filed.attributes)
 
     def _clauses(self, parts: Parts) -> ClauseIndex:
         """Index the clauses of the subscriptions of a graph, or of a shard of it."""
         assert self._assembled.ranks is not None
         every, some = (each.subscription_ids.to_arrow() for each in (self._assembled.parts, parts))
         places = pc.index_in(some, value_set=every).to_numpy().astype(np.int64)
-        return clause_index(parts.subscription_ids, self._assembled.ranks, places, self._sample)
+        return clause_index(parts.subscription_ids, self._assembled.ranks, places, self._contents)

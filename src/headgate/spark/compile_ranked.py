@@ -8,8 +8,7 @@ programs of clauses  -> by their numbers               -> clauses
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial, reduce
-from operator import or_
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,11 +23,8 @@ from headgate.ranking.clause_index import ClauseIndex
 from headgate.ranking.clauses import ClauseTable, Named, Weighted
 from headgate.ranking.index import RankedIndex
 from headgate.ranking.keys import rank
-from headgate.reached import ALWAYS
-from headgate.records.binding import compile_filters
-from headgate.records.index import RecordIndex
-from headgate.records.programs import concatenate, starts, take
-from headgate.records.transport import from_bytes
+from headgate.records.programs import starts
+from headgate.spark.choosing import mentions
 from headgate.spark.ranked_rows import (
     CLAUSE_PROGRAMS,
     CLAUSES,
@@ -48,8 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
-    from headgate.records.columns import Columns
-    from headgate.records.programs import Programs
+    from headgate.spark.contents import Contents, Filed
 
     Ints = NDArray[np.int64]
 
@@ -63,7 +58,7 @@ class Filters:
 
     ids: Ids
     texts: TextPool
-    programs: Programs
+    programs: Filed
 
 
 @dataclass(frozen=True)
@@ -72,22 +67,19 @@ class Ranks:
 
     scores: NDArray[np.float64]
     clauses: ClauseTable
-    programs: Programs
+    programs: Filed
 
 
 def has_any(session: SparkSession, path: str, form: Format, names: Sequence[str]) -> bool:
     """Tell whether a table has one of some columns; in JSON lines, whether a row has one of the fields."""
     if form is not Format.JSONL:
         return not {*map(fold, column_names(session, path, form))}.isdisjoint(names)
-    line = sf.lower(VALUE)
-    # Names may be written with escapes.
-    hints = [line.contains(hint) for hint in ("\\u00", *(f'"{name}"' for name in names))]
-    likely = session.read.text(for_reading(path)).where(reduce(or_, hints))
+    likely = session.read.text(for_reading(path)).where(mentions(*names))
     work = partial(find_fields, names=names)
     return not likely.select(sf.col(VALUE).cast("binary")).mapInArrow(work, f"{VALUE} binary").isEmpty()
 
 
-def read_ranks(compiled: pa.Table, part: str, rows: Ints) -> Ranks:
+def read_ranks(compiled: pa.Table, part: str, rows: Ints, contents: Contents) -> Ranks:
     """Put together what workers have read of the rows that were accepted, in the order given.
 
     `part` is the column that tells which batch a row was in.
@@ -109,10 +101,10 @@ def read_ranks(compiled: pa.Table, part: str, rows: Ints) -> Ranks:
         number[local + np.repeat(base[where], counts)].astype(np.int32),
         np.asarray(_flat(taken[WEIGHTS]), np.float64),
     )
-    programs = concatenate([from_bytes(each.as_buffer()) for each in payloads[CLAUSE_PROGRAMS]])
+    programs, _ = contents.file([each.as_buffer() for each in payloads[CLAUSE_PROGRAMS]])
     names = _flat(payloads[NAMES]).take(first)
     table = ClauseTable(weighted, TextPool.from_arrow(coded.dictionary), _named(names))
-    return Ranks(np.asarray(taken[SCORE], np.float64), table, take(programs, first))
+    return Ranks(np.asarray(taken[SCORE], np.float64), table, programs.take(first))
 
 
 def save_ranked(
@@ -120,14 +112,14 @@ def save_ranked(
     ranks: Ranks,
     output: Path,
     shards: int,
-    sample: Columns | None,
+    contents: Contents,
     *,
     source: Mapping[str, object],
 ) -> None:
     """Write ranked subscriptions as a snapshot, or as one of shards, of which one at a time is in memory."""
 
     def save(places: Ints, place: Path, **about: Any) -> None:
-        _index(filters, ranks, places, sample).save(place, **about)
+        _index(filters, ranks, places, contents).save(place, **about)
 
     if shards == 1:
         save(np.arange(len(filters.ids)), output, source=source)
@@ -135,45 +127,44 @@ def save_ranked(
         save_shards(output, filters.ids, shards, save, source=source)
 
 
-def _index(filters: Filters, ranks: Ranks, places: Ints, sample: Columns | None) -> RankedIndex:
+def _index(filters: Filters, ranks: Ranks, places: Ints, contents: Contents) -> RankedIndex:
     """Index some of the subscriptions, by their places."""
     ids = Ids.from_arrow(filters.ids.to_arrow().take(places))
     scores = ranks.scores[places]
     keys, order = rank(scores)
     by_rank = places[order]
-    texts, programs = _take_texts(filters.texts, by_rank), take(filters.programs, by_rank)
-    content = RecordIndex.from_programs(Ids(keys), texts, programs, sample=sample)
-    relaxed = clause_index(ids, ranks, places, sample)
-    return RankedIndex.from_contents(ids, scores, content, relaxed, room=RecordIndex)
+    content = filters.programs.take(by_rank).index(Ids(keys), _take_texts(filters.texts, by_rank))
+    relaxed = clause_index(ids, ranks, places, contents)
+    return RankedIndex.from_contents(ids, scores, content, relaxed, room=contents.room)
 
 
-def clause_index(ids: Ids, ranks: Ranks, places: Ints, sample: Columns | None) -> ClauseIndex:
+def clause_index(ids: Ids, ranks: Ranks, places: Ints, contents: Contents) -> ClauseIndex:
     """Index the clauses of some subscriptions, by their places; those that only others have are left out."""
     rows = ranks.clauses.rows.take(places)
     used, clause = np.unique(rows.clause, return_inverse=True)
     texts, named = _take_texts(ranks.clauses.texts, used), _take_named(ranks.clauses.named, used)
     table = ClauseTable(rows._replace(clause=clause.astype(np.int32)), texts, named)
     numbers = Ids(np.arange(len(used), dtype=np.int64))
-    programs = take(ranks.programs, used.astype(np.int64))
-    content = RecordIndex.from_programs(numbers, texts, programs, sample=sample)
-    return ClauseIndex.from_table(ids, table, room=RecordIndex, content=content)
+    content = ranks.programs.take(used.astype(np.int64)).index(numbers, texts)
+    return ClauseIndex.from_table(ids, table, room=contents.room, content=content)
 
 
-def with_unfiltered(ranks: Ranks, filtered: NDArray[np.bool_]) -> Ranks:
+def with_unfiltered(ranks: Ranks, filtered: NDArray[np.bool_], always: str) -> Ranks:
     """Put in subscriptions without a filter: one clause that always holds, and weighs 1.
 
     `filtered` tells for each subscription whether it has one; `ranks` are those that do, in the same order.
+    `always` is the room's filter that every event matches.
     """
     rows, texts, named = ranks.clauses
     programs, distinct = ranks.programs, texts.texts()
-    if ALWAYS not in distinct:
-        distinct.append(ALWAYS)
+    if always not in distinct:
+        distinct.append(always)
         named = named._replace(start=np.append(named.start, named.start[-1]))
-        programs = concatenate([programs, compile_filters([ALWAYS]).programs])
+        programs = programs.with_filter(always)
     counts = np.ones(len(filtered), np.int64)
     counts[filtered] = np.diff(rows.start)
     theirs = np.repeat(filtered, counts)
-    clause, weight = np.full(len(theirs), distinct.index(ALWAYS), np.int32), np.ones(len(theirs))
+    clause, weight = np.full(len(theirs), distinct.index(always), np.int32), np.ones(len(theirs))
     clause[theirs], weight[theirs] = rows.clause, rows.weight
     table = ClauseTable(Weighted(starts(counts), clause, weight), TextPool.build(distinct), named)
     scores = np.zeros(len(filtered))

@@ -1,12 +1,12 @@
 """What workers do to compile subscriptions: rows of JSON in, programs or reasons out.
 
-The programs of a batch travel together, as one value in the batch's first row (`transport`); the other rows
-say which of them is theirs. What rows of ranked subscriptions have besides is in `ranked_rows`.
+The programs of a batch travel together, as one value in the batch's first row; the other rows say which of
+them is theirs. What a program is, the content room knows. What rows of ranked subscriptions have besides is
+in `ranked_rows`.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -15,14 +15,9 @@ import pyarrow.compute as pc
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.event import ID, read_object
-from headgate.core.schema import Schema
 from headgate.core.subscription import SQL, Subscription
 from headgate.core.values import check, fold
 from headgate.errors import FilterError, HeadgateError, SubscriptionError
-from headgate.records.binding import Binder, parse_text
-from headgate.records.dialects import to_sql
-from headgate.records.transport import to_bytes
-from headgate.records.typecheck import check_types
 from headgate.spark.ranked_rows import (
     CLAUSES,
     RANKED,
@@ -33,12 +28,14 @@ from headgate.spark.ranked_rows import (
     read_score,
     read_weights,
 )
+from headgate.spark.record_contents import RecordWriters
 from headgate.spark.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from headgate.core.event import Id
+    from headgate.spark.contents import FilterWriter, Writers
 
 FILTER = "filter"
 DIALECT = "dialect"
@@ -81,7 +78,7 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
     id: Number | str
     filter: str
-    dialect: Literal["sql", "labels"] | None = None
+    dialect: Literal["sql", "labels", "sparql", "tuples"] | None = None
     score: Any = None
     weights: Any = None
 
@@ -90,40 +87,39 @@ _ROWS = msgspec.json.Decoder(_Row)
 
 
 class Filters:
-    """The filters of one batch, parsed to programs one after the other."""
+    """The filters of one batch, compiled one after the other."""
 
-    def __init__(self, schema: str | None) -> None:
-        self._schema = schema
-        self._binder = Binder()
+    def __init__(self, writer: FilterWriter) -> None:
+        self._writer = writer
         self.count = 0
 
     def add(self, written: str, dialect: str) -> str:
-        """Parse the next filter and return it as SQL; refuses a bad one, which does not count."""
-        text = to_sql(written, dialect)
-        if self._schema is not None:
-            # Places are those in the text as written: its names stand there as well.
-            check_types(parse_text(text), read_schema(self._schema), written)
-        self._binder.add(text)
+        """Compile the next filter and return it as its room writes it; refuses a bad one."""
+        text = self._writer.add(written, dialect)
         self.count += 1
         return text
 
     def payload(self, rows: int) -> pa.Array[Any]:
         """Return the column `PROGRAMS` of the batch."""
-        values = (
-            [to_bytes(self._binder.finish()), *[None] * (rows - 1)] if rows and self.count else [None] * rows
-        )
+        values = [self._writer.to_bytes(), *[None] * (rows - 1)] if rows and self.count else [None] * rows
         return pa.array(values, pa.binary())
 
 
 def compile_batches(
-    batches: Iterable[pa.RecordBatch], schema: str | None, partition: int = 0, *, ranked: bool = False
+    batches: Iterable[pa.RecordBatch],
+    writers: Writers | None = None,
+    partition: int = 0,
+    *,
+    dialect: str = SQL,
+    ranked: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Compile the subscriptions of some batches; refused rows come back with the reason, none is dropped.
 
+    `writers` are those of the filters' room, of records by default; `dialect` is that of rows that name none.
     Unless they are `ranked`, scores and weights are fields like any other, and passed over.
     """
     for part, batch in numbered(batches, partition):
-        yield _compile_batch(batch, schema, part, ranked=ranked)
+        yield _compile_batch(batch, writers or RecordWriters(), part, dialect=dialect, ranked=ranked)
 
 
 def numbered(batches: Iterable[pa.RecordBatch], partition: int) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -139,9 +135,11 @@ def numbered(batches: Iterable[pa.RecordBatch], partition: int) -> Iterator[tupl
         yield (partition << 31) + number, batch if all(keep) else batch.filter(pa.array(keep, pa.bool_()))
 
 
-def _compile_batch(batch: pa.RecordBatch, schema: str | None, part: int, *, ranked: bool) -> pa.RecordBatch:
+def _compile_batch(
+    batch: pa.RecordBatch, writers: Writers, part: int, *, dialect: str, ranked: bool
+) -> pa.RecordBatch:
     values: list[bytes | None] = batch[VALUE].to_pylist()
-    parsed, clauses = Filters(schema), Clauses()
+    parsed, clauses = Filters(writers.writer()), Clauses(writers)
     names = [
         "id_number",
         "id_text",
@@ -160,19 +158,19 @@ def _compile_batch(batch: pa.RecordBatch, schema: str | None, part: int, *, rank
         try:
             try:
                 row = _ROWS.decode(value)  # type: ignore[arg-type]
-                identity, written, dialect = row.id, row.filter, row.dialect or SQL
+                identity, written, spoken = row.id, row.filter, row.dialect or dialect
                 score, weights = row.score, row.weights
                 (id_texts if type(identity) is str else id_numbers)[place] = identity
             except UNUSUAL:
                 given = read_row(value)
                 identity = _identity(given)
                 (id_texts if isinstance(identity, str) else id_numbers)[place] = identity
-                subscription = _subscription(identity, given)
-                written, dialect = subscription.filter, subscription.dialect
+                subscription = _subscription(identity, given, dialect)
+                written, spoken = subscription.filter, subscription.dialect
                 score, weights = (given.get(name) for name in RANKS)
             if ranked:
                 found[SCORE][place], weighed = read_score(score), read_weights(weights)
-            filters[place] = text = parsed.add(written, dialect)
+            filters[place] = text = parsed.add(written, spoken)
             if ranked:
                 what = f"subscription {identity!r}"
                 found[CLAUSES][place], found[WEIGHTS][place] = clauses.add(text, weighed, what)
@@ -248,14 +246,8 @@ def read_filter(row: dict[str, object]) -> str | None:
     return text
 
 
-def _subscription(identity: Id, row: dict[str, object]) -> Subscription:
+def _subscription(identity: Id, row: dict[str, object], default: str) -> Subscription:
     text, dialect = read_filter(row), row.get(DIALECT)
     if text is None:
         raise SubscriptionError(f"the row has no {FILTER!r}: a subscription is an id and a filter")
-    return Subscription(identity, text, SQL if dialect is None else str(dialect))
-
-
-@lru_cache(maxsize=4)
-def read_schema(text: str) -> Schema:
-    """Read the types of attributes."""
-    return Schema.from_json(read_object(text))
+    return Subscription(identity, text, default if dialect is None else str(dialect))

@@ -30,10 +30,15 @@ from headgate.spark.tables import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
     from headgate.spark.graph_matching import Sources
+    from headgate.spark.rdf_events import Feeds
+
+    Work = Callable[..., Iterator[pa.RecordBatch]]
 
 _REASON = "_headgate_reason"
 _NO_ID = "the event has no id: give the field 'id' as text or a whole number"
@@ -58,6 +63,19 @@ class Judged:
         """Free what was kept in memory; the job is done."""
         if self.cached is not None:
             self.cached.unpersist()
+
+
+@dataclass(frozen=True)
+class Given:
+    """A table of events that was judged, and what workers get of it."""
+
+    judged: Judged
+    rows: DataFrame
+    work: Work
+    """What they do with it."""
+    unknown: tuple[str, ...] = ()
+    """Attributes that filters name and the table lacks."""
+    feeds: Feeds | None = None
 
 
 def judge(session: SparkSession, path: str, form: Format, sources: Sources | None = None) -> Judged:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.contents import room_at
 from headgate.core.event import SOURCE, Event
 from headgate.core.values import fold
 from headgate.graph.index import GraphIndex
-from headgate.records.index import RecordIndex
 from headgate.spark.id_types import fit_id, fit_ids
 from headgate.spark.matching import (
     LINES,
@@ -59,13 +59,14 @@ def opened_graph(path: str, digest: str) -> GraphIndex:  # noqa: ARG001 -- tells
 
     Spark hands out one shard after the other, so two are enough.
     """
-    return GraphIndex.open(Path(path), room=RecordIndex, verify=False)
+    return GraphIndex.open(Path(path), room=room_at(Path(path)), verify=False)
 
 
 @lru_cache(maxsize=1)
 def opened_shards(shards: tuple[Shard, ...]) -> list[GraphIndex]:
     """Open all shards in a worker, to look for nodes; what matching needs is not made."""
-    return [GraphIndex.open(Path(each.place), room=RecordIndex, verify=False) for each in shards]
+    places = [Path(each.place) for each in shards]
+    return [GraphIndex.open(place, room=room_at(place), verify=False) for place in places]
 
 
 class Sources(NamedTuple):

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from headgate.core.casts import to_double
-from headgate.core.subscription import SQL
 from headgate.core.values import check
 from headgate.errors import GraphError, HeadgateError
 from headgate.graph.tables import EDGES, NODES, SUBSCRIPTIONS
@@ -43,6 +42,8 @@ from headgate.spark.tables import BLOCK, FILE, ORDER, POSITION, VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from headgate.spark.contents import Writers
 
 __all__ = ["EDGES", "NODES", "SHAPES", "SUBSCRIPTIONS", "Shape", "compile_rows", "number_of", "text_of"]
 
@@ -130,25 +131,33 @@ SHAPES = {
 
 
 def compile_rows(
-    batches: Iterable[pa.RecordBatch], table: str, schema: str | None, *, ranked: bool = False
+    batches: Iterable[pa.RecordBatch], table: str, writers: Writers, *, dialect: str, ranked: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """Read rows of a graph and compile their filters; refused rows come back with the reason.
 
-    If they are `ranked`, which subscriptions may be, their filters are taken apart into clauses, too.
+    Rows that name no dialect have `dialect`. If they are `ranked`, which subscriptions may be, their filters
+    are taken apart into clauses, too.
     """
     context = TaskContext.get()
     partition = 0 if context is None else context.partitionId()
     shape = SHAPES[table]
     decoder = msgspec.json.Decoder(shape.row)
     for part, batch in numbered(batches, partition):
-        yield _compile_batch(batch, shape, decoder, schema, part, ranked=ranked)
+        yield _compile_batch(batch, shape, decoder, writers, part, dialect=dialect, ranked=ranked)
 
 
 def _compile_batch(
-    batch: pa.RecordBatch, shape: Shape, decoder: Any, schema: str | None, part: int, *, ranked: bool
+    batch: pa.RecordBatch,
+    shape: Shape,
+    decoder: Any,
+    writers: Writers,
+    part: int,
+    *,
+    dialect: str,
+    ranked: bool,
 ) -> pa.RecordBatch:
     values: list[bytes | None] = batch[VALUE].to_pylist()
-    parsed, clauses, rows = Filters(schema), Clauses(), []
+    parsed, clauses, rows = Filters(writers.writer()), Clauses(writers), []
     names = [FILTER, REASON, PLACE, NUMBER, *([CLAUSES, WEIGHTS] if ranked else [])]
     found: dict[str, list[Any]] = {name: [None] * len(values) for name in names}
     for place, value in enumerate(values):
@@ -163,7 +172,7 @@ def _compile_batch(
                 if getattr(row, name) is None:
                     raise GraphError(complaint)
             if row.filter is not None:
-                found[FILTER][place] = parsed.add(row.filter, SQL if row.dialect is None else row.dialect)
+                found[FILTER][place] = parsed.add(row.filter, dialect if row.dialect is None else row.dialect)
                 found[NUMBER][place] = parsed.count - 1
             if ranked:
                 text, what = found[FILTER][place], f"subscription {row.id!r}"

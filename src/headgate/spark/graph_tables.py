@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.core.subscription import SQL
 from headgate.graph.tables import read_tables
-from headgate.records.programs import concatenate, starts
-from headgate.records.transport import from_bytes
+from headgate.records.programs import starts
 from headgate.spark.compile import in_order
 from headgate.spark.compile_ranked import Ranks, read_ranks, with_unfiltered
-from headgate.spark.compiling import FILTER, NUMBER, PART, PLACE, PROGRAMS, REASON, ROW
+from headgate.spark.compiling import DIALECT, FILTER, NUMBER, PART, PLACE, PROGRAMS, REASON, ROW
 from headgate.spark.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, number_of, text_of
 from headgate.spark.id_types import are_whole, fit_ids
 from headgate.spark.ranked_rows import CLAUSES, RANKED
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from headgate.graph.parts import Parts
     from headgate.graph.tables import GraphTables
-    from headgate.records.programs import Programs
+    from headgate.spark.contents import Contents, Filed
 
     Column = pa.Array[Any]
     Bools = NDArray[np.bool_]
@@ -67,7 +67,7 @@ class Assembled:
     """A graph whose filters are numbers of programs; their texts; and what was refused."""
 
     parts: Parts
-    programs: Programs
+    programs: Filed
     texts: Column
     rejected: pa.Table
     accepted: Mapping[str, int]
@@ -76,13 +76,13 @@ class Assembled:
     """The clauses of all subscriptions, in the order of their ids, if they are ranked."""
 
 
-def assemble(tables: dict[str, Read]) -> Assembled:
+def assemble(tables: dict[str, Read], contents: Contents) -> Assembled:
     """Put the tables of a graph together. Nothing is lost: a row is in the graph or in `rejected`.
 
     The tables are taken out of the dictionary, so that they are not in memory twice.
     """
     ordered = {name: _Table(name, tables.pop(name)) for name in ORDER}
-    programs, texts = _take_programs([ordered[name] for name in ORDER])
+    programs, texts = _take_programs([ordered[name] for name in ORDER], contents)
     nodes, edges, subscriptions = (ordered[name] for name in ORDER)
     numbered_nodes = _numbered([(nodes, "id")])
     numbered_subscriptions = _numbered([(subscriptions, "id"), (nodes, "subscription")])
@@ -96,11 +96,13 @@ def assemble(tables: dict[str, Read]) -> Assembled:
     given = [nodes.given("id"), edges.given("source", "target"), subscriptions.given("id")]
     read = read_tables(*given)
     accepted = dict(zip(ORDER, map(len, (read.node_row, read.edge_row, read.subscription_row)), strict=True))
-    rejected = pa.concat_tables([table.rejected(read, texts) for table in (nodes, edges, subscriptions)])
+    dialect = contents.room.dialect
+    rejected = pa.concat_tables([ordered[name].rejected(read, texts, dialect) for name in ORDER])
     ranks = None
     if CLAUSES in subscriptions.columns:
         filtered = _flags(read.parts.subscription_filter.is_valid())
-        ranks = with_unfiltered(subscriptions.ranks(read.subscription_row), filtered)
+        ranks = subscriptions.ranks(read.subscription_row, contents)
+        ranks = with_unfiltered(ranks, filtered, contents.room.always)
     return Assembled(read.parts, programs, texts, rejected, accepted, ranks)
 
 
@@ -157,13 +159,13 @@ class _Table:
         table = pa.table(columns)
         return table if keep.all() else table.filter(pa.array(keep))
 
-    def ranks(self, rows: NDArray[np.int64]) -> Ranks:
+    def ranks(self, rows: NDArray[np.int64], contents: Contents) -> Ranks:
         """Return the clauses of rows, which are counted as `given` gave them."""
         names = (PART, *RANKED.names)
         table = pa.table({name: self.columns[name] for name in names})
-        return read_ranks(table, PART, np.flatnonzero(self._told)[rows])
+        return read_ranks(table, PART, np.flatnonzero(self._told)[rows], contents)
 
-    def rejected(self, read: GraphTables, texts: Column) -> pa.Table:
+    def rejected(self, read: GraphTables, texts: Column, dialect: str) -> pa.Table:
         """Return the rows that were refused: by workers, for their ids, or for the others of the graph."""
         told = np.flatnonzero(self._told)
         late = {int(told[each.row]): each.reason for each in read.refused if each.table == self.name}
@@ -174,7 +176,7 @@ class _Table:
         columns = [
             [self.name] * len(rows),
             self._names(rows),
-            self._rows(rows, texts),
+            self._rows(rows, texts, dialect),
             reasons,
             self.columns[PLACE].take(rows),
         ]
@@ -191,8 +193,8 @@ class _Table:
         ]
         return [None if None in each else " → ".join(each) for each in zip(*parts, strict=True)]
 
-    def _rows(self, rows: NDArray[np.int64], texts: Column) -> list[Any]:
-        """Return rows as they came, or written anew where workers have passed them."""
+    def _rows(self, rows: NDArray[np.int64], texts: Column, dialect: str) -> list[Any]:
+        """Return rows as they came, or written anew where workers have passed them, in the room's dialect."""
         given = self.columns[ROW].take(rows).to_pylist()
         fields: dict[str, list[Any]] = {}
         for name in self.shape.ids:
@@ -200,6 +202,8 @@ class _Table:
             number, text = (each.to_pylist() for each in pair)
             fields[name] = [a if b is None else b for a, b in zip(number, text, strict=True)]
         fields[FILTER] = texts.take(self.program.take(rows)).to_pylist()
+        if dialect != SQL:
+            fields[DIALECT] = [None if text is None else dialect for text in fields[FILTER]]
         for name in (*self.shape.texts, *self.shape.numbers):
             fields[name] = self.columns[name].take(rows).to_pylist()
         for place, row in enumerate(given):
@@ -209,23 +213,23 @@ class _Table:
         return given
 
 
-def _take_programs(tables: list[_Table]) -> tuple[Programs, Column]:
+def _take_programs(tables: list[_Table], contents: Contents) -> tuple[Filed, Column]:
     """Lay the programs of all tables one after another, number them, and list their texts."""
-    parts: list[Programs] = []
+    payloads = [each.as_buffer() for table in tables for each in table.payloads[PROGRAMS]]
+    filed, counts = contents.file(payloads)
+    base = starts(counts)
     texts: list[Column] = []
     done = 0
     for table in tables:
         numbers = table.payloads[PART].to_numpy()
-        payloads = [from_bytes(each.as_buffer()) for each in table.payloads[PROGRAMS]]
-        base = done + starts(np.array([each.filters for each in payloads], np.int64))
+        first = pa.array(base[done : done + len(numbers)], pa.int64())
         place = _compute.index_in(table.columns[PART], value_set=pa.array(numbers, pa.int64()))
-        table.program = _compute.add(pa.array(base[:-1]).take(place), table.columns[NUMBER])
+        table.program = _compute.add(first.take(place), table.columns[NUMBER])
         rows = np.flatnonzero(_flags(table.program.is_valid()))
         rows = rows[np.argsort(table.program.take(rows).to_numpy(), kind="stable")]
         texts.append(table.filters.take(rows))
-        parts += payloads
-        done = int(base[-1])
-    return concatenate(parts), pa.concat_arrays(texts)
+        done += len(numbers)
+    return filed, pa.concat_arrays(texts)
 
 
 def _numbered(columns: list[tuple[_Table, str]]) -> bool:

@@ -39,15 +39,15 @@ def opened_engine(path: str, digest: str) -> Engine:  # noqa: ARG001 -- tells a 
 
 def rank_graph_columns(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """Find the best for events that come as columns, packed into one: `id`, `source` and the attributes."""
-    return ask_columns(batches, task, _Graph(task))
+    return ask_columns(batches, task, RankedGraph(task))
 
 
 def rank_graph_lines(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """Find the best for events that come as lines of JSON; those that were refused are passed over here."""
-    return ask_lines(batches, task, _Graph(task))
+    return ask_lines(batches, task, RankedGraph(task))
 
 
-class _Graph:
+class RankedGraph:
     """A graph, or a shard of it."""
 
     def __init__(self, task: Task) -> None:

@@ -30,6 +30,11 @@ def are_whole(texts: Column) -> Column:
     return found
 
 
+def is_whole(text: str) -> bool:
+    """Tell whether a text is a whole number."""
+    return _WHOLE.match(text) is not None
+
+
 def fit_ids(column: Column, *, numbered: bool) -> Column:
     """Make ids whole numbers, or text; those that are no whole numbers become null.
 
@@ -54,4 +59,4 @@ def fit_id(identity: Id, *, numbered: bool) -> Id | None:
         return identity
     if isinstance(identity, int):
         return str(identity)
-    return int(identity) if _WHOLE.match(identity) else None
+    return int(identity) if is_whole(identity) else None

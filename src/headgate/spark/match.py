@@ -20,47 +20,21 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegralType,
-    NullType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
 
-from headgate.core.event import ID, SOURCE
-from headgate.core.values import dotted, fold
+from headgate.contents import RDF, RECORDS, content_at
 from headgate.errors import TableError
-from headgate.spark.events import judge
-from headgate.spark.graph_matching import Sources, match_graph_columns, match_graph_lines
-from headgate.spark.graph_top import rank_graph_columns, rank_graph_lines
-from headgate.spark.matching import (
-    CODECS,
-    FILE,
-    FILE_DDL,
-    PACKED,
-    Task,
-    match_columns,
-    match_lines,
-    write_matches,
-)
+from headgate.spark.graph_matching import Sources
+from headgate.spark.match_rdf import read_rdf
+from headgate.spark.match_records import read_records
+from headgate.spark.matching import CODECS, FILE, FILE_DDL, Task, write_matches
 from headgate.spark.progress import watch
+from headgate.spark.rdf_files import check_events
 from headgate.spark.session import spark_errors
 from headgate.spark.tables import (
     Format,
     check_apart,
     check_input,
     check_output,
-    column,
     format_of,
     is_remote,
     local,
@@ -69,39 +43,16 @@ from headgate.spark.tables import (
 )
 from headgate.spark.targets import open_target
 from headgate.spark.top import merged, with_key
-from headgate.spark.top_matching import rank_columns, rank_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from headgate.core.values import Path as ColumnPath
+    from headgate.spark.events import Given, Work
+    from headgate.spark.rdf_events import Feeds
     from headgate.spark.targets import Target
     from headgate.spark.top import Top
-
-    Work = Callable[..., Iterator[pa.RecordBatch]]
-
-_COMPARABLE = (
-    BooleanType,
-    DateType,
-    DoubleType,
-    FloatType,
-    IntegralType,
-    NullType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
-
-
-_PLAIN: tuple[Work, Work] = (match_lines, match_columns)
-_RANKED: tuple[Work, Work] = (rank_lines, rank_columns)
-_GRAPH: tuple[Work, Work] = (match_graph_lines, match_graph_columns)
-_RANKED_GRAPH: tuple[Work, Work] = (rank_graph_lines, rank_graph_columns)
-"""What workers do with lines, and with columns."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +79,8 @@ class Matched:
     survey_seconds: float
     match_seconds: float
     batches: tuple[Batch, ...]
+    feeds: Feeds | None = None
+    """What was read of RSS feeds, if there were any."""
 
 
 def match_events(
@@ -139,6 +92,7 @@ def match_events(
     rejected: str,
     graph: bool | None = None,
     top: Top | None = None,
+    content_type: str | None = None,
     quiet: bool = False,
 ) -> Matched:
     """Match a table of events against a snapshot; write (event_id, subscription_id) to `output`.
@@ -147,16 +101,17 @@ def match_events(
 
     Events that cannot be read go to the table `rejected` with the reason; so do those that come from no node
     of the snapshot's graph. A snapshot that has a graph is matched with it; `graph` can only insist.
+
+    Against patterns over RDF, events are documents: rows of a table, or files. `content_type` is that of rows
+    that name none, and of files whatever their names.
     """
-    form = check_request(snapshot, events, output, rejected=rejected)
+    check_request(snapshot, events, output, rejected=rejected, content_type=content_type)
     target = open_target(snapshot, graph=graph, top=top)
     sources = Sources(target.shards, target.numbered_nodes) if target.graph else None
     with spark_errors(), tempfile.TemporaryDirectory(prefix="headgate-") as notes:
         with watch(session, "reading events", quiet=quiet) as surveying:
-            judged = judge(session, events, form, sources)
-            columns = form is not Format.JSONL
-            table = _needed(judged.events, target) if columns else judged.events
-            unknown = _check_types(table, events, target) if columns else ()
+            given = _read(session, events, target, sources, content_type, best=top is not None)
+            judged = given.judged
             write_table(judged.refused, rejected)
         here = (session.sparkContext.master or "").startswith("local")
         codec = (session.conf.get("spark.sql.parquet.compression.codec") or "").lower()
@@ -171,7 +126,7 @@ def match_events(
             keyed=top is not None and len(target.shards) > 1,
         )
         tasks = [first._replace(snapshot=each.place, digest=each.digest) for each in target.shards]
-        work, rows = _work(target, top)[columns], _packed(table) if columns else table
+        work, rows = given.work, given.rows
         with watch(session, "matching", quiet=quiet) as matching:
             if top is not None and first.keyed:
                 found = _mapped(with_key(rows), [partial(work, task=task) for task in tasks], first.ddl)
@@ -187,72 +142,45 @@ def match_events(
         events=judged.count,
         rejected=judged.rejected,
         matches=count,
-        unknown_attributes=unknown if judged.count else (),
+        unknown_attributes=given.unknown,
         survey_seconds=surveying.seconds,
         match_seconds=matching.seconds,
         batches=batches,
+        feeds=given.feeds,
     )
 
 
-def check_request(snapshot: str, events: str, output: str, *, rejected: str) -> Format:
+def check_request(
+    snapshot: str, events: str, output: str, *, rejected: str, content_type: str | None = None
+) -> None:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
-    form = check_input(events)
+    if content_at(Path(snapshot)) == RDF:
+        check_events(events, content_type)
+    elif content_type is not None:
+        raise TableError(
+            f"snapshot {snapshot} has filters of records, and their events have no content type: leave out "
+            "--format"
+        )
+    else:
+        check_input(events)
     check_output(output)
     check_output(rejected)
     check_apart(snapshot, events, output, rejected)
-    return form
 
 
-def _work(target: Target, top: Top | None) -> tuple[Work, Work]:
-    if target.graph:
-        return _GRAPH if top is None else _RANKED_GRAPH
-    return _RANKED if target.ranked else _PLAIN
-
-
-def _needed(table: DataFrame, target: Target) -> DataFrame:
-    """Keep the id, the source if there is a graph, and the columns that filters name."""
-    wanted = {path[0] for path in target.attributes} | {ID, *([SOURCE] if target.graph else [])}
-    return table.select(*[column(name) for name in table.columns if fold(name) in wanted])
-
-
-def _packed(table: DataFrame) -> DataFrame:
-    """Make one column of all: `mapInArrow` stumbles over dots and backticks in the names of columns."""
-    return table.select(sf.struct(*map(column, table.columns)).alias(PACKED))
-
-
-def _check_types(table: DataFrame, path: str, target: Target) -> tuple[str, ...]:
-    """Refuse columns that filters compare and cannot: they would never match, and nobody would know.
-
-    Returns the attributes that filters name and the table lacks.
-    """
-    unknown = []
-    for attribute in target.attributes:
-        kind = _find(table.schema, attribute)
-        if kind is None:
-            unknown.append(dotted(attribute))
-        elif attribute in target.compared and not _comparable(kind):
-            what = f"{path}: {dotted(attribute)} is {kind.simpleString()}, which filters cannot compare"
-            hint = "double" if isinstance(kind, DecimalType) else "a type that filters know"
-            raise TableError(f"{what}: cast it to {hint}")
-    return tuple(sorted(unknown))
-
-
-def _find(kind: DataType, path: ColumnPath) -> DataType | None:
-    """Find the type of an attribute, through nested structs."""
-    for name in path:
-        fields = kind.fields if isinstance(kind, StructType) else []
-        found = next((field for field in fields if fold(field.name) == name), None)
-        if found is None:
-            return None
-        kind = found.dataType
-    return kind
-
-
-def _comparable(kind: DataType) -> bool:
-    """Tell whether filters can see values of a type; an object is one, and never equal to anything."""
-    if isinstance(kind, ArrayType):
-        return _comparable(kind.elementType)
-    return isinstance(kind, _COMPARABLE)
+def _read(
+    session: SparkSession,
+    events: str,
+    target: Target,
+    sources: Sources | None,
+    content_type: str | None,
+    *,
+    best: bool,
+) -> Given:
+    """Read events as the content room of the filters wants them."""
+    if target.content == RECORDS:
+        return read_records(session, events, target, sources, best=best)
+    return read_rdf(session, events, sources, content_type)
 
 
 def _mapped(rows: DataFrame, works: Sequence[Work], ddl: str) -> DataFrame:

@@ -16,15 +16,13 @@ from headgate.core.ranks import check_score
 from headgate.core.values import fold
 from headgate.errors import SubscriptionError
 from headgate.ranking.clauses import weigh
-from headgate.records.binding import Binder
-from headgate.records.index import RecordIndex
-from headgate.records.transport import to_bytes
 from headgate.spark.tables import VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from headgate.core.ranks import Weights
+    from headgate.spark.contents import Writers
 
 SCORE, WEIGHTS = RANKS = ("score", "weights")
 """The columns that make a table one of ranked subscriptions."""
@@ -50,20 +48,21 @@ _HINT = "give an object of attributes and numbers, or a list of numbers, one for
 class Clauses:
     """The distinct clauses of one batch, with their programs, and the rows that have them."""
 
-    def __init__(self) -> None:
-        self._binder = Binder()
+    def __init__(self, writers: Writers) -> None:
+        self._writers = writers
+        self._writer = writers.writer(checked=False)
         self._numbers: dict[str, int] = {}
         self._names: list[tuple[str, ...]] = []
 
     def add(self, text: str, weights: Weights | None, what: str) -> tuple[list[int], list[float]]:
         """Take a filter apart; returns the numbers of its clauses, and their weights. Refuses bad weights."""
-        clauses = RecordIndex.clauses(text)
+        clauses = self._writers.clauses(text)
         weighed = weigh(clauses, weights, what)
         found = []
         for clause in clauses:
             number = self._numbers.get(clause.filter)
             if number is None:
-                self._binder.add(clause.filter)
+                self._writer.add(clause.filter, self._writers.dialect)
                 number = self._numbers[clause.filter] = len(self._numbers)
                 self._names.append(clause.names)
             found.append(number)
@@ -73,7 +72,7 @@ class Clauses:
         """Return the columns of a batch that only its first row fills."""
         filled: list[Any] = [None, None, None]
         if self._numbers:
-            filled = [list(self._numbers), self._names, to_bytes(self._binder.finish())]
+            filled = [list(self._numbers), self._names, self._writer.to_bytes()]
         return {
             name: pa.array([value, *[None] * (rows - 1)] if rows else [], RANKED.field(name).type)
             for name, value in zip((TEXTS, NAMES, CLAUSE_PROGRAMS), filled, strict=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DecimalType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, DecimalType, StringType, StructField, StructType
 
 from headgate.core.event import ID
 from headgate.core.values import fold
@@ -51,7 +51,7 @@ class Format(Enum):
     PARQUET = "parquet"
 
 
-_ENDINGS = {
+ENDINGS = {
     ".jsonl": Format.JSONL,
     ".ndjson": Format.JSONL,
     ".json": Format.JSONL,
@@ -85,14 +85,14 @@ def column(name: str) -> Column:
 def format_of(path: str) -> Format:
     """Find a table's format by its ending; a directory is known by the files in it."""
     suffix = Path(path.rstrip("/")).suffix.lower()
-    if suffix in _ENDINGS:
-        return _ENDINGS[suffix]
+    if suffix in ENDINGS:
+        return ENDINGS[suffix]
     inside = local(path)
     if not is_remote(path) and inside.is_dir():
         for file in sorted(inside.iterdir()):
-            if file.suffix.lower() in _ENDINGS and not file.name.startswith((".", "_")):
-                return _ENDINGS[file.suffix.lower()]
-    known = ", ".join(_ENDINGS)
+            if file.suffix.lower() in ENDINGS and not file.name.startswith((".", "_")):
+                return ENDINGS[file.suffix.lower()]
+    known = ", ".join(ENDINGS)
     raise TableError(f"the format of {path} is not clear: name it with one of {known}")
 
 
@@ -158,9 +158,9 @@ def read_lines(session: SparkSession, path: str, *wanted: str) -> DataFrame:
     else:
         table = read_columns(session, path, form, typed=False)
         check_columns(table, path, *wanted)
-        names = [name for name in table.columns if name != BROKEN]
+        fields = [_readable(each) for each in table.schema if each.name != BROKEN]
         broken = sf.col(BROKEN) if BROKEN in table.columns else sf.lit(None).cast("string")
-        line = sf.to_json(sf.struct(*map(column, names))) if names else sf.lit("{}")
+        line = sf.to_json(sf.struct(*fields)) if fields else sf.lit("{}")
     # One file needs no name in every row.
     file = sf.col("_metadata.file_path") if len(table.inputFiles()) > 1 else sf.lit("")
     return table.select(
@@ -170,6 +170,13 @@ def read_lines(session: SparkSession, path: str, *wanted: str) -> DataFrame:
         sf.when(broken.isNull(), line).cast("binary").alias(VALUE),
         broken.alias(BROKEN),
     )
+
+
+def _readable(field: StructField) -> Column:
+    """Return a column for JSON, which would write bytes as base64."""
+    found = column(field.name)
+    binary = isinstance(field.dataType, BinaryType)
+    return found.cast("string").alias(field.name) if binary else found
 
 
 def read_columns(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.contents import CONTENTS, RECORDS, content_at, room_at
 from headgate.core.snapshot import is_snapshot, open_snapshot, room_of
 from headgate.engine import Engine
 from headgate.errors import SnapshotError
@@ -15,7 +16,6 @@ from headgate.ranking.base import CLAUSES, CONTENT
 from headgate.ranking.base import ROOM as RANKING
 from headgate.ranking.index import RankedIndex
 from headgate.records.encode import compared
-from headgate.records.index import ROOM as RECORDS
 from headgate.records.index import RecordIndex
 from headgate.spark import ranked_shards
 from headgate.spark.ranked_shards import have_numbers, ranked_places
@@ -37,10 +37,12 @@ class Shard(NamedTuple):
 class Target:
     """A verified snapshot."""
 
+    content: str
+    """The content room of its filters."""
     shards: tuple[Shard, ...]
     """One, unless it was cut into more; a subscription is in one of them."""
     attributes: tuple[Attribute, ...]
-    """What filters look at, sorted."""
+    """What filters of records look at, sorted."""
     compared: frozenset[Attribute]
     """Those whose values they compare."""
     numbered: bool
@@ -65,9 +67,9 @@ def open_target(snapshot: str, *, graph: bool | None = None, top: Top | None = N
         return _open_graph(graph_places(place))
     if room in {RANKING, ranked_shards.ROOM}:
         return _open_ranked(ranked_places(place))
-    index = RecordIndex.open(place)
-    shard = Shard(str(place), _digest(place, RECORDS))
-    return Target((shard,), *_attributes([index]), numbered=index.ids.numbered, graph=False)
+    index = room_at(place).open(place)
+    shard = Shard(str(place), _digest(place, room))
+    return Target(room, (shard,), *_attributes([place]), numbered=index.ids.numbered, graph=False)
 
 
 def check_wish(snapshot: str, room: str, *, graph: bool | None) -> None:
@@ -87,7 +89,7 @@ def check_wish(snapshot: str, room: str, *, graph: bool | None) -> None:
 
 def check_ranks(place: Path, room: str, mode: str) -> None:
     """Refuse to rank where there is nothing to rank by."""
-    if room == RECORDS:
+    if room in CONTENTS:
         raise SnapshotError(
             f"snapshot {place} was compiled without ranks: compile its subscriptions with --ranked, or "
             "with a column 'score' or 'weights'"
@@ -113,8 +115,9 @@ def _open_graph(places: list[Path]) -> Target:
     # The manifest of a graph names that of its filters.
     digests = [_digest(place, GRAPH) for place in places]
     return Target(
+        content_at(places[0]),
         tuple(Shard(str(place), digest) for place, digest in zip(places, digests, strict=True)),
-        *_attributes(_contents(places)),
+        *_attributes(_filters(places)),
         numbered=names.subscription_ids.numbered,
         graph=True,
         numbered_nodes=names.node_ids.numbered,
@@ -123,27 +126,30 @@ def _open_graph(places: list[Path]) -> Target:
 
 def _open_ranked(places: list[Path]) -> Target:
     for place in places:
-        RankedIndex.open(place, room=RecordIndex)
+        RankedIndex.open(place, room=room_at(place))
     return Target(
+        content_at(places[0]),
         tuple(Shard(str(place), _digest(place, RANKING)) for place in places),
-        *_attributes(_contents(places)),
+        *_attributes(_filters(places)),
         numbered=have_numbers(places),
         graph=False,
         ranked=True,
     )
 
 
-def _contents(places: list[Path]) -> list[RecordIndex]:
-    """Open the filters inside snapshots that were verified, and the clauses if there are any."""
+def _filters(places: list[Path]) -> list[Path]:
+    """List the snapshots of filters inside others, and those of clauses if there are any."""
     inside = [place / name for place in places for name in (CONTENT, Path(CLAUSES) / CONTENT)]
-    return [RecordIndex.open(each, verify=False) for each in inside if is_snapshot(each)]
+    return [each for each in inside if is_snapshot(each)]
 
 
 def _digest(place: Path, room: str) -> str:
     return open_snapshot(place, room, verify=False).digest
 
 
-def _attributes(indexes: list[RecordIndex]) -> tuple[tuple[Attribute, ...], frozenset[Attribute]]:
-    named = {path for index in indexes for path in index.built.attributes}
-    seen = {index.built.attributes[number] for index in indexes for number in compared(index.built)}
+def _attributes(filters: list[Path]) -> tuple[tuple[Attribute, ...], frozenset[Attribute]]:
+    """List the attributes that filters name, and those that they compare, of snapshots that were verified."""
+    records = [RecordIndex.open(place, verify=False) for place in filters if room_of(place) == RECORDS]
+    named = {path for index in records for path in index.built.attributes}
+    seen = {index.built.attributes[number] for index in records for number in compared(index.built)}
     return tuple(sorted(named)), frozenset(seen)

@@ -15,9 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.contents import room_at
 from headgate.core.event import Event
 from headgate.ranking.index import RankedIndex
-from headgate.records.index import EVENT_ID, RecordIndex
+from headgate.records.index import EVENT_ID
 from headgate.spark.matching import (
     LINES,
     MATCHING,
@@ -34,8 +35,9 @@ from headgate.spark.matching import (
 from headgate.spark.top import KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from headgate.errors import EventError
     from headgate.spark.matching import Task
 
     Column = pa.Array[Any]
@@ -54,30 +56,36 @@ class Asked(Protocol):
     size: int
     """How many subscriptions there are."""
 
-    def of_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Ask for events that come as columns."""
-
     def of_events(self, events: Sequence[Event]) -> pa.RecordBatch:
         """Ask for events that come as Python values."""
+
+
+class AskedOfBatches(Asked, Protocol):
+    """The same where events may come as columns, too."""
+
+    def of_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Ask for events that come as columns."""
 
 
 @lru_cache(maxsize=2)
 def opened_ranked(path: str, digest: str) -> RankedIndex:  # noqa: ARG001 -- tells a replaced snapshot apart
     """Open ranked subscriptions once in a worker; the driver has verified them, and the pages are shared."""
-    return RankedIndex.open(Path(path), room=RecordIndex, verify=False)
+    return RankedIndex.open(Path(path), room=room_at(Path(path)), verify=False)
 
 
 def rank_columns(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """Ask about events that come as columns, packed into one: `id` and the attributes."""
-    return ask_columns(batches, task, _Subscriptions(task))
+    return ask_columns(batches, task, Subscriptions(task))
 
 
 def rank_lines(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """Ask about events that come as lines of JSON; those that were refused are passed over here."""
-    return ask_lines(batches, task, _Subscriptions(task))
+    return ask_lines(batches, task, Subscriptions(task))
 
 
-def ask_columns(batches: Iterable[pa.RecordBatch], task: Task, asked: Asked) -> Iterator[pa.RecordBatch]:
+def ask_columns(
+    batches: Iterable[pa.RecordBatch], task: Task, asked: AskedOfBatches
+) -> Iterator[pa.RecordBatch]:
     """Ask about events that come as columns, packed into one."""
     size = _size(asked, EVENTS)
     with Notes(task) as notes:
@@ -97,22 +105,32 @@ def ask_columns(batches: Iterable[pa.RecordBatch], task: Task, asked: Asked) -> 
 
 def ask_lines(batches: Iterable[pa.RecordBatch], task: Task, asked: Asked) -> Iterator[pa.RecordBatch]:
     """Ask about events that come as lines of JSON; those that were refused are passed over here."""
+    return ask_rows(batches, task, asked, lambda batch: [read_event(line) for line in lines_of(batch)])
+
+
+def ask_rows(
+    batches: Iterable[pa.RecordBatch],
+    task: Task,
+    asked: Asked,
+    read: Callable[[pa.RecordBatch], Sequence[Event | EventError | None]],
+) -> Iterator[pa.RecordBatch]:
+    """Ask about events that `read` makes of rows; rows of which it makes none are passed over."""
     size = _size(asked, LINES)
     with Notes(task) as notes:
         for batch in batches:
             for begin in range(0, batch.num_rows, size):
                 part = batch.slice(begin, size)
-                read = [read_event(line) for line in lines_of(part)]
-                events = [event for event in read if isinstance(event, Event)]
+                found = read(part)
+                events = [event for event in found if isinstance(event, Event)]
                 ids = [event.id if task.event_type == "long" else str(event.id) for event in events]
                 named: dict[str, Column] = {EVENT_ID: pa.array(ids, task.output.types[0])}
                 if task.keyed:
-                    kept = pa.array([isinstance(event, Event) for event in read], pa.bool_())
+                    kept = pa.array([isinstance(event, Event) for event in found], pa.bool_())
                     named[KEY] = part.column(KEY).filter(kept)
                 notes.lap(RECEIVING)
-                found = asked.of_events(events)
+                answer = asked.of_events(events)
                 notes.lap(MATCHING)
-                yield from _portions(found, named, task, notes)
+                yield from _portions(answer, named, task, notes)
                 notes.add(len(events))
 
 
@@ -136,7 +154,7 @@ def _portions(
         notes.lap(WRITING)
 
 
-class _Subscriptions:
+class Subscriptions:
     """Ranked subscriptions without a graph."""
 
     def __init__(self, task: Task) -> None:
@@ -162,7 +180,7 @@ class _Subscriptions:
 
     def of_events(self, events: Sequence[Event]) -> pa.RecordBatch:
         """Ask for events that come as Python values."""
-        rows = _numbers(len(events))
+        rows = numbers(len(events))
         if self._top is None:
             return self._index.match_events(events, identities=rows)
         top = self._top
@@ -186,5 +204,6 @@ def runs(ids: Column) -> list[tuple[int, int]]:
     return list(pairwise([*cuts, len(code)]))
 
 
-def _numbers(count: int) -> Column:
+def numbers(count: int) -> Column:
+    """Number rows from 0."""
     return pa.array(np.arange(count, dtype=np.int64))

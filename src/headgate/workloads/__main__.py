@@ -11,7 +11,9 @@ from headgate.workloads.statistics import measure
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_EXCHANGE, _RANKING = "exchange", "ranking"
+    from headgate.workloads.publications import RdfWorkload
+
+_EXCHANGE, _RANKING, _RDF = "exchange", "ranking", "rdf"
 
 
 def main() -> None:
@@ -21,14 +23,15 @@ def main() -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help=f"from {', '.join(SYNTHETIC)}, which are all; or {_EXCHANGE}, beside its paper; or {_RANKING}",
+        help=f"from {', '.join(SYNTHETIC)}, which are all; "
+        f"or {_EXCHANGE}, beside its paper, {_RANKING}, or {_RDF}",
     )
     parser.add_argument("--subscriptions", type=int, default=100_000, help="100,000 by default")
     parser.add_argument("--events", type=int, default=200, help="200 by default")
     parser.add_argument("--seed", type=int, default=1, help="1 by default")
     chosen = parser.parse_args()
     names = chosen.names or list(SYNTHETIC)
-    others = (_EXCHANGE, _RANKING)
+    others = (_EXCHANGE, _RANKING, _RDF)
     unknown = [name for name in names if name not in {*SYNTHETIC, *others}]
     if unknown:
         known = ", ".join((*SYNTHETIC, *others))
@@ -48,6 +51,8 @@ def main() -> None:
         _print_exchange(chosen.events, chosen.seed)
     if _RANKING in names:
         _print_ranking(chosen.subscriptions, chosen.events, chosen.seed)
+    if _RDF in names:
+        _print_rdf(chosen.subscriptions, chosen.events, chosen.seed)
 
 
 def _print_exchange(events: int, seed: int) -> None:
@@ -81,6 +86,20 @@ def _print_ranking(boxes: int, events: int, seed: int) -> None:
     chosen: dict[str, RankingWorkload] = {f"d = {d}": Ranking(d) for d in (1, 2, 4, 8)}
     chosen |= {"500": Sparse(), "500, a fifth": Sparse(presence=0.2)}
     _print({name: measure_boxes(each, boxes, events, seed) for name, each in chosen.items()}, 36, 14)
+
+
+def _print_rdf(filters: int, events: int, seed: int) -> None:
+    from headgate.workloads.rdf_statistics import measure_rdf
+    from headgate.workloads.stars import Stars
+    from headgate.workloads.triples import Paper
+
+    chosen: dict[str, RdfWorkload] = {
+        "paper": Paper(),
+        "constrained": Paper(constrained=True),
+        "large": Paper(subscription=(20, 35)),
+        "stars": Stars(),
+    }
+    _print({name: measure_rdf(each, filters, events, seed) for name, each in chosen.items()}, 34)
 
 
 def _print(columns: Mapping[str, Mapping[str, float]], label: int, width: int = 12) -> None:

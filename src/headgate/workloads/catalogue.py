@@ -19,6 +19,7 @@ __all__ = [
     "EXCHANGE_SELECTIVITIES",
     "NAMES",
     "RANKING_SCORES",
+    "RDF_NAMES",
     "SOCIAL_SELECTIVITIES",
     "SYNTHETIC",
     "Workload",
@@ -37,6 +38,9 @@ SOCIAL_SELECTIVITIES = ("1/64", "1/16", "1/8", "1/4", "1/2", "1")
 
 RANKING_SCORES = ("length", "random")
 """What boxes are ranked by if all of their intervals hold: the mean of their weights, or chance."""
+
+RDF_NAMES = ("paper", "stars")
+"""Graph patterns: those of the paper on G-ToPSS, and instances of classes with ranges."""
 
 
 class Workload(Protocol):

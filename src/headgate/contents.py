@@ -1,0 +1,75 @@
+"""Which content room filters belong to: by their dialects, and by the snapshot that they are in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from headgate.core.snapshot import room_of
+from headgate.core.subscription import LABELS, SPARQL, SQL, TUPLES
+from headgate.errors import SnapshotError, SubscriptionError
+from headgate.graph.base import CONTENT as FILTERS
+from headgate.graph.base import ROOM as GRAPH
+from headgate.ranking.base import ROOM as RANKING
+from headgate.rdf.base import ROOM as RDF
+from headgate.rdf.index import RdfRoom
+from headgate.records.base import ROOM as RECORDS
+from headgate.records.index import RecordIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["CONTENTS", "RDF", "RECORDS", "Room", "content_at", "content_of", "quoted", "room_at"]
+
+Room: TypeAlias = type[RecordIndex] | RdfRoom
+
+CONTENTS = {RECORDS: (SQL, LABELS), RDF: (SPARQL, TUPLES)}
+"""The dialects of each content room."""
+_FIRST = "shard-000"
+"""Where a graph or a ranking that was cut has its first shard."""
+
+
+def content_of(dialects: Iterable[str], what: str) -> str | None:
+    """Find the content room that speaks all of some dialects, none if there are none; refuses a mixture.
+
+    >>> content_of(["sparql", "tuples"], "the filters")
+    'rdf'
+    """
+    given = set(dialects)
+    rooms = [room for room, spoken in CONTENTS.items() if given.intersection(spoken)]
+    if len(rooms) > 1:
+        records, rdf = (quoted(each for each in CONTENTS[room] if each in given) for room in rooms)
+        raise SubscriptionError(
+            f"{what} look at records ({records}) and at RDF ({rdf}), and nothing is both: keep them apart"
+        )
+    return rooms[0] if rooms else None
+
+
+def content_at(path: Path) -> str:
+    """Find the content room of a snapshot's filters, wherever in it they are."""
+    room = room_of(path)
+    if room in CONTENTS:
+        return room
+    if room in {GRAPH, RANKING}:
+        return content_at(path / FILTERS)
+    if room.endswith("shards"):
+        return content_at(path / _FIRST)
+    raise SnapshotError(
+        f"snapshot {path} belongs to the room {room!r}: give one of records, of RDF, of a ranking, or of a "
+        "graph"
+    )
+
+
+def room_at(path: Path) -> Room:
+    """Return the content room of a snapshot's filters; that of RDF opens all of them with one taxonomy."""
+    return RdfRoom() if content_at(path) == RDF else RecordIndex
+
+
+def quoted(words: Iterable[str]) -> str:
+    """List words for a message.
+
+    >>> quoted(["sql", "labels"])
+    "'sql' and 'labels'"
+    """
+    *most, last = map(repr, words)
+    return f"{', '.join(most)} and {last}" if most else last

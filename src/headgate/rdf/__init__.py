@@ -1,0 +1,1 @@
+"""Graph patterns over RDF triples, and the taxonomy of their classes."""

@@ -1,0 +1,128 @@
+"""An event as the algorithms by name see it: its triples, what they are instances of, what is above what."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from headgate.rdf.model import ISA, SUBCLASS, SUBPROPERTY, TYPE
+from headgate.rdf.terms import is_iri
+
+if TYPE_CHECKING:
+    from headgate.rdf.model import Graph, Term
+    from headgate.rdf.taxonomy import Taxonomy
+
+    Statement: TypeAlias = tuple[Term, Term, Term]
+    Wanted: TypeAlias = tuple[Term | None, Term | None, Term | None]
+
+
+class Lineage:
+    """What the taxonomy of now says, remembered until the taxonomy changes."""
+
+    def __init__(self, taxonomy: Taxonomy | None) -> None:
+        self._taxonomy = taxonomy
+        self._version = -1
+        self._above: dict[tuple[Term, Term], frozenset[Term]] = {}
+        self._types: dict[Term, frozenset[Term]] = {}
+
+    def refresh(self) -> None:
+        """Forget what was said of an earlier version; to be called once an event."""
+        if self._taxonomy is not None and self._taxonomy.version != self._version:
+            self._version = self._taxonomy.version
+            self._above.clear()
+            self._types.clear()
+
+    def above(self, term: Term, relation: Term) -> frozenset[Term]:
+        """List a term and all above it, by rdfs:subClassOf or rdfs:subPropertyOf."""
+        if self._taxonomy is None:
+            return frozenset((term,))
+        found = self._above.get((term, relation))
+        if found is None:
+            ask = self._taxonomy.ancestors if relation == SUBCLASS else self._taxonomy.property_ancestors
+            # Terms that the taxonomy knows are few; those that come and go with events are not kept.
+            found = ask(term)
+            if len(found) > 1:
+                self._above[term, relation] = found
+        return found
+
+    def types(self, term: Term) -> frozenset[Term]:
+        """List the classes that the taxonomy gives an instance."""
+        if self._taxonomy is None:
+            return frozenset()
+        found = self._types.get(term)
+        if found is None:
+            found = self._taxonomy.types(term)
+            if found:
+                self._types[term] = found
+        return found
+
+
+class Published:
+    """An event's graph: its triples, and `x rdf:type C` for each node x that the taxonomy lists under C."""
+
+    def __init__(self, graph: Graph, lineage: Lineage) -> None:
+        lineage.refresh()
+        own = graph.statements()
+        nodes = dict.fromkeys(node for s, _, o in own for node in (s, o) if is_iri(node))
+        listed = [(node, TYPE, of) for node in nodes for of in lineage.types(node)]
+        self.statements: list[Statement] = list(dict.fromkeys(own + listed)) if listed else own
+        self._lineage = lineage
+        self._ups: dict[Term, dict[Term, list[Term]]] = {SUBCLASS: {}, SUBPROPERTY: {}}
+        for s, p, o in own:
+            if p in self._ups:
+                self._ups[p].setdefault(s, []).append(o)
+
+    def above(self, term: Term, relation: Term) -> frozenset[Term]:
+        """List a term and all above it, by what the taxonomy and the event say together."""
+        ups = self._ups[relation]
+        known = self._lineage.above(term, relation)
+        if not ups:
+            return known
+        found, open_ = {*known}, [*known]
+        while open_:
+            for up in ups.get(open_.pop(), ()):
+                new = self._lineage.above(up, relation) - found
+                found |= new
+                open_ += new
+        return frozenset(found)
+
+    @cached_property
+    def classes(self) -> dict[Term, frozenset[Term]]:
+        """List, for each node that has a type, its types and all above them."""
+        types: dict[Term, list[Term]] = {}
+        for s, p, o in self.statements:
+            if p == TYPE:
+                types.setdefault(s, []).append(o)
+        return {
+            node: frozenset().union(*(self.above(one, SUBCLASS) for one in of)) for node, of in types.items()
+        }
+
+    def isa(self) -> list[Statement]:
+        """Write a node's types and all above them as triples with a property that no event has."""
+        return [(node, ISA, up) for node, ups in self.classes.items() for up in ups]
+
+    @cached_property
+    def _tables(self) -> dict[Wanted, list[Statement]]:
+        found: dict[Wanted, list[Statement]] = {}
+        for statement in self.statements:
+            for wanted in _askings(statement):
+                found.setdefault(wanted, []).append(statement)
+        for statement in self.isa():
+            for wanted in _askings(statement):
+                # A variable in place of the property is no question for types.
+                if wanted[1] is not None:
+                    found.setdefault(wanted, []).append(statement)
+        return found
+
+    def find(self, wanted: Wanted) -> list[Statement]:
+        """List the triples with some terms; None stands for any."""
+        return self._tables.get(wanted, _NONE)
+
+
+_NONE: list[Statement] = []
+
+
+def _askings(statement: Statement) -> list[Wanted]:
+    """List the eight ways to ask for a triple."""
+    s, p, o = statement
+    return [(a, b, c) for a in (s, None) for b in (p, None) for c in (o, None)]

@@ -1,0 +1,72 @@
+"""The arrays of an index back to columns, so that compaction parses nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headgate.core.interning import TextPool
+from headgate.rdf import laying
+from headgate.rdf.columns import Columns, take
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.rdf.arrays import RdfArrays
+
+
+def restore(arrays: RdfArrays, expressions: TextPool, kept: NDArray[np.int64]) -> Columns:
+    """Read some filters back, given by their numbers."""
+    patterns, edges, entries, groups = arrays.patterns, arrays.edges, arrays.entries, arrays.groups
+    count = len(entries.number)
+    code = patterns.step_code.astype(np.int32)
+    terms = np.stack([side[patterns.step_edge] for side in (edges.s, edges.p, edges.o)], axis=1)
+    terms = np.where(terms >= 0, terms, -1 - (code[:, :3] & 63)).astype(np.int32)
+    sizes = np.diff(patterns.step_start)
+    slots = np.zeros(len(sizes), np.int64)
+    np.maximum.at(slots, np.repeat(np.arange(len(sizes)), sizes), -terms.min(axis=1, initial=0))
+    owner = np.repeat(np.arange(len(sizes)), np.diff(patterns.entry_start))
+    wide = sizes[owner]
+    edge_start = _starts(wide)
+    at = np.repeat(patterns.step_start[:-1][owner] - edge_start[:-1], wide) + np.arange(edge_start[-1])
+    word_sizes, range_sizes = np.zeros((2, count), np.int64)
+    laying.count_read(arrays.checks, entries.checks, word_sizes, range_sizes)
+    inside = np.repeat(groups.entry, groups.size) + _within(groups.size)
+    range_sizes[inside] += 1
+    word_start, range_start = _starts(word_sizes), _starts(range_sizes)
+    words = np.zeros(word_start[-1], np.int32)
+    ranges = np.zeros((range_start[-1], 3), np.int8)
+    ends = np.zeros((range_start[-1], 2), np.float64)
+    laying.read_checks(arrays.checks, entries.checks, word_start, words, range_start, ranges, ends)
+    first = range_start[inside]
+    ranges[first, 0] = np.repeat(groups.slot, groups.size)
+    ranges[first, 1] = np.repeat(groups.line, groups.size)
+    ranges[first, 2] = groups.flags
+    ends[first, 0], ends[first, 1] = groups.low, groups.high
+    whole = Columns(
+        slots[owner].astype(np.int8),
+        edge_start,
+        terms[at],
+        range_start,
+        ranges,
+        ends,
+        word_start,
+        words,
+        TextPool(arrays.dictionary.offsets, arrays.dictionary.data),
+        TextPool(arrays.checks.text_offsets, arrays.checks.text_data),
+        expressions,
+    )
+    place = np.empty(count, np.int64)
+    place[entries.number] = np.arange(count)
+    return take(whole, place[kept])
+
+
+def _starts(sizes: NDArray[Any]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+
+
+def _within(sizes: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Count from 0 within each of some runs."""
+    starts = _starts(sizes)
+    return np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)

@@ -1,0 +1,283 @@
+"""Feeds to events: RSS 1.0 as it should be, and as it is."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import random
+import re
+
+import pytest
+
+from headgate import Event, EventError
+from headgate.rdf.feed_dates import read_date
+from headgate.rdf.feeds import CHANNEL, ITEM, ITEMS, Feed, feed_events, read_feed
+from headgate.rdf.forgiving import DC, RSS_SPACE
+from headgate.rdf.formats import RSS
+from headgate.rdf.model import RDF, TYPE
+from headgate.rdf.ntriples import write_lines
+from headgate.rdf.reading import Reader, graph_of, read_graph
+from headgate.rdf.terms import iri, literal
+
+HERE = Reader(isolated=False)
+TITLE, LINK, DESCRIPTION = (iri(RSS_SPACE + name) for name in ("title", "link", "description"))
+SEQ = iri(f"{RDF}Seq")
+NEWS = "<http://news.example.org/>"
+
+FEED = """<?xml version="1.0" encoding="utf-8"?>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"
+         xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:e="http://example.org/">
+  <channel rdf:about="http://news.example.org/">
+    <title>News</title>
+    <link>http://news.example.org/</link>
+    <description>All &amp; sundry</description>
+    <dc:publisher>Example</dc:publisher>
+    <e:editor><rdf:Description><e:name>Ada</e:name></rdf:Description></e:editor>
+    <items><rdf:Seq>
+      <rdf:li rdf:resource="http://news.example.org/1"/>
+      <rdf:li rdf:resource="http://news.example.org/2"/>
+    </rdf:Seq></items>
+  </channel>
+  <item rdf:about="http://news.example.org/1">
+    <title>First</title><link>http://news.example.org/1</link><dc:date>2005-05-10T09:30:00+02:00</dc:date>
+    <e:about><e:Thing><e:part><e:Thing e:name="wheel"/></e:part></e:Thing></e:about>
+  </item>
+  <item rdf:about="http://news.example.org/2"><title xml:lang="fr">Deux</title></item>
+</rdf:RDF>"""
+
+
+def event_of(text: str | bytes) -> Event:
+    time = dt.datetime(2005, 5, 11, tzinfo=dt.UTC)
+    return Event("f", text, source="pub", time=time, content_type=RSS)
+
+
+def about(event: Event, subject: str) -> dict[str, str]:
+    return {p: o for s, p, o in graph_of(event).statements() if s == subject}
+
+
+def test_one_event_an_item() -> None:
+    feed = read_feed(event_of(FEED))
+    assert feed.notes == ()
+    first, second = feed.items
+    assert (first.id, first.source, first.time) == (
+        "f#1",
+        "pub",
+        dt.datetime(2005, 5, 10, 9, 30, tzinfo=dt.timezone(dt.timedelta(hours=2))),
+    )
+    assert (second.id, second.source, second.time) == ("f#2", "pub", event_of("").time)
+    statements = graph_of(second).statements()
+    (member,) = (p for _, p, o in statements if o == "<http://news.example.org/2>")
+    assert member == iri(f"{RDF}_2")
+    assert ("<http://news.example.org/2>", TITLE, '"Deux"@fr') in statements
+    assert about(second, NEWS).items() >= {
+        (TYPE, CHANNEL),
+        (TITLE, '"News"'),
+        (DESCRIPTION, '"All & sundry"'),
+    }
+    assert about(second, about(second, NEWS)[ITEMS]) == {TYPE: SEQ, member: "<http://news.example.org/2>"}
+    assert about(second, about(second, NEWS)["<http://example.org/editor>"]) == {
+        "<http://example.org/name>": '"Ada"'
+    }
+    assert not any("news.example.org/1" in term for triple in statements for term in triple)
+    thing = about(first, about(first, "<http://news.example.org/1>")["<http://example.org/about>"])
+    assert about(first, thing["<http://example.org/part>"])["<http://example.org/name>"] == '"wheel"'
+
+
+def test_items_together_are_the_feed() -> None:
+    whole = graph_of(event_of(FEED)).statements()
+    blanks = re.compile(r"_:\w+")
+    parts = [triple for event in feed_events(event_of(FEED)) for triple in graph_of(event).statements()]
+    assert {blanks.sub("_", " ".join(triple)) for triple in whole} == {
+        blanks.sub("_", " ".join(triple)) for triple in parts
+    }
+
+
+def test_an_item_can_be_written_and_read() -> None:
+    for event in feed_events(event_of(FEED)):
+        graph = graph_of(event)
+        again = read_graph(write_lines(graph), event.content_type)
+        assert len(again.triples) == len(graph.triples)
+
+
+def test_what_is_no_feed() -> None:
+    with pytest.raises(EventError, match=r"event 'e' is no feed: send application/rss\+xml as text or bytes"):
+        read_feed(Event("e", "", content_type="turtle"))
+    with pytest.raises(EventError, match=r"event 'f#1' is no feed"):
+        read_feed(feed_events(event_of(FEED))[0])
+    with pytest.raises(EventError, match=r"no channel and no item in it; not valid RSS 1.0: syntax error"):
+        read_feed(event_of("hello"))
+    with pytest.raises(EventError, match=r"no channel and no item in it; as RDF it has no rss:item"):
+        read_feed(event_of(f'<rdf:RDF xmlns:rdf="{RDF}"/>'))
+
+
+def test_a_channel_without_items_has_no_events() -> None:
+    assert feed_events(event_of("<rss><channel><title>x</title></channel></rss>")) == []
+
+
+# The lenient way
+
+RSS_2 = """<?xml version="1.0" encoding="ISO-8859-1"?>
+<rss version="2.0"><channel xml:lang="en">
+  <title>News</title><link>http://news.example.org/</link><language>en-gb</language>
+  <image><url>http://news.example.org/x.png</url><title>not this</title></image>
+  <item><title>Caf&eacute; &amp; bar &copy; AT&T</title><guid isPermaLink="false">abc</guid>
+    <link>http://news.example.org/1</link><pubDate>Tue, 10 May 2005 09:30:00 +0200</pubDate>
+    <author>ada@example.org</author><category>food</category><category>drink</category>
+    <enclosure url="http://news.example.org/1.mp3" type="audio/mpeg"/>
+    <dc:subject>coffee</dc:subject><content:encoded><![CDATA[<p>AT&T &nbsp;</p>]]></content:encoded>
+    <unknown:thing>x</unknown:thing><x:creator>Bea</x:creator>
+  </item>
+  <item><title>Second<link>/2</link><description>Some <b>bold</b> words</description></item>
+  <item><title>Third</title>
+"""
+
+
+def test_rss_2_with_all_that_is_wrong_with_it() -> None:
+    feed = read_feed(event_of(RSS_2.encode("latin-1")))
+    first, second, third = feed.items
+    item = "<http://news.example.org/1>"
+    found = [(p, o) for s, p, o in graph_of(first).statements() if s == item]
+    assert sorted(found) == sorted(
+        [
+            (TYPE, ITEM),
+            (TITLE, '"Café & bar © AT&T"@en'),
+            (LINK, '"http://news.example.org/1"@en'),
+            (iri(f"{DC}identifier"), '"abc"@en'),
+            (iri(f"{DC}date"), '"2005-05-10T09:30:00+02:00"'),
+            (iri(f"{DC}creator"), '"ada@example.org"@en'),
+            (iri(f"{DC}creator"), '"Bea"@en'),
+            (iri(f"{DC}subject"), '"food"@en'),
+            (iri(f"{DC}subject"), '"drink"@en'),
+            (iri(f"{DC}subject"), '"coffee"@en'),
+            (iri("http://purl.oclc.org/net/rss_2.0/enc#enclosure"), "<http://news.example.org/1.mp3>"),
+            (iri(f"{RSS_SPACE}modules/content/encoded"), '"<p>AT&T &nbsp;</p>"@en'),
+        ]
+    )
+    assert first.time == dt.datetime(2005, 5, 10, 9, 30, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    assert about(second, "<http://news.example.org/2>") == {
+        TYPE: ITEM,
+        TITLE: '"Second"@en',
+        LINK: '"/2"@en',
+        DESCRIPTION: '"Some bold words"@en',
+    }
+    assert ("_:item3", TITLE, '"Third"@en') in graph_of(third).statements()
+    assert about(third, NEWS)[TITLE] == '"News"@en'
+    assert about(third, NEWS)[iri(f"{DC}language")] == '"en-gb"@en'
+    for note in [
+        "not read as RDF: not valid RSS 1.0: undefined entity",
+        "the entity &eacute; is that of HTML",
+        "a bare & is taken for &amp;",
+        "<title> is not closed",
+        "tags inside <description> are left out",
+        "the feed ends inside an item",
+        "item 1 has no rdf:about: it is named by its link",
+        "item 3 has no rdf:about and no link: it has no name",
+        f"the prefix dc is not declared: taken for {DC}",
+        "<unknown:thing> is left out: its prefix is not declared",
+    ]:
+        assert any(each.startswith(note) for each in feed.notes), (note, feed.notes)
+    assert all("\n" not in note for note in feed.notes)
+
+
+def forgiven(text: str | bytes) -> list[set[tuple[str, str, str]]]:
+    feed = read_feed(event_of(text), HERE)
+    assert feed.notes
+    return [set(graph_of(event).statements()) for event in feed.items]
+
+
+def test_both_ways_say_the_same() -> None:
+    """Break a sound feed in a way that changes nothing, and compare."""
+    strict = [set(graph_of(event).statements()) for event in feed_events(event_of(FEED), HERE)]
+    broken = FEED.replace(' xmlns:dc="http://purl.org/dc/elements/1.1/"', "").replace(
+        "&amp; sundry", "& sundry"
+    )
+    names = [TITLE, LINK, DESCRIPTION, iri(f"{DC}date"), iri(f"{DC}publisher")]
+    for wanted, found in zip(strict, forgiven(broken), strict=True):
+        assert {triple for triple in found if triple[1] in names} == {
+            triple for triple in wanted if triple[1] in names
+        }
+
+
+def test_rdf_attributes_without_a_prefix() -> None:
+    (item,) = forgiven('<channel><title>x</title></channel><item about="urn:1"><title>y</title></item>')
+    assert ("<urn:1>", TITLE, '"y"') in item
+    assert ("<urn:1>", TYPE, ITEM) in item
+
+
+def test_rss_090() -> None:
+    text = f"""<rdf:RDF xmlns:rdf="{RDF}" xmlns="http://my.netscape.com/rdf/simple/0.9/">
+        <channel><title>Old</title><link>http://old.example.org/</link></channel>
+        <item><title>Hi</title><link>http://old.example.org/1</link></item></rdf:RDF>"""
+    (item,) = forgiven(text)
+    assert ("<http://old.example.org/1>", TITLE, '"Hi"') in item
+    assert ("<http://old.example.org/>", TITLE, '"Old"') in item
+    assert "not read as RDF: as RDF it has no rss:item" in read_feed(event_of(text), HERE).notes
+
+
+def test_windows_1252() -> None:
+    feed = read_feed(event_of(b"<item><title>\x93quoted\x94 caf\xe9</title></item>"), HERE)
+    assert "it is not UTF-8: read as windows-1252" in feed.notes
+    assert ("_:item1", TITLE, literal("“quoted” café")) in graph_of(feed.items[0]).statements()
+
+
+def test_entities() -> None:
+    text = "&lt;&#65;&#x42;&hellip;&bogus;&#0;&#xD800;&#99999999999;&;&amp;amp;"
+    (item,) = forgiven(f"<item><title>{text}</title></item>")
+    assert ("_:item1", TITLE, literal("<AB…&bogus;\ufffd\ufffd&#99999999999;&;&amp;")) in item
+
+
+def test_relative_links_follow_the_base() -> None:
+    links = ["<channel><link>http://a.example/x/</link></channel>"]
+    links += [f"<item><link>{link}</link></item>" for link in ("y z", "y")]
+    one, two = forgiven("".join(links))
+    assert any(s == "_:item1" for s, _, _ in one), "a blank is no part of an IRI"
+    assert any(s == "<http://a.example/x/y>" for s, _, _ in two)
+
+
+def test_an_odd_language_is_no_language() -> None:
+    (item,) = forgiven("<item xml:lang='not a language'><title>x</title></item>")
+    assert ("_:item1", TITLE, '"x"') in item
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_broken_feeds_are_read_or_refused(seed: int) -> None:
+    rng = random.Random(seed)
+    text = list(rng.choice([FEED, RSS_2]))
+    for _ in range(rng.randint(1, 30)):
+        at = rng.randrange(len(text))
+        text[at : at + rng.randint(0, 20)] = rng.choice(
+            ["", "<", ">", '"', "&", "]]>", "<!--", "<item>", "\x01"]
+        )
+    with contextlib.suppress(EventError):
+        check(read_feed(event_of("".join(text)), HERE))
+
+
+def check(feed: Feed) -> None:
+    for event in feed.items:
+        graph = graph_of(event)
+        assert len(read_graph(write_lines(graph), "nt").triples) == len(graph.triples), (
+            "terms are well-formed"
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("2005", "2005-01-01T00:00:00+00:00"),
+        ("2005-05", "2005-05-01T00:00:00+00:00"),
+        (" 2005-05-10 ", "2005-05-10T00:00:00+00:00"),
+        ("2005-05-10T09:30Z", "2005-05-10T09:30:00+00:00"),
+        ("2005-05-10T09:30:01.5+01:00", "2005-05-10T09:30:01.500000+01:00"),
+        ("Tue, 10 May 2005 09:30:00 EST", "2005-05-10T09:30:00-05:00"),
+        ("10 May 2005 09:30", "2005-05-10T09:30:00+00:00"),
+        ("2005-13", None),
+        ("2005-05-10T25:00", None),
+        ("soon", None),
+        ("", None),
+        ("9" * 10_000, None),
+        ("Tue, 99 May 99999999999 09:30:00 +9999999", None),
+    ],
+)
+def test_dates(text: str, wanted: str | None) -> None:
+    found = read_date(text)
+    assert (found and found.isoformat()) == wanted
