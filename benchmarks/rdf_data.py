@@ -39,8 +39,8 @@ AUTO, GTOPSS, OPS, NAIVE = "auto", "gtopss", "ops", "naive"
 FIRST_STAGE = "gtopss, first stage"
 _SLOW = 0.1
 """Seconds a publication that are not spent again and again."""
-_SCHEMA_ORG = Path("../shared/data/schemaorg/schemaorg-all-https.nt")
-"""Used if it is there."""
+_SCHEMA_ORG = Path(os.environ.get("HEADGATE_DATA", "data")) / "schemaorg" / "schemaorg-all-https.nt"
+"""The vocabulary of schema.org, a public file: used if it is there."""
 
 
 class Plan(NamedTuple):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-DATA = Path(os.environ.get("HEADGATE_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("HEADGATE_DATA", "data"))
 SCHEMA_ORG = DATA / "schemaorg" / "schemaorg-all-https.nt"
 Statement = tuple[str, str, str]
 
