@@ -50,6 +50,7 @@ def compare(seed: str, patterns: int, graphs: int) -> int:
     given = [random_pattern(rng) for _ in range(patterns)]
     given += [planted_pattern(rng, rng.choice(events)) for _ in range(patterns // 4)]
     index = RdfIndex.build(subscriptions(given), taxonomy=taxonomy, options=options)
+    index._state.base.arrays.check()  # noqa: SLF001 -- nothing public tells
     matches = 0
     for graph in events:
         wanted = right(given, graph, taxonomy, options)
@@ -141,6 +142,9 @@ def test_ranges_of_one_pattern_are_stabbed_right(coerce: bool) -> None:
         edges = (Edge("?x", f"<{EX}p>", "?v"), Edge("?x", f"<{EX}q>", "?w"))
         patterns.append(Pattern(edges, tuple(filters)))
     index = RdfIndex.build(subscriptions(patterns), options=options)
+    arrays = index._state.base.arrays  # noqa: SLF001 -- nothing public tells
+    arrays.check()
+    assert len(arrays.groups.slot) > 1
     nothing = Taxonomy()
     matches = 0
     for _ in range(30):

@@ -31,7 +31,7 @@ QUERIES = [
     ),
     ("ASK { ?x ?y ?z } ⟪}", "'}' cannot stand here: expected the end"),
     ("ASK { ?x a ?y , ⟪}", f"'}}' cannot stand here: expected {OBJECT}"),
-    ("ASK { [ ] ⟪}", "'}' cannot stand here: expected a variable, an IRI or a"),
+    ("ASK { [ ] ⟪}", "'}' cannot stand here: expected a variable, an IRI or 'a'"),
     ("ASK ⟪?x ?y ?z", "?x cannot stand here: expected WHERE or '{'"),
     ("SELECT ⟪{ ?x ?y ?z }", "'{' cannot stand here: expected a variable, DISTINCT or '*'"),
     ("SELECT ?x⟪, ?y { ?x ?y ?z }", "',' cannot stand here: expected a variable, WHERE or '{'"),

@@ -21,8 +21,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 VARIABLE = -1
@@ -192,10 +193,53 @@ class RdfArrays(NamedTuple):
         """Count the bytes."""
         return sum(array.nbytes for part in self for array in part)
 
+    def check(self) -> None:
+        """Assert the invariants."""
+        edges, patterns, entries, groups = self.edges, self.patterns, self.entries, self.groups
+        _check_table(self.dictionary.table, len(self.dictionary.offsets) - 1)
+        _check_table(edges.table, len(edges.s))
+        count = len(patterns.next)
+        for start, size in (
+            (patterns.step_start, len(patterns.step_edge)),
+            (patterns.entry_start, len(entries.number)),
+            (patterns.group_start, len(groups.slot)),
+        ):
+            assert len(start) == count + 1
+            assert start[0] == 0
+            assert start[-1] == size
+            assert bool((np.diff(start) >= 0).all())
+        assert sorted(entries.number.tolist()) == list(range(len(entries.number)))
+        hanging = 0
+        for e in np.flatnonzero(edges.first >= 0).tolist():
+            pattern = int(edges.first[e])
+            while pattern >= 0:
+                # It hangs at the edge of its first step, which nothing leads to.
+                assert patterns.step_edge[patterns.step_start[pattern]] == e
+                assert patterns.step_code[patterns.step_start[pattern], 3] == BY_HITS
+                hanging += 1
+                pattern = int(patterns.next[pattern])
+        assert hanging == count
+        for g in range(len(groups.slot)):
+            inside = slice(groups.range_at[g], groups.range_at[g] + groups.size[g])
+            ends = groups.high[inside] if groups.order[g] == BY_HIGH else groups.low[inside]
+            assert bool((np.diff(ends) >= 0).all())
+            assert groups.top[groups.block_at[g]] == groups.high[inside][:BLOCK].max()
+        # Checks end where the next ones begin.
+        begin = entries.checks[entries.checks > 0]
+        assert bool((self.checks.words[begin[1:] - 1] == END).all())
+        assert len(begin) == 0 or (begin[0] == 1 and self.checks.words[-1] == END)
+
     def read_only(self) -> RdfArrays:
         """Return the same arrays, where they lie, such that nobody can write through them."""
         parts: list[Any] = [type(part)(*[_read_only(array) for array in part]) for part in self]
         return RdfArrays(*parts)
+
+
+def _check_table(table: NDArray[np.int32], count: int) -> None:
+    """Assert that a table finds each number once, and that some of it is free."""
+    assert len(table) & (len(table) - 1) == 0
+    assert count < len(table)
+    assert sorted(table[table >= 0].tolist()) == list(range(count))
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

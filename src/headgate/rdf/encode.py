@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.interning import TextPool
-from headgate.rdf import preparing
+from headgate.rdf import extending, preparing
 from headgate.rdf.arrays import ALWAYS_CODE, ISA_CODE, PAIR, RANGE, SUFFIX, Encoded
 from headgate.rdf.build import table_size
 from headgate.rdf.closure import build_closure
+from headgate.rdf.extending import Mapped
 from headgate.rdf.laying import has_check, place_terms
 from headgate.rdf.lines import place
 from headgate.rdf.model import SUBCLASS, SUBPROPERTY, TYPE, XSD
-from headgate.rdf.preparing import ASK, Draft, Mapped, Wanted
+from headgate.rdf.preparing import ASK, Draft, Wanted
 from headgate.rdf.rewrite import HAT
 
 if TYPE_CHECKING:
@@ -178,13 +179,13 @@ class Encoder:
         preparing.read_terms(event, draft, self._dictionary, wanted, size, _INTEGER, _DECIMAL, grows)
         draft.counts[1] = given
         if grows:
-            done = not wanted.types or preparing.add_types(event, draft, mapped, type_place)
+            done = not wanted.types or extending.add_types(event, draft, mapped, type_place)
             real = int(draft.counts[1])
-            done = done and (not wanted.classes or preparing.add_classes(event, draft, mapped, wanted))
-            done = done and (not wanted.hats or preparing.add_hats(event, draft, mapped, real))
+            done = done and (not wanted.classes or extending.add_classes(event, draft, mapped, wanted))
+            done = done and (not wanted.hats or extending.add_hats(event, draft, mapped, real))
             if not done:
                 return None
-        if wanted.always and not preparing.add_always(event, draft):
+        if wanted.always and not extending.add_always(event, draft):
             return None
         count, found = int(draft.counts[1]), int(draft.counts[0])
         event = event._replace(

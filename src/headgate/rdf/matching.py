@@ -16,11 +16,11 @@ from headgate.rdf.checking import ASK_REFERENCE
 from headgate.rdf.encode import Encoder, Layouts
 from headgate.rdf.evaluate import holds
 from headgate.rdf.facts import Facts
-from headgate.rdf.kernels import FULL, TOO_MUCH, Scratch
 from headgate.rdf.laying import size_of, slots_of
 from headgate.rdf.model import BELOW, BELOW_PROPERTY, SUBCLASS, SUBPROPERTY
 from headgate.rdf.parse import parse_expression
 from headgate.rdf.printing import print_pattern
+from headgate.rdf.scratch import BUDGET, FULL, TOO_MUCH, Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -99,7 +99,7 @@ class Matcher:
         number = int(self.arrays.entries.number[self.arrays.patterns.entry_start[pattern]])
         raise EventError(
             f"the event is too much for the filter {print_pattern(self._patterns(number))}: "
-            f"joining it takes more than {kernels.BUDGET:,} steps; send smaller events, or narrow the filter"
+            f"joining it takes more than {BUDGET:,} steps; send smaller events, or narrow the filter"
         )
 
     def _resolve(

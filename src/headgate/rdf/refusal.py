@@ -85,7 +85,7 @@ _READABLE = {
     words.BLANK: "a blank node",
     "BEGIN": "a blank node",
     words.LANGUAGE: "a language",
-    words.A: "a",
+    words.A: "'a'",
     **dict.fromkeys(FUNCTIONS, "a function"),
     **dict.fromkeys(("EQ", "NE", "LT", "LE", "GT", "GE"), "a comparison"),
     **{kind: word for word, kind in KEYWORDS.items() if kind.startswith("_")},

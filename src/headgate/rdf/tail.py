@@ -178,10 +178,10 @@ class Tail:
 
     def _edge(self, s: int, p: int, o: int) -> int:
         """Find the number of an edge, which is added if it is new."""
-        key = (
-            (SELF, max(p, VARIABLE), SELF) if s < 0 and s == o else tuple(max(x, VARIABLE) for x in (s, p, o))
-        )
-        known = self._edges.get(key)  # type: ignore[arg-type]
+        key = (max(s, VARIABLE), max(p, VARIABLE), max(o, VARIABLE))
+        if s < 0 and s == o:
+            key = (SELF, key[1], SELF)
+        known = self._edges.get(key)
         if known is not None:
             return known
         e = len(self._edges)
@@ -197,7 +197,7 @@ class Tail:
         masks = edges.masks.copy()
         masks[0] |= 256 if key[0] == SELF else 1 << (4 * (key[0] >= 0) + 2 * (key[1] >= 0) + (key[2] >= 0))
         laying.place_edges(a, b, c, begin, e + 1, table)
-        self._edges[key] = e  # type: ignore[index]
+        self._edges[key] = e
         self._arrays = self._arrays._replace(edges=Edges(a, b, c, first, table, masks))
         return e
 
