@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         GraphError,
         HeadgateError,
         MachineError,
+        PlanError,
         SnapshotError,
         SubscriptionError,
         TableError,
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     )
     from headgate.graph.index import GraphIndex
     from headgate.graph.model import Edge, Node
+    from headgate.plan.making import Settings
+    from headgate.plan.network import Network
+    from headgate.planning import Dissemination
     from headgate.ranking.boxes_index import BoxIndex
     from headgate.ranking.index import RankedIndex
     from headgate.ranking.model import Best, Box, Interval
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from headgate.records.index import RecordIndex
     from headgate.records.parse import parse_filter
     from headgate.records.printing import print_filter
+    from headgate.xml.index import XmlIndex
 
 __version__ = "0.1.0"
 
@@ -45,6 +50,7 @@ __all__ = [
     "Best",
     "Box",
     "BoxIndex",
+    "Dissemination",
     "Edge",
     "Engine",
     "Event",
@@ -56,19 +62,23 @@ __all__ = [
     "HeadgateError",
     "Interval",
     "MachineError",
+    "Network",
     "Node",
     "Options",
+    "PlanError",
     "RankedIndex",
     "RdfIndex",
     "RdfRoom",
     "RecordIndex",
     "Schema",
+    "Settings",
     "SnapshotError",
     "Subscription",
     "SubscriptionError",
     "TableError",
     "Taxonomy",
     "TaxonomyError",
+    "XmlIndex",
     "feed_events",
     "parse_filter",
     "print_filter",
@@ -98,6 +108,10 @@ _HOMES = {
     "RecordIndex": "headgate.records.index",
     "parse_filter": "headgate.records.parse",
     "print_filter": "headgate.records.printing",
+    "Dissemination": "headgate.planning",
+    "Network": "headgate.plan.network",
+    "Settings": "headgate.plan.making",
+    "XmlIndex": "headgate.xml.index",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from headgate.core.snapshot import room_of
-from headgate.core.subscription import LABELS, SPARQL, SQL, TUPLES
+from headgate.core.subscription import LABELS, SPARQL, SQL, TREE, TUPLES, XPATH
 from headgate.errors import SnapshotError, SubscriptionError
 from headgate.graph.base import CONTENT as FILTERS
 from headgate.graph.base import ROOM as GRAPH
@@ -14,17 +14,21 @@ from headgate.rdf.base import ROOM as RDF
 from headgate.rdf.index import RdfRoom
 from headgate.records.base import ROOM as RECORDS
 from headgate.records.index import RecordIndex
+from headgate.xml.base import ROOM as XML
+from headgate.xml.index import XmlIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["CONTENTS", "RDF", "RECORDS", "Room", "content_at", "content_of", "quoted", "room_at"]
+__all__ = ["CONTENTS", "RDF", "RECORDS", "XML", "Room", "content_at", "content_of", "quoted", "room_at"]
 
-Room: TypeAlias = type[RecordIndex] | RdfRoom
+Room: TypeAlias = type[RecordIndex] | RdfRoom | type[XmlIndex]
 
-CONTENTS = {RECORDS: (SQL, LABELS), RDF: (SPARQL, TUPLES)}
+CONTENTS = {RECORDS: (SQL, LABELS), RDF: (SPARQL, TUPLES), XML: (XPATH, TREE)}
 """The dialects of each content room."""
+TITLES = {RECORDS: "records", RDF: "RDF", XML: "XML"}
+"""What people call the events of each content room."""
 _FIRST = "shard-000"
 """Where a graph or a ranking that was cut has its first shard."""
 
@@ -38,9 +42,11 @@ def content_of(dialects: Iterable[str], what: str) -> str | None:
     given = set(dialects)
     rooms = [room for room, spoken in CONTENTS.items() if given.intersection(spoken)]
     if len(rooms) > 1:
-        records, rdf = (quoted(each for each in CONTENTS[room] if each in given) for room in rooms)
+        looked = [
+            f"{TITLES[room]} ({quoted(each for each in CONTENTS[room] if each in given)})" for room in rooms
+        ]
         raise SubscriptionError(
-            f"{what} look at records ({records}) and at RDF ({rdf}), and nothing is both: keep them apart"
+            f"{what} look at {' and at '.join(looked)}, and nothing is both: keep them apart"
         )
     return rooms[0] if rooms else None
 
@@ -55,14 +61,21 @@ def content_at(path: Path) -> str:
     if room.endswith("shards"):
         return content_at(path / _FIRST)
     raise SnapshotError(
-        f"snapshot {path} belongs to the room {room!r}: give one of records, of RDF, of a ranking, or of a "
-        "graph"
+        f"snapshot {path} belongs to the room {room!r}: give one of records, of RDF, of XML, of a "
+        "ranking, or of a graph"
     )
 
 
 def room_at(path: Path) -> Room:
     """Return the content room of a snapshot's filters; that of RDF opens all of them with one taxonomy."""
-    return RdfRoom() if content_at(path) == RDF else RecordIndex
+    return room_of_content(content_at(path))
+
+
+def room_of_content(content: str | None) -> Room:
+    """Return a content room by its name, without settings; records if it has none."""
+    if content == RDF:
+        return RdfRoom()
+    return XmlIndex if content == XML else RecordIndex
 
 
 def quoted(words: Iterable[str]) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.contents import RDF, RECORDS, Room, content_of, quoted, room_at
+from headgate.contents import RDF, RECORDS, XML, Room, content_of, quoted, room_at, room_of_content
 from headgate.core.snapshot import is_snapshot, open_with_inside, room_of
-from headgate.core.subscription import SPARQL, Subscription
+from headgate.core.subscription import SPARQL, XPATH, Subscription
 from headgate.errors import GraphError, SnapshotError, SubscriptionError, TaxonomyError
 from headgate.graph.base import ROOM as GRAPH
 from headgate.graph.index import GraphIndex
@@ -19,6 +19,7 @@ from headgate.ranking.model import Best
 from headgate.rdf.index import RdfIndex, RdfRoom
 from headgate.reached import CLAUSES, ReachedClauses, comes_to, own_filter
 from headgate.records.index import RecordIndex
+from headgate.xml.index import XmlIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from headgate.rdf.bindings import Bindings
     from headgate.rdf.model import Options
     from headgate.rdf.taxonomy import Taxonomy
+    from headgate.xml.answers import Answer
 
 __all__ = ["CLAUSES", "Engine"]
 
@@ -40,7 +42,7 @@ __all__ = ["CLAUSES", "Engine"]
 class Engine:
     """Subscriptions, with a graph between them and the publishers or without, ranked or not.
 
-    All filters of one engine look at records, or all of them look at RDF.
+    All filters of one engine look at records, or all of them look at RDF, or all of them look at XML.
 
     >>> from headgate import Edge, Engine, Event, Node, Subscription
     >>> engine = Engine.build([Subscription("s1", "age > 30")])
@@ -66,7 +68,7 @@ class Engine:
 
     def __init__(
         self,
-        index: RecordIndex | RdfIndex | GraphIndex | RankedIndex,
+        index: RecordIndex | RdfIndex | XmlIndex | GraphIndex | RankedIndex,
         clauses: ClauseIndex | None = None,
         *,
         room: Room = RecordIndex,
@@ -93,8 +95,8 @@ class Engine:
         `ranked` makes ready for the best k. If it is not said, that is done if a subscription has weights, or
         without a graph a score: a graph ranks by scores as it is.
 
-        The dialects of the filters say whether they look at records or at RDF; these may have a `taxonomy`
-        and `options`.
+        The dialects of the filters say whether they look at records, at XML or at RDF; these may have a
+        `taxonomy` and `options`.
         """
         subscriptions, edges = list(subscriptions), list(edges)
         nodes = None if nodes is None else list(nodes)
@@ -120,12 +122,12 @@ class Engine:
 
     @classmethod
     def open(cls, path: Path, *, verify: bool = True) -> Engine:
-        """Open a snapshot, with a graph or without, ranked or not, of records or of RDF."""
+        """Open a snapshot, with a graph or without, ranked or not, of records, RDF or XML."""
         kind = room_of(path)
-        if kind not in {GRAPH, RANKING, RECORDS, RDF}:
+        if kind not in {GRAPH, RANKING, RECORDS, RDF, XML}:
             raise SnapshotError(
-                f"snapshot {path} belongs to the room {kind!r}: give one of records, of RDF, of a ranking, "
-                "or of a graph in one piece"
+                f"snapshot {path} belongs to the room {kind!r}: give one of records, of RDF, of XML, of a "
+                "ranking, or of a graph in one piece"
             )
         room = room_at(path)
         if kind == GRAPH:
@@ -159,7 +161,7 @@ class Engine:
             return self.index.taxonomy
         if isinstance(self._room, RdfRoom) and self._room.taxonomy is not None:
             return self._room.taxonomy
-        raise TaxonomyError("there is no taxonomy here: filters of records have none, those of RDF do")
+        raise TaxonomyError("there is no taxonomy here: only filters of RDF have one")
 
     def publish(self, event: Event) -> list[Id]:
         """List the subscriptions that get an event, sorted."""
@@ -183,7 +185,7 @@ class Engine:
 
     def set_score(self, identity: Id, score: float) -> None:
         """Give a subscription another score."""
-        if isinstance(self.index, RecordIndex | RdfIndex):
+        if isinstance(self.index, RecordIndex | RdfIndex | XmlIndex):
             raise SubscriptionError("nothing is ranked here: build the engine with ranked=True")
         self.index.set_score(identity, score)
 
@@ -203,7 +205,7 @@ class Engine:
         if isinstance(self.index, RdfIndex):
             return self.index.bindings(event, identity, limit)
         if not isinstance(self._room, RdfRoom):
-            raise SubscriptionError("filters of records bind no variables: those of RDF do")
+            raise SubscriptionError("these filters bind no variables: those of RDF do")
         if isinstance(self.index, GraphIndex):
             text = own_filter(self.index.view, identity) or self._room.always
         else:
@@ -214,6 +216,23 @@ class Engine:
         if isinstance(self.index, GraphIndex) and not comes_to(self.index.view, event, identity):
             return found._replace(rows=(), complete=True)
         return found
+
+    def answer(self, event: Event, identity: Id) -> Answer | None:
+        """Return what a subscription's pattern gives for an XML event; None if it does not match.
+
+        None too if no way through the graph leads the event to the subscription.
+        """
+        if isinstance(self.index, XmlIndex):
+            return self.index.answer(event, identity)
+        if self._room is not XmlIndex:
+            raise SubscriptionError("these filters return no nodes: those of XML do")
+        if isinstance(self.index, GraphIndex):
+            text = own_filter(self.index.view, identity) or XmlIndex.always
+            if not comes_to(self.index.view, event, identity):
+                return None
+        else:
+            text = self.index.filter(identity)
+        return XmlIndex.build([Subscription(0, text, XPATH)]).answer(event, 0)
 
     def top(
         self,
@@ -295,7 +314,7 @@ def _room(
     dialects = {each.dialect for each in filtered if each.filter is not None}
     content = content_of(dialects, "the filters")
     if taxonomy is None and options is None:
-        return RdfRoom() if content == RDF else RecordIndex
+        return room_of_content(content)
     if content not in {None, RDF}:
         raise SubscriptionError(
             f"a taxonomy and options are for filters of RDF, and these are {quoted(sorted(dialects))}: "

@@ -6,6 +6,7 @@
     ├── SubscriptionError         a subscription was refused for something else than its filter
     ├── GraphError                a node, an edge or a source was refused
     ├── TaxonomyError             a statement of a taxonomy, or all of it, was refused
+    ├── PlanError                 no plan can be made of this, or not as asked
     ├── SnapshotError             a snapshot is damaged, foreign, newer, or in the way
     ├── TableError                an input or output file cannot be used as asked
     └── MachineError              the machine lacks something (Java, memory, a package)
@@ -22,6 +23,7 @@ __all__ = [
     "GraphError",
     "HeadgateError",
     "MachineError",
+    "PlanError",
     "SnapshotError",
     "SubscriptionError",
     "TableError",
@@ -64,6 +66,10 @@ class GraphError(HeadgateError):
 
 class TaxonomyError(HeadgateError):
     """Refuse a statement of a taxonomy, or a taxonomy."""
+
+
+class PlanError(HeadgateError):
+    """Refuse a plan, or say why there is none."""
 
 
 class SnapshotError(HeadgateError):

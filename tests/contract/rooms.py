@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
-from headgate import RdfIndex, RecordIndex
+from headgate import RdfIndex, RecordIndex, XmlIndex
 from headgate.rdf.model import Edge, Pattern
 from headgate.rdf.parse import parse_filter
 from headgate.rdf.printing import print_pattern
 from headgate.rdf.rewrite import substitute
+from headgate.xml.model import Pattern as Tree
+from headgate.xml.parse import parse_filter as parse_tree
+from headgate.xml.printing import print_pattern as print_tree
 from tests.rdf.random_patterns import random_graph, random_pattern
 from tests.records.random_filters import SCHEMA, random_event, random_filter
+from tests.xml.random_patterns import random_document
+from tests.xml.random_patterns import random_pattern as random_tree
 
 if TYPE_CHECKING:
     import random
@@ -72,6 +77,18 @@ def both_patterns(one: str, other: str) -> str:
     return print_pattern(Pattern(left.edges + edges, left.filters + filters))
 
 
+def draw_xml(rng: random.Random, number: int) -> dict[str, object]:
+    """Draw a row whose text is XML."""
+    return {"id": number, "data": random_document(rng), "datacontenttype": "application/xml"}
+
+
+def both_trees(one: str, other: str) -> str:
+    """Put two patterns side by side; what they return does not matter."""
+    left, right = parse_tree(one).nodes, parse_tree(other).nodes
+    moved = [node if node.parent < 0 else replace(node, parent=node.parent + len(left)) for node in right]
+    return print_tree(Tree(tuple(replace(node, returns=()) for node in (*left, *moved))))
+
+
 DOCUMENTS: list[pa.Field[Any]] = [
     pa.field("id", pa.int64()),
     pa.field("data", pa.string()),
@@ -98,6 +115,16 @@ ROOMS = [
         both=both_patterns,
         whole=False,
         names=("http://example.org/p0", "http://example.org/p1", "?x", "?y", "?z"),
+    ),
+    Room(
+        name="xml",
+        index=XmlIndex,
+        draw_filter=lambda rng: print_tree(random_tree(rng)),
+        draw_row=draw_xml,
+        schema=pa.schema(DOCUMENTS),
+        both=both_trees,
+        whole=False,
+        names=("a", "b", "@x", "text()", "*"),
     ),
 ]
 every_room = pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)

@@ -8,17 +8,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numba
+from typing import TYPE_CHECKING, Any
 
 import headgate
+from headgate.core.jit import cache_place
+from headgate.core.kernels import search_text
+from headgate.records import kernels
 
 if TYPE_CHECKING:
     import pytest
 
 PACKAGE = Path(headgate.__file__).parent
-SHOW_CACHE = "import headgate.core.jit, numba; print(numba.config.CACHE_DIR)"
+SHOW_CACHE = "from headgate.core.jit import cache_place; print(cache_place('records'))"
 MATCH = """
 import numba
 from headgate import Event, RecordIndex, Subscription
@@ -51,34 +52,45 @@ def test_the_same_answers_without_the_jit() -> None:
     assert compiled.split(maxsplit=2)[2] == plain.split(maxsplit=2)[2]
 
 
-def cache_of(package: Path) -> Path:
-    """Load a copy of `core/jit.py` and return the cache directory that it chooses."""
+def cache_of(package: Path, room: str) -> Path:
+    """Load a copy of `core/jit.py` and return the cache directory that it chooses for a room."""
     spec = importlib.util.spec_from_file_location("copied_jit", package / "core" / "jit.py")
     assert spec is not None
     assert spec.loader is not None
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    return Path(str(vars(numba.config)["CACHE_DIR"]))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return Path(module.cache_place(room))
 
 
 def test_the_cache_is_named_after_the_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "headgate"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.delenv("NUMBA_BOUNDSCHECK", raising=False)
-    names = [cache_of(copy)]
+    names = [cache_of(copy, "records")]
     for edited in ("records/kernels.py", "core/kernels.py", "records/arrays.py", "core/interning.py"):
         with (copy / edited).open("a") as file:
             file.write("# an edit\n")
-        names.append(cache_of(copy))
+        names.append(cache_of(copy, "records"))
     assert len(set(names)) == len(names)
     assert all(name.parent == tmp_path / "cache" / "headgate" for name in names)
-    with (copy / "records" / "explain.py").open("a") as file:
-        file.write("# an edit that no kernel sees\n")
-    assert cache_of(copy) == names[-1]
+    whole = cache_of(copy, "all")
+    for unseen in ("records/explain.py", "rdf/kernels.py"):
+        with (copy / unseen).open("a") as file:
+            file.write("# an edit that no kernel of the room sees\n")
+        assert cache_of(copy, "records") == names[-1]
+    # What belongs to no room may use all of them.
+    assert cache_of(copy, "all") != whole
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
-    assert cache_of(copy) != names[-1]
+    assert cache_of(copy, "records") != names[-1]
+
+
+def test_kernels_are_kept_where_their_room_is() -> None:
+    functions: tuple[tuple[Any, str], ...] = ((kernels.match_events, "records"), (search_text, "core"))
+    for function, room in functions:
+        if hasattr(function, "py_func"):
+            assert Path(function.stats.cache_path).parent == Path(cache_place(room))
 
 
 def test_a_cache_of_ones_own(tmp_path: Path) -> None:

@@ -135,8 +135,8 @@ def test_refused_ids(subscriptions: list[Subscription], message: str) -> None:
 def test_refused_filters_and_questions() -> None:
     with pytest.raises(FilterError, match="not part of the filter language"):
         build("a = 1", "a + 1 = 2")
-    with pytest.raises(SubscriptionError, match="dialect 'xpath' is not known: use 'sql'"):
-        Subscription(1, "/a", dialect="xpath")
+    with pytest.raises(SubscriptionError, match="dialect 'xslt' is not known: use 'sql'"):
+        Subscription(1, "/a", dialect="xslt")
     index = build("a = 1")
     with pytest.raises(SubscriptionError, match="there is no subscription 5 here"):
         index.explain(Event("e", {}), 5)

@@ -139,7 +139,7 @@ def test_refused_rows_say_what_where_and_why(job: Job) -> None:
         {"id": ["x"], "filter": "a = 1"},
         {"id": 2**64, "filter": "a = 1"},
         {"id": "plus", "filter": "a + 1 = 2"},
-        {"id": "xpath", "filter": "a = 1", "dialect": "xpath"},
+        {"id": "xslt", "filter": "a = 1", "dialect": "xslt"},
         {"id": "twice", "filter": "a = 1", "Filter": "b = 1"},
         {"id": "ok", "filter": "a = 2"},
     ]
@@ -157,8 +157,8 @@ def test_refused_rows_say_what_where_and_why(job: Job) -> None:
     }
     assert found["no filter"]["reason"] == "the row has no 'filter': a subscription is an id and a filter"
     assert found["number"]["reason"] == "the filter is int and must be text"
-    assert (
-        found["xpath"]["reason"] == "dialect 'xpath' is not known: use 'sql', 'labels', 'sparql' or 'tuples'"
+    assert found["xslt"]["reason"] == (
+        "dialect 'xslt' is not known: use 'sql', 'labels', 'sparql', 'tuples', 'xpath' or 'tree'"
     )
     assert found["ok"]["reason"] == "id 'ok' was given by an earlier row already"
     reasons = [row["reason"] for row in refused if row["id"] is None]
@@ -183,7 +183,7 @@ def test_rows_of_every_dialect(job: Job, form: str) -> None:
         {"id": "labels", "filter": "superset(a, 'x', 'y')", "dialect": "labels"},
         {"id": "not sql", "filter": "subset(a, 'x')", "dialect": "sql"},
         {"id": "not labels", "filter": "a = 1", "dialect": "labels"},
-        {"id": "xpath", "filter": "a = 1", "dialect": "xpath"},
+        {"id": "xslt", "filter": "a = 1", "dialect": "xslt"},
         {"id": "Labels", "filter": "subset(a)", "dialect": "Labels"},
     ]
     done = job(put_table(job.folder / f"subs.{form}", rows))
@@ -196,7 +196,7 @@ def test_rows_of_every_dialect(job: Job, form: str) -> None:
     assert found["not sql"]["reason"].startswith("the function subset is not part of the filter language")
     assert found["not labels"]["reason"].startswith("the dialect labels takes one call: subset(")
     assert found["not labels"]["place"] == 1
-    for name in ("xpath", "Labels"):
+    for name in ("xslt", "Labels"):
         reason = f"dialect {name!r} is not known: use 'sql', 'labels', 'sparql' or 'tuples'"
         assert (found[name]["reason"], found[name]["place"]) == (reason, None)
 

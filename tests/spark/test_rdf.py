@@ -14,9 +14,10 @@ import pytest
 
 from headgate import Engine, Event, Options, RdfIndex, Subscription, SubscriptionError, TableError
 from headgate.core.snapshot import open_snapshot
+from headgate.core.subscription import SPARQL
 from headgate.rdf.feeds import feed_events
 from headgate.rdf.reading import default_reader
-from headgate.spark.backtest_rdf import backtest_rdf
+from headgate.spark.backtest_documents import backtest_documents
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table
 from tests.spark.rdf_cases import (
     BOMBS,
@@ -98,7 +99,7 @@ def test_what_is_refused_of_a_table(spark: SparkSession, tmp_path: Path) -> None
         {"id": 3, "filter": "(?x, <http://example.org/p>, ?y, {}, {?y > 1})", "dialect": "tuples"},
         {"id": 1, "filter": "ASK {}"},
         {"id": None, "filter": "ASK {}"},
-        {"id": 4, "filter": "ASK {}", "dialect": "xpath"},
+        {"id": 4, "filter": "ASK {}", "dialect": "xslt"},
         {"id": 5, "filter": 7, "dialect": "sparql"},
     ]
     done = job.compile(
@@ -109,7 +110,7 @@ def test_what_is_refused_of_a_table(spark: SparkSession, tmp_path: Path) -> None
     assert found["2"]["reason"].startswith("OPTIONAL is not supported")
     assert found["2"]["place"] == rows[1]["filter"].index("OPTIONAL") + 1
     assert found["1"]["reason"] == "id 1 was given by an earlier row already"
-    assert found["4"]["reason"].startswith("dialect 'xpath' is not known")
+    assert found["4"]["reason"].startswith("dialect 'xslt' is not known")
     assert found["5"]["reason"] == "the filter is int and must be text"
     assert found[None]["reason"] == "the row has no 'id': a subscription is an id and a filter"
     # The two that are left are one pattern, and differ in the names of variables.
@@ -285,8 +286,14 @@ def test_backtest_answers_as_match(drawn: tuple[Job, Engine], tmp_path: Path) ->
     some = [str(name) for name, count in sorted(counts.items()) if 5 < count < 40]
     for name in some[:2]:
         output = tmp_path / f"{name}.jsonl"
-        done = backtest_rdf(
-            job.spark, index.filter(name), table, taxonomy=engine.taxonomy, output=str(output), quiet=True
+        done = backtest_documents(
+            job.spark,
+            index.filter(name),
+            table,
+            dialect=SPARQL,
+            taxonomy=engine.taxonomy,
+            output=str(output),
+            quiet=True,
         )
         assert (done.events, done.rejected) == (42, 1)
         matching = [row for row in rows[:40] if name in index.match(Event.from_row(row))]
@@ -301,7 +308,7 @@ def test_backtest_answers_as_match(drawn: tuple[Job, Engine], tmp_path: Path) ->
         assert set(done.sample) <= set(found)
         assert len(done.sample) == 5
     with pytest.raises(TableError, match=r"does not exist"):
-        backtest_rdf(job.spark, "ASK {}", "nowhere.jsonl", quiet=True)
+        backtest_documents(job.spark, "ASK {}", "nowhere.jsonl", dialect=SPARQL, quiet=True)
 
 
 def test_parsers_end_with_their_tasks(drawn: tuple[Job, Engine], tmp_path: Path) -> None:

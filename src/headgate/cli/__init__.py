@@ -11,11 +11,21 @@ import sys
 
 import click
 
-from headgate.cli import backtesting, explaining, generating, jobs, machine, reporting
+from headgate.cli import backtesting, explaining, generating, jobs, machine, planning, reporting
 from headgate.cli.shell import cli
 from headgate.errors import HeadgateError
 
-__all__ = ["backtesting", "cli", "explaining", "generating", "jobs", "machine", "main", "reporting"]
+__all__ = [
+    "backtesting",
+    "cli",
+    "explaining",
+    "generating",
+    "jobs",
+    "machine",
+    "main",
+    "planning",
+    "reporting",
+]
 
 
 def main() -> None:

@@ -12,10 +12,10 @@ from headgate.cli.documents import (
     format_option,
     rdf_options,
     read_settings,
-    refuse_rdf_options,
+    refuse_options,
 )
 from headgate.cli.shell import cli, fields_of, session, spark_options, tell
-from headgate.core.subscription import SPARQL, SQL, TUPLES
+from headgate.core.subscription import SQL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 @cli.command()
 @click.option("--filter", "filter_text", required=True, metavar="TEXT", help="The filter to try.")
 @dialect_option("What it is written in; sql by default.")
-@click.option("--events", required=True, metavar="TABLE", help="Historic events; of RDF, a table or files.")
+@click.option(
+    "--events", required=True, metavar="TABLE", help="Historic events; documents in a table or files."
+)
 @click.option("--output", metavar="TABLE", help="Where the matching events go.")
 @format_option
 @rdf_options
@@ -47,20 +49,24 @@ def backtest(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    r"""Try one filter over historic events: records by Spark SQL itself, RDF by our index.
+    r"""Try one filter over historic events: records by Spark SQL itself, RDF and XML by our index.
 
     \b
     Examples:
       headgate backtest --filter "age > 30 AND topic = 'news'" --events events.jsonl
       headgate backtest --filter "ASK { ?x a <urn:Art> }" --dialect sparql --events documents/
+      headgate backtest --filter "//news[topic = 'art']" --dialect xpath --events documents/
     """
+    from headgate.contents import RECORDS, content_of
+
     spoken = dialect or SQL
-    if spoken in {SPARQL, TUPLES}:
+    content = content_of([spoken], "the filter") or RECORDS
+    refuse_options(content)
+    if content != RECORDS:
         run = _documents(
-            filter_text, spoken, events, output, form, taxonomies, coerce=coerce, injective=injective
+            filter_text, spoken, content, events, output, form, taxonomies, coerce=coerce, injective=injective
         )
     else:
-        refuse_rdf_options()
         run = _records(filter_text, spoken, events, output)
     with session(master, conf, quiet=quiet) as spark:
         done = run(spark, quiet=quiet)
@@ -95,6 +101,7 @@ def _records(text: str, dialect: str, events: str, output: str | None) -> Callab
 def _documents(
     text: str,
     dialect: str,
+    content: str,
     events: str,
     output: str | None,
     form: str | None,
@@ -103,16 +110,16 @@ def _documents(
     coerce: bool,
     injective: bool,
 ) -> Callable[..., Backtested]:
-    """Check what is asked of RDF, and return how to do it."""
-    from headgate.rdf.parse import parse_filter
-    from headgate.spark.backtest_rdf import backtest_rdf, check_request
+    """Check what is asked of RDF or XML, and return how to do it."""
+    from headgate.contents import room_of_content
+    from headgate.spark.backtest_documents import backtest_documents, check_request
 
-    parse_filter(text, dialect)
-    check_request(events, output, form)
+    room_of_content(content).clauses(text, dialect)
+    check_request(events, output, content, form)
     taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective)
 
     def over(spark: Session, *, quiet: bool) -> Backtested:
-        return backtest_rdf(
+        return backtest_documents(
             spark,
             text,
             events,

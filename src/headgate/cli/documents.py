@@ -1,4 +1,4 @@
-"""RDF on the command line: the options for it, and an event that is a document."""
+"""Documents on the command line: the options for RDF and XML, and an event that is a document."""
 
 from __future__ import annotations
 
@@ -20,39 +20,50 @@ if TYPE_CHECKING:
     from headgate.rdf.bindings import Bindings
     from headgate.rdf.model import Options
     from headgate.rdf.taxonomy import Taxonomy
-    from headgate.spark.rdf_events import Feeds
+    from headgate.spark.kinds import Feeds, Kind
+    from headgate.xml.answers import Answer
 
     Decorated = Callable[..., Any]
 
 format_option = click.option(
     "--format",
     "form",
-    type=click.Choice([*RDF_TYPES]),
-    help="RDF: what documents are written in that do not say so.",
+    type=click.Choice([*RDF_TYPES, "xml"]),
+    help="RDF, XML: what documents are written in that do not say so.",
 )
-source_option = click.option("--source", metavar="ID", help="RDF: the node where the event enters a graph.")
+source_option = click.option(
+    "--source", metavar="ID", help="RDF, XML: the node where the event enters a graph."
+)
 item_option = click.option(
     "--item", type=click.IntRange(1), metavar="N", help="RSS: which item of the feed is the event."
 )
 
 
+_FOR_DOCUMENTS = {"form": "--format", "source": "--source"}
 _FOR_RDF = {
-    "form": "--format",
-    "source": "--source",
     "item": "--item",
     "bindings": "--bindings",
     "taxonomies": "--taxonomy",
     "coerce": "--coerce",
     "injective": "--injective",
 }
+_FOR_XML = {"tuples": "--tuples"}
 
 
-def refuse_rdf_options() -> None:
-    """Refuse options that mean nothing for filters of records."""
+def refuse_options(content: str) -> None:
+    """Refuse options that mean nothing for filters of a content room."""
+    from headgate.contents import RDF, RECORDS, TITLES, XML
+
     given = click.get_current_context().params
-    for name, option in _FOR_RDF.items():
-        if given.get(name) not in {None, False, ()}:
-            raise click.UsageError(f"{option} is for filters of RDF, and these look at records")
+    for whose, title, options in (
+        ((RDF, XML), "RDF and XML", _FOR_DOCUMENTS),
+        ((RDF,), "RDF", _FOR_RDF),
+        ((XML,), "XML", _FOR_XML),
+    ):
+        for name, option in options.items():
+            if content not in whose and given.get(name) not in {None, False, ()}:
+                looked = TITLES.get(content, TITLES[RECORDS])
+                raise click.UsageError(f"{option} is for filters of {title}, and these look at {looked}")
 
 
 def dialect_option(text: str) -> Callable[[Decorated], Decorated]:
@@ -86,31 +97,38 @@ def read_settings(
 ) -> tuple[Taxonomy | None, Options | None]:
     """Read what is said of filters of RDF; none where nothing is."""
     from headgate.rdf.model import Options
-    from headgate.spark.rdf_files import read_taxonomy
+    from headgate.spark.taxonomy_files import read_taxonomy
 
     options = Options(coerce=coerce, injective=injective)
     return read_taxonomy(taxonomies), options if coerce or injective else None
 
 
-def read_document(given: str, form: str | None, source: str | None, item: int | None) -> Event:
-    """Read an event that is RDF: a file, text, standard input, or a row of a table as JSON."""
+def read_document(content: str, given: str, form: str | None, source: str | None, item: int | None) -> Event:
+    """Read an event that is a document: a file, text, standard input, or a row of a table as JSON."""
     from headgate.core.event import RSS, Event, read_object
     from headgate.rdf.feeds import read_feed
-    from headgate.spark.rdf_files import SUFFIXES, check_type, type_of_file
+    from headgate.spark.document_files import check_type, type_of_file
+    from headgate.spark.kinds import kind_of
 
-    name, data = _data(given)
-    kind = check_type(form) or type_of_file(name)
-    if kind is None and data.lstrip()[:1] == b"{":
+    kind = kind_of(content)
+    name, data = _data(given, kind)
+    written = check_type(form, kind) or type_of_file(name, kind)
+    if written is None and data.lstrip()[:1] == b"<" and len(kind.types) == 1:
+        (written,) = kind.types.values()
+    if written is None and data.lstrip()[:1] == b"{":
         event = Event.from_row({"id": "", **read_object(data)})
-        if event.content_type not in RDF_TYPES.values():
+        if event.content_type not in kind.types.values():
+            found = "a record" if isinstance(event.data, dict) else event.content_type
             raise EventError(
-                "the event is a record, and these filters look at RDF: give a document, or its text in "
-                "'data' and its format in 'datacontenttype'"
+                f"the event is {found}, and these filters look at {kind.title}: give a document, or its text "
+                "in 'data' and its format in 'datacontenttype'"
             )
-    elif kind is None:
-        raise click.UsageError(f"--event: say --format, or name a file that ends in {', '.join(SUFFIXES)}")
+    elif written is None:
+        raise click.UsageError(
+            f"--event: say --format, or name a file that ends in {', '.join(kind.suffixes)}"
+        )
     else:
-        event = Event(name, data, content_type=kind)
+        event = Event(name, data, content_type=written)
     event = event if source is None else replace(event, source=source)
     if event.content_type != RSS:
         if item is not None:
@@ -123,9 +141,9 @@ def read_document(given: str, form: str | None, source: str | None, item: int | 
     return items[which - 1]
 
 
-def _data(given: str) -> tuple[str, bytes]:
+def _data(given: str, kind: Kind) -> tuple[str, bytes]:
     """Find the name and the bytes of a document that is named or written out."""
-    from headgate.spark.rdf_files import type_of_file
+    from headgate.spark.document_files import type_of_file
 
     if given == "-":
         return "", sys.stdin.buffer.read()
@@ -136,7 +154,7 @@ def _data(given: str) -> tuple[str, bytes]:
                 return place.name, place.read_bytes()
         except OSError as error:
             raise TableError(f"{given} cannot be read: {error.strerror}") from None
-        if type_of_file(given) is not None and " " not in given:
+        if type_of_file(given, kind) is not None and " " not in given:
             raise TableError(f"{given} does not exist")
     return "", given.encode(errors="surrogateescape")
 
@@ -161,7 +179,31 @@ def binding_lines(found: Bindings) -> list[str]:
         return ["no bindings"]
     if not found.names:
         return ["bindings: the filter has no variables with names"]
-    rows = [found.names, *(tuple(map(shown, row)) for row in found.rows)]
+    return [f"bindings: {count}", *_table([found.names, *(tuple(map(shown, row)) for row in found.rows)])]
+
+
+def tuple_lines(answer: Answer | None, limit: int) -> list[str]:
+    """Show what a pattern returns as a table."""
+    if answer is None:
+        return ["no tuples"]
+    found = answer.tuples(limit)
+    if not found.names:
+        return ["tuples: the filter returns nothing; mark what it is to return, as in //a{val}"]
+    count = f"{len(found.rows):,}" if found.complete else f"the first {len(found.rows):,}"
+    return [f"tuples: {count}", *_table([found.names, *(tuple(map(_shown, row)) for row in found.rows)])]
+
+
+def _shown(value: object) -> str:
+    """Write a value on one line."""
+    text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+
+
+_WIDEST = 60
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["   ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return [f"bindings: {count}", *(f"  {line}".rstrip() for line in lines)]
+    return [f"  {line}".rstrip() for line in lines]

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headgate.cli.documents import binding_lines
+from headgate.cli.documents import binding_lines, tuple_lines
 from headgate.errors import SnapshotError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from headgate.ranking.explain import RankExplanation
     from headgate.rdf.bindings import Bindings
     from headgate.spark.top import Top
+    from headgate.xml.answers import Answer
 
 
 class Told(NamedTuple):
@@ -29,9 +30,16 @@ class Told(NamedTuple):
         """Add the bindings under which a filter holds."""
         return Told({**self.result, "bindings": found._asdict()}, [*self.lines, *binding_lines(found)])
 
+    def with_tuples(self, answer: Answer | None, limit: int) -> Told:
+        """Add what a pattern returns."""
+        found = [] if answer is None else answer.tuples(limit).plain()
+        return Told({**self.result, "tuples": found}, [*self.lines, *tuple_lines(answer, limit)])
 
-def explain_subscription(event: Event, snapshot: str, subscription: str, bindings: int | None) -> Told:
-    """Explain a subscription; with `bindings`, list so many of them if it matches."""
+
+def explain_subscription(
+    event: Event, snapshot: str, subscription: str, bindings: int | None = None, tuples: int | None = None
+) -> Told:
+    """Explain a subscription; with `bindings` or `tuples`, list so many of them if it matches."""
     from headgate.rdf.bindings import Bindings
 
     place = Path(snapshot)
@@ -44,6 +52,8 @@ def explain_subscription(event: Event, snapshot: str, subscription: str, binding
         found: Any = engine.explain(event, identity)
         given, matches = event, found.matches
         told = Told(asdict(found), found.lines())
+    if tuples is not None:
+        return told.with_tuples(engine.answer(given, identity) if matches else None, tuples)
     if bindings is None:
         return told
     none = Bindings((), (), complete=True)

@@ -16,7 +16,7 @@ from headgate.cli.documents import (
     rdf_options,
     read_document,
     read_settings,
-    refuse_rdf_options,
+    refuse_options,
     source_option,
 )
 from headgate.cli.explained import Told, explain_rank, explain_subscription, has_graph
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from headgate.records.why_not import NearMiss
 
 LIMIT = 10
+RECORDS, RDF, XML = "records", "rdf", "xml"
+"""The content rooms by name, which importing them would take long to learn."""
 
 
 @cli.command()
@@ -39,7 +41,7 @@ LIMIT = 10
     "--event",
     required=True,
     metavar="JSON",
-    help="The event's attributes; for RDF a file, or the text itself; - reads standard input.",
+    help="The event's attributes; for RDF and XML a file, or the text itself; - reads standard input.",
 )
 @click.option("--filter", "filter_text", metavar="TEXT", help="The filter to explain.")
 @dialect_option("What --filter is written in; sql by default.")
@@ -69,6 +71,9 @@ LIMIT = 10
     metavar="N",
     help="RDF: show how variables are bound, at most N times.",
 )
+@click.option(
+    "--tuples", type=click.IntRange(0), metavar="N", help="XML: show what the filter returns, at most N rows."
+)
 @rdf_options
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
@@ -87,6 +92,7 @@ def explain(
     source: str | None,
     item: int | None,
     bindings: int | None,
+    tuples: int | None,
     taxonomies: tuple[str, ...],
     *,
     coerce: bool,
@@ -106,6 +112,7 @@ def explain(
       headgate explain --snapshot graph/ --subscription s1 --event '{"source": "pub-1", "age": 35}'
       headgate explain --why-not --snapshot snapshot/ --event '{"age": 35}' --limit 5 --within 2
       headgate explain --filter "ASK { ?x a <urn:Art> }" --dialect sparql --event x.ttl --bindings 10
+      headgate explain --filter "//news[topic = 'art']//title{val}" --dialect xpath --event x.xml --tuples 10
     """
     given = (filter_text is not None, snapshot is not None, subscription is not None, why_not)
     if given not in {(True, False, False, False), (False, True, True, False), (False, True, False, True)}:
@@ -121,20 +128,22 @@ def explain(
     wanted = wanted_top("--rank", rank, mode, factors)
     if wanted is not None and subscription is None:
         raise click.UsageError("--rank goes with --snapshot and --subscription")
-    if bindings is not None and (why_not or wanted is not None):
-        raise click.UsageError("--bindings goes with --filter, or --snapshot and --subscription")
-    rdf = _over_rdf(snapshot, dialect)
-    if not rdf:
-        refuse_rdf_options()
-    data = read_document(event, form, source, item) if rdf else _record(event)
+    for option, rows in (("--bindings", bindings), ("--tuples", tuples)):
+        if rows is not None and (why_not or wanted is not None):
+            raise click.UsageError(f"{option} goes with --filter, or --snapshot and --subscription")
+    content = _content(snapshot, dialect)
+    refuse_options(content)
+    data = _record(event) if content == RECORDS else read_document(content, event, form, source, item)
     if wanted is not None:
         told = explain_rank(data, str(snapshot), str(subscription), wanted)
     elif subscription is not None:
-        told = explain_subscription(data, str(snapshot), subscription, bindings)
+        told = explain_subscription(data, str(snapshot), subscription, bindings, tuples)
     elif why_not:
         near = _near_misses(str(snapshot), data, limit or LIMIT, within, quiet=quiet)
         told = Told({"near_misses": [_as_json(miss) for miss in near]}, _near(near, within))
-    elif rdf:
+    elif content == XML:
+        told = _explain_tree(data, str(filter_text), str(dialect), tuples)
+    elif content == RDF:
         taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective)
         told = _explain_pattern(data, str(filter_text), str(dialect), bindings, taxonomy, options)
     else:
@@ -142,13 +151,13 @@ def explain(
     tell(told.result, told.lines, as_json=as_json)
 
 
-def _over_rdf(snapshot: str | None, dialect: str | None) -> bool:
-    """Tell whether the filters that are asked about look at RDF."""
-    from headgate.contents import CONTENTS, RDF, content_at
+def _content(snapshot: str | None, dialect: str | None) -> str:
+    """Find the content room of the filters that are asked about."""
+    from headgate.contents import content_at, content_of
 
     if snapshot is not None:
-        return content_at(Path(snapshot)) == RDF
-    return dialect in CONTENTS[RDF]
+        return content_at(Path(snapshot))
+    return content_of([dialect or SQL], "the filter") or RECORDS
 
 
 def _record(given: str) -> Event:
@@ -183,19 +192,30 @@ def _explain_pattern(
     return told if bindings is None else told.with_bindings(index.bindings(event, 0, bindings))
 
 
+def _explain_tree(event: Event, text: str, dialect: str, tuples: int | None) -> Told:
+    from headgate.core.subscription import Subscription
+    from headgate.xml.index import XmlIndex
+
+    index = XmlIndex.build([Subscription(0, text, dialect)])
+    found = index.explain(event, 0)
+    told = Told(asdict(found), found.lines())
+    return told if tuples is None else told.with_tuples(index.answer(event, 0), tuples)
+
+
 def _near_misses(
     snapshot: str, event: Event, limit: int, within: int | None, *, quiet: bool
 ) -> list[NearMiss]:
-    from headgate.contents import RDF, RECORDS, content_at
+    from headgate.contents import TITLES, content_at
     from headgate.core.snapshot import room_of
     from headgate.records.index import RecordIndex
     from headgate.spark.progress import step
 
     place = Path(snapshot)
-    if content_at(place) == RDF:
+    content = content_at(place)
+    if content != RECORDS:
         raise SnapshotError(
-            f"snapshot {snapshot} has filters of RDF, and --why-not looks at records: ask for one with "
-            "--subscription"
+            f"snapshot {snapshot} has filters of {TITLES[content]}, and --why-not looks at records: ask for "
+            "one with --subscription"
         )
     if has_graph(place):
         raise SnapshotError(

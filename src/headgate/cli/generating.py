@@ -263,6 +263,47 @@ def generate_rdf(
     _write(tables, taxonomy=made.taxonomy_text(shared["seed"]), **shared)
 
 
+@generate.command(name="xmark")
+@_options
+@click.option(
+    "--unique",
+    metavar="N",
+    type=int,
+    help="How many subscriptions are different; the others repeat them. All, by default.",
+)
+@click.option(
+    "--kilobytes",
+    nargs=2,
+    default=(10, 40),
+    show_default=True,
+    metavar="LEAST MOST",
+    type=click.IntRange(1, 10_000),
+    help="The size of a document.",
+)
+@click.option("--subscriptions", default=100_000, show_default=True, type=click.IntRange(min=0))
+@click.option("--events", default=200, show_default=True, type=click.IntRange(min=0))
+@spark_options
+def generate_xmark(
+    unique: int | None, kilobytes: tuple[int, int], subscriptions: int, events: int, **shared: Any
+) -> None:
+    r"""Generate views over XMark's schema in XPath, and documents of auction sites that answer them.
+
+    \b
+    Example:
+      headgate generate xmark --output auctions/ --subscriptions 10000 --events 100
+      headgate generate xmark --output popular/ --subscriptions 10000 --unique 3000
+    """
+    from headgate.workloads.xmark import XMark
+
+    least, most = kilobytes
+    made = XMark(unique=unique, sizes=(1_000 * least, 1_000 * most)).settled(subscriptions, shared["seed"])
+    tables: Tables = {
+        "subscriptions": (made.subscriptions, made.subscription_schema(), subscriptions),
+        "events": (made.events, made.schema(), events),
+    }
+    _write(tables, **shared)
+
+
 def _tables(made: GraphWorkload, events: int) -> Tables:
     return {
         "nodes": (made.nodes, made.node_schema(), made.node_count),

@@ -78,8 +78,8 @@ def compile_(
     r"""Compile a table of subscriptions, or a graph of nodes and edges, to a snapshot.
 
     Tables are .jsonl, .csv or .parquet. Rows that are refused land in the rejected table with the reason.
-    Filters of dialect sql and labels look at records, those of sparql and tuples at RDF; a table has the ones
-    or the others.
+    Filters of dialect sql and labels look at records, those of sparql and tuples at RDF, those of xpath and
+    tree at XML; a table has filters of one kind.
 
     \b
     Examples:
@@ -88,6 +88,7 @@ def compile_(
       headgate compile --nodes nodes.jsonl --edges edges.jsonl --output snapshot/
       headgate compile --nodes n.parquet --edges e.parquet --subscriptions s.parquet --output g/ --shards 4
       headgate compile --subscriptions patterns.csv --dialect sparql --taxonomy topics.ttl --output rdf/
+      headgate compile --subscriptions trees.jsonl --dialect xpath --output xml/
     """
     from headgate.spark.choosing import Wanted
 
@@ -109,6 +110,8 @@ def compile_(
 
 def _over(done: Compiled | CompiledGraph) -> str:
     """Say what filters look at."""
+    if done.xml is not None:
+        return f"over {done.xml.paths:,} paths of {done.xml.labels:,} labels"
     if done.rdf is None:
         return f"over {len(done.attributes)} attributes"
     found = f"in {done.rdf.patterns:,} patterns over {done.rdf.terms:,} terms"
@@ -167,7 +170,7 @@ def _compiling(
     "--events",
     required=True,
     metavar="TABLE",
-    help="Columns: id and the attributes; with a graph, source. RDF: id, data, datacontenttype; or files.",
+    help="Columns: id, the attributes; with a graph, source. Documents: id, data, datacontenttype; or files.",
 )
 @click.option(
     "--output",
@@ -189,6 +192,7 @@ def _compiling(
 @mode_option
 @factor_option
 @format_option
+@click.option("--tuples", metavar="TABLE", help="XML: where what the patterns return goes.")
 @click.option("--strict", is_flag=True, help="Exit with 3 if any event was refused.")
 @spark_options
 def match(
@@ -200,6 +204,7 @@ def match(
     mode: str | None,
     factors: tuple[str, ...],
     form: str | None,
+    tuples: str | None,
     master: str | None,
     conf: tuple[str, ...],
     *,
@@ -215,7 +220,7 @@ def match(
     With --top, each event gets its best K: exact ranks those of which all clauses hold by their score (less
     what the way costs in a graph), relaxed those of which any clause holds by the sum of their weights.
     RDF events are rows with the text in the column data, or files (.ttl, .nt, .rdf, .xml, .jsonld, .rss), one
-    event each; the items of an RSS feed are one event each.
+    event each; the items of an RSS feed are one event each. XML events are such rows, or files (.xml).
 
     \b
     Examples:
@@ -224,13 +229,14 @@ def match(
       headgate match --snapshot ranked/ --events e.csv --output b.csv --top 5 --mode relaxed --factor age=0
       headgate match --snapshot rdf/ --events documents.jsonl --format turtle --output matches.parquet
       headgate match --snapshot rdf/ --events feeds/ --output matches.jsonl
+      headgate match --snapshot xml/ --events documents/ --output matches.jsonl --tuples tuples.jsonl
     """
     from headgate.spark.match import check_request, match_events
     from headgate.spark.targets import open_target
 
     refused = rejected or beside(output, "rejected")
     wanted = wanted_top("--top", top, mode, factors)
-    check_request(snapshot, events, output, rejected=refused, content_type=form)
+    check_request(snapshot, events, output, rejected=refused, content_type=form, tuples=tuples)
     open_target(snapshot, graph=graph, top=wanted)
     with session(master, conf, quiet=quiet) as spark:
         done = match_events(
@@ -242,6 +248,7 @@ def match(
             graph=graph,
             top=wanted,
             content_type=form,
+            tuples=tuples,
             quiet=quiet,
         )
     found = "matches" if wanted is None else f"matches, the best {wanted.k:,} of each,"
@@ -254,6 +261,8 @@ def match(
     if done.unknown_attributes:
         lines.append(f"note: no event has {', '.join(done.unknown_attributes)}, so filters see NULL there")
     lines += feed_lines(done.feeds)
+    if tuples is not None:
+        lines.append(f"what the patterns return is in {tuples}")
     result = {key: value for key, value in fields_of(done).items() if key != "batches"}
     tell({**result, "output": output, "rejected_table": refused}, lines, as_json=as_json)
     if strict and done.rejected:

@@ -14,7 +14,7 @@ from headgate.cli.documents import (
     format_option,
     item_option,
     read_document,
-    refuse_rdf_options,
+    refuse_options,
     source_option,
 )
 from headgate.cli.shell import cli, read_text, tell
@@ -38,7 +38,7 @@ def report() -> None:
 @click.option(
     "--event",
     metavar="JSON",
-    help="The event to follow: a JSON object with its source, a file with one, - for standard input; or RDF.",
+    help="The event to follow: JSON with its source, a file with such, - for standard input; or a document.",
 )
 @format_option
 @source_option
@@ -64,7 +64,7 @@ def report_graph(
       headgate report graph --snapshot snapshot/ --output path.svg --event '{"source": "pub-1", "age": 35}'
       headgate report graph --snapshot rdf/ --output path.svg --event news.ttl --source pub-1
     """
-    from headgate.contents import RDF, content_at
+    from headgate.contents import RECORDS, content_at
     from headgate.report.graph_page import FORMATS, GraphReport, write
     from headgate.spark.id_types import fit_id
     from headgate.spark.progress import step
@@ -72,13 +72,14 @@ def report_graph(
     place = Path(output)
     if place.suffix not in FORMATS:
         raise click.UsageError(f"--output {output}: let the name end in .html, .svg or .png")
-    rdf = event is not None and content_at(Path(snapshot)) == RDF
-    if not rdf:
-        refuse_rdf_options()
-    given = None if event is None else _document(event, form, source, item) if rdf else _event(event)
+    content = RECORDS if event is None else content_at(Path(snapshot))
+    refuse_options(content)
+    given = None
+    if event is not None:
+        given = _event(event) if content == RECORDS else _document(content, event, form, source, item)
     with step("opening the snapshot", quiet=quiet):
         index = _open(Path(snapshot))
-    if rdf and given is not None and source is not None:
+    if content != RECORDS and given is not None and source is not None:
         entry = fit_id(source, numbered=index.base.names.node_ids.numbered)
         given = replace(given, source=source if entry is None else entry)
     with step("drawing", quiet=quiet):
@@ -95,6 +96,38 @@ def report_graph(
     tell({**result, "output": output}, lines, as_json=as_json)
 
 
+@report.command(name="plan")
+@click.option("--network", required=True, metavar="DIRECTORY", help="What headgate plan wrote.")
+@click.option(
+    "--output", required=True, metavar="FILE", help="A page (.html), or the charts alone (.svg, .png)."
+)
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+def report_plan(network: str, output: str, *, quiet: bool, as_json: bool) -> None:
+    r"""Draw a dissemination network: who feeds whom, levels, fan-out, the busiest sites, latency.
+
+    \b
+    Examples:
+      headgate report plan --network network/ --output plan.html
+      headgate report plan --network network/ --output plan.png
+    """
+    from headgate.plan.network import Network
+    from headgate.report.plan_page import check_output, sentence, write_report
+    from headgate.spark.progress import step
+
+    check_output(Path(output))
+    with step("opening the network", quiet=quiet):
+        found = Network.open(Path(network))
+    command = shlex.join(["headgate", "report", "plan", "--network", network, "--output", output])
+    with step("drawing", quiet=quiet):
+        write_report(
+            found, Path(output), title=f"The network {Path(network).resolve().name}", command=command
+        )
+    tell(
+        {"views": len(found.ids), "output": output}, [sentence(found), f"drawn in {output}"], as_json=as_json
+    )
+
+
 def _event(text: str) -> Event:
     """Read an event; it needs no id, because it is the only one."""
     from headgate.core.event import Event, read_object
@@ -106,13 +139,17 @@ def _event(text: str) -> Event:
     return replace(Event.from_row({"id": "", **row}), data=row)
 
 
-def _document(given: str, form: str | None, source: str | None, item: int | None) -> Event:
-    """Read an event that is RDF, as text that can be shown."""
+def _document(content: str, given: str, form: str | None, source: str | None, item: int | None) -> Event:
+    """Read an event that is a document, as text that can be shown."""
+    from headgate.contents import RDF
     from headgate.core.event import N_TRIPLES
     from headgate.rdf.ntriples import write_lines
     from headgate.rdf.reading import graph_of
 
-    event = read_document(given, form, source, item)
+    event = read_document(content, given, form, source, item)
+    if content != RDF:
+        text = event.data.decode(errors="replace") if isinstance(event.data, bytes) else event.data
+        return replace(event, data=text)
     return replace(event, data=write_lines(graph_of(event)), content_type=N_TRIPLES)
 
 

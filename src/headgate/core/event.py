@@ -29,6 +29,8 @@ JSON_LD = "application/ld+json"
 RSS = "application/rss+xml"
 RDF_TYPES = {"turtle": TURTLE, "nt": N_TRIPLES, "rdfxml": RDF_XML, "jsonld": JSON_LD, "rss": RSS}
 """The media types of events that are RDF, by their short names."""
+XML = "application/xml"
+"""The media type of events that are XML documents of any other kind."""
 ID = "id"
 """The field or column that holds the id, of events and of subscriptions."""
 SOURCE = "source"
@@ -41,7 +43,8 @@ TIME = "time"
 """The field or column with the time of such an event."""
 
 _Made = TypeVar("_Made")
-_KNOWN = {name: kind for short, kind in RDF_TYPES.items() for name in (short, kind)}
+_KNOWN = {name: kind for short, kind in (*RDF_TYPES.items(), ("xml", XML)) for name in (short, kind)}
+_KNOWN["text/xml"] = XML
 _CHARSETS = ("", "utf-8", "utf8", "us-ascii")
 
 _LONE_SURROGATE = re.compile(
@@ -53,8 +56,8 @@ _LONE_SURROGATE = re.compile(
 class Event:
     """One event in the CloudEvents envelope; `content_type` says what `data` is, and so which filters fit.
 
-    A record is a mapping. RDF is text or bytes in the format that the content type names, by its media type
-    or its short name; it is parsed when a filter first looks at it.
+    A record is a mapping. RDF and XML are text or bytes in the format that the content type names, by its
+    media type or its short name; it is parsed when a filter first looks at it.
 
     >>> Event("e1", {"topic": "news"}).attributes
     {('topic',): 'news'}
@@ -74,7 +77,7 @@ class Event:
             return
         kind = media_type(self.content_type)
         if kind is None:
-            known = ", ".join((JSON, *RDF_TYPES.values()))
+            known = ", ".join((JSON, *RDF_TYPES.values(), XML))
             raise EventError(f"content type {self.content_type!r} is not supported: send one of {known}")
         if self.data is None or isinstance(self.data, dict | list | bool | int | float):
             found = "nothing" if self.data is None else type(self.data).__name__
@@ -106,7 +109,7 @@ class Event:
     def from_row(cls, row: Mapping[str, object]) -> Event:
         """Make an event of a table's row: `id`, perhaps `source`, and the attributes (these are two of them).
 
-        A row whose `datacontenttype` names RDF, with a text in `data`, is RDF; then it may have a `time`.
+        A row whose `datacontenttype` names RDF or XML, with text in `data`, is that, and may have a `time`.
 
         >>> Event.from_row({"id": 7, "topic": "news"}).id
         7
@@ -129,7 +132,7 @@ class Event:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Event:
-        """Read one JSON object: the field `id` and the attributes, or RDF as in a row.
+        """Read one JSON object: the field `id` and the attributes, or RDF or XML as in a row.
 
         >>> Event.from_json('{"id": "e1", "topic": "news"}').data
         {'id': 'e1', 'topic': 'news'}
@@ -138,17 +141,21 @@ class Event:
 
 
 def media_type(name: str) -> str | None:
-    """Find the RDF media type that a content type means, if it means one; a short name is as good.
+    """Find the media type of RDF or XML that a content type means, if it means one; a short name is as good.
 
     >>> media_type("Text/Turtle; charset=UTF-8"), media_type("jsonld"), media_type("text/html")
     ('text/turtle', 'application/ld+json', None)
+    >>> media_type("text/xml"), media_type("application/atom+xml")
+    ('application/xml', 'application/xml')
     """
     kind = _KNOWN.get(name)
     if kind is not None:
         return kind
     head, *parameters = (part.strip() for part in name.casefold().split(";"))
     charsets = [part[8:].strip('"') for part in parameters if part.startswith("charset=")]
-    return _KNOWN.get(head) if all(charset in _CHARSETS for charset in charsets) else None
+    if not all(charset in _CHARSETS for charset in charsets):
+        return None
+    return _KNOWN.get(head) or (XML if "/" in head and head.endswith("+xml") else None)
 
 
 def _field(row: Mapping[str, object], name: str) -> object:

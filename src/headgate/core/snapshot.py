@@ -3,6 +3,7 @@
     snapshot/
       manifest.json     format, version, room, what it was built from, counts, size and sha256 of each file
       NAME.npy          one array each
+      NAME.parquet      a table for others to read, perhaps
       NAME/             a snapshot that belongs to this one, with a manifest of its own
 
 The manifest's first line carries the checksum of the rest of it, so every byte of every file is
@@ -62,10 +63,12 @@ def write_snapshot(
     counts: Mapping[str, int],
     about: Mapping[str, Any],
     inside: Mapping[str, Callable[[Path], None]] | None = None,
+    tables: Mapping[str, Callable[[Path], None]] | None = None,
 ) -> None:
     """Write a snapshot beside `path` and rename it into place; an older snapshot there is replaced.
 
     `inside` holds snapshots that belong to this one: each is called with the place where it is to be written.
+    So is what writes each of the `tables`, which are files by their names.
     """
     path = Path(os.path.abspath(path))  # noqa: PTH100 -- resolve() would write through a symbolic link
     check_place(path)
@@ -74,7 +77,7 @@ def write_snapshot(
     try:
         beside.mkdir(parents=True)
         files = {f"{name}.npy": _write_array(beside / f"{name}.npy", array) for name, array in arrays.items()}
-        for name, save in (inside or {}).items():
+        for name, save in (*(inside or {}).items(), *(tables or {}).items()):
             save(beside / name)
         manifest = {
             "format": FORMAT,
@@ -84,6 +87,7 @@ def write_snapshot(
             "about": dict(about),
             "files": files,
             "inside": {name: _read_manifest(beside / name)[1] for name in inside or {}},
+            "tables": {name: _noted(beside / name) for name in tables or {}},
         }
         _write_manifest(beside / MANIFEST, manifest)
         _sync(beside)
@@ -157,6 +161,8 @@ def _open(path: Path, room: str, *, verify: bool) -> Snapshot:
     for name, entry in manifest["files"].items():
         _check_file(path / name, entry, verify=verify)
         arrays[name.removesuffix(".npy")] = _map_array(path / name)
+    for name, entry in manifest.get("tables", {}).items():
+        _check_file(path / name, entry, verify=verify)
     return Snapshot(path, room, manifest["counts"], manifest["about"], digest, arrays)
 
 
@@ -179,6 +185,10 @@ def _write_array(path: Path, array: NDArray[Any]) -> dict[str, Any]:
         np.save(file, np.ascontiguousarray(array), allow_pickle=False)
         file.flush()
         os.fsync(file.fileno())
+    return _noted(path)
+
+
+def _noted(path: Path) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "sha256": _sha256(path)}
 
 

@@ -16,16 +16,19 @@ SQL = "sql"
 LABELS = "labels"
 SPARQL = "sparql"
 TUPLES = "tuples"
-DIALECTS = (SQL, LABELS, SPARQL, TUPLES)
+XPATH = "xpath"
+TREE = "tree"
+DIALECTS = (SQL, LABELS, SPARQL, TUPLES, XPATH, TREE)
 
 
 def check_dialect(dialect: str) -> None:
     """Refuse a dialect that no room speaks.
 
-    >>> check_dialect("xpath")
+    >>> check_dialect("xslt")
     Traceback (most recent call last):
     ...
-    headgate.errors.SubscriptionError: dialect 'xpath' is not known: use 'sql', 'labels', 'sparql' or 'tuples'
+    headgate.errors.SubscriptionError: dialect 'xslt' is not known: use 'sql', 'labels', 'sparql', 'tuples',\
+ 'xpath' or 'tree'
     """
     if dialect not in DIALECTS:
         *most, last = map(repr, DIALECTS)

@@ -1,36 +1,23 @@
-"""The four pictures of a report, as SVG text to put inside the page.
-
-The pictures are drawn with Matplotlib's `Figure` objects: no global state, no display. Their text
-stays text (so it can be found and copied), and their colours are CSS variables with the light
-colour as the fallback (so the page can turn them dark).
-"""
+"""The four pictures of a report, as SVG text to put inside the page."""
 
 from __future__ import annotations
 
-import io
-import warnings
 from typing import TYPE_CHECKING
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from headgate.report import words
-from headgate.report.style import ACCENT, INK, MAIN, PALE, SOFT, STYLE, adapt
+from headgate.report.drawing import bare, note, svg, thousands
+from headgate.report.style import ACCENT, INK, MAIN, PALE, SOFT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from numpy.typing import NDArray
 
     from headgate.report.model import RunReport
 
 __all__ = ["busiest", "matches_per_event", "rates", "steps", "throughput"]
 
-_WIDTH = 9.6
 _POINTS = 80
 _SHOWN = 10
 _TICKS = 11
@@ -55,14 +42,14 @@ def matches_per_event(report: RunReport) -> str:
         axes.set_xlim(-0.2, len(counts) + 0.2)
         axes.set_xlabel("matching subscriptions")
         axes.set_ylabel("events")
-        _thousands(axes.yaxis)
+        thousands(axes.yaxis)
         median = dict(report.quantiles).get(0.5)
         if median is not None and report.matches:
             x = float(np.interp(median + 0.5, edges, np.arange(len(edges))))
             axes.axvline(x, color=ACCENT, linewidth=1.4)
-            _note(axes, (x + 0.2) / (len(counts) + 0.4), f"median {words.count(median)}")
+            note(axes, (x + 0.2) / (len(counts) + 0.4), f"median {words.count(median)}")
 
-    return _svg("matches-per-event", "Events by the number of matching subscriptions", 3.5, draw)
+    return svg("matches-per-event", "Events by the number of matching subscriptions", 3.5, draw)
 
 
 def busiest(report: RunReport) -> str:
@@ -83,9 +70,9 @@ def busiest(report: RunReport) -> str:
             )
         axes.set_ylim(len(shown) - 0.55, -0.45)
         axes.set_xlim(0, right * 1.1)
-        _bare(axes)
+        bare(axes)
 
-    return _svg("busiest", "Subscriptions with the most matches", 0.5 + 0.56 * len(shown), draw)
+    return svg("busiest", "Subscriptions with the most matches", 0.5 + 0.56 * len(shown), draw)
 
 
 def throughput(report: RunReport) -> str:
@@ -100,13 +87,13 @@ def throughput(report: RunReport) -> str:
         axes.grid(visible=False, axis="x")
         axes.set_xlabel("seconds since the match job began")
         axes.set_ylabel("events a second")
-        _thousands(axes.yaxis)
+        thousands(axes.yaxis)
         mean = report.events_per_second
         if mean is not None:
             axes.axhline(mean, color=ACCENT, linewidth=1.4)
-            _note(axes, 1.0, f"mean {words.count(round(mean))}")
+            note(axes, 1.0, f"mean {words.count(round(mean))}")
 
-    return _svg("throughput", "Events a second over the time of the match job", 3.2, draw)
+    return svg("throughput", "Events a second over the time of the match job", 3.2, draw)
 
 
 def steps(report: RunReport) -> str:
@@ -124,9 +111,9 @@ def steps(report: RunReport) -> str:
         axes.tick_params(axis="y", labelcolor=INK)
         axes.set_ylim(len(report.steps) - 0.5, -0.5)
         axes.set_xlim(0, longest * 1.25)
-        _bare(axes, keep_names=True)
+        bare(axes, keep_names=True)
 
-    return _svg("steps", "The time of each step", 0.4 + 0.42 * len(report.steps), draw)
+    return svg("steps", "The time of each step", 0.4 + 0.42 * len(report.steps), draw)
 
 
 def rates(report: RunReport) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -157,35 +144,3 @@ def _bar_label(edges: tuple[int, ...], place: int, tail: bool) -> str:
     if tail and place == len(edges) - 2:
         return f"{low:,}+"
     return f"{low:,}" if low == high else f"{low:,}\N{EN DASH}{high:,}"
-
-
-def _note(axes: Axes, x: float, text: str) -> None:
-    """Write above the plot, centred on a line where there is room for it."""
-    side = "left" if x < 0.1 else "right" if x > 0.9 else "center"
-    axes.text(x, 1.01, text, transform=axes.transAxes, color=ACCENT, ha=side, va="bottom")
-
-
-def _thousands(axis: Axis) -> None:
-    axis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-
-
-def _bare(axes: Axes, *, keep_names: bool = False) -> None:
-    axes.grid(visible=False)
-    axes.spines["bottom"].set_visible(False)
-    axes.set_xticks([])
-    if not keep_names:
-        axes.set_yticks([])
-
-
-def _svg(name: str, title: str, height: float, draw: Callable[[Axes], None]) -> str:
-    """Draw on new axes and return an SVG element whose ids and styles cannot disturb the page."""
-    # "svg.hashsalt" makes the same report the same text.
-    with mpl.rc_context({**STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
-        # A filter may be in any script; the browser has the glyphs that Matplotlib's font lacks.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
-        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-        draw(figure.add_subplot())
-        text = io.StringIO()
-        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return adapt(text.getvalue(), name, title)

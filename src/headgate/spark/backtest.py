@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.core.values import Path
-    from headgate.spark.rdf_events import Feeds
+    from headgate.spark.kinds import Feeds
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import functions as sf
 
-from headgate.contents import RDF, content_of, quoted
+from headgate.contents import RDF, XML, content_of, quoted
 from headgate.core.subscription import SQL
 from headgate.core.values import fold
 from headgate.errors import HeadgateError, TableError
@@ -30,6 +30,7 @@ from headgate.spark.tables import (
     for_reading,
     read_columns,
 )
+from headgate.spark.xml_contents import XmlContents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -76,12 +77,11 @@ class Wanted:
         what = f"the filters of {' and '.join(tables)}"
         content = content_of(dialects, what) or content_of([self.dialect], what)
         spoken = quoted(sorted(dialects)) if dialects else "none"
+        if content in {RDF, XML} and self._for_records:
+            raise TableError(
+                f"a schema and a sample are for filters of records, and {what} are {spoken}: leave them out"
+            )
         if content == RDF:
-            if self._for_records:
-                raise TableError(
-                    f"a schema and a sample are for filters of records, and {what} are {spoken}: "
-                    "leave them out"
-                )
             taxonomy = Taxonomy() if self.taxonomy is None else self.taxonomy
             return RdfContents(taxonomy, self.options or Options())
         if self._for_rdf:
@@ -89,6 +89,8 @@ class Wanted:
                 f"a taxonomy and options are for filters of RDF, and {what} are {spoken}: leave them out, or "
                 "say --dialect sparql"
             )
+        if content == XML:
+            return XmlContents()
         sample = None if self.sample is None else read_sample(session, self.sample)
         return RecordContents(self.schema, sample)
 

@@ -42,6 +42,7 @@ from headgate.spark.compiling import (
     ROW,
     compile_batches,
 )
+from headgate.spark.contents import counted
 from headgate.spark.id_types import are_whole
 from headgate.spark.progress import step, watch
 from headgate.spark.ranked_rows import RANKS
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.rdf.model import Options
     from headgate.rdf.taxonomy import Taxonomy
-    from headgate.spark.contents import Contents, Counts, Writers
+    from headgate.spark.contents import Contents, Counts, Writers, XmlCounts
 
 _TYPES: dict[str, pa.DataType] = {ID: pa.string(), ROW: pa.string(), REASON: pa.string(), PLACE: pa.int64()}
 REJECTED = pa.schema(_TYPES)
@@ -96,6 +97,8 @@ class Compiled:
     shards: int = 1
     rdf: Counts | None = None
     """What there is of patterns over RDF, if the filters are such."""
+    xml: XmlCounts | None = None
+    """What there is of patterns over XML, if the filters are such."""
 
 
 def compile_subscriptions(
@@ -156,7 +159,7 @@ def compile_subscriptions(
         build_seconds=building.seconds,
         ranked=ranked,
         shards=shards,
-        rdf=contents.counts(Path(output)),
+        **counted(contents, Path(output)),
     )
 
 

@@ -27,6 +27,7 @@ from headgate.graph.sharding import check_count, save_shards
 from headgate.spark.choosing import Wanted
 from headgate.spark.compile import check_places, spread
 from headgate.spark.compile_ranked import clause_index, has_any
+from headgate.spark.contents import counted
 from headgate.spark.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.spark.graph_tables import ORDER, TABLE, Read, assemble
 from headgate.spark.progress import step, watch
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from headgate.ranking.clause_index import ClauseIndex
     from headgate.rdf.model import Options
     from headgate.rdf.taxonomy import Taxonomy
-    from headgate.spark.contents import Contents, Counts
+    from headgate.spark.contents import Contents, Counts, XmlCounts
     from headgate.spark.graph_tables import Assembled
 
 
@@ -68,6 +69,8 @@ class CompiledGraph:
     """Whether clauses can be ranked, too: scores can in any case."""
     rdf: Counts | None = None
     """What there is of patterns over RDF, if the filters are such."""
+    xml: XmlCounts | None = None
+    """What there is of patterns over XML, if the filters are such."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ def compile_graph(
         parse_seconds=parsing.seconds,
         build_seconds=building.seconds,
         ranked=ranked,
-        rdf=contents.counts(Path(output)),
+        **counted(contents, Path(output)),
     )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from headgate.core.snapshot import is_snapshot, room_of
+from headgate.graph.base import CONTENT as FILTERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from headgate.core.interning import TextPool
     from headgate.rdf.index import RdfIndex
     from headgate.records.index import RecordIndex
+    from headgate.xml.index import XmlIndex
 
 
 class FilterWriter(Protocol):
@@ -48,7 +52,7 @@ class Filed(Protocol):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """List the attributes that they name; patterns over RDF name none."""
+        """List the attributes that they name; patterns over RDF and XML name none."""
 
     def take(self, order: NDArray[np.int64]) -> Filed:
         """Pick filters."""
@@ -56,7 +60,7 @@ class Filed(Protocol):
     def with_filter(self, text: str) -> Filed:
         """Append a filter in the room's own dialect."""
 
-    def index(self, ids: Ids, texts: TextPool) -> RecordIndex | RdfIndex:
+    def index(self, ids: Ids, texts: TextPool) -> RecordIndex | RdfIndex | XmlIndex:
         """Index them, in the order of their ids."""
 
 
@@ -70,6 +74,14 @@ class Counts(NamedTuple):
     """Statements."""
     left_out: int = 0
     """Statements of its files that say nothing of classes, properties and instances."""
+
+
+class XmlCounts(NamedTuple):
+    """What a snapshot of patterns over XML holds; one of shards, what they hold together."""
+
+    paths: int
+    """Different ones from the root of a pattern to a node: those are shared."""
+    labels: int
 
 
 class Contents(Protocol):
@@ -90,5 +102,22 @@ class Contents(Protocol):
     def file(self, parts: Sequence[memoryview]) -> tuple[Filed, NDArray[np.int64]]:
         """Lay what writers made one behind another; returns it, and how many filters each part has."""
 
-    def counts(self, snapshot: Path) -> Counts | None:
+    def counts(self, snapshot: Path) -> Counts | XmlCounts | None:
         """Count what a snapshot of this room holds; none for records."""
+
+
+def counted(contents: Contents, snapshot: Path) -> dict[str, Any]:
+    """Count what a snapshot holds, by the name that a job's result has for it."""
+    found = contents.counts(snapshot)
+    return {
+        "rdf": found if isinstance(found, Counts) else None,
+        "xml": found if isinstance(found, XmlCounts) else None,
+    }
+
+
+def filters_in(snapshot: Path, content: str) -> list[Path]:
+    """List the snapshots of filters in one: itself, that inside, or those in its shards."""
+    if room_of(snapshot) == content:
+        return [snapshot]
+    shards = [place for place in sorted(snapshot.glob("shard-*")) if is_snapshot(place)]
+    return [each for place in shards for each in filters_in(place, content)] or [snapshot / FILTERS]

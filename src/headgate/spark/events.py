@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
     from headgate.spark.graph_matching import Sources
-    from headgate.spark.rdf_events import Feeds
+    from headgate.spark.kinds import Feeds
 
     Work = Callable[..., Iterator[pa.RecordBatch]]
 

@@ -21,14 +21,15 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from headgate.contents import RDF, RECORDS, content_at
+from headgate.contents import RECORDS, content_at
 from headgate.errors import TableError
+from headgate.spark.document_files import check_events
 from headgate.spark.graph_matching import Sources
-from headgate.spark.match_rdf import read_rdf
+from headgate.spark.kinds import kind_of
+from headgate.spark.match_documents import read_given
 from headgate.spark.match_records import read_records
 from headgate.spark.matching import CODECS, FILE, FILE_DDL, Task, write_matches
 from headgate.spark.progress import watch
-from headgate.spark.rdf_files import check_events
 from headgate.spark.session import spark_errors
 from headgate.spark.tables import (
     Format,
@@ -43,6 +44,7 @@ from headgate.spark.tables import (
 )
 from headgate.spark.targets import open_target
 from headgate.spark.top import merged, with_key
+from headgate.spark.tuples import check_tuples, write_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headgate.spark.events import Given, Work
-    from headgate.spark.rdf_events import Feeds
+    from headgate.spark.kinds import Feeds
     from headgate.spark.targets import Target
     from headgate.spark.top import Top
 
@@ -93,6 +95,7 @@ def match_events(
     graph: bool | None = None,
     top: Top | None = None,
     content_type: str | None = None,
+    tuples: str | None = None,
     quiet: bool = False,
 ) -> Matched:
     """Match a table of events against a snapshot; write (event_id, subscription_id) to `output`.
@@ -102,10 +105,11 @@ def match_events(
     Events that cannot be read go to the table `rejected` with the reason; so do those that come from no node
     of the snapshot's graph. A snapshot that has a graph is matched with it; `graph` can only insist.
 
-    Against patterns over RDF, events are documents: rows of a table, or files. `content_type` is that of rows
-    that name none, and of files whatever their names.
+    Against patterns over RDF or XML, events are documents: rows of a table, or files. `content_type` is that
+    of rows that name none, and of files whatever their names. What patterns over XML return goes to the table
+    `tuples`, if one is named.
     """
-    check_request(snapshot, events, output, rejected=rejected, content_type=content_type)
+    check_request(snapshot, events, output, rejected=rejected, content_type=content_type, tuples=tuples)
     target = open_target(snapshot, graph=graph, top=top)
     sources = Sources(target.shards, target.numbered_nodes) if target.graph else None
     with spark_errors(), tempfile.TemporaryDirectory(prefix="headgate-") as notes:
@@ -135,6 +139,9 @@ def match_events(
                 _write(rows, work, tasks, output)
             else:
                 write_table(_mapped(rows, [partial(work, task=task) for task in tasks], first.ddl), output)
+        if tuples is not None:
+            with watch(session, "writing tuples", quiet=quiet):
+                write_tuples(rows, snapshot, first.digest, judged.id_type, target.numbered, tuples)
         judged.forget()
         count = _count(session, output)
         batches = _read_notes(Path(notes))
@@ -151,11 +158,18 @@ def match_events(
 
 
 def check_request(
-    snapshot: str, events: str, output: str, *, rejected: str, content_type: str | None = None
+    snapshot: str,
+    events: str,
+    output: str,
+    *,
+    rejected: str,
+    content_type: str | None = None,
+    tuples: str | None = None,
 ) -> None:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
-    if content_at(Path(snapshot)) == RDF:
-        check_events(events, content_type)
+    content = content_at(Path(snapshot))
+    if content != RECORDS:
+        check_events(events, kind_of(content), content_type)
     elif content_type is not None:
         raise TableError(
             f"snapshot {snapshot} has filters of records, and their events have no content type: leave out "
@@ -165,7 +179,10 @@ def check_request(
         check_input(events)
     check_output(output)
     check_output(rejected)
-    check_apart(snapshot, events, output, rejected)
+    if tuples is not None:
+        check_tuples(snapshot)
+        check_output(tuples)
+    check_apart(snapshot, events, output, rejected, tuples)
 
 
 def _read(
@@ -180,7 +197,7 @@ def _read(
     """Read events as the content room of the filters wants them."""
     if target.content == RECORDS:
         return read_records(session, events, target, sources, best=best)
-    return read_rdf(session, events, sources, content_type)
+    return read_given(session, events, target.content, sources, content_type)
 
 
 def _mapped(rows: DataFrame, works: Sequence[Work], ddl: str) -> DataFrame:

@@ -10,16 +10,15 @@ import numpy as np
 
 from headgate.contents import RDF
 from headgate.core.interning import TextPool
-from headgate.core.snapshot import is_snapshot, open_snapshot, room_of
+from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import SPARQL
-from headgate.graph.base import CONTENT as FILTERS
 from headgate.rdf.columns import Columns, Writer, compile_all, concatenate, take
 from headgate.rdf.index import RdfIndex, RdfRoom
 from headgate.rdf.model import Options
 from headgate.rdf.parse import parse_filter
 from headgate.rdf.printing import print_pattern
 from headgate.rdf.taxonomy import Taxonomy
-from headgate.spark.contents import Counts
+from headgate.spark.contents import Counts, filters_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,15 +140,7 @@ class RdfContents:
 
     def counts(self, snapshot: Path) -> Counts:
         """Count what a snapshot holds."""
-        found = [open_snapshot(each, RDF, verify=False).counts for each in _filters(snapshot)]
+        found = [open_snapshot(each, RDF, verify=False).counts for each in filters_in(snapshot, RDF)]
         patterns, terms = (sum(each[name] for each in found) for name in ("patterns", "terms"))
         left_out = self.taxonomy.ignored + self.taxonomy.unnamed
         return Counts(patterns, terms, len(self.taxonomy), left_out)
-
-
-def _filters(snapshot: Path) -> list[Path]:
-    """List the snapshots of filters in one: itself, that inside, or those in its shards."""
-    if room_of(snapshot) == RDF:
-        return [snapshot]
-    shards = [place for place in sorted(snapshot.glob("shard-*")) if is_snapshot(place)]
-    return [each for place in shards for each in _filters(place)] or [snapshot / FILTERS]

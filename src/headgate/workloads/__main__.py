@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from headgate.workloads.publications import RdfWorkload
 
-_EXCHANGE, _RANKING, _RDF = "exchange", "ranking", "rdf"
+_EXCHANGE, _RANKING, _RDF, _XMARK = "exchange", "ranking", "rdf", "xmark"
 
 
 def main() -> None:
@@ -24,14 +24,14 @@ def main() -> None:
         nargs="*",
         metavar="NAME",
         help=f"from {', '.join(SYNTHETIC)}, which are all; "
-        f"or {_EXCHANGE}, beside its paper, {_RANKING}, or {_RDF}",
+        f"or {_EXCHANGE} or {_XMARK}, beside their papers, {_RANKING}, or {_RDF}",
     )
     parser.add_argument("--subscriptions", type=int, default=100_000, help="100,000 by default")
     parser.add_argument("--events", type=int, default=200, help="200 by default")
     parser.add_argument("--seed", type=int, default=1, help="1 by default")
     chosen = parser.parse_args()
     names = chosen.names or list(SYNTHETIC)
-    others = (_EXCHANGE, _RANKING, _RDF)
+    others = (_EXCHANGE, _RANKING, _RDF, _XMARK)
     unknown = [name for name in names if name not in {*SYNTHETIC, *others}]
     if unknown:
         known = ", ".join((*SYNTHETIC, *others))
@@ -53,6 +53,8 @@ def main() -> None:
         _print_ranking(chosen.subscriptions, chosen.events, chosen.seed)
     if _RDF in names:
         _print_rdf(chosen.subscriptions, chosen.events, chosen.seed)
+    if _XMARK in names:
+        _print_xmark(chosen.subscriptions, chosen.events, chosen.seed)
 
 
 def _print_exchange(events: int, seed: int) -> None:
@@ -100,6 +102,19 @@ def _print_rdf(filters: int, events: int, seed: int) -> None:
         "stars": Stars(),
     }
     _print({name: measure_rdf(each, filters, events, seed) for name, each in chosen.items()}, 34)
+
+
+def _print_xmark(views: int, events: int, seed: int) -> None:
+    from headgate.workloads.xmark import XMark
+    from headgate.workloads.xml_statistics import PAPER_VIEWS, measure_xml
+
+    measured = {
+        "unique": measure_xml(XMark(), views, events, seed),
+        "3 of 10": measure_xml(XMark(unique=max(1, views * 3 // 10)), views, events, seed),
+    }
+    _print({"paper": PAPER_VIEWS, **measured}, 34)
+    print()
+    _print(measured, 34)
 
 
 def _print(columns: Mapping[str, Mapping[str, float]], label: int, width: int = 12) -> None:

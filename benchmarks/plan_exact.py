@@ -1,0 +1,44 @@
+"""How far LOGA is from the exact optimum of the mixed cost, on instances that can be solved exactly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.plan_data import check_plan
+from benchmarks.results import Result
+from headgate.plan.exact import exact
+from headgate.plan.latency import loga
+from headgate.plan.measures import measures
+from headgate.plan.program import solve
+
+if TYPE_CHECKING:
+    from benchmarks.plan_data import Case
+
+_SECTION = "Small instances: LOGA from the plan of least utilization, and the exact optimum"
+_BOUND = 4.0
+"""The fan-out: so low that it binds with so few views."""
+_WEIGHTS = ((0.0, 1.0), (1.0, 1.0), (1.0, 0.1))
+
+
+def measure_exact(title: str, case: Case, limit: float) -> list[Result]:
+    """Compare the mixed cost of LOGA's plan with the least there is, for several weights."""
+    ways, costs = case.graphs.rewritings, case.costs
+    capacities = case.capacities(_BOUND)
+    first = solve(ways, costs, capacities).plan
+    rows = []
+    for alpha, beta in _WEIGHTS:
+        best = exact(ways, costs, capacities, alpha=alpha, beta=beta, time_limit=limit)
+        check_plan(f"exact, {title}", best.plan, case, capacities)
+        figures = {"exact, seconds": best.seconds, "its own gap, %": 100 * best.gap}
+        for name, swaps in (("LOGA", False), ("LOGA with swaps", True)):
+            found = loga(first, ways, costs, capacities, alpha=alpha, beta=beta, swaps=swaps).plan
+            check_plan(f"{name}, {title}", found, case, capacities)
+            cost = measures(found, ways, costs).cost(alpha, beta)
+            if cost < best.bound * (1 - 1e-6):
+                raise AssertionError(f"{name} is better than the bound of the exact optimum, of {title}")
+            figures[f"{name}, % above it"] = 100 * (cost / best.cost - 1)
+        name = f"{title}, {100 * case.rewritable // case.views} % rewritable, alpha {alpha:g}, beta {beta:g}"
+        rows += [
+            Result(name, value, "", section=_SECTION, column=column) for column, value in figures.items()
+        ]
+    return rows

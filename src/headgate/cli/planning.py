@@ -1,0 +1,216 @@
+"""The command that plans who feeds whom."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from headgate.cli.documents import format_option
+from headgate.cli.shell import beside, cli, fields_of, session, spark_options, tell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headgate.spark.planning import Planned
+
+_AMOUNT = click.FloatRange(0)
+
+
+def _bounds(command: Callable[..., None]) -> Callable[..., None]:
+    """Add what sites and the source can bear."""
+    for option in (
+        click.option("--source-cpu", type=_AMOUNT, metavar="WORK", help="What the publisher can work."),
+        click.option(
+            "--source-bandwidth", type=_AMOUNT, metavar="BYTES", help="What the publisher can send."
+        ),
+        click.option(
+            "--source-fan-out",
+            type=_AMOUNT,
+            metavar="N",
+            help="Views that the publisher feeds at most; by default those that it must, and a fifth more.",
+        ),
+        click.option("--cpu", type=_AMOUNT, metavar="WORK", help="What a site can work for an event."),
+        click.option("--bandwidth", type=_AMOUNT, metavar="BYTES", help="What a site can send for an event."),
+        click.option("--fan-out", type=_AMOUNT, metavar="N", help="Views that a site feeds at most."),
+        click.option(
+            "--sites",
+            metavar="TABLE",
+            help="Columns: id of a subscription; site, fan_out, bandwidth, cpu where they are its own.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@cli.command()
+@click.option("--snapshot", required=True, metavar="DIRECTORY", help="The subscriptions, compiled.")
+@click.option(
+    "--sample", required=True, metavar="TABLE", help="Events like those to come, to estimate sizes."
+)
+@click.option("--output", required=True, metavar="DIRECTORY", help="Where the network goes.")
+@click.option("--rejected", metavar="TABLE", help="Where rows of the sample go that are no events.")
+@format_option
+@_bounds
+@click.option(
+    "--rewritings", type=click.IntRange(1), default=30, show_default=True, metavar="K", help="For each view."
+)
+@click.option(
+    "--alpha", type=_AMOUNT, default=0.0, show_default=True, help="What utilization weighs in the mixed cost."
+)
+@click.option(
+    "--beta", type=_AMOUNT, default=1.0, show_default=True, help="What latency weighs in the mixed cost."
+)
+@click.option(
+    "--relax",
+    type=click.FloatRange(1),
+    default=1.0,
+    show_default=True,
+    metavar="FACTOR",
+    help="By how much capacities may be passed to lower latency.",
+)
+@click.option("--swaps/--no-swaps", default=True, help="Move views aside to make room for others.")
+@click.option(
+    "--time-limit", type=_AMOUNT, default=300.0, show_default=True, metavar="S", help="For the program."
+)
+@click.option(
+    "--gap", type=_AMOUNT, default=0.01, show_default=True, help="How far from the optimum is good enough."
+)
+@click.option(
+    "--carries",
+    type=click.Choice(["row", "key"]),
+    help="Records: what subscribers hold of an event that they get: all of it, or that they got it.",
+)
+@click.option(
+    "--on-spark/--here", default=None, help="Who finds the graphs: Spark's workers, or this process."
+)
+@click.option("--report", metavar="FILE", help="Draw it: a page (.html), or the picture alone (.svg, .png).")
+@spark_options
+def plan(
+    snapshot: str,
+    sample: str,
+    output: str,
+    rejected: str | None,
+    form: str | None,
+    sites: str | None,
+    fan_out: float | None,
+    bandwidth: float | None,
+    cpu: float | None,
+    source_fan_out: float | None,
+    source_bandwidth: float | None,
+    source_cpu: float | None,
+    rewritings: int,
+    alpha: float,
+    beta: float,
+    relax: float,
+    time_limit: float,
+    gap: float,
+    carries: str | None,
+    report: str | None,
+    master: str | None,
+    conf: tuple[str, ...],
+    *,
+    swaps: bool,
+    on_spark: bool | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    r"""Plan how events travel: subscribers that feed each other, so that the publisher need not feed all.
+
+    A subscription can be computed from others whose results hold all of its own. The plan chooses how each is
+    fed: first so that all together take the least, within what sites can bear, then so that events arrive
+    sooner. The output is a directory with a manifest, the tables views.parquet and feeds.parquet, and arrays.
+
+    \b
+    Examples:
+      headgate plan --snapshot xml/ --sample documents/ --output network/ --fan-out 30
+      headgate plan --snapshot xml/ --sample docs.jsonl --output network/ --sites sites.csv --report plan.html
+      headgate plan --snapshot records/ --sample events.jsonl --output network/ --carries key --fan-out 10
+    """
+    from headgate.plan.making import Settings
+    from headgate.plan.rewritability import Search
+    from headgate.spark.planning import check_request, plan_subscriptions
+
+    refused = rejected or beside(output, "rejected")
+    settings = Settings(
+        search=Search(k=rewritings),
+        fan_out=_or_none(fan_out),
+        bandwidth=_or_none(bandwidth),
+        cpu=_or_none(cpu),
+        source_fan_out=source_fan_out,
+        source_bandwidth=_or_none(source_bandwidth),
+        source_cpu=_or_none(source_cpu),
+        alpha=alpha,
+        beta=beta,
+        relax=relax,
+        swaps=swaps,
+        time_limit=time_limit,
+        gap=gap,
+    )
+    check_request(snapshot, sample, output, rejected=refused, sites=sites, content_type=form, carries=carries)
+    if report is not None:
+        from headgate.report.plan_page import check_output
+
+        check_output(Path(report))
+    with session(master, conf, quiet=quiet) as spark:
+        done, made = plan_subscriptions(
+            spark,
+            snapshot,
+            sample,
+            output,
+            settings,
+            rejected=refused,
+            sites=sites,
+            content_type=form,
+            carries=carries,
+            on_spark=on_spark,
+            quiet=quiet,
+        )
+    if report is not None:
+        from headgate.report.plan_page import write_report
+
+        write_report(
+            made.network, Path(report), title=f"The network {Path(output).resolve().name}", command=_command()
+        )
+    result = {**fields_of(done), "output": output, "rejected_table": refused}
+    tell(
+        result if report is None else {**result, "report": report},
+        _lines(done, output, report),
+        as_json=as_json,
+    )
+
+
+def _command() -> str:
+    """Write the command as it was given."""
+    return shlex.join(["headgate", *sys.argv[1:]])
+
+
+def _or_none(bound: float | None) -> float:
+    return math.inf if bound is None else bound
+
+
+def _lines(done: Planned, output: str, report: str | None) -> list[str]:
+    fed = done.views - done.source_fed
+    share = f"{fed / done.views:.1%}" if done.views else "none"
+    less = 1 - done.latency / done.latency_before if done.latency_before else 0.0
+    of = f"planned {done.views:,} views from {done.events:,} events"
+    gap = f"gap {done.gap:.2%} before latency was lowered; {done.ended}"
+    lines = [
+        f"{of}: {fed:,} ({share}) are fed by others, {done.source_fed:,} by the publisher",
+        f"they are on {done.levels} levels",
+        f"{done.rewritable:,} views have {done.rewritings:,} rewritings, from {done.embeddings:,} embeddings",
+        f"utilization {done.utilization:,.4g}; no plan is below {done.bound:,.4g} ({gap})",
+        f"latency {done.latency:,.4g}, {less:.0%} less than before it was lowered",
+    ]
+    if done.unseen:
+        lines.append(f"note: nothing in the sample matched {done.unseen:,} views; their sizes are guessed")
+    if done.cut_short:
+        lines.append(f"note: {done.cut_short:,} views may have rewritings that were not looked for")
+    if done.rejected:
+        lines.append(f"refused {done.rejected:,} rows of the sample, with the reasons beside the output")
+    lines.append(f"the network is in {output}")
+    return lines if report is None else [*lines, f"drawn in {report}"]

@@ -1,0 +1,77 @@
+"""What the plan room asks of a content room: which views can be computed from which, in numbers.
+
+A view is a filter with what it gives for an event. A source view *embeds* in a target view if, on every
+event, whatever the target gives can only come from what the source gives. What the target's result is made of
+is a set of up to 64 items; through its embeddings a source *covers* some of them. Views that together cover
+all items of a target can compute it: that is a rewriting.
+
+Embedding is a preorder: it is reflexive and transitive. If u embeds in v, `labels` of u are among those of v
+and `demands` of u among the `offers` of v (necessary, not sufficient: for leaving pairs out quickly).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from headgate.core.event import Event
+
+
+class Results(Protocol):
+    """Views by number, as far as a plan is carried out with them."""
+
+    def __len__(self) -> int:
+        """Count the views."""
+
+    def result(self, view: int, event: Event) -> Any:
+        """Compute what a view gives for an event, from the event itself: a value that has `==`."""
+
+    def rewritten(self, view: int, inputs: Sequence[int], results: Sequence[Any]) -> Any:
+        """Compute the same from what other views give for that event; refuses inputs that do not cover it."""
+
+    def size(self, result: Any) -> tuple[int, int]:
+        """Count the rows and the bytes of a result that is sent to another site."""
+
+
+class Views(Results, Protocol):
+    """Views by number, of one content room. Can be pickled, so that workers can be given them."""
+
+    @property
+    def label_offsets(self) -> NDArray[np.int64]:
+        """Return where the labels of each view begin in `labels`; one more at the end."""
+
+    @property
+    def labels(self) -> NDArray[np.int32]:
+        """Return the labels of all views, rising within each view, counted from 0."""
+
+    @property
+    def demands(self) -> NDArray[np.uint64]:
+        """Return bits, two words a view, which must be among the `offers` of what it embeds in."""
+
+    @property
+    def offers(self) -> NDArray[np.uint64]:
+        """Return bits, two words a view."""
+
+    @property
+    def needed(self) -> NDArray[np.uint64]:
+        """Return the items of each view, as bits; 0 for a view that cannot be rewritten at all."""
+
+    @property
+    def equals(self) -> NDArray[np.int32]:
+        """Return for each view the first that is written alike, up to order: they give the same."""
+
+    def coverage(
+        self, sources: NDArray[np.int32], targets: NDArray[np.int32]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
+        """Tell for pairs of views whether the source embeds in the target, and which items it covers.
+
+        Safe to call from several threads at once.
+        """
+
+    def plan_of(self, view: int, inputs: Sequence[int]) -> list[str]:
+        """Say in lines how a view is computed from others: what is taken from where, joined, selected."""

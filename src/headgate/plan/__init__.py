@@ -1,0 +1,1 @@
+"""How events travel: subscribers that feed each other, within capacities."""

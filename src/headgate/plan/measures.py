@@ -1,0 +1,146 @@
+"""What a plan is like: levels, latencies, utilization, mixed cost, and what it asks of each site.
+
+A view that the source feeds is on level 1; another is one level behind the last of its inputs. Its latency is
+that of its rewriting itself behind the slowest input. Both of a plan are sums over its views (section 2.2).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from headgate.core.jit import kernel
+from headgate.plan.model import SOURCE
+from headgate.plan.orders import chosen_inputs, plan_order
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.plan.model import Capacities, Costs, Plan, Rewritings
+
+
+class Loads(NamedTuple):
+    """What a plan asks of sites, by site, and of the source; compare with the fields of `Capacities`."""
+
+    fan_out: NDArray[np.float64]
+    bandwidth: NDArray[np.float64]
+    cpu: NDArray[np.float64]
+    source_fan_out: float
+    source_bandwidth: float
+    source_cpu: float
+
+
+class Measures(NamedTuple):
+    """Totals of a plan: how many views each level holds (from level 1 on), and the two parts of its cost."""
+
+    per_level: NDArray[np.int64]
+    source_fed: int
+    utilization: float
+    latency: float
+
+    def cost(self, alpha: float, beta: float) -> float:
+        """Weigh the two parts: the mixed cost."""
+        return alpha * self.utilization + beta * self.latency
+
+
+def levels(plan: Plan, rewritings: Rewritings) -> NDArray[np.int32]:
+    """Count the hops from the source to each view, by its longest way."""
+    hops = np.ones(len(plan.chosen), dtype=np.float64)
+    return _behind(plan, rewritings, hops).astype(np.int32)
+
+
+def latencies(plan: Plan, rewritings: Rewritings, costs: Costs) -> NDArray[np.float64]:
+    """Tell when each view has its result, counted from the publication."""
+    return _behind(plan, rewritings, _of_choice(plan, costs.latency, costs.source_latency))
+
+
+def utilizations(plan: Plan, costs: Costs) -> NDArray[np.float64]:
+    """Tell what the rewriting of each view takes, or feeding it by the source."""
+    return _of_choice(plan, costs.utilization, costs.source_utilization)
+
+
+def utilization(plan: Plan, costs: Costs) -> float:
+    """Sum up what all of a plan takes."""
+    return float(utilizations(plan, costs).sum())
+
+
+def total_latency(plan: Plan, rewritings: Rewritings, costs: Costs) -> float:
+    """Sum up the latencies of all views."""
+    return float(latencies(plan, rewritings, costs).sum())
+
+
+def mixed_cost(plan: Plan, rewritings: Rewritings, costs: Costs, alpha: float, beta: float) -> float:
+    """Weigh utilization by alpha and latency by beta."""
+    return alpha * utilization(plan, costs) + beta * total_latency(plan, rewritings, costs)
+
+
+def measures(plan: Plan, rewritings: Rewritings, costs: Costs) -> Measures:
+    """Take all totals at once."""
+    return Measures(
+        np.bincount(levels(plan, rewritings), minlength=1)[1:].astype(np.int64),
+        int((plan.chosen == SOURCE).sum()),
+        utilization(plan, costs),
+        total_latency(plan, rewritings, costs),
+    )
+
+
+def loads(plan: Plan, rewritings: Rewritings, costs: Costs, capacities: Capacities) -> Loads:
+    """Sum up what is asked of each site: views fed, bytes sent, work of sending and joining."""
+    sites = capacities.sites
+    count = len(capacities.fan_out)
+    used = input_places(plan, rewritings)
+    feeders = sites[rewritings.inputs[used]]
+    fed = plan.chosen >= 0
+    direct = ~fed
+    joining = _of_choice(plan, costs.joining, costs.source_joining)
+    work = np.bincount(feeders, costs.sending[used], count) + np.bincount(sites, joining, count)
+    return Loads(
+        np.bincount(feeders, minlength=count).astype(np.float64),
+        np.bincount(feeders, costs.sent[used], count).astype(np.float64),
+        work.astype(np.float64),
+        float(direct.sum()),
+        float(costs.source_sent[direct].sum()),
+        float(costs.source_sending[direct].sum()),
+    )
+
+
+def input_places(plan: Plan, rewritings: Rewritings) -> NDArray[np.int64]:
+    """List the places in `inputs` that the chosen rewritings take up, view by view."""
+    begins, ends = chosen_inputs(plan, rewritings)
+    counts = ends - begins
+    firsts = np.cumsum(counts) - counts
+    return np.repeat(begins - firsts, counts) + np.arange(int(counts.sum()), dtype=np.int64)
+
+
+def _of_choice(
+    plan: Plan, by_rewriting: NDArray[np.float64], by_source: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    taken = by_source.astype(np.float64)  # a copy
+    fed = plan.chosen >= 0
+    taken[fed] = by_rewriting[plan.chosen[fed]]
+    return taken
+
+
+def _behind(plan: Plan, rewritings: Rewritings, own: NDArray[np.float64]) -> NDArray[np.float64]:
+    begins, ends = chosen_inputs(plan, rewritings)
+    inputs = np.ascontiguousarray(rewritings.inputs, dtype=np.int32)
+    return _add_up(plan_order(plan, rewritings), begins, ends, inputs, own)
+
+
+@kernel
+def _add_up(
+    order: NDArray[np.int32],
+    begins: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    inputs: NDArray[np.int32],
+    own: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Add to what each view takes itself the greatest sum of its inputs. Inputs come first in the order."""
+    sums = np.empty(len(order), dtype=np.float64)
+    for view in order:
+        slowest = 0.0
+        for place in range(begins[view], ends[view]):
+            slowest = max(slowest, sums[inputs[place]])
+        sums[view] = slowest + own[view]
+    return sums

@@ -1,0 +1,86 @@
+"""Graphs, costs and plans as flat arrays. Views are numbers; the publisher is the source of all.
+
+Embeddings   who embeds in whom             one row of sources for each target
+Rewritings   how each view can be computed  one row of rewritings for each view, one of inputs for each
+Costs        what each rewriting costs      and what it costs to feed a view by the source
+Capacities   what sites can bear
+Plan         one rewriting for each view, or the source
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SOURCE = -1
+"""Stands for a rewriting: the view is fed by the publisher."""
+
+
+class Embeddings(NamedTuple):
+    """The embedding graph. Target v has `sources[offsets[v]:offsets[v + 1]]`, rising, without v itself.
+
+    `masks` are the items of the target that each source covers.
+    """
+
+    offsets: NDArray[np.int64]
+    sources: NDArray[np.int32]
+    masks: NDArray[np.uint64]
+
+
+class Rewritings(NamedTuple):
+    """The rewritability graph. Rewritings of view v are the numbers `offsets[v]` to `offsets[v + 1]`.
+
+    The inputs of rewriting r are `inputs[input_offsets[r]:input_offsets[r + 1]]`, views, rising and distinct.
+    Every view can be fed by the source as well: that is not stored. There is no cycle, whatever is chosen.
+    """
+
+    offsets: NDArray[np.int64]
+    input_offsets: NDArray[np.int64]
+    inputs: NDArray[np.int32]
+
+
+class Costs(NamedTuple):
+    """What rewritings cost, by number; the fields of `source_` what it costs to feed each view by the source.
+
+    `utilization` and `latency` are the two that the mixed cost weighs; `latency` is that of the rewriting
+    itself, without what its inputs take. The others count against capacities: `sent` are the bytes that each
+    input sends for the rewriting and `sending` the work that it is for the input's site (both in the order of
+    `Rewritings.inputs`), `joining` the work at the site of the view that is computed. `source_sent` and
+    `source_sending` are what feeding a view asks of the source, `source_joining` of the view's own site.
+    """
+
+    utilization: NDArray[np.float64]
+    latency: NDArray[np.float64]
+    sent: NDArray[np.float64]
+    sending: NDArray[np.float64]
+    joining: NDArray[np.float64]
+    source_utilization: NDArray[np.float64]
+    source_latency: NDArray[np.float64]
+    source_sent: NDArray[np.float64]
+    source_sending: NDArray[np.float64]
+    source_joining: NDArray[np.float64]
+
+
+class Capacities(NamedTuple):
+    """What sites can bear, by site; `sites` is the site of each view. Infinity is no limit.
+
+    `fan_out` is how many views a site feeds: a rewriting that uses one of the site's views counts 1, one that
+    uses two of them counts 2. `bandwidth` bounds the bytes sent, `cpu` the work of sending and joining.
+    """
+
+    sites: NDArray[np.int32]
+    fan_out: NDArray[np.float64]
+    bandwidth: NDArray[np.float64]
+    cpu: NDArray[np.float64]
+    source_fan_out: float
+    source_bandwidth: float
+    source_cpu: float
+
+
+class Plan(NamedTuple):
+    """The rewriting that is chosen for each view, by number, or SOURCE."""
+
+    chosen: NDArray[np.int64]

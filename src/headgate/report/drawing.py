@@ -1,0 +1,86 @@
+"""How charts are drawn: with Matplotlib's `Figure` objects, without global state, without a display.
+
+Text stays text, so that it can be found and copied. In a page colours are CSS variables with the light colour
+as the fallback, so that the page can turn them dark.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from headgate.report.style import ACCENT, STYLE, adapt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+    Draw = Callable[[Axes], None]
+
+__all__ = ["bare", "note", "sheet", "styled", "svg", "thousands"]
+
+WIDTH = 9.6
+
+
+def svg(name: str, title: str, height: float, draw: Draw) -> str:
+    """Draw on new axes and return an SVG element whose ids and styles cannot disturb the page."""
+    with styled(name):
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        draw(figure.add_subplot())
+        text = io.StringIO()
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return adapt(text.getvalue(), name, title)
+
+
+def sheet(title: str, parts: Sequence[tuple[str, float, Draw]], form: str) -> bytes:
+    """Draw several charts below each other, each under its heading, as one file: svg or png."""
+    heights = [height for _, height, _ in parts]
+    with styled("sheet"):
+        figure = Figure(figsize=(WIDTH, sum(heights) + 0.6 * len(parts)), layout="constrained")
+        figure.suptitle(title, x=0.01, ha="left", fontsize=12, wrap=True)
+        axes = figure.subplots(len(parts), 1, height_ratios=heights, squeeze=False)
+        for (heading, _, draw), below in zip(parts, axes[:, 0], strict=True):
+            below.set_title(heading, loc="left", fontsize=11, pad=16)
+            draw(below)
+        out = io.BytesIO()
+        about = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
+        figure.savefig(out, format=form, dpi=130, metadata=about)
+    return out.getvalue()
+
+
+@contextmanager
+def styled(name: str) -> Iterator[None]:
+    """Draw in our style; a name makes the same drawing the same text."""
+    with mpl.rc_context({**STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
+        # A filter may be in any script; the browser has the glyphs that Matplotlib's font lacks.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        yield
+
+
+def note(axes: Axes, x: float, text: str) -> None:
+    """Write above the plot, centred on a line where there is room for it."""
+    side = "left" if x < 0.1 else "right" if x > 0.9 else "center"
+    axes.text(x, 1.01, text, transform=axes.transAxes, color=ACCENT, ha=side, va="bottom")
+
+
+def thousands(axis: Axis) -> None:
+    """Mark an axis with whole numbers."""
+    axis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+def bare(axes: Axes, *, keep_names: bool = False) -> None:
+    """Leave out the frame and the marks."""
+    axes.grid(visible=False)
+    axes.spines["bottom"].set_visible(False)
+    axes.set_xticks([])
+    if not keep_names:
+        axes.set_yticks([])

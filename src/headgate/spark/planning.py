@@ -1,0 +1,212 @@
+"""The plan job: subscriptions and a sample of events to a network in which they feed each other."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headgate.contents import RECORDS, content_at
+from headgate.core.interning import TextPool
+from headgate.core.snapshot import check_place
+from headgate.errors import TableError
+from headgate.plan.cycles import without_cycles
+from headgate.plan.making import Given, Graphs, make_network
+from headgate.plan.measures import measures
+from headgate.spark.document_files import check_events
+from headgate.spark.estimating import estimate, opened
+from headgate.spark.kinds import kind_of
+from headgate.spark.planning_graphs import embedding_graph, find_rewritings
+from headgate.spark.progress import step
+from headgate.spark.session import spark_errors
+from headgate.spark.sites import Bounds, read_sites
+from headgate.spark.tables import check_apart, check_input, check_output
+from headgate.views import check_views
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from headgate.plan.estimates import Estimates
+    from headgate.plan.making import Made, Settings
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What the job did."""
+
+    views: int
+    events: int
+    """Events of the sample."""
+    rejected: int
+    """Rows of the sample that are no events."""
+    unseen: int
+    """Views that nothing in the sample matched."""
+    embeddings: int
+    rewritings: int
+    rewritable: int
+    cut_short: int
+    """Views that may have more rewritings than were looked for."""
+    source_fed: int
+    levels: int
+    utilization: float
+    bound: float
+    gap: float
+    ended: str
+    latency_before: float
+    latency: float
+    seconds: dict[str, float]
+
+
+def plan_subscriptions(
+    session: SparkSession,
+    snapshot: str,
+    sample: str,
+    output: str,
+    settings: Settings,
+    *,
+    rejected: str,
+    sites: str | None = None,
+    content_type: str | None = None,
+    carries: str | None = None,
+    on_spark: bool | None = None,
+    quiet: bool = False,
+) -> tuple[Planned, Made]:
+    """Plan who feeds whom among the subscriptions of a snapshot; writes the network to `output`.
+
+    The sample says what each subscription gives for an event. `on_spark` has workers find the graphs; if that
+    is not said, they do unless Spark runs inside this process.
+    """
+    check_request(
+        snapshot,
+        sample,
+        output,
+        rejected=rejected,
+        sites=sites,
+        content_type=content_type,
+        carries=carries,
+    )
+    found = estimate(
+        session,
+        snapshot,
+        sample,
+        rejected=rejected,
+        content_type=content_type,
+        carries=carries,
+        quiet=quiet,
+    )
+    views = opened(snapshot, carries)
+    placed = None
+    if sites is not None:
+        bounds = Bounds(settings.fan_out, settings.bandwidth, settings.cpu)
+        with spark_errors():
+            placed = read_sites(session, sites, views.ids, bounds)
+    if on_spark is None:
+        on_spark = not (session.sparkContext.master or "").startswith("local")
+
+    def graphs() -> Graphs:
+        embeddings = embedding_graph(session, views.views)
+        acyclic, removed = without_cycles(embeddings, needed=views.views.needed, sizes=found.bytes)
+        needed = views.views.needed
+        searched = find_rewritings(session, needed, acyclic, settings.search, weights=found.bytes)
+        return Graphs(embeddings, acyclic, removed, searched)
+
+    given = Given(
+        views.ids,
+        TextPool.build([views.filters.filter(identity) for identity in views.ids]),
+        found.rows,
+        found.bytes,
+        None if placed is None else placed.capacities,
+        None if placed is None else placed.names,
+    )
+    about = {
+        "snapshot": Path(snapshot).name,
+        "content": content_at(Path(snapshot)),
+        "sample": {"table": Path(sample).name, "events": found.events},
+        "carries": carries,
+    }
+    with spark_errors(), _Steps(quiet=quiet) as steps:
+        made = make_network(
+            views.views,
+            given,
+            settings,
+            graphs=graphs if on_spark else None,
+            about=about,
+            progress=steps.begin,
+        )
+        steps.begin("writing the network")
+        made.network.save(Path(output))
+    return _planned(made, found), made
+
+
+def check_request(
+    snapshot: str,
+    sample: str,
+    output: str,
+    *,
+    rejected: str,
+    sites: str | None = None,
+    content_type: str | None = None,
+    carries: str | None = None,
+) -> None:
+    """Refuse what cannot be done before any work: used before Spark starts, too."""
+    content = content_at(Path(snapshot))
+    check_views(Path(snapshot), carries=carries)
+    if content != RECORDS:
+        check_events(sample, kind_of(content), content_type)
+    elif content_type is not None:
+        raise TableError(
+            f"snapshot {snapshot} has filters of records, and their events have no content type: leave out "
+            "--format"
+        )
+    else:
+        check_input(sample)
+    if sites is not None:
+        check_input(sites)
+    check_output(rejected)
+    check_apart(snapshot, sample, sites, output, rejected)
+    check_place(Path(output))
+
+
+def _planned(made: Made, found: Estimates) -> Planned:
+    network, solution = made.network, made.solution
+    before = measures(network.before, network.rewritings, network.costs)
+    after = measures(network.plan, network.rewritings, network.costs)
+    return Planned(
+        views=len(network.ids),
+        events=found.events,
+        rejected=found.rejected,
+        unseen=found.unseen,
+        embeddings=network.about["embeddings"],
+        rewritings=len(network.rewritings.input_offsets) - 1,
+        rewritable=network.about["rewritable"],
+        cut_short=network.about["cut_short"],
+        source_fed=after.source_fed,
+        levels=len(after.per_level),
+        utilization=after.utilization,
+        bound=solution.bound,
+        gap=solution.gap,
+        ended=solution.ended,
+        latency_before=before.latency,
+        latency=after.latency,
+        seconds=made.seconds,
+    )
+
+
+class _Steps:
+    """Show one step after another, each until the next begins."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._shown = ExitStack()
+
+    def __enter__(self) -> _Steps:
+        return self
+
+    def begin(self, title: str) -> None:
+        """Show another step from now on."""
+        self._shown.close()
+        self._shown.enter_context(step(title, quiet=self._quiet))
+
+    def __exit__(self, *_: object) -> None:
+        self._shown.close()

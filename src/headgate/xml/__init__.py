@@ -1,0 +1,1 @@
+"""Tree patterns over XML documents, and structural ids."""

@@ -1,0 +1,33 @@
+"""Hash functions of the tables of this room."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headgate.core.jit import bare_inner
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(32)
+_HALF = np.uint64(29)
+_TOP = np.uint64(58)
+
+
+@bare_inner
+def mix(a: np.uint64, b: np.uint64) -> np.uint64:
+    """Put two hashes together; the order counts."""
+    found = (a ^ (b + _ODD)) * _ODD
+    return found ^ (found >> _HALF)
+
+
+@bare_inner
+def hash_step(parent: int, axis: int, label: int) -> np.uint64:
+    """Hash a step of the trie; all are at least 0."""
+    found = (np.uint64(parent) * _ODD) ^ np.uint64(2 * label + axis)
+    found = (found ^ (found >> _SHIFT)) * _ODD
+    return found ^ (found >> _HALF)
+
+
+@bare_inner
+def bloom_bit(axis: int, label: int) -> np.uint64:
+    """Return the bit for a label behind an axis."""
+    return np.uint64(1) << ((np.uint64(2 * label + axis + 1) * _ODD) >> _TOP)

@@ -1,0 +1,101 @@
+"""A running index of patterns: base and tail, and how they become a new base."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from headgate.core.ids import Ids
+from headgate.core.interning import TextPool
+from headgate.core.living import LivingState
+from headgate.xml.base import Base
+from headgate.xml.columns import concatenate, take
+from headgate.xml.tail import Tail
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.core.event import Id
+    from headgate.xml.document import Document
+    from headgate.xml.model import Pattern
+
+
+FEW = 16
+"""Ids that are looked up one by one; more of them by Arrow, all at once."""
+
+
+class State(LivingState[Base, "Pattern"]):
+    """Base and tail."""
+
+    def __init__(self, base: Base) -> None:
+        super().__init__(base)
+        self.tail = Tail()
+
+    @property
+    def late(self) -> int:
+        """Count the filters in the tail that readers can see."""
+        return len(self.tail)
+
+    def append(self, compiled: Pattern) -> None:
+        """Append a filter to the tail. Writer only."""
+        self.tail.add(compiled)
+
+    def pattern(self, number: int) -> Pattern:
+        """Return a filter."""
+        base = len(self.base.ids)
+        return self.base.pattern(number) if number < base else self.tail.pattern(number - base)
+
+    def match(self, document: Document) -> NDArray[np.int64]:
+        """List the numbers of the filters that hold: those of the base rising, then those of the tail."""
+        # The tail as it is now, and what was removed last of all: an id that is taken away and given anew
+        # meanwhile is not answered twice.
+        view = self.tail.view()
+        found: NDArray[np.int64] = self.base.matcher.match(document).astype(np.int64)
+        late = view.match(document)
+        if self._gone:
+            found = found[self.base.removed[found] == 0]
+            late = late[self.tail_removed[late] == 0]
+        return np.concatenate([found, late + len(self.base.ids)]) if len(late) else found
+
+    def id_of(self, number: int) -> Id:
+        """Return the id of a number."""
+        base = len(self.base.ids)
+        return self.base.ids[number] if number < base else self.tail_ids[number - base]
+
+    def match_one(self, document: Document) -> list[Id]:
+        """List the ids that match, sorted."""
+        found = self.match(document)
+        ids: list[Any] = (
+            [self.id_of(number) for number in found.tolist()]
+            if len(found) < FEW
+            else self.id_array(found).to_pylist()
+        )
+        if len(found) and found[-1] >= len(self.base.ids):
+            ids.sort()
+        return ids
+
+
+class Moment(NamedTuple):
+    """What is left of a state at one moment: which filters of the base, and which of the tail."""
+
+    state: State
+    kept: NDArray[np.int64]
+    late: NDArray[np.int64]
+
+
+def freeze(state: State) -> Moment:
+    """Note what is left of a state. Writer only: no change may come in between."""
+    return Moment(state, *map(np.flatnonzero, state.left()))
+
+
+def compact(moment: Moment) -> State:
+    """Build a state whose base holds all that was left; the given one is not changed."""
+    state, kept, late = moment
+    base = state.base
+    columns = concatenate([take(base.columns, kept), take(state.tail.columns(), late)])
+    ids = [*(base.ids[number] for number in kept.tolist()), *(state.tail_ids[n] for n in late.tolist())]
+    texts = [*(base.filters.text(n) for n in kept.tolist()), *(state.tail_texts[n] for n in late.tolist())]
+    order = np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64)
+    pool = TextPool.build([texts[place] for place in order.tolist()])
+    return State(Base(Ids.of(ids), pool, take(columns, order)))

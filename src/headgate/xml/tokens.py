@@ -1,0 +1,191 @@
+"""Hot loops: names and references in the bytes of a document, for `scanning`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headgate.core.jit import bare, bare_inner
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_GREATER = 62
+_SLASH = 47
+_AND = 38
+_QUOTE = 34
+_APOSTROPHE = 39
+_EQUALS = 61
+_SEMICOLON = 59
+_XMLNS = (120, 109, 108, 110, 115)
+_FIRST_HASH = np.uint64(14695981039346656037)
+_PRIME = np.uint64(1099511628211)
+_MOST_TRIED = 256
+"""At least half of the slots are free: a few are tried, unless names were chosen for their hashes."""
+
+
+@bare_inner
+def name_end(data: NDArray[np.uint8], place: int) -> int:
+    """Find where a name ends: before a blank, a slash, a > or a =."""
+    size = len(data)
+    while place < size:
+        byte = data[place]
+        if byte <= 32 or byte in (_SLASH, _GREATER, _EQUALS):
+            break
+        place += 1
+    return place
+
+
+@bare_inner
+def blank_end(data: NDArray[np.uint8], place: int) -> int:
+    """Find where blanks end."""
+    size = len(data)
+    while place < size and data[place] <= 32:
+        place += 1
+    return place
+
+
+@bare_inner
+def behind(data: NDArray[np.uint8], place: int, first: int, second: int) -> int:
+    """Find what is behind the next `first second >`; a negative `first` is any byte."""
+    size = len(data)
+    while place < size:
+        if data[place] == _GREATER and data[place - 1] == second and (first < 0 or data[place - 2] == first):
+            return place + 1
+        place += 1
+    return size
+
+
+@bare_inner
+def declares(data: NDArray[np.uint8], start: int, stop: int) -> bool:
+    """Tell whether a name is xmlns, or begins with xmlns and a colon."""
+    if stop - start < 5 or (stop - start > 5 and data[start + 5] != 58):
+        return False
+    for offset in range(5):  # noqa: SIM110 -- compiled
+        if data[start + offset] != _XMLNS[offset]:
+            return False
+    return True
+
+
+@bare
+def intern(
+    data: NDArray[np.uint8],
+    start: int,
+    stop: int,
+    kind: int,
+    slots: NDArray[np.int32],
+    hashes: NDArray[np.uint64],
+    name_starts: NDArray[np.int32],
+    name_stops: NDArray[np.int32],
+    name_kinds: NDArray[np.uint8],
+    named: int,
+) -> int:
+    """Number a name; a new one gets the number `named`, or -1 if there are as many as may be.
+
+    Names that are made to collide are refused too: each time that one comes, all others would be tried.
+    """
+    hashed = _FIRST_HASH ^ np.uint64(kind)
+    for place in range(start, stop):
+        hashed = (hashed ^ np.uint64(data[place])) * _PRIME
+    last = np.uint64(len(slots) - 1)
+    slot = np.int64((hashed ^ (hashed >> np.uint64(32))) & last)
+    tried = 0
+    while slots[slot] > 0:
+        name = slots[slot] - 1
+        if (
+            hashes[name] == hashed
+            and name_kinds[name] == kind
+            and name_stops[name] - name_starts[name] == stop - start
+        ):
+            same = True
+            for offset in range(stop - start):
+                if data[name_starts[name] + offset] != data[start + offset]:
+                    same = False
+                    break
+            if same:
+                return int(name)
+        slot = (slot + 1) & (len(slots) - 1)
+        tried += 1
+        if tried == _MOST_TRIED:
+            return -1
+    if named == len(hashes):
+        return -1
+    slots[slot] = named + 1
+    hashes[named] = hashed
+    name_starts[named] = start
+    name_stops[named] = stop
+    name_kinds[named] = kind
+    return named
+
+
+@bare
+def reference(data: NDArray[np.uint8], place: int, out: NDArray[np.uint8], length: int) -> tuple[int, int]:
+    """Write what a reference at a place stands for; return what is behind both, or minus the place.
+
+    What is written is never longer than the reference: &#9; is one byte, &#x10FFFF; is four.
+    """
+    size = len(data)
+    stop = place + 1
+    while stop < size and data[stop] != _SEMICOLON and stop - place < 40:
+        stop += 1
+    if stop >= size or data[stop] != _SEMICOLON:
+        return -place, length
+    wide = stop - place - 1
+    first = data[place + 1]
+    code = -1
+    if first == 35:  # #
+        code = 0
+        hexadecimal = wide > 1 and data[place + 2] == 120
+        for at in range(place + 3 if hexadecimal else place + 2, stop):
+            digit = int(data[at])
+            if 48 <= digit <= 57:
+                digit -= 48
+            elif hexadecimal and 97 <= (digit | 32) <= 102:
+                digit = (digit | 32) - 87
+            else:
+                return -place, length
+            code = min(code * (16 if hexadecimal else 10) + digit, 1 << 24)
+        if code > 0x10FFFF:
+            return -place, length
+    elif wide == 2 and data[place + 2] == 116:  # lt and gt
+        code = 60 if first == 108 else 62 if first == 103 else -1
+    elif wide == 3 and first == 97 and data[place + 2] == 109 and data[place + 3] == 112:
+        code = _AND
+    elif (
+        wide == 4
+        and first == 97
+        and data[place + 2] == 112
+        and data[place + 3] == 111
+        and data[place + 4] == 115
+    ):
+        code = _APOSTROPHE
+    elif (
+        wide == 4
+        and first == 113
+        and data[place + 2] == 117
+        and data[place + 3] == 111
+        and data[place + 4] == 116
+    ):
+        code = _QUOTE
+    if code < 0:
+        return -place, length
+    if code < 0x80:
+        out[length] = code
+        length += 1
+    elif code < 0x800:
+        out[length] = 0xC0 | (code >> 6)
+        out[length + 1] = 0x80 | (code & 63)
+        length += 2
+    elif code < 0x10000:
+        out[length] = 0xE0 | (code >> 12)
+        out[length + 1] = 0x80 | ((code >> 6) & 63)
+        out[length + 2] = 0x80 | (code & 63)
+        length += 3
+    else:
+        out[length] = 0xF0 | (code >> 18)
+        out[length + 1] = 0x80 | ((code >> 12) & 63)
+        out[length + 2] = 0x80 | ((code >> 6) & 63)
+        out[length + 3] = 0x80 | (code & 63)
+        length += 4
+    return stop + 1, length

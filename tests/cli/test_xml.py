@@ -1,0 +1,134 @@
+"""XML on the command line: compile, match, backtest and explain, in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headgate import Edge, Engine, Node, RdfIndex, RecordIndex, Subscription, XmlIndex
+from tests.spark.files import get_lines, put, put_table
+
+if TYPE_CHECKING:
+    from tests.cli.running import Command
+
+ACME = "//news[company = 'ACME'][author{val}]//headline{cont}"
+DOCUMENT = (
+    "<feed><news><company>ACME</company><author>Bo</author><author>Al</author>"
+    "<p><headline>Shares <b>rise</b></headline></p></news></feed>"
+)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder with patterns and documents."""
+    monkeypatch.chdir(tmp_path)
+    subs = [
+        {"id": "acme", "filter": ACME},
+        {"id": "bad", "filter": "//news["},
+        {"id": "all", "filter": "/*{}"},
+    ]
+    put_table(tmp_path / "p.csv", subs)
+    put(tmp_path / "d" / "one.xml", DOCUMENT)
+    put(tmp_path / "d" / "bad.xml", "<a>")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("spark", "files")
+def test_from_tables_to_matches_and_tuples(headgate: Command) -> None:
+    ran = headgate("compile", "--subscriptions", "p.csv", "--dialect", "xpath", "--output", "xml", "--quiet")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines() == [
+        "compiled 2 subscriptions over 5 paths of 5 labels to xml",
+        "refused 1 rows, with the reasons in xml-rejected.jsonl",
+    ]
+    matching = ("match", "--snapshot", "xml", "--events", "d", "--output", "m.jsonl", "--quiet")
+    ran = headgate(*matching, "--tuples", "t.jsonl")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines() == [
+        "matched 1 events: 2 matches in m.jsonl",
+        "refused 1 events, with the reasons in m-rejected.jsonl",
+        "what the patterns return is in t.jsonl",
+    ]
+    found = sorted((row["event_id"], row["subscription_id"]) for row in get_lines("m.jsonl"))
+    assert found == [("one.xml", "acme"), ("one.xml", "all")]
+    told = [(row["tuple"], row["name"], row["value"]) for row in get_lines("t.jsonl")]
+    headline = "<headline>Shares <b>rise</b></headline>"
+    assert told == [
+        (1, "author.val", "Bo"),
+        (1, "headline.cont", headline),
+        (2, "author.val", "Al"),
+        (2, "headline.cont", headline),
+    ]
+    ran = headgate("backtest", "--filter", ACME, "--dialect", "xpath", "--events", "d", "--quiet")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines() == [
+        "1 of 1 events match (100.00%)",
+        "for example one.xml",
+        "1 lines could not be read",
+    ]
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("command", "code", "reason"),
+    [
+        ("match --snapshot xml --events d --output m.jsonl --format turtle", 1, "is no format of XML"),
+        ("match --snapshot rdf --events d --output m.jsonl --tuples t.jsonl", 1, "tuples are of XML"),
+        ("match --snapshot records --events p.csv --output m.jsonl --tuples t.csv", 1, "tuples are of XML"),
+        ("backtest --filter //a --dialect xpath --events d --taxonomy x.ttl", 2, "--taxonomy is for"),
+        ("backtest --filter //a[ --dialect xpath --events d", 1, "at character"),
+        ("explain --filter //a --dialect xpath --event d/one.xml --bindings 1", 2, "and these look at XML"),
+        ("explain --filter TRUE --event {} --tuples 1", 2, "--tuples is for filters of XML, and these"),
+        ("explain --snapshot xml --subscription a --event {}", 1, "the event is a record, and these filters"),
+        ("explain --snapshot xml --subscription a --event none.xml", 1, "none.xml does not exist"),
+        ("explain --snapshot xml --why-not --event d/one.xml", 1, "--why-not looks at records"),
+        ("explain --snapshot xml --subscription a --event d/bad.xml", 1, "not valid XML"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_before_spark_starts(
+    headgate: Command, monkeypatch: pytest.MonkeyPatch, command: str, code: int, reason: str
+) -> None:
+    from headgate.spark import session
+
+    monkeypatch.setattr(session, "open_session", lambda *_, **__: pytest.fail("Spark would have started"))
+    XmlIndex.build([Subscription("a", ACME, "xpath")]).save(Path("xml"))
+    RdfIndex.build([Subscription("a", "ASK {}", "sparql")]).save(Path("rdf"))
+    RecordIndex.build([Subscription("s", "TRUE")]).save(Path("records"))
+    ran = headgate(*command.split())
+    assert ran.code == code
+    assert reason in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+@pytest.mark.usefixtures("files")
+def test_why_and_what_is_returned(headgate: Command) -> None:
+    asked = ("explain", "--filter", ACME, "--dialect", "xpath", "--tuples", "1")
+    ran = headgate(*asked, "--event", "d/one.xml")
+    assert (ran.code, ran.err) == (0, "")
+    said = ran.out.splitlines()
+    assert said[0] == "match"
+    assert said[-3:] == [
+        "tuples: the first 1",
+        "  author.val   headline.cont",
+        "  Bo           <headline>Shares <b>rise</b></headline>",
+    ]
+    found = headgate(*asked, "--event", DOCUMENT.replace("ACME", "Other"), "--json").json
+    assert (found["matches"], found["tuples"]) == (False, [])
+    index = [Subscription("acme", ACME, "xpath", node="net")]
+    gate = Node("net", filter="//company[starts-with(., 'AC')]", dialect="xpath")
+    Engine.build(index, nodes=[Node("pub"), gate], edges=[Edge("pub", "net")]).save(Path("graph"))
+    graph = (
+        "explain",
+        "--snapshot",
+        "graph",
+        "--subscription",
+        "acme",
+        "--tuples",
+        "9",
+        "--event",
+        "d/one.xml",
+    )
+    assert "tuples: 2" in headgate(*graph, "--source", "pub").out.splitlines()
+    assert headgate(*graph, "--source", "other").code == 1

@@ -1,0 +1,71 @@
+"""Graphs on Spark: what one machine finds, to the bit, however targets are shared out."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from headgate.plan import embeddings, joining, rewritability
+from headgate.plan.cycles import without_cycles
+from headgate.plan.rewritability import Search
+from headgate.spark import planning_graphs
+from headgate.xml.views import XmlViews
+from tests.plan.graph_lists import same
+from tests.xml.random_views import view_set
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def draw_views(seed: int, count: int) -> XmlViews:
+    """Draw views, a fifth of them written twice."""
+    rng = random.Random(seed)
+    drawn = view_set(rng, count)
+    return XmlViews.build(drawn + rng.sample(drawn, count // 5))
+
+
+@pytest.mark.parametrize("parts", [1, 3, None])
+def test_it_is_what_one_machine_finds(spark: SparkSession, parts: int | None) -> None:
+    """Embeddings, rewritings from them, and both joined."""
+    views = draw_views(1, 150)
+    weights = np.array([random.Random(view).random() for view in range(len(views))])
+    search = Search(k=10, quota=2, most_steps=40)
+    graph = planning_graphs.embedding_graph(spark, views, parts=parts, spread=2)
+    assert same(graph, embeddings.embedding_graph(views, spread=2))
+    acyclic, removed = without_cycles(graph, needed=views.needed)
+    assert removed > 0
+    found = planning_graphs.find_rewritings(
+        spark, views.needed, acyclic, search, weights=weights, parts=parts
+    )
+    here = rewritability.find_rewritings(views.needed, acyclic, search, weights=weights)
+    assert len(here.rewritings.inputs) > 100
+    assert same(found.rewritings, here.rewritings)
+    assert len(here.cut_short)
+    assert found.cut_short.tolist() == here.cut_short.tolist()
+    joined = planning_graphs.joined_rewritings(spark, views, search, weights=weights, parts=parts, spread=2)
+    alone = joining.joined_rewritings(views, search, weights=weights, spread=2)
+    assert same(joined.searched.rewritings, alone.searched.rewritings)
+    assert joined.searched.cut_short.tolist() == alone.searched.cut_short.tolist()
+    assert joined.in_degrees.tolist() == alone.in_degrees.tolist() == np.diff(graph.offsets).tolist()
+    assert joined.removed == alone.removed > 0
+
+
+def test_more_parts_than_views_and_no_edges(spark: SparkSession) -> None:
+    """Parts may be empty, and graphs too."""
+    views = draw_views(2, 5)
+    graph = planning_graphs.embedding_graph(spark, views, parts=9)
+    assert same(graph, embeddings.embedding_graph(views))
+    nothing = XmlViews.build(draw_views(3, 5).patterns[:1])
+    empty = planning_graphs.embedding_graph(spark, nothing, parts=2)
+    assert same(empty, embeddings.embedding_graph(nothing))
+    found = planning_graphs.find_rewritings(spark, nothing.needed, empty)
+    assert same(found.rewritings, rewritability.rewritings(nothing.needed, empty))
+
+
+def test_bounds_are_checked_before_spark_is_asked(spark: SparkSession) -> None:
+    """The same refusal as on one machine."""
+    with pytest.raises(ValueError, match="k is 0 and must be 1 or more"):
+        planning_graphs.joined_rewritings(spark, draw_views(2, 5), Search(k=0))

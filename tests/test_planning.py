@@ -1,0 +1,151 @@
+"""Subscriptions that feed each other, of every content, get what the publisher would send them."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from headgate import Dissemination, Event, PlanError, Settings, Subscription
+from headgate.plan.rewritability import Search
+from headgate.rdf.ntriples import write_lines
+from headgate.views import views_of
+from headgate.xml.printing import print_pattern
+from tests.rdf.random_patterns import random_graph
+from tests.xml.random_patterns import random_document
+from tests.xml.random_views import view_set
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Made = tuple[list[Subscription], list[Event]]
+
+
+def xml_case(rng: random.Random) -> Made:
+    """Draw views over XML and documents."""
+    subscriptions = [
+        Subscription(f"v{number:02}", print_pattern(pattern), "xpath")
+        for number, pattern in enumerate(view_set(rng, 24))
+    ]
+    return subscriptions, [Event(n, random_document(rng), content_type="xml") for n in range(6)]
+
+
+def record_case(rng: random.Random) -> Made:
+    """Draw conjunctions and records."""
+    clauses = ["a = 1", "a IN (1, 2)", "b > 3", "b > 5", "c = 'x'", "c IS NOT NULL", "d LIKE 'n%'"]
+    subscriptions = [
+        Subscription(f"v{number:02}", " AND ".join(rng.sample(clauses, rng.randint(1, 4))))
+        for number in range(24)
+    ]
+    events = [
+        Event(n, {"a": rng.randint(1, 2), "b": rng.randint(2, 7), "c": rng.choice(["x", None]), "d": "news"})
+        for n in range(8)
+    ]
+    return subscriptions, events
+
+
+def rdf_case(rng: random.Random) -> Made:
+    """Draw stars over few properties, and graphs."""
+    subscriptions = []
+    for number in range(24):
+        edges = rng.sample([f"?x <http://example.org/p{p}> ?y{p}" for p in range(4)], rng.randint(1, 3))
+        subscriptions.append(Subscription(f"v{number:02}", f"ASK {{ {' . '.join(edges)} }}", "sparql"))
+    return subscriptions, [Event(n, write_lines(random_graph(rng)), content_type="nt") for n in range(8)]
+
+
+CASES: dict[str, tuple[Callable[[random.Random], Made], dict[str, Any]]] = {
+    "xml": (xml_case, {}),
+    "rows": (record_case, {}),
+    "keys": (record_case, {"carries": "key"}),
+    "rdf": (rdf_case, {}),
+}
+TIGHT = Settings(search=Search(k=10), fan_out=3, source_fan_out=18.0, gap=0.0)
+
+
+def check(
+    network: Dissemination, subscriptions: dict[Any, Subscription], events: list[Event], **more: Any
+) -> int:
+    """Compare what all get with what the publisher would send; returns how many results there were."""
+    kept = list(subscriptions.values())
+    direct = views_of(kept, **more)
+    found = 0
+    for event in events:
+        delivered = network.deliver(event)
+        assert set(delivered) == set(subscriptions) - set(network.unfed)
+        for number, each in enumerate(kept):
+            if each.id in delivered:
+                result = direct.result(number, event)
+                assert delivered[each.id] == result
+                found += bool(direct.size(result)[0])
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("seed", range(3))
+def test_everybody_gets_what_the_publisher_would_send(case: str, seed: int) -> None:
+    draw, more = CASES[case]
+    rng = random.Random(seed)
+    subscriptions, events = draw(rng)
+    network = Dissemination.build(subscriptions[:20], events, TIGHT, **more)
+    there = {each.id: each for each in subscriptions[:20]}
+    assert check(network, there, events, **more) > 0
+    fed = [each for each in there if network.feeding(each).inputs]
+    assert fed
+    for step in range(8):
+        if step % 4 == 0 and len(subscriptions) > len(there):
+            new = next(each for each in subscriptions[20:] if each.id not in there)
+            network.subscribe(new)
+            there[new.id] = new
+        elif step % 4 == 1:
+            busiest = max(
+                sorted(there),
+                key=lambda each: sum(
+                    each in network.feeding(v).inputs for v in there if v not in network.unfed
+                ),
+            )
+            change = network.fail(busiest)
+            del there[busiest]
+            assert busiest not in (*change.moved, *change.unfed)
+        elif step % 4 == 2:
+            gone = rng.choice(sorted(there))
+            network.unsubscribe(gone)
+            del there[gone]
+        elif network.due:
+            network.replan()
+            assert not network.due
+        check(network, there, events, **more)
+    assert len(network) == len(there)
+
+
+def test_how_one_is_fed() -> None:
+    subscriptions = [
+        Subscription("whole", "//news{val}[author{val}]//title{val}", "xpath"),
+        Subscription("titles", "//news[author]//title{val}", "xpath"),
+    ]
+    event = Event("e", "<news><author>Bo</author><title>Up</title></news>", content_type="xml")
+    network = Dissemination.build(subscriptions, [event], Settings(source_fan_out=1.0))
+    feeding = network.feeding("titles")
+    assert (feeding.level, feeding.inputs) == (2, ("whole",))
+    assert any("scan view" in step for step in feeding.steps)
+    assert network.feeding("whole").steps == ("by the source",)
+    change = network.unsubscribe("whole")
+    assert change.moved == ("titles",)
+    assert network.feeding("titles").inputs == ()
+
+
+def test_what_is_refused() -> None:
+    one = Subscription("s", "a = 1")
+    event = Event("e", {"a": 1})
+    network = Dissemination.build([one], [event], Settings(source_fan_out=1.0))
+    with pytest.raises(PlanError, match="id 's' is subscribed already"):
+        network.subscribe(one)
+    with pytest.raises(PlanError, match="there is no subscription 't' here"):
+        network.unsubscribe("t")
+    with pytest.raises(PlanError, match=r"^subscription 'u': there is no room for a view"):
+        network.subscribe(Subscription("u", "b = 2"))
+    assert len(network) == 1
+    network.subscribe(Subscription("v", "a = 1 AND b = 2"))
+    assert network.feeding("v").inputs == ("s",)
+    with pytest.raises(PlanError, match="the sample has no event"):
+        Dissemination.build([one], [])

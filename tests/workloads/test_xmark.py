@@ -1,0 +1,298 @@
+"""Views over XMark's schema and its documents are as their pages say, and texts mean what the patterns do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from headgate.errors import HeadgateError
+from headgate.plan.cycles import without_cycles
+from headgate.plan.embeddings import embedding_graph
+from headgate.plan.rewritability import rewritings
+from headgate.workloads.xmark import XMark
+from headgate.workloads.xmark_schema import CHILDREN, CONTINENTS, EITHER, below, labels, values
+from headgate.workloads.xmark_views import LARGEST, TABLE_2, ViewLaw, draw_views, unique_views
+from headgate.workloads.xml_statistics import PAPER_VIEWS, measure_views, measure_xml
+from headgate.xml.canonical import canonical
+from headgate.xml.model import ANY, CHILD, DESCENDANT, ROOT, is_attribute
+from headgate.xml.parse import parse_filter
+from headgate.xml.reading import read_document
+from headgate.xml.reference import matches
+from headgate.xml.views import XmlViews
+from tests.cli.running import Command
+from tests.spark.files import get_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from headgate.xml.model import Pattern
+
+SEED = 5
+FEW = np.arange(400)
+VIEWS = XMark().views(3_000, SEED)
+
+
+# Documents.
+
+
+def children_of(element: etree._Element) -> set[str]:
+    """List the labels of what an element contains."""
+    return {str(child.tag) for child in element} | {"@" + str(name) for name in element.attrib}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_documents_follow_the_schema(seed: int) -> None:
+    seen: Counter[tuple[str, str]] = Counter()
+    for text in XMark().documents(np.arange(4), seed):
+        root = etree.fromstring(text)
+        assert root.tag == "site"
+        assert [child.tag for child in root[0]] == list(CONTINENTS)
+        for element in root.iter():
+            tag = str(element.tag)
+            marked = {"keyword", "bold", "emph"}
+            allowed = {"emph"} if tag in marked else {*CHILDREN.get(tag, ())}
+            assert children_of(element) <= allowed, tag
+            assert tag not in EITHER or len(element) == 1
+            seen.update((tag, child) for child in children_of(element))
+    missing = {pair for pair in labels()[1:] if not seen[pair]}
+    assert missing == set(), "every path of the schema is in four documents"
+
+
+def test_documents_are_as_large_as_asked_for() -> None:
+    sizes = [len(text) for text in XMark().documents(np.arange(60), SEED)]
+    assert 10_000 <= min(sizes) < 14_000
+    assert 36_000 < max(sizes) < 42_500
+    assert np.mean(sizes) == pytest.approx(26_000, rel=0.15)
+    for most in (1_000, 100_000):
+        (text,) = XMark(sizes=(most, most)).documents(np.arange(1), SEED)
+        assert most <= len(text) < most + 2_500
+
+
+def test_values_come_from_the_vocabularies() -> None:
+    root = etree.fromstring(XMark().documents(np.arange(1), SEED)[0])
+    counted = Counter(person.findtext("name") for person in root.iter("person"))
+    assert {*counted} <= {*values("person", "name")}
+    for element in root.iter():
+        for name, value in element.attrib.items():
+            known = values(str(element.tag), "@" + str(name))
+            assert value in known or str(value).rstrip("0123456789") == known[0].rstrip("0123456789")
+
+
+def test_documents_are_read_as_they_are_written() -> None:
+    text = XMark().documents(np.arange(1), SEED)[0]
+    document = read_document(text)
+    elements = list(etree.fromstring(text).iter())
+    named = [label for label in document.labels.tolist() if document.names[label] in {*CHILDREN}]
+    assert len(named) == sum(str(each.tag) in CHILDREN for each in elements)
+
+
+# Views.
+
+
+def schema_allows(pattern: Pattern) -> bool:
+    """Tell whether a document of the schema can have each edge of a view, whatever * stands for."""
+    known = [label for _, label in labels()]
+    sets: list[set[str]] = []
+    for node in pattern.nodes:
+        own = {each for each in known if not is_attribute(each)} if node.label == ANY else {node.label}
+        if node.parent == ROOT:
+            own &= {"site"} if node.axis == CHILD else {*known}
+        elif node.axis == CHILD:
+            own &= {child for above in sets[node.parent] for child in CHILDREN.get(above, ())}
+        else:
+            own &= {child for above in sets[node.parent] for _, child in below(above)}
+        sets.append(own)
+    return all(sets)
+
+
+def test_views_are_unique_and_follow_the_schema() -> None:
+    assert len({canonical(view).pattern for view in VIEWS}) == len(VIEWS)
+    for view in VIEWS:
+        assert canonical(view).pattern == view
+        assert 1 <= len(view.nodes) <= LARGEST
+        assert view.returning, "each returns something"
+        assert len(view.roots) == 1
+        assert schema_allows(view)
+
+
+def test_tests_ask_for_values_that_there_are() -> None:
+    known = {label: {*values(parent, label)} for parent, label in labels()}
+    for parent, label in labels():
+        known[label] |= {*values(parent, label)}
+    tested = [(node.label, test) for view in VIEWS for node in view.nodes for test in node.tests]
+    assert len(tested) > 1_000
+    for label, test in tested:
+        if isinstance(test.value, str):
+            assert test.value in known[label]
+        else:
+            assert test.value in {float(value) for value in known[label]}
+    signs = Counter(test.sign for _, test in tested)
+    assert signs["="] > 20 * signs[">"] > 0
+    assert signs["<"] > 0
+
+
+def test_statistics_are_those_of_table_2() -> None:
+    found = measure_views(XMark().views(20_000, SEED))
+    for name, paper in PAPER_VIEWS.items():
+        assert found[name] == pytest.approx(paper, rel=0.08), name
+
+
+def test_most_documents_answer_most_views() -> None:
+    documents = [read_document(text) for text in XMark().documents(np.arange(4), SEED)]
+    held = [[matches(view, document) for view in VIEWS[:150]] for document in documents]
+    assert np.mean(held) > 0.7
+    for text in XMark(sizes=(30_000, 30_000)).documents(np.arange(1), SEED):
+        assert np.mean([matches(view, read_document(text)) for view in VIEWS[:150]]) > 0.75
+
+
+def test_a_law_without_something_draws_nothing_of_it() -> None:
+    law = TABLE_2._replace(descendant=0, wildcard=0, test=0, absolute=1, sizes=(0, 0, 0, 0, 0, 1))
+    for _, view in unique_views(law, 300, SEED):
+        assert view.nodes[0].label == "site"
+        assert {node.axis for node in view.nodes} == {CHILD}
+        assert ANY not in {node.label for node in view.nodes}
+        assert not any(node.tests for node in view.nodes)
+        assert len(view.nodes) <= 6
+    everywhere = draw_views(TABLE_2._replace(absolute=0, wildcard=1, descendant=1), FEW, SEED, bytes(400))
+    assert {node.axis for view in everywhere for node in view.nodes} == {DESCENDANT}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        ({"sizes": ()}, r"weights of 1 to 16 nodes, not \(\)"),
+        ({"sizes": (1.0,) * 17}, r"weights of 1 to 16 nodes"),
+        ({"sizes": (0.0, 0.0)}, r"weights of 1 to 16 nodes"),
+        ({"wildcard": 1.5}, r"wildcard is a part, from 0 to 1, not 1\.5"),
+    ],
+)
+def test_laws_that_cannot_be_drawn_are_refused(wrong: dict[str, float], complaint: str) -> None:
+    with pytest.raises(HeadgateError, match=complaint):
+        XMark(law=ViewLaw(**wrong))  # type: ignore[arg-type]
+
+
+def test_more_unique_views_than_there_are_are_refused() -> None:
+    law = ViewLaw(sizes=(1,), test=0, absolute=0)
+    with pytest.raises(HeadgateError, match=r"was drawn 250 times and never new: ask for fewer unique views"):
+        list(unique_views(law, 1_000, SEED))
+
+
+# Rows.
+
+
+def test_texts_mean_the_patterns() -> None:
+    made = XMark()
+    texts, patterns = made.filters(FEW, SEED), made.patterns(FEW, SEED)
+    assert [canonical(parse_filter(text)).pattern for text in texts] == patterns
+    assert patterns == VIEWS[:400]
+    assert made.views(0, SEED) == made.patterns(FEW[:0], SEED) == []
+    assert made.filters(FEW[:0], SEED) == []
+
+
+@settings(max_examples=8, deadline=None)
+@given(cuts=st.lists(st.integers(0, 60), max_size=5), seed=st.integers(0, 3))
+def test_rows_are_the_same_whatever_the_batches(cuts: list[int], seed: int) -> None:
+    rows = np.arange(200, 260)
+    plain = XMark(sizes=(1_000, 2_000))
+    for made in (plain, plain.settled(260, seed), XMark(unique=50, sizes=(1_000, 2_000)).settled(260, seed)):
+        for make in (made.subscriptions, made.events):
+            whole = make(rows, seed).to_pylist()
+            parts = [make(part, seed).to_pylist() for part in np.split(rows, sorted(cuts))]
+            assert [row for part in parts for row in part] == whole
+            assert make(rows[::-1], seed).to_pylist() == whole[::-1]
+    assert plain.settled(260, seed).subscriptions(rows, seed) == plain.subscriptions(rows, seed)
+
+
+def test_a_view_does_not_depend_on_how_many_follow() -> None:
+    assert XMark().views(500, SEED) == VIEWS[:500]
+    assert XMark().views(500, SEED + 1) != VIEWS[:500]
+    again = [attempt for attempt, _ in unique_views(TABLE_2, 3_000, SEED)]
+    assert max(again) > 0, "some were drawn again, or this tests nothing"
+
+
+def test_popular_views_repeat() -> None:
+    made = XMark(unique=300)
+    views = made.views(1_000, SEED)
+    counted = Counter(views)
+    assert len(counted) == 300
+    assert views[:300] == VIEWS[:300]
+    assert counted[views[0]] > 10 > counted[views[299]]
+    assert made.patterns(np.arange(1_000), SEED) == views
+    assert XMark(unique=5_000).views(400, SEED) == VIEWS[:400]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        ({"unique": 0}, r"there must be one at least"),
+        ({"sizes": (9, 3)}, r"give two sizes, the lesser first"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(wrong: dict[str, int], complaint: str) -> None:
+    with pytest.raises(HeadgateError, match=complaint):
+        XMark(**wrong)  # type: ignore[arg-type]
+
+
+def test_statistics() -> None:
+    found = measure_xml(XMark(unique=300), 1_000, 4, SEED)
+    assert found["unique views, %"] == 30
+    assert 10_000 < found["bytes a document"] < 42_000
+    assert found["least, %"] <= found["views that a document answers, %"] <= found["most, %"]
+    assert found["least, %"] > 60
+    documents = [read_document(text) for text in XMark().documents(np.arange(2), SEED)]
+    counted = [sum(matches(view, each) for view in VIEWS[:100]) for each in documents]
+    assert measure_xml(XMark(), 100, 2, SEED)["views that a document answers, %"] == np.mean(counted)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_the_command_line(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    form: str,
+) -> None:
+    assert spark.sparkContext.defaultParallelism > 1, "so that there are several partitions"
+    headgate = Command(monkeypatch, capsys)
+    sizes = ["--subscriptions", "40", "--events", "3", "--seed", "4", "--quiet", "--json", "--format"]
+    chosen = ["--unique", "30", "--kilobytes", "2", "3"]
+    ran = headgate("generate", "xmark", *chosen, *sizes, form, "--output", tmp_path)
+    assert ran.code == 0, ran.err
+    places = {name: tmp_path / f"{name}.{form}" for name in ("subscriptions", "events")}
+    assert ran.json == {**{name: str(place) for name, place in places.items()}, "seed": 4}
+    made = XMark(unique=30, sizes=(2_000, 3_000))
+    assert get_table(places["subscriptions"]) == made.subscriptions(np.arange(40), 4).to_pylist()
+    assert get_table(places["events"]) == made.events(np.arange(3), 4).to_pylist()
+
+
+def test_the_command_refuses_what_cannot_be(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    headgate = Command(monkeypatch, capsys)
+    ran = headgate("generate", "xmark", "--kilobytes", "40", "10", "--output", tmp_path)
+    assert ran.code == 1
+    assert "give two sizes, the lesser first" in ran.complaint
+    assert (
+        "there must be one at least"
+        in headgate("generate", "xmark", "--unique", "0", "--output", tmp_path).err
+    )
+
+
+@pytest.mark.nightly
+def test_the_graphs_are_those_of_table_2() -> None:
+    views = XmlViews.build(XMark().views(100_000, SEED))
+    found = embedding_graph(views)
+    assert len(found.sources) == pytest.approx(10_592_053, rel=0.15)
+    assert np.mean(np.diff(found.offsets) > 0) == pytest.approx(0.9995, abs=0.0005)
+    acyclic, removed = without_cycles(found, needed=views.needed)
+    assert 10_000 < removed < 40_000, "18,665 in the paper"
+    ways = rewritings(views.needed, acyclic)
+    assert np.mean(np.diff(ways.offsets) > 0) == pytest.approx(0.948, abs=0.02)

@@ -1,0 +1,141 @@
+"""The room's public class: what it takes, gives and refuses."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from headgate import Event, EventError, FilterError, Subscription, SubscriptionError, XmlIndex
+from headgate.xml import answers
+from headgate.xml.parse import parse_filter
+from headgate.xml.reading import read_document
+from tests.xml.random_patterns import random_document, random_pattern
+from tests.xml.test_agreement import event_of, subscriptions
+
+if TYPE_CHECKING:
+    from headgate.core.content import Content
+
+SHOP = "<shop><item><name>pen</name><price>12</price></item><item><name>ink</name></item></shop>"
+
+
+def shop() -> XmlIndex:
+    return XmlIndex.build(
+        [
+            Subscription("dear", "//item[price > 10]/name{val}", "xpath"),
+            Subscription("all", "//item{cont}", "xpath"),
+            Subscription("tree", '//item[/price]/name_{val}[val="pen"]', "tree"),
+            Subscription("quiet", "//item{}[price]", "xpath"),
+            Subscription("none", "//item[price > 20]/name{val}", "xpath"),
+        ]
+    )
+
+
+def event() -> Event:
+    return Event("e1", SHOP, content_type="text/xml")
+
+
+def test_answers_are_those_of_matching_views_that_return_something() -> None:
+    index = shop()
+    assert index.match(event()) == ["all", "dear", "quiet", "tree"]
+    found = index.answers(event())
+    assert sorted(found) == ["all", "dear", "tree"]
+    assert found["dear"].values[-1] == ("pen",)
+    assert found["all"].contents[0] == (
+        "<item><name>pen</name><price>12</price></item>",
+        "<item><name>ink</name></item>",
+    )
+    assert index.answer(event(), "dear") == found["dear"]
+    assert index.answer(event(), "none") is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_answers_are_as_one_by_one(seed: int) -> None:
+    rng = random.Random(seed)
+    patterns = [random_pattern(rng) for _ in range(40)]
+    index = XmlIndex.build(subscriptions(patterns[:20]))
+    for subscription in subscriptions(patterns)[20:]:
+        index.subscribe(subscription)
+    for _ in range(4):
+        document = read_document(random_document(rng))
+        wanted = {}
+        for number, subscription in enumerate(subscriptions(patterns)):
+            pattern = parse_filter(subscription.filter)
+            given = answers.answer(pattern, document)
+            if given is not None and pattern.returning:
+                wanted[number] = given
+        assert index.answers(event_of(document)) == wanted
+
+
+def test_a_filter_in_tree_notation_is_kept_as_xpath() -> None:
+    index = shop()
+    assert parse_filter(index.filter("tree")) == parse_filter('//item[/price]/name_{val}[val="pen"]', "tree")
+    assert index.filter("all") == "//item{cont}"
+
+
+def test_always_matches_and_returns_nothing() -> None:
+    index = XmlIndex.build([Subscription("always", XmlIndex.always, "xpath")])
+    for data in ("<a/>", "<x:a xmlns:x='urn:x'>t</x:a>"):
+        asked = Event("e", data, content_type="xml")
+        assert index.match(asked) == ["always"]
+        assert index.answers(asked) == {}
+
+
+def test_explain_says_why() -> None:
+    index = shop()
+    assert index.explain(event(), "dear").matches
+    assert not index.explain(event(), "none").matches
+    assert index.explain(event(), "none").lines()
+
+
+def test_numbers_and_next() -> None:
+    index = XmlIndex.build([Subscription(n, f"//a[. > {n}]", "xpath") for n in range(10)])
+    asked = Event("e", "<a>5</a>", content_type="xml")
+    assert index.numbers(asked).tolist() == [0, 1, 2, 3, 4]
+    assert index.numbers(asked, 2, 1).tolist() == [1, 2]
+    assert index.next(asked, 4) == 4
+    assert index.next(asked, 5) is None
+    index.unsubscribe(3)
+    assert index.numbers(asked, at_least=2).tolist() == [2, 4]
+    with pytest.raises(SubscriptionError, match="ids here are text"):
+        shop().numbers(event())
+
+
+def test_batches_refuse_what_cannot_be_read() -> None:
+    index = shop()
+    good = pa.RecordBatch.from_pydict({"id": ["e"], "data": [SHOP], "datacontenttype": ["xml"]})
+    assert index.match_batch(good).column(1).to_pylist() == ["all", "dear", "quiet", "tree"]
+    assert index.match_events([event()]).num_rows == 4
+    bad: list[tuple[dict[str, list[object]], str]] = [
+        ({"id": ["e"], "data": ["<a>"], "datacontenttype": ["xml"]}, "event 'e'"),
+        ({"id": ["e"], "data": [SHOP], "datacontenttype": ["turtle"]}, "look at XML"),
+        ({"id": ["e"], "data": [SHOP]}, "no column 'datacontenttype'"),
+        ({"id": ["e"], "data": [None], "datacontenttype": ["xml"]}, "null: give text"),
+        ({"id": ["e"], "data": [1], "datacontenttype": ["xml"]}, "int64: give text"),
+    ]
+    for columns, message in bad:
+        with pytest.raises(EventError, match=message):
+            index.match_batch(pa.RecordBatch.from_pydict(columns))
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(FilterError):
+        XmlIndex.build([Subscription("bad", "//a[", "xpath")])
+    index = shop()
+    with pytest.raises(SubscriptionError, match="subscribed already"):
+        index.subscribe(Subscription("all", "//a", "xpath"))
+    with pytest.raises(SubscriptionError, match="there is no subscription 'nobody' here"):
+        index.unsubscribe("nobody")
+    with pytest.raises(EventError, match="look at XML"):
+        index.match(Event("e", {"a": 1}))
+    content: Content = index
+    assert content.sieve(0, 1) is None
+
+
+def test_sizes_are_told() -> None:
+    index = shop()
+    assert index.nbytes > 0
+    assert index.text_nbytes > 0
+    assert [clause.filter for clause in XmlIndex.clauses("//a[b]/c")] == ["//a/b{}", "//a/c{}"]
