@@ -30,8 +30,6 @@ WORKLOAD = XMark(sizes=(30_000, 30_000))
 GOALS, BESIDE = "Goals", "Beside the goals"
 TIMES = 20
 """How many times as fast as compiled XPath the index shall be, at the least number of patterns."""
-FROM_TEXT = 2.0
-"""Milliseconds for a document from its text, at that number."""
 _MATCHED, _TEXT, _READ = "matched", "from text to ids", "reading of it, alone"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,14 +13,13 @@ from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.subscription import Subscription
 from headgate.errors import PlanError
-from headgate.plan.capacities import scaled_capacities
 from headgate.plan.changes import LivingPlan
 from headgate.plan.costs import costs_of
 from headgate.plan.dissemination import disseminate
 from headgate.plan.embeddings import embedding_graph
 from headgate.plan.estimates import averages, sums
 from headgate.plan.latency import loga
-from headgate.plan.making import Given, Settings, make_network
+from headgate.plan.making import Given, Settings, default_source_fan_out, make_network
 from headgate.plan.measures import levels
 from headgate.plan.model import SOURCE, Plan
 from headgate.plan.options import Option
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from headgate.plan.model import Capacities, Costs, Embeddings, Rewritings
     from headgate.plan.network import Network
     from headgate.rdf.taxonomy import Taxonomy
+
+_VIEW = re.compile(r"\bview (\d+)\b")
 
 __all__ = ["Changed", "Dissemination", "Feeding"]
 
@@ -107,8 +110,9 @@ class Dissemination:
     ) -> Dissemination:
         """Plan who feeds whom; the sample of events tells how much each subscription gives."""
         settings = settings or Settings()
+        subscriptions = list(subscriptions)
+        ids = Ids.of(each.id for each in subscriptions)
         by_id = {each.id: each for each in subscriptions}
-        ids = Ids.of(by_id)
         given = [by_id[identity] for identity in ids]
         taken = _Taken(carries, taxonomy)
         views = taken.views(given)
@@ -153,16 +157,24 @@ class Dissemination:
             return Feeding(level, (), ("by the source",))
         begin, end = now.rewritings.input_offsets[chosen : chosen + 2]
         inputs = [numbers[each] for each in now.rewritings.inputs[begin:end].tolist()]
-        return Feeding(level, self._named(inputs), tuple(self._views.plan_of(number, inputs)))
+        steps = (
+            _VIEW.sub(lambda found: f"view {self._subscriptions[int(found[1])].id!r}", line)
+            for line in self._views.plan_of(number, inputs)
+        )
+        return Feeding(level, self._named(inputs), tuple(steps))
 
     def subscribe(self, *subscriptions: Subscription) -> None:
         """Add subscriptions, each at a new site; refuses what is there, and what nobody can feed.
 
         Views are built anew for it, so add many at once.
         """
+        new: set[Id] = set()
         for each in subscriptions:
             if each.id in self._numbers:
                 raise PlanError(f"id {each.id!r} is subscribed already: unsubscribe it first")
+            if each.id in new:
+                raise PlanError(f"id {each.id!r} is given twice: give each once")
+            new.add(each.id)
         given = [*self._subscriptions, *subscriptions]
         first = len(self._subscriptions)
         views = self._taken.views(given)
@@ -174,7 +186,9 @@ class Dissemination:
             zip(subscriptions, options, strict=True), first
         ):
             bounds = self._settings
-            site = self._plan.add_site(bounds.fan_out, bounds.bandwidth, bounds.cpu)
+            site = self._plan.add_site(
+                *(bounds.relax * bound for bound in (bounds.fan_out, bounds.bandwidth, bounds.cpu))
+            )
             # A view that is refused has a number all the same.
             self._views = views
             self._subscriptions.append(each)
@@ -203,8 +217,13 @@ class Dissemination:
     def replan(self) -> None:
         """Plan anew for all that is there, within the capacities that it began with."""
         settings = self._settings
+        fed = int((self._plan.current().plan.chosen == SOURCE).sum()) + len(self._plan.unfed)
 
         def solver(rewritings: Rewritings, costs: Costs, capacities: Capacities) -> Plan:
+            if settings.source_fan_out is None:
+                # At least what it feeds now: that much is known to do.
+                least = max(default_source_fan_out(rewritings), fed)
+                capacities = capacities._replace(source_fan_out=float(least))
             found = solve(
                 rewritings, costs, capacities, time_limit=settings.time_limit, gap=settings.gap
             ).plan
@@ -279,11 +298,15 @@ class _Some:
 
 
 def _living(network: Network, settings: Settings) -> LivingPlan:
+    capacities = network.capacities
+    if settings.source_fan_out is None:
+        # The default is there to spread the load; nobody shall go unfed for it when things change.
+        capacities = capacities._replace(source_fan_out=math.inf)
     return LivingPlan(
         network.plan,
         network.rewritings,
         network.costs,
-        scaled_capacities(network.capacities, settings.relax),
+        capacities,
         alpha=settings.alpha,
         beta=settings.beta,
     )

@@ -115,7 +115,7 @@ def test_why_and_what_is_returned(headgate: Command) -> None:
         "  Bo           <headline>Shares <b>rise</b></headline>",
     ]
     found = headgate(*asked, "--event", DOCUMENT.replace("ACME", "Other"), "--json").json
-    assert (found["matches"], found["tuples"]) == (False, [])
+    assert (found["matches"], found["tuples"]) == (False, {"rows": [], "complete": True})
     index = [Subscription("acme", ACME, "xpath", node="net")]
     gate = Node("net", filter="//company[starts-with(., 'AC')]", dialect="xpath")
     Engine.build(index, nodes=[Node("pub"), gate], edges=[Edge("pub", "net")]).save(Path("graph"))

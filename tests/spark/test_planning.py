@@ -108,7 +108,7 @@ def test_a_network_from_tables(
         done.rewritings,
         done.utilization,
     )
-    assert found.network.about["removed"] >= 0
+    assert found.network.about["graphs"]["edges"] == done.embeddings > 100
 
 
 def test_records_and_sites(spark: SparkSession, tmp_path: Path) -> None:
@@ -157,6 +157,8 @@ def test_records_and_sites(spark: SparkSession, tmp_path: Path) -> None:
         ({"id": "s9"}, "there is no subscription 's9' in the snapshot"),
         ({"id": "s1", "fan_out": -1}, "fan_out is -1: give a number that is 0 or more"),
         ({"id": "s1", "cpu": "much"}, "cpu is 'much'"),
+        ({"id": "s1", "cpu": [1]}, "cpu is [1]"),
+        ({"id": "s1", "site": ["x"]}, "site is ['x']: give its name"),
         ({"id": "s0"}, "subscription 's0' has a row already"),
         ({"id": "s1", "site": "hub", "fan_out": 3}, "site 'hub' has fan_out 3 here and 2 before"),
     ],
@@ -168,6 +170,17 @@ def test_a_bad_site_is_refused(spark: SparkSession, tmp_path: Path, row: dict[st
         read_sites(spark, table, ids, Bounds())
     assert reason in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_site_of_ones_own_is_no_site_of_that_name(spark: SparkSession, tmp_path: Path) -> None:
+    ids = RecordIndex.build([Subscription(f"s{number}", "a = 1") for number in range(3)]).ids
+    table = put_lines(
+        tmp_path / "sites.jsonl", [{"id": "s0", "site": "s1", "fan_out": 2}, {"id": "s2", "cpu": 1}]
+    )
+    found = read_sites(spark, table, ids, Bounds(fan_out=7.0))
+    assert found.capacities.sites.tolist() == [0, 1, 2]
+    assert found.capacities.fan_out.tolist() == [2.0, 7.0, 7.0]
+    assert found.capacities.cpu.tolist() == [np.inf, np.inf, 1.0]
 
 
 def test_capacities_that_cannot_be_kept(

@@ -17,7 +17,8 @@ from headgate.plan.embeddings import embedding_graph
 from headgate.plan.rewritability import rewritings
 from headgate.workloads.xmark import XMark
 from headgate.workloads.xmark_schema import CHILDREN, CONTINENTS, EITHER, below, labels, values
-from headgate.workloads.xmark_views import LARGEST, TABLE_2, ViewLaw, draw_views, unique_views
+from headgate.workloads.xmark_views import TABLE_2, draw_views, unique_views
+from headgate.workloads.xmark_walks import LARGEST, ViewLaw
 from headgate.workloads.xml_statistics import PAPER_VIEWS, measure_views, measure_xml
 from headgate.xml.canonical import canonical
 from headgate.xml.model import ANY, CHILD, DESCENDANT, ROOT, is_attribute

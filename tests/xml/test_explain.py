@@ -109,6 +109,18 @@ def test_notes_say_what_is_missing(text: str, place: int, note: str) -> None:
     assert f"({found.nodes[place].note})" in "\n".join(found.lines())
 
 
+def test_an_attribute_of_another_namespace_is_named_as_one() -> None:
+    document = read_document("<a xmlns:n='urn:n' n:x='1'/>")
+    note = explain(parse_filter("//a/@x"), document).nodes[1].note
+    assert note == "/a has no child @x, but @Q{urn:n}x: another namespace, @*:x would find it"
+
+
+def test_blanks_that_look_alike_are_told_apart() -> None:
+    document = read_document("<a>x\ny\xa0z</a>")
+    note = explain(parse_filter("//a[. = 'x y z']"), document).nodes[0].note
+    assert note == r"/a: . = 'x y z' fails for 'x\ny\xa0z'"
+
+
 def test_what_is_below_something_missing_was_not_looked_for() -> None:
     assert [clause.held for clause in explained("//who[name]//item").nodes] == [False, None, None]
 

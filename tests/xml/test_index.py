@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
 from headgate import Event, EventError, FilterError, Subscription, SubscriptionError, XmlIndex
-from headgate.xml import answers
+from headgate.xml import answers, kernels, matching, serialising
+from headgate.xml.arrays import read_only
+from headgate.xml.build import build
+from headgate.xml.columns import compile_all
+from headgate.xml.document import Document
+from headgate.xml.encode import Encoder
 from headgate.xml.parse import parse_filter
 from headgate.xml.reading import read_document
+from headgate.xml.scratch import DONE, OUT, PATHS, Scratch, make_fixed, make_lists, make_sized
 from tests.xml.random_patterns import random_document, random_pattern
 from tests.xml.test_agreement import event_of, subscriptions
 
 if TYPE_CHECKING:
     from headgate.core.content import Content
+    from headgate.core.event import Id
 
 SHOP = "<shop><item><name>pen</name><price>12</price></item><item><name>ink</name></item></shop>"
 
@@ -69,6 +77,75 @@ def test_answers_are_as_one_by_one(seed: int) -> None:
         assert index.answers(event_of(document)) == wanted
 
 
+def test_one_that_returns_too_much_leaves_the_others_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serialising, "LARGEST", 1_000)
+    filters = {"big": "//a{val}", "great": "//a{cont}", "small": "/a{id}", "whole": "/a{cont}"}
+    index = XmlIndex.build([Subscription(identity, text, "xpath") for identity, text in filters.items()])
+    asked = Event("e", "<a>" * 50 + "x" * 30 + "</a>" * 50, content_type="xml")
+    refused: dict[Id, str] = {}
+    found = index.answers(asked, refused)
+    assert sorted(found) == ["small", "whole"]
+    assert found["whole"] == index.answer(asked, "whole")
+    assert sorted(refused) == ["big", "great"]
+    assert all("has more than 1,000 bytes" in reason for reason in refused.values())
+    with pytest.raises(EventError, match=r"^subscription 'big': .*1,000 bytes"):
+        index.answers(asked)
+
+
+def test_texts_that_several_return_are_written_once() -> None:
+    filters = ["//item{cont}", "//item{cont}[price]", "/shop/item{val,cont}"]
+    index = XmlIndex.build([Subscription(place, text, "xpath") for place, text in enumerate(filters)])
+    found = index.answers(event())
+    first = found[0].contents[-1]
+    assert first is not None
+    for place in (1, 2):
+        column = found[place].contents[0 if place == 1 else 1]
+        assert column is not None
+        assert column[0] is first[0]
+
+
+def test_names_of_strangers_are_not_kept() -> None:
+    index = XmlIndex.build(
+        [Subscription("s", "//*:k0{cont}", "xpath"), Subscription("t", "//*{val}", "xpath")]
+    )
+    index.answers(Event("e", "<a/>", content_type="xml"))
+    kept = []
+    tracemalloc.start()
+    for number in range(12):
+        names = [f"{letter}{number}{'x' * 20_000}" for letter in "bcdefghi"]
+        data = f"<a xmlns:n='urn:{number}'><n:k0/>{''.join(f'<{name}/>' for name in names)}</a>"
+        assert sorted(index.answers(Event("e", data, content_type="xml"))) == ["s", "t"]
+        kept.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert kept[-1] - kept[1] < 160_000, "less than the names of one document"
+
+
+def test_a_node_of_the_trie_is_gone_on_from_once() -> None:
+    # It is reached at each level anew, and would be listed as often.
+    columns = compile_all(
+        map(parse_filter, ["//*" * 30, "/*" + "//*" * 29, "//*/*" + "//*" * 28, "//b" * 50])
+    )
+    arrays = build(columns).read_only()
+    document = read_document("<a><b/>" * 60 + "</a>" * 60)
+    classes = read_only(Encoder(columns.labels.texts()).encode(document.names))
+    document = Document((), *map(read_only, document[1:]))  # type: ignore[arg-type]
+    pairs = 1 << 14
+    scratch = Scratch(make_fixed(arrays), make_sized(200), make_lists(pairs, pairs, pairs))
+    assert kernels.match(arrays, document, classes, scratch, 3) == DONE
+    assert sorted(scratch.fixed.out[: scratch.fixed.counts[OUT]].tolist()) == [0, 1, 2]
+    assert scratch.sized.depth[: scratch.fixed.counts[PATHS]].max() <= len(arrays.trie.parent)
+
+
+def test_what_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "MOST_PAIRS", 1 << 13)
+    index = XmlIndex.build([Subscription(place, "//*" * 60 + "/a" * place, "xpath") for place in range(2)])
+    few, many = (f"<a>{'<b/><a>' * depth}{'</a>' * depth}</a>" for depth in (70, 120))
+    for _ in range(2):
+        assert index.match(Event("e", few, content_type="xml")) == [0, 1]
+        with pytest.raises(EventError, match="the filters meet in more than 8,192 places"):
+            index.match(Event("e", many, content_type="xml"))
+
+
 def test_a_filter_in_tree_notation_is_kept_as_xpath() -> None:
     index = shop()
     assert parse_filter(index.filter("tree")) == parse_filter('//item[/price]/name_{val}[val="pen"]', "tree")
@@ -113,6 +190,7 @@ def test_batches_refuse_what_cannot_be_read() -> None:
         ({"id": ["e"], "data": [SHOP], "datacontenttype": ["turtle"]}, "look at XML"),
         ({"id": ["e"], "data": [SHOP]}, "no column 'datacontenttype'"),
         ({"id": ["e"], "data": [None], "datacontenttype": ["xml"]}, "null: give text"),
+        ({"id": ["e"], "data": [SHOP], "DATA": ["<a/>"], "datacontenttype": ["xml"]}, "called 'data', but"),
         ({"id": ["e"], "data": [1], "datacontenttype": ["xml"]}, "int64: give text"),
     ]
     for columns, message in bad:

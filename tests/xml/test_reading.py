@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+import time
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from headgate import Event, EventError
 from headgate.xml.document import Document, equal
 from headgate.xml.limits import Limits
-from headgate.xml.model import StructuralId
+from headgate.xml.model import TEXT, StructuralId
 from headgate.xml.reading import document_of, parse, read_document
 from headgate.xml.walking import walk
 from tests.xml.random_patterns import random_document
@@ -236,7 +238,7 @@ def test_refusals_are_one_line(data: str | bytes, message: str) -> None:
         (Limits(attributes=0), Limits(attributes=1), "has too many attributes: 0 are allowed"),
         (Limits(children=1), Limits(children=2), "has too many children by line 1: 1 are allowed"),
         (Limits(nodes=4), Limits(nodes=5), "has too many nodes by line 1: 4 are allowed"),
-        (Limits(names=3), Limits(names=4), "has too many different names by line 1: 3 are allowed"),
+        (Limits(names=2), Limits(names=3), "has too many different names by line 1: 2 are allowed"),
         (Limits(text=5), Limits(text=6), "has too much text by line 1: 5 bytes are allowed"),
     ],
 )
@@ -260,3 +262,27 @@ def test_the_document_of_an_event_is_read_once() -> None:
     assert document_of(Event("e", document, content_type="xml")) is document
     with pytest.raises(EventError, match="event 'e' is application/json and these filters look at XML"):
         document_of(Event("e", {}))
+
+
+def test_that_of_texts_is_no_name_of_theirs() -> None:
+    for text in ("<a><b/><c/></a>", "<a>x<b/><c/></a>", "<a><b/><c/>x</a>", "<a><b/>x<c d='1'/></a>"):
+        names = len(set(read_document(text).names) - {TEXT})
+        assert len(read_document(text, Limits(names=names)).names) >= names
+        with pytest.raises(EventError, match=f"too many different names by line 1: {names - 1} are allowed"):
+            read_document(text, Limits(names=names - 1))
+
+
+def test_what_is_neither_text_nor_bytes_is_refused() -> None:
+    data: list[Any] = [memoryview(b"<a/>"), bytearray(b"<a/>"), ("<a/>",), None]
+    for each in data:
+        with pytest.raises(EventError, match=f"the document is {type(each).__name__}: send text or bytes"):
+            read_document(each)
+
+
+def test_two_prefixes_of_one_namespace_are_read_soon() -> None:
+    names = "".join(f"<p:n{number}/><q:n{number}/>" for number in range(4_990))
+    start = time.thread_time()
+    document = read_document(f"<a xmlns:p='urn:x' xmlns:q='urn:x'>{names}</a>")
+    assert time.thread_time() - start < 0.5
+    assert len(document.names) == 4_991
+    assert document.label(1) == document.label(2) == "{urn:x}n0"

@@ -21,6 +21,11 @@ ARGUMENTS = "the function takes a path and a text, as in contains(a, 'x')"
 MARKED = "a mark stands behind the name of a step, as in [a{val} > 3]"
 XPATHS = [
     ("⟪a", "a filter begins at the document: write //a or /a"),
+    ("⟪child::a/b", "a filter begins at the document: write //a or /a"),
+    ("⟪descendant::a", "a filter begins at the document: write //a"),
+    ("⟪attribute::a", "a filter begins at the document: write //@a"),
+    ("⟪@a", "a filter begins at the document: write //@a"),
+    ("⟪text()", "a filter begins at the document: write //text()"),
     ("⟪.//a", "a filter begins at the document: write / or // in place of ."),
     ("⟪..", f".. is not supported: {UPWARDS}"),
     ("//a/⟪..", f".. is not supported: {UPWARDS}"),
@@ -53,6 +58,9 @@ XPATHS = [
     ("//⟪@dc:title", "the prefix dc: is not declared: write @Q{namespace}title, or @*:title"),
     ("//a[⟪//c]", "a path in brackets begins at the step before them: write .//c"),
     ("//a[⟪/c]", "a path in brackets begins at the step before them: write c"),
+    ("//a[⟪/child::c]", "a path in brackets begins at the step before them: write c"),
+    ("//a[⟪/descendant::c]", "a path in brackets begins at the step before them: write .//c"),
+    ("//a[⟪//attribute::c]", "a path in brackets begins at the step before them: write .//@c"),
     ("//a[⟪/c = 3]", "a path in brackets begins at the step before them: write c"),
     ("//a[b < ⟪'text']", "texts have no order: compare with a number, without quotes"),
     ("//a[⟪'3' < b]", "texts have no order: compare with a number, without quotes"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -113,9 +114,10 @@ def read_document(content: str, given: str, form: str | None, source: str | None
     kind = kind_of(content)
     name, data = _data(given, kind)
     written = check_type(form, kind) or type_of_file(name, kind)
-    if written is None and data.lstrip()[:1] == b"<" and len(kind.types) == 1:
+    begins = data.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
+    if written is None and begins == b"<" and len(kind.types) == 1:
         (written,) = kind.types.values()
-    if written is None and data.lstrip()[:1] == b"{":
+    if written is None and begins == b"{":
         event = Event.from_row({"id": "", **read_object(data)})
         if event.content_type not in kind.types.values():
             found = "a record" if isinstance(event.data, dict) else event.content_type

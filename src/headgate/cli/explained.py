@@ -32,8 +32,10 @@ class Told(NamedTuple):
 
     def with_tuples(self, answer: Answer | None, limit: int) -> Told:
         """Add what a pattern returns."""
-        found = [] if answer is None else answer.tuples(limit).plain()
-        return Told({**self.result, "tuples": found}, [*self.lines, *tuple_lines(answer, limit)])
+        found = None if answer is None else answer.tuples(limit)
+        rows = [] if found is None else found.plain()
+        told = {"rows": rows, "complete": found is None or found.complete}
+        return Told({**self.result, "tuples": told}, [*self.lines, *tuple_lines(answer, limit)])
 
 
 def explain_subscription(

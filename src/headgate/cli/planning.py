@@ -179,7 +179,7 @@ def plan(
     result = {**fields_of(done), "output": output, "rejected_table": refused}
     tell(
         result if report is None else {**result, "report": report},
-        _lines(done, output, report),
+        _lines(done, output, refused, report),
         as_json=as_json,
     )
 
@@ -193,24 +193,24 @@ def _or_none(bound: float | None) -> float:
     return math.inf if bound is None else bound
 
 
-def _lines(done: Planned, output: str, report: str | None) -> list[str]:
+def _lines(done: Planned, output: str, refused: str, report: str | None) -> list[str]:
     fed = done.views - done.source_fed
     share = f"{fed / done.views:.1%}" if done.views else "none"
     less = 1 - done.latency / done.latency_before if done.latency_before else 0.0
     of = f"planned {done.views:,} views from {done.events:,} events"
-    gap = f"gap {done.gap:.2%} before latency was lowered; {done.ended}"
+    gap = f"{done.utilization_before:,.6g}, {done.ended}, {done.gap:.2%} above the bound"
     lines = [
         f"{of}: {fed:,} ({share}) are fed by others, {done.source_fed:,} by the publisher",
         f"they are on {done.levels} levels",
         f"{done.rewritable:,} views have {done.rewritings:,} rewritings, from {done.embeddings:,} embeddings",
-        f"utilization {done.utilization:,.4g}; no plan is below {done.bound:,.4g} ({gap})",
-        f"latency {done.latency:,.4g}, {less:.0%} less than before it was lowered",
+        f"utilization {done.utilization:,.6g}; before latency was lowered {gap}",
+        f"latency {done.latency:,.6g}, {less:.0%} less than before it was lowered",
     ]
     if done.unseen:
         lines.append(f"note: nothing in the sample matched {done.unseen:,} views; their sizes are guessed")
     if done.cut_short:
         lines.append(f"note: {done.cut_short:,} views may have rewritings that were not looked for")
     if done.rejected:
-        lines.append(f"refused {done.rejected:,} rows of the sample, with the reasons beside the output")
+        lines.append(f"refused {done.rejected:,} rows of the sample, with the reasons in {refused}")
     lines.append(f"the network is in {output}")
     return lines if report is None else [*lines, f"drawn in {report}"]

@@ -152,10 +152,10 @@ def media_type(name: str) -> str | None:
     if kind is not None:
         return kind
     head, *parameters = (part.strip() for part in name.casefold().split(";"))
+    kind = _KNOWN.get(head) or (XML if "/" in head and head.endswith("+xml") else None)
     charsets = [part[8:].strip('"') for part in parameters if part.startswith("charset=")]
-    if not all(charset in _CHARSETS for charset in charsets):
-        return None
-    return _KNOWN.get(head) or (XML if "/" in head and head.endswith("+xml") else None)
+    allowed = (*_CHARSETS, "utf-16") if kind == XML else _CHARSETS
+    return kind if all(charset in allowed for charset in charsets) else None
 
 
 def _field(row: Mapping[str, object], name: str) -> object:

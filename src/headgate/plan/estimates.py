@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.errors import PlanError
+from headgate.errors import EventError, PlanError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -51,8 +51,11 @@ def sums(
     count = 0
     for event in events:
         count += 1
-        for view in matching(event):
-            found = views.size(views.result(view, event))
+        try:
+            given = [(view, views.size(views.result(view, event))) for view in matching(event)]
+        except EventError as error:
+            raise EventError(f"event {event.id!r} of the sample: {error}") from None
+        for view, found in given:
             rows[view] += found[0]
             size[view] += found[1]
     return rows, size, count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from headgate.plan.relaxation import cheapest_columns, matrix_of
 from headgate.plan.watch import Watch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
 SHOWN = 3
@@ -38,6 +41,22 @@ class Shortage(NamedTuple):
     lacks: float
 
 
+class Names(NamedTuple):
+    """What people call views and sites; without, their numbers."""
+
+    view: Callable[[int], str] = str
+    site: Callable[[int], str] = str
+
+    def place(self, site: int) -> str:
+        """Name a site, or the source."""
+        return "the source" if site < 0 else f"site {self.site(site)}"
+
+    def views(self, numbers: Sequence[int]) -> str:
+        """Name some views."""
+        listed = ", ".join(map(self.view, numbers[:SHOWN]))
+        return listed + (", …" if len(numbers) > SHOWN else "")
+
+
 class InfeasibleError(PlanError):
     """No plan keeps all capacities.
 
@@ -48,15 +67,21 @@ class InfeasibleError(PlanError):
 
     def __init__(
         self,
-        reason: str,
+        say: Callable[[Names], str],
         shortages: tuple[Shortage, ...],
         views: tuple[int, ...],
         source: tuple[Shortage, ...] = (),
+        names: Names | None = None,
     ) -> None:
         self.shortages = shortages
         self.views = views
         self.source = source
-        super().__init__(reason)
+        self._say = say
+        super().__init__(say(names or Names()))
+
+    def named(self, names: Names) -> InfeasibleError:
+        """Say the same with the names of views and sites."""
+        return InfeasibleError(self._say, self.shortages, self.views, self.source, names)
 
 
 def explain(program: Program, left: float) -> InfeasibleError:
@@ -74,21 +99,25 @@ def _of_row(program: Program, row: int, low: float, views: NDArray[np.int64]) ->
     """Blame one capacity that some views cannot avoid."""
     resource, site, bears = int(program.resources[row]), int(program.sites[row]), float(program.bounds[row])
     shortage = Shortage(RESOURCES[resource], site, bears, low - bears)
-    who, named = _place(site), _named(views)
-    if resource == FAN_OUT:
-        reason = f"{who} has fan-out {bears:g}, but {len(views):,} views can only be fed by it ({named})"
-        if low > len(views):
-            reason += f", {low:g} times in all"
-    elif resource == CPU and site >= 0:
-        reason = f"{who} has CPU {bears:g}, but {len(views):,} views take {low:g} of it at least ({named})"
-    else:
-        reason = (
-            f"{who} has {RESOURCES[resource]} {bears:g}, but {len(views):,} views that can only be fed by it"
-            f" take {low:g} at least ({named})"
-        )
-    return InfeasibleError(
-        f"no plan: {reason}: give it {_up(low)} or more", (shortage,), tuple(views.tolist())
-    )
+    numbers = tuple(views.tolist())
+    many = f"{len(views):,} {'view' if len(views) == 1 else 'views'}"
+
+    def say(names: Names) -> str:
+        who, named = names.place(site), names.views(numbers)
+        if resource == FAN_OUT:
+            reason = f"{who} has fan-out {bears:g}, but {many} can only be fed by it ({named})"
+            if low > len(views):
+                reason += f", {low:g} times in all"
+        elif resource == CPU and site >= 0:
+            reason = f"{who} has CPU {bears:g}, but {many} take {low:g} of it at least ({named})"
+        else:
+            reason = (
+                f"{who} has {RESOURCES[resource]} {bears:g}, but {many} that can only be fed by it take "
+                f"{low:g} at least ({named})"
+            )
+        return f"no plan: {reason}: give it {_up(low)} or more"
+
+    return InfeasibleError(say, (shortage,), numbers)
 
 
 def _of_overflow(program: Program, watch: Watch) -> InfeasibleError:
@@ -96,25 +125,27 @@ def _of_overflow(program: Program, watch: Watch) -> InfeasibleError:
     shortages, short = _shortages(program, np.ones(len(program.bounds), np.bool_), watch)
     if not shortages:
         return InfeasibleError(
-            "no plan keeps all capacities; which are short was not found in time: a longer limit would tell",
+            lambda _: (
+                "no plan keeps all capacities; which are short was not found in time: a longer limit tells"
+            ),
             (),
             (),
         )
     source, _ = _shortages(program, program.sites < 0, watch)
-    views = _cornered(program, short)
-    parts = [
-        f"{_place(s.site)} has {s.resource} {s.bears:g} and lacks {s.lacks:.6g}" for s in shortages[:SHOWN]
-    ]
+    views = tuple(_cornered(program, short).tolist())
     more = f", and {len(shortages) - SHOWN:,} more" if len(shortages) > SHOWN else ""
-    where = f" ({len(views):,} views have no way around: {_named(views)})" if len(views) else ""
     alone = " and ".join(f"{s.resource} {_up(s.bears + s.lacks)}" for s in source)
     advice = f": raise these, or give the source alone {alone}" if source else ": raise these"
-    return InfeasibleError(
-        f"no plan keeps all capacities: {'; '.join(parts)}{more}{where}{advice}",
-        shortages,
-        tuple(views.tolist()),
-        source,
-    )
+
+    def say(names: Names) -> str:
+        parts = [
+            f"{names.place(each.site)} has {each.resource} {each.bears:g} and lacks {_up(each.lacks)}"
+            for each in shortages[:SHOWN]
+        ]
+        where = f" ({len(views):,} views have no way around: {names.views(views)})" if views else ""
+        return f"no plan keeps all capacities: {'; '.join(parts)}{more}{where}{advice}"
+
+    return InfeasibleError(say, shortages, views, source)
 
 
 def _shortages(
@@ -182,14 +213,13 @@ def _cornered(program: Program, short: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.flatnonzero(np.logical_and.reduceat(blocked, program.offsets[:-1]))
 
 
-def _place(site: int) -> str:
-    return "the source" if site < 0 else f"site {site}"
-
-
-def _named(views: NDArray[np.int64]) -> str:
-    listed = ", ".join(str(view) for view in views[:SHOWN].tolist())
-    return listed + (", …" if len(views) > SHOWN else "")
-
-
 def _up(amount: float) -> str:
-    return f"{amount:.6g}" if amount != round(amount) else f"{amount:.0f}"
+    """Write an amount with six digits, never less than it is.
+
+    >>> _up(1.30226449), _up(3.0), _up(1234567.4)
+    ('1.30227', '3', '1234568')
+    """
+    if amount <= 0 or amount == round(amount):
+        return f"{amount:.0f}"
+    step = 10.0 ** min(0, math.floor(math.log10(amount)) - 5)
+    return f"{math.ceil(amount / step) * step:.15g}"

@@ -60,8 +60,13 @@ class Graphs(NamedTuple):
     """Both graphs of some views; embeddings are without cycles."""
 
     embeddings: Embeddings
-    rewritings: Rewritings
+    searched: Searched
     statistics: GraphStatistics
+
+    @property
+    def rewritings(self) -> Rewritings:
+        """Return the rewritings."""
+        return self.searched.rewritings
 
 
 def graphs_of(
@@ -78,7 +83,7 @@ def graphs_of(
     found = find_rewritings(views.needed, acyclic, search, weights=weights, threads=threads)
     return Graphs(
         acyclic,
-        found.rewritings,
+        found,
         statistics_of(np.diff(embeddings.offsets), removed, found),
     )
 

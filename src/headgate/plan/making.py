@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,13 +17,13 @@ from headgate.errors import PlanError
 from headgate.plan.capacities import same_capacities, scaled_capacities
 from headgate.plan.costs import Settings as CostSettings
 from headgate.plan.costs import costs_of
-from headgate.plan.cycles import without_cycles
-from headgate.plan.embeddings import embedding_graph
+from headgate.plan.infeasible import InfeasibleError, Names
+from headgate.plan.joining import graphs_of, joined_rewritings, statistics_of
 from headgate.plan.latency import loga
 from headgate.plan.measures import measures
 from headgate.plan.network import Network
 from headgate.plan.program import solve
-from headgate.plan.rewritability import Search, find_rewritings
+from headgate.plan.rewritability import Search
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,13 +32,16 @@ if TYPE_CHECKING:
 
     from headgate.core.ids import Ids
     from headgate.core.views import Views
+    from headgate.plan.joining import GraphStatistics
     from headgate.plan.latency import Improved
-    from headgate.plan.model import Capacities, Embeddings, Rewritings
+    from headgate.plan.model import Capacities, Rewritings
     from headgate.plan.rewritability import Searched
     from headgate.plan.solution import Solution
 
     Progress = Callable[[str], None]
 
+HELD = 300_000
+"""Views whose embeddings are held at once, at most: they grow with the square of the views."""
 MARGIN = 0.2
 """What the source is given beyond the views that only it can feed, as a part of these: the paper's 20 %."""
 
@@ -70,20 +73,18 @@ class Settings:
     threads: int = 2
 
 
-class Graphs(NamedTuple):
-    """Both graphs, the first as it was found and without cycles."""
+class Ways(NamedTuple):
+    """How views can be computed from others, and what was found on the way."""
 
-    embeddings: Embeddings
-    acyclic: Embeddings
-    removed: int
     searched: Searched
+    statistics: GraphStatistics
 
 
 class Made(NamedTuple):
     """A network, and how it came about; `seconds` by step."""
 
     network: Network
-    graphs: Graphs
+    ways: Ways
     solution: Solution
     improved: Improved
     seconds: dict[str, float]
@@ -101,19 +102,19 @@ class Given(NamedTuple):
     """The names of sites; without, a site has the name of its view."""
 
 
-def find_graphs(
+def find_ways(
     views: Views, sizes: NDArray[np.float64], settings: Settings, progress: Progress | None = None
-) -> Graphs:
-    """Find who embeds in whom, and how views can be computed from others, on the cores of this machine."""
-    say = progress or _silent
-    say("finding which views embed in which")
-    embeddings = embedding_graph(views, threads=settings.threads)
-    acyclic, removed = without_cycles(embeddings, needed=views.needed, sizes=sizes)
-    say(f"{len(embeddings.sources):,} embeddings; finding rewritings")
-    searched = find_rewritings(
-        views.needed, acyclic, settings.search, weights=sizes, threads=settings.threads
-    )
-    return Graphs(embeddings, acyclic, removed, searched)
+) -> Ways:
+    """Find who embeds in whom, and how views can be computed from others, on the cores of this machine.
+
+    Where there are too many views to hold all embeddings, the two go target by target.
+    """
+    (progress or _silent)("finding which views embed in which, and rewritings")
+    if len(views) > HELD:
+        joined = joined_rewritings(views, settings.search, weights=sizes, threads=settings.threads)
+        return Ways(joined.searched, statistics_of(joined.in_degrees, joined.removed, joined.searched))
+    found = graphs_of(views, settings.search, weights=sizes, threads=settings.threads)
+    return Ways(found.searched, found.statistics)
 
 
 def make_network(
@@ -121,13 +122,13 @@ def make_network(
     given: Given,
     settings: Settings | None = None,
     *,
-    graphs: Callable[[], Graphs] | None = None,
+    ways: Callable[[], Ways] | None = None,
     about: dict[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Made:
     """Plan who feeds whom; refuses capacities that no plan can keep to, and names the views that cause it.
 
-    `graphs` finds both graphs in another way than on this machine.
+    `ways` finds how views can be computed elsewhere than on this machine.
     """
     settings = settings or Settings()
     say = progress or _silent
@@ -135,24 +136,36 @@ def make_network(
         raise PlanError(
             f"{len(views)} views, {len(given.ids)} ids and {len(given.rows)} estimates: give as many"
         )
+    sites = given.sites
+    if sites is None:
+        sites = TextPool.build([str(identity) for identity in given.ids])
     seconds: dict[str, float] = {}
     with _Timed(seconds, "graphs"):
-        found = graphs() if graphs is not None else find_graphs(views, given.bytes, settings, progress)
+        found = ways() if ways is not None else find_ways(views, given.bytes, settings, progress)
     rewritings = found.searched.rewritings
     costs = costs_of(rewritings, given.rows, given.bytes, settings.costs)
     capacities = _capacities(rewritings, given.capacities, settings)
     with _Timed(seconds, "program"):
         say(f"choosing among {len(rewritings.input_offsets) - 1:,} rewritings")
-        solution = solve(
-            rewritings, costs, capacities, time_limit=settings.time_limit, gap=settings.gap, progress=progress
-        )
+        try:
+            solution = solve(
+                rewritings,
+                costs,
+                capacities,
+                time_limit=settings.time_limit,
+                gap=settings.gap,
+                progress=progress,
+            )
+        except InfeasibleError as error:
+            raise error.named(Names(lambda view: repr(given.ids[view]), sites.text)) from None
+    relaxed = scaled_capacities(capacities, settings.relax)
     with _Timed(seconds, "latency"):
         say("lowering latency")
         improved = loga(
             solution.plan,
             rewritings,
             costs,
-            scaled_capacities(capacities, settings.relax),
+            relaxed,
             alpha=settings.alpha,
             beta=settings.beta,
             swaps=settings.swaps,
@@ -161,10 +174,7 @@ def make_network(
     after = measures(improved.plan, rewritings, costs)
     told = {
         **(about or {}),
-        "embeddings": len(found.embeddings.sources),
-        "removed": found.removed,
-        "rewritable": int((np.diff(rewritings.offsets) > 0).sum()),
-        "cut_short": len(found.searched.cut_short),
+        "graphs": asdict(found.statistics),
         "utilization": {"bound": solution.bound, "gap": solution.gap, "ended": solution.ended},
         "before": {"utilization": before.utilization, "latency": before.latency},
         "after": {"utilization": after.utilization, "latency": after.latency},
@@ -172,16 +182,13 @@ def make_network(
         "trace": [[round(each.seconds, 4), each.latency] for each in improved.trace],
         "seconds": {name: round(spent, 3) for name, spent in seconds.items()},
     }
-    sites = given.sites
-    if sites is None:
-        sites = TextPool.build([str(identity) for identity in given.ids])
     network = Network(
         given.ids,
         given.filters,
         sites,
         rewritings,
         costs,
-        capacities,
+        relaxed,
         solution.plan,
         improved.plan,
         told,

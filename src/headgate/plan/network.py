@@ -32,8 +32,9 @@ _SCALARS = ("source_fan_out", "source_bandwidth", "source_cpu")
 class Network(NamedTuple):
     """Views by number, which is the place of their id, and how each of them is fed.
 
-    `before` is the plan of least utilization, `plan` the one after latency was lowered. `sites` are the names
-    of sites, by number. `about` says what it was made of and how.
+    `before` is the plan of least utilization, `plan` the one after latency was lowered, within `capacities`:
+    those that were asked for, times what they were relaxed by. `sites` are the names of sites, by number.
+    `about` says what it was made of and how.
     """
 
     ids: Ids

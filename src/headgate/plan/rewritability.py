@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     """Called with the number of targets that are done, and of all."""
 
 _BLOCK = 512
-_RANKS = (1 << 25) - 1
 
 
 class Search(NamedTuple):
@@ -76,7 +75,8 @@ def find_rewritings(
     """Find rewritings of all views, or of some targets; others have none.
 
     `embeddings` are without cycles. Among sources that cover as much, one of a smaller weight comes first,
-    such as its size; without weights, or where they are the same, targets differ in which they prefer.
+    such as its size; without weights, or where they differ by less than a factor of two or so, targets differ
+    in which they prefer.
     """
     search = Search() if search is None else search
     check_search(search)
@@ -128,10 +128,18 @@ _NOTHING = _Part(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.in
 
 
 def _ranks(weights: NDArray[np.float64] | None, views: int) -> NDArray[np.uint32]:
-    if weights is None:
+    """Put weights in classes, each twice as heavy as the one before.
+
+    Within a class targets differ in which they prefer; by the weights themselves all would prefer the same
+    few.
+    """
+    if weights is None or not views:
         return np.zeros(views, np.uint32)
-    _, ranks = np.unique(weights, return_inverse=True)
-    return np.minimum(ranks, _RANKS).astype(np.uint32)
+    least = np.min(weights[weights > 0], initial=np.inf)
+    if not np.isfinite(least):
+        return np.zeros(views, np.uint32)
+    classes = np.floor(np.log2(np.maximum(weights, least) / least)) + 1
+    return np.where(weights > 0, classes, 0).astype(np.uint32)
 
 
 def _search(

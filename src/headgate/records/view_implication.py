@@ -35,7 +35,7 @@ class _Group(NamedTuple):
     simple: NDArray[np.bool_]
 
 
-def implied(clauses: Sequence[ViewClause]) -> list[list[int]]:
+def implied(clauses: Sequence[ViewClause]) -> list[NDArray[np.int32]]:
     """List for each clause the others that it implies, rising."""
     looking: dict[str, list[int]] = {}
     for number, clause in enumerate(clauses):
@@ -43,7 +43,7 @@ def implied(clauses: Sequence[ViewClause]) -> list[list[int]]:
             looking.setdefault(path, []).append(number)
     plain = [_is_plain(clause.tree) for clause in clauses]
     odd = {path: [each for each in numbers if not plain[each]] for path, numbers in looking.items()}
-    found: list[list[int]] = [[] for _ in clauses]
+    found: list[list[NDArray[np.int32]]] = [[] for _ in clauses]
     for weak, clause in enumerate(clauses):
         # What implies a clause looks at all of its names; if it has none, at some attribute of it.
         asked = odd if plain[weak] else looking
@@ -52,14 +52,15 @@ def implied(clauses: Sequence[ViewClause]) -> list[list[int]]:
             paths = [min(clause.names, key=lambda name: len(looking[name]))]
         for strong in {number for path in paths for number in asked[path]}:
             if strong != weak and tree_implies(clauses[strong].tree, clause.tree):
-                found[strong].append(weak)
+                found[strong].append(np.array([weak], np.int32))
     leaves = {
         number: clause.tree
         for number, clause in enumerate(clauses)
         if plain[number] and isinstance(clause.tree, SetLeaf)
     }
     _compare(leaves, found)
-    return [sorted(row) for row in found]
+    none = np.zeros(0, np.int32)
+    return [np.sort(np.concatenate([none, *row])) for row in found]
 
 
 def _is_plain(tree: Tree) -> bool:
@@ -67,7 +68,7 @@ def _is_plain(tree: Tree) -> bool:
     return isinstance(tree, SetLeaf) and all(facet != Facet.PRESENT for facet, _ in tree.sets)
 
 
-def _compare(leaves: dict[int, SetLeaf], found: list[list[int]]) -> None:
+def _compare(leaves: dict[int, SetLeaf], found: list[list[NDArray[np.int32]]]) -> None:
     ranks = _ranks(leaves.values())
     sharing: dict[object, dict[tuple[Facet, ...], list[int]]] = {}
     for number, leaf in leaves.items():
@@ -79,10 +80,10 @@ def _compare(leaves: dict[int, SetLeaf], found: list[list[int]]) -> None:
             wider = [each for each in groups if set(group.facets) <= set(each.facets)]
             for place, strong in enumerate(group.numbers.tolist()):
                 for other in wider:
-                    found[strong] += _inside(group, place, other, leaves)
+                    found[strong].append(_inside(group, place, other, leaves))
 
 
-def _inside(group: _Group, place: int, other: _Group, leaves: dict[int, SetLeaf]) -> list[int]:
+def _inside(group: _Group, place: int, other: _Group, leaves: dict[int, SetLeaf]) -> NDArray[np.int32]:
     """List the sets of a group that one of another group lies in, but for itself."""
     may = other.on_null | ~group.on_null[place]
     for facet in group.facets:
@@ -92,8 +93,9 @@ def _inside(group: _Group, place: int, other: _Group, leaves: dict[int, SetLeaf]
     strong = int(group.numbers[place])
     sure = may & other.simple if group.simple[place] else np.zeros(len(may), np.bool_)
     asked = other.numbers[may & ~sure].tolist()
-    certain = [weak for weak in other.numbers[sure].tolist() if weak != strong]
-    return certain + [weak for weak in asked if weak != strong and leaf_implies(leaves[strong], leaves[weak])]
+    certain = other.numbers[sure & (other.numbers != strong)]
+    more = [weak for weak in asked if weak != strong and leaf_implies(leaves[strong], leaves[weak])]
+    return np.concatenate([certain, np.array(more, np.int64)]).astype(np.int32)
 
 
 def _group(

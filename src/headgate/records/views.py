@@ -193,8 +193,8 @@ class RecordViews:
         ]
 
 
-def _rows(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _rows(rows: Sequence[Sequence[int] | NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Lay rows end to end: where each begins, one more at the end, and what they hold."""
     offsets = np.zeros(len(rows) + 1, np.int64)
     np.cumsum([len(row) for row in rows], out=offsets[1:])
-    return offsets, np.array([each for row in rows for each in row], np.int32)
+    return offsets, np.concatenate([np.zeros(0, np.int32), *(np.asarray(row, np.int32) for row in rows)])

@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.contents import RECORDS, content_at, room_at
 from headgate.core.event import ID, Event
+from headgate.core.snapshot import open_snapshot, room_of
 from headgate.errors import EventError
 from headgate.plan.estimates import averages, sums
 from headgate.spark.document_events import judge_documents
@@ -63,6 +64,8 @@ def estimate(
 
     What is no event goes to the table `rejected`, with the reason.
     """
+    # Workers are in another folder.
+    snapshot = str(Path(snapshot).resolve())
     content = content_at(Path(snapshot))
     judged = None
     with spark_errors(), watch(session, "estimating from the sample", quiet=quiet):
@@ -71,7 +74,7 @@ def estimate(
         else:
             judged = judge_documents(session, sample, content, content_type).judged
             events, read = judged.events, partial(_read_documents, content=content)
-        work = partial(_sum_up, snapshot=snapshot, carries=carries, read=read)
+        work = partial(_sum_up, snapshot=snapshot, digest=_digest(Path(snapshot)), carries=carries, read=read)
         # Kept, because it is asked twice.
         found = events.mapInArrow(work, from_arrow_schema(_FOUND)).persist()
         sums = [sf.sum(name).alias(name) for name in (ROWS, BYTES, EVENTS)]
@@ -82,7 +85,7 @@ def estimate(
         found.unpersist()
         if judged is not None:
             judged.forget()
-    return _averages(totals, len(opened(snapshot, carries).views), count)
+    return _averages(totals, len(open_views(snapshot, carries).views), count)
 
 
 def _averages(found: pa.Table, count: int, rejected: int) -> Estimates:
@@ -109,9 +112,18 @@ class Opened(NamedTuple):
     numbers: dict[Id, int]
 
 
+def open_views(snapshot: str, carries: str | None) -> Opened:
+    """Open views, or return those that were opened last if they are the same."""
+    place = Path(snapshot).resolve()
+    return _opened(str(place), _digest(place), carries)
+
+
+def _digest(place: Path) -> str:
+    return open_snapshot(place, room_of(place), verify=False).digest
+
+
 @lru_cache(maxsize=1)
-def opened(snapshot: str, carries: str | None) -> Opened:
-    """Open views once in a process."""
+def _opened(snapshot: str, digest: str, carries: str | None) -> Opened:  # noqa: ARG001 -- tells a replaced one apart
     index = room_at(Path(snapshot)).open(Path(snapshot), verify=False)
     ids, views = views_at(Path(snapshot), carries=carries)
     return Opened(index, views, ids, {identity: number for number, identity in enumerate(ids)})
@@ -141,11 +153,12 @@ def _read_documents(batch: pa.RecordBatch, content: str) -> list[Event | Refused
 def _sum_up(
     batches: Iterable[pa.RecordBatch],
     snapshot: str,
+    digest: str,
     carries: str | None,
     read: Callable[[pa.RecordBatch], list[Event | Refused]],
 ) -> Iterator[pa.RecordBatch]:
     """Sum up the results of all events of a task."""
-    filters, views, _, numbers = opened(snapshot, carries)
+    filters, views, _, numbers = _opened(snapshot, digest, carries)
     refused: list[dict[str, str]] = []
 
     def events() -> Iterator[Event]:

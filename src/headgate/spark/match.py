@@ -141,7 +141,7 @@ def match_events(
                 write_table(_mapped(rows, [partial(work, task=task) for task in tasks], first.ddl), output)
         if tuples is not None:
             with watch(session, "writing tuples", quiet=quiet):
-                write_tuples(rows, snapshot, first.digest, judged.id_type, target.numbered, tuples)
+                write_tuples(rows, first.snapshot, first.digest, judged.id_type, target.numbered, tuples)
         judged.forget()
         count = _count(session, output)
         batches = _read_notes(Path(notes))

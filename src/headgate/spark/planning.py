@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from headgate.contents import RECORDS, content_at
 from headgate.core.interning import TextPool
 from headgate.core.snapshot import check_place
 from headgate.errors import TableError
 from headgate.plan.cycles import without_cycles
-from headgate.plan.making import Given, Graphs, make_network
+from headgate.plan.joining import statistics_of
+from headgate.plan.making import HELD, Given, Ways, make_network
 from headgate.plan.measures import measures
 from headgate.spark.document_files import check_events
-from headgate.spark.estimating import estimate, opened
+from headgate.spark.estimating import estimate, open_views
 from headgate.spark.kinds import kind_of
-from headgate.spark.planning_graphs import embedding_graph, find_rewritings
+from headgate.spark.planning_graphs import embedding_graph, find_rewritings, joined_rewritings
 from headgate.spark.progress import step
 from headgate.spark.session import spark_errors
 from headgate.spark.sites import Bounds, read_sites
@@ -49,8 +52,10 @@ class Planned:
     """Views that may have more rewritings than were looked for."""
     source_fed: int
     levels: int
+    utilization_before: float
     utilization: float
     bound: float
+    """No plan within the capacities, not relaxed, has less utilization."""
     gap: float
     ended: str
     latency_before: float
@@ -95,7 +100,7 @@ def plan_subscriptions(
         carries=carries,
         quiet=quiet,
     )
-    views = opened(snapshot, carries)
+    views = open_views(snapshot, carries)
     placed = None
     if sites is not None:
         bounds = Bounds(settings.fan_out, settings.bandwidth, settings.cpu)
@@ -104,12 +109,15 @@ def plan_subscriptions(
     if on_spark is None:
         on_spark = not (session.sparkContext.master or "").startswith("local")
 
-    def graphs() -> Graphs:
+    def ways() -> Ways:
+        if len(views.views) > HELD:
+            joined = joined_rewritings(session, views.views, settings.search, weights=found.bytes)
+            return Ways(joined.searched, statistics_of(joined.in_degrees, joined.removed, joined.searched))
         embeddings = embedding_graph(session, views.views)
-        acyclic, removed = without_cycles(embeddings, needed=views.views.needed, sizes=found.bytes)
         needed = views.views.needed
+        acyclic, removed = without_cycles(embeddings, needed=needed, sizes=found.bytes)
         searched = find_rewritings(session, needed, acyclic, settings.search, weights=found.bytes)
-        return Graphs(embeddings, acyclic, removed, searched)
+        return Ways(searched, statistics_of(np.diff(embeddings.offsets), removed, searched))
 
     given = Given(
         views.ids,
@@ -130,7 +138,7 @@ def plan_subscriptions(
             views.views,
             given,
             settings,
-            graphs=graphs if on_spark else None,
+            ways=ways if on_spark else None,
             about=about,
             progress=steps.begin,
         )
@@ -169,7 +177,7 @@ def check_request(
 
 
 def _planned(made: Made, found: Estimates) -> Planned:
-    network, solution = made.network, made.solution
+    network, solution, statistics = made.network, made.solution, made.ways.statistics
     before = measures(network.before, network.rewritings, network.costs)
     after = measures(network.plan, network.rewritings, network.costs)
     return Planned(
@@ -177,12 +185,13 @@ def _planned(made: Made, found: Estimates) -> Planned:
         events=found.events,
         rejected=found.rejected,
         unseen=found.unseen,
-        embeddings=network.about["embeddings"],
-        rewritings=len(network.rewritings.input_offsets) - 1,
-        rewritable=network.about["rewritable"],
-        cut_short=network.about["cut_short"],
+        embeddings=statistics.edges,
+        rewritings=statistics.rewritings,
+        rewritable=statistics.rewritable_views,
+        cut_short=statistics.cut_short,
         source_fed=after.source_fed,
         levels=len(after.per_level),
+        utilization_before=before.utilization,
         utilization=after.utilization,
         bound=solution.bound,
         gap=solution.gap,

@@ -47,7 +47,8 @@ def read_sites(session: SparkSession, path: str, ids: Ids, default: Bounds) -> S
     an error: a plan without some of its bounds would look sound and not be.
     """
     site_of: dict[int, str] = {}
-    bounds: dict[str, dict[str, float]] = {}
+    seen: set[int] = set()
+    bounds: dict[tuple[str | None, int], dict[str, float]] = {}
     for value, broken in read_lines(session, path, ID).select(VALUE, BROKEN).collect():
         if value is not None and not value.strip():
             continue
@@ -55,29 +56,33 @@ def read_sites(session: SparkSession, path: str, ids: Ids, default: Bounds) -> S
             if value is None:
                 raise TableError("the line does not have as many fields as the header")
             number, site, given = _row(bytes(value), ids)
-            if number in site_of:
+            if number in seen:
                 raise TableError(f"subscription {ids[number]!r} has a row already: give one")
-            known = bounds.setdefault(site, {})
+            seen.add(number)
+            known = bounds.setdefault((site, number if site is None else -1), {})
             for name, bound in given.items():
                 if known.get(name, bound) != bound:
                     raise TableError(f"site {site!r} has {name} {bound:g} here and {known[name]:g} before")
             known.update(given)
-            site_of[number] = site
+            if site is not None:
+                site_of[number] = site
         except HeadgateError as error:
             text = broken if value is None else bytes(value).decode(errors="replace")
             raise TableError(f"{path}: {error}; the row is {text}") from None
-    names = [site_of.get(number, str(identity)) for number, identity in enumerate(ids)]
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    # What has no site of a name is apart from all that have one, whatever these are called.
+    keys = [(site_of.get(number), number if number not in site_of else -1) for number in range(len(ids))]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    titles = [str(ids[number]) if name is None else name for name, number in numbers]
     fan_out, bandwidth, cpu = (
-        np.array([bounds.get(name, {}).get(bound, fallback) for name in numbers], np.float64)
+        np.array([bounds.get(key, {}).get(bound, fallback) for key in numbers], np.float64)
         for bound, fallback in zip(BOUNDS, default, strict=True)
     )
-    placed = np.array([numbers[name] for name in names], np.int32)
+    placed = np.array([numbers[key] for key in keys], np.int32)
     capacities = Capacities(placed, fan_out, bandwidth, cpu, math.inf, math.inf, math.inf)
-    return Sites(capacities, TextPool.build(list(numbers)))
+    return Sites(capacities, TextPool.build(titles))
 
 
-def _row(line: bytes, ids: Ids) -> tuple[int, str, dict[str, float]]:
+def _row(line: bytes, ids: Ids) -> tuple[int, str | None, dict[str, float]]:
     row = {fold(name): value for name, value in read_object(line).items()}
     identity = row.get(ID)
     if isinstance(identity, bool) or not isinstance(identity, str | int):
@@ -87,8 +92,14 @@ def _row(line: bytes, ids: Ids) -> tuple[int, str, dict[str, float]]:
     if place >= len(ids) or ids[place] != fitted:
         raise TableError(f"there is no subscription {identity!r} in the snapshot")
     site = row.get(SITE)
-    given = {name: _bound(name, row[name]) for name in BOUNDS if row.get(name) not in {None, ""}}
-    return place, str(fitted if site in {None, ""} else site), given
+    if isinstance(site, bool) or not isinstance(site, str | int | None):
+        raise TableError(f"site is {site!r}: give its name, or leave it out")
+    given = {name: _bound(name, row[name]) for name in BOUNDS if not _is_nothing(row.get(name))}
+    return place, None if _is_nothing(site) else str(site), given
+
+
+def _is_nothing(value: object) -> bool:
+    return value is None or value == ""
 
 
 def _bound(name: str, value: object) -> float:

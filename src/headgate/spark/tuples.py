@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -21,10 +21,17 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from headgate.core.event import Event, Id
+    from headgate.xml.model import StructuralId
+
 LIMIT = 1000
 """Rows for an event and a subscription, at most."""
 CUT = "cut"
 """The name of the value that says that there were more rows."""
+REFUSED = "refused"
+"""The name of the value that says that there was too much to return."""
+ENOUGH = 64 << 20
+"""Characters that are sent together, about."""
 
 
 def check_tuples(snapshot: str) -> None:
@@ -62,19 +69,38 @@ def _tuples(
 ) -> Iterator[pa.RecordBatch]:
     index = opened_patterns(snapshot, digest)
     assert isinstance(index, XmlIndex)
+    rows: list[tuple[Any, ...]] = []
+    size = 0
     for batch in batches:
-        rows = []
         for event in read_events(batch, XML):
-            for identity, answer in index.answers(event).items():
-                found = answer.tuples(LIMIT)
-                for number, row in enumerate(found.rows, 1):
-                    for name, value in zip(found.names, row, strict=True):
-                        text = value if isinstance(value, str) else ",".join(map(str, value))
-                        rows.append((event.id, identity, number, name, text))
-                if not found.complete:
-                    rows.append((event.id, identity, LIMIT + 1, CUT, f"more than {LIMIT} tuples"))
-        columns = zip(*rows, strict=True) if rows else [[]] * len(schema)
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(list(column), kind) for column, kind in zip(columns, schema.types, strict=True)],
-            schema=schema,
-        )
+            for row in _of_event(index, event):
+                rows.append(row)
+                size += len(row[-1])
+                if size > ENOUGH:
+                    yield _batch(rows, schema)
+                    rows, size = [], 0
+    yield _batch(rows, schema)
+
+
+def _of_event(index: XmlIndex, event: Event) -> Iterator[tuple[Any, ...]]:
+    """List what patterns return for an event; a pattern that returns too much is told, and stops no other."""
+    refused: dict[Id, str] = {}
+    for identity, answer in index.answers(event, refused).items():
+        found = answer.tuples(LIMIT)
+        for number, row in enumerate(found.rows, 1):
+            for name, value in zip(found.names, row, strict=True):
+                yield event.id, identity, number, name, _written(value)
+        if not found.complete:
+            yield event.id, identity, LIMIT + 1, CUT, f"more than {LIMIT} tuples"
+    for identity, reason in refused.items():
+        yield event.id, identity, 0, REFUSED, reason
+
+
+def _written(value: str | StructuralId) -> str:
+    return value if isinstance(value, str) else ",".join(map(str, value))
+
+
+def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(list(column), kind) for column, kind in zip(columns, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -15,10 +15,10 @@ import numpy as np
 
 from headgate.core.jit import kernel
 from headgate.xml.listing import Tuples, list_tuples
-from headgate.xml.model import CONT, VAL, covers
+from headgate.xml.model import CONT, VAL
 from headgate.xml.passing import Conditions, lay_tests, sift
-from headgate.xml.serialising import contents, vals
 from headgate.xml.structural import Flat, Ids, Shape, reduce_flat, shape_of
+from headgate.xml.subject import Subject
 from headgate.xml.values import holds
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.xml.document import Document
-    from headgate.xml.model import Label, Pattern
+    from headgate.xml.model import Pattern
+    from headgate.xml.serialising import Texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,20 +113,26 @@ class Prepared:
     def __init__(self, pattern: Pattern) -> None:
         """Lay the pattern out."""
         self.pattern = pattern
+        self.returns = bool(pattern.returning)
         self._shape = shape_of(pattern)
         self._labels = tuple(node.label for node in pattern.nodes)
         self._tests = lay_tests(pattern)
 
     def answer(self, document: Document) -> Answer | None:
         """Return what the pattern gives for a document; None if it does not hold."""
-        flags = _flags(document.names, self._labels)
-        if flags is None:
+        return self.ask(Subject(document))
+
+    def ask(self, subject: Subject) -> Answer | None:
+        """Return what the pattern gives for a document that other patterns are asked about too."""
+        spans = subject.spans(self._labels)
+        if spans is None:
             return None
+        document = subject.document
         found, decided = _find(
             self._shape,
             self._tests,
-            flags,
-            document.labels,
+            spans,
+            subject.nodes,
             document.ends,
             document.levels,
             document.begins,
@@ -139,7 +146,7 @@ class Prepared:
             if not reduce_flat(self._shape, found, keep):
                 return None
             found = _compact(found, keep)
-        return self._made(document, found)
+        return self._made(subject.texts, found)
 
     def _passing(self, document: Document, found: Flat) -> NDArray[np.bool_]:
         """Tell which candidates pass the tests, the slow way."""
@@ -150,7 +157,7 @@ class Prepared:
                 keep[place] = all(holds(test, val) for test in node.tests)
         return keep
 
-    def _made(self, document: Document, found: Flat) -> Answer:
+    def _made(self, texts: Texts, found: Flat) -> Answer:
         pre, level = found.pre, found.level
         post = found.ends - level
         ids = []
@@ -159,8 +166,8 @@ class Prepared:
         for node, (start, stop) in zip(self.pattern.nodes, pairwise(found.offsets.tolist()), strict=True):
             which = pre[start:stop]
             ids.append(Ids(which, post[start:stop], level[start:stop]))
-            values.append(vals(document, which) if VAL in node.returns else None)
-            conts.append(contents(document, which) if CONT in node.returns else None)
+            values.append(texts.vals(which) if VAL in node.returns else None)
+            conts.append(texts.contents(which) if CONT in node.returns else None)
         return Answer(self.pattern, tuple(ids), tuple(values), tuple(conts))
 
 
@@ -168,31 +175,12 @@ prepared: Callable[[Pattern], Prepared] = lru_cache(maxsize=4096)(Prepared)
 """Prepare a pattern, or find that it was lately."""
 
 
-@lru_cache(maxsize=4096)
-def _flags(names: tuple[Label, ...], labels: tuple[Label, ...]) -> NDArray[np.bool_] | None:
-    """Tell for each label of a pattern which names of a document it covers; None if one covers nothing.
-
-    Documents of one kind mostly have the same names in the same order.
-    """
-    flags = np.zeros((len(labels), len(names)), np.bool_)
-    for row, label in zip(flags, labels, strict=True):
-        if "*" not in label:
-            if label not in names:
-                return None
-            row[names.index(label)] = True
-        else:
-            row[:] = [covers(label, name) for name in names]
-            if not row.any():
-                return None
-    return flags
-
-
 @kernel
 def _find(
     shape: Shape,
     tests: Conditions,
-    flags: NDArray[np.bool_],
-    labels: NDArray[np.int32],
+    spans: NDArray[np.int64],
+    nodes: NDArray[np.int32],
     ends: NDArray[np.int32],
     levels: NDArray[np.int32],
     begins: NDArray[np.int32],
@@ -203,26 +191,20 @@ def _find(
 
     The first offset is -1 if there is none.
     """
-    size, wide = flags.shape
-    counts = np.zeros(wide, np.int64)
-    for label in labels:
-        counts[label] += 1
+    size = len(spans)
     offsets = np.zeros(size + 1, np.int64)
     most = 0
     for node in range(size):
-        for label in range(wide):
-            if flags[node, label]:
-                most += counts[label]
+        most += spans[node, 1] - spans[node, 0]
     found = np.empty(most, np.int32)
     found_ends = np.empty(most, np.int32)
     found_levels = np.empty(most, np.int32)
     decided = True
     place = 0
     for node in range(size):
-        for one in range(len(labels)):
-            if flags[node, labels[one]]:
-                found[place] = one
-                place += 1
+        for one in range(spans[node, 0], spans[node, 1]):
+            found[place] = nodes[one]
+            place += 1
         if tests.offsets[node] < tests.offsets[node + 1]:
             place, sure = sift(tests, node, text, begins, stops, found, offsets[node], place)
             decided &= sure

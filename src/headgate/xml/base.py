@@ -12,6 +12,7 @@ from headgate.core.interning import TextPool
 from headgate.core.living import find_in
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import SnapshotError
+from headgate.xml.answers import Prepared
 from headgate.xml.arrays import Forests, Tests, Trie, Units, XmlArrays
 from headgate.xml.build import build
 from headgate.xml.columns import Columns
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
-    from headgate.xml.model import Pattern
-
 ROOM = "xml"
 LAYOUT = 1
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
@@ -35,6 +34,8 @@ _PARTS: dict[str, Any] = {"trie": Trie, "units": Units, "tests": Tests, "forests
 _POOLS = ("labels", "texts")
 _SHARED = ("tests_text_offsets", "tests_text_data")
 """Arrays of the index that are those of the columns."""
+_PREPARED = 1 << 14
+"""Filters that are kept ready to be asked what they give, some kilobytes each."""
 
 
 class Base:
@@ -51,11 +52,11 @@ class Base:
         self.columns = columns
         self.arrays = build(columns) if arrays is None else arrays
         self.removed = np.zeros(len(ids), np.uint8)
-        self.pattern = lru_cache(1 << 14)(self._pattern)
+        self.prepared = lru_cache(_PREPARED)(self._prepared)
         self.matcher = Matcher(self.arrays, columns.labels)
 
-    def _pattern(self, number: int) -> Pattern:
-        return parse_filter(self.filters.text(number))
+    def _prepared(self, number: int) -> Prepared:
+        return Prepared(parse_filter(self.filters.text(number)))
 
     @classmethod
     def open(cls, path: Path, *, verify: bool = True) -> Base:

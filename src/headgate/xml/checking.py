@@ -9,6 +9,7 @@ import numpy as np
 from headgate.core.jit import bare_inner
 from headgate.xml.arrays import AT_LEAST, AT_MOST, CONTAINING, EQUAL, LESS, MORE, STARTING, UNEQUAL
 from headgate.xml.scratch import ALL, HARD, NO, SETS, SOME, TRUTHS
+from headgate.xml.searching import has_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,22 +74,14 @@ def _text_holds(tests: Tests, k: int, text: NDArray[np.uint8], begin: int, end: 
     first = tests.text_offsets[tests.text[k]]
     size = tests.text_offsets[tests.text[k] + 1] - first
     sign = tests.sign[k]
-    last = begin
     if sign == CONTAINING:
-        last = end - size
-    elif sign == STARTING:
-        if end - begin < size:
-            return False
-    elif end - begin != size:
+        return has_part(tests.text_data, first, first + size, text, begin, end)
+    if end - begin < size or (sign != STARTING and end - begin != size):
         return bool(sign == UNEQUAL)
-    while begin <= last:
-        i = 0
-        while i < size and text[begin + i] == tests.text_data[first + i]:
-            i += 1
-        if i == size:
-            return bool(sign != UNEQUAL)
-        begin += 1
-    return bool(sign == UNEQUAL)
+    i = 0
+    while i < size and text[begin + i] == tests.text_data[first + i]:
+        i += 1
+    return bool((i == size) != (sign == UNEQUAL))
 
 
 @bare_inner

@@ -18,6 +18,21 @@ if TYPE_CHECKING:
 
 _REMEMBERED = 1 << 14
 """Names whose labels are remembered; documents of strangers may have any number of them."""
+_SHORT = 200
+"""Letters of a name that is remembered; they may be of any length too."""
+
+
+def labels_of(name: Label) -> tuple[Label, ...]:
+    """List the labels of patterns that a name has: itself, in any namespace, any at all.
+
+    >>> labels_of("{urn:x}a"), labels_of("@b"), labels_of("text()")
+    (('{urn:x}a', '*:a', '*'), ('@b', '@*:b', '@*'), ('text()',))
+    """
+    if name == TEXT:
+        return (name,)
+    attribute = is_attribute(name)
+    local = name.rpartition("}")[2] if "}" in name else name[attribute:]
+    return (name, f"@*:{local}", ANY_ATTRIBUTE) if attribute else (name, f"*:{local}", ANY)
 
 
 class Encoder:
@@ -35,23 +50,22 @@ class Encoder:
         except KeyError:
             if len(known) > _REMEMBERED:
                 known = self._known = {}
-            for name in names:
-                known[name] = self._classes(name)
-            found = b"".join([known[name] for name in names])
+            found = b"".join([known.get(name) or self._looked_up(name, known) for name in names])
         return np.frombuffer(found, np.int32)
 
+    def _looked_up(self, name: Label, known: dict[Label, bytes]) -> bytes:
+        found = self._classes(name)
+        if len(name) <= _SHORT:
+            known[name] = found
+        return found
+
     def _classes(self, name: Label) -> bytes:
-        """Look the labels of a name up: itself, in any namespace, any at all.
+        """Look the labels of a name up.
 
         >>> np.frombuffer(Encoder(["a", "*:a", "*", "@*"])._classes("{urn:x}a"), np.int32).tolist()
         [-1, 1, 2]
         """
-        labels = [name]
-        if name != TEXT:
-            attribute = is_attribute(name)
-            local = name.rpartition("}")[2] if "}" in name else name[attribute:]
-            labels += [f"@*:{local}", ANY_ATTRIBUTE] if attribute else [f"*:{local}", ANY]
         found = np.full(CLASSES, -1, np.int32)
-        for place, label in enumerate(labels):
+        for place, label in enumerate(labels_of(name)):
             found[place] = self._numbers.get(label, -1)
         return found.tobytes()

@@ -15,7 +15,6 @@ from headgate.core.interning import TextPool
 from headgate.core.living import Living
 from headgate.core.subscription import XPATH
 from headgate.errors import EventError, SubscriptionError
-from headgate.xml.answers import answer
 from headgate.xml.base import ROOM, Base
 from headgate.xml.columns import Writer
 from headgate.xml.explain import Explanation, explain
@@ -24,6 +23,7 @@ from headgate.xml.parse import parse_filter
 from headgate.xml.printing import print_pattern
 from headgate.xml.reading import document_of
 from headgate.xml.splitting import split
+from headgate.xml.subject import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -177,7 +177,10 @@ class XmlIndex(Living[State]):
         cannot be read is refused, with its id.
         """
         columns = {name.lower(): batch.column(place) for place, name in enumerate(batch.schema.names)}
+        lowered = [name.lower() for name in batch.schema.names]
         for name in (DATA, CONTENT_TYPE, *([ID] if identities is None else [])):
+            if lowered.count(name) > 1:
+                raise EventError(f"two columns of the events are called {name!r}, but for case: keep one")
             if name not in columns:
                 raise EventError(
                     f"the events have no column {name!r}; the columns are {', '.join(batch.schema.names)}"
@@ -212,17 +215,31 @@ class XmlIndex(Living[State]):
     def answer(self, event: Event, identity: Id) -> Answer | None:
         """Return what a subscription gives for an event, None if it does not match."""
         state = self._state
-        return answer(state.pattern(state.number_of(identity)), document_of(event))
+        return state.prepared(state.number_of(identity)).answer(document_of(event))
 
-    def answers(self, event: Event) -> dict[Id, Answer]:
-        """Return what each subscription gives that matches an event and returns anything, by id."""
+    def answers(self, event: Event, refused: dict[Id, str] | None = None) -> dict[Id, Answer]:
+        """Return what each subscription gives that matches an event and returns anything, by id.
+
+        One that would return too much of the document is put into `refused`, with the reason, and the others
+        are answered; without that, the event is refused, with the id.
+        """
         state, document = self._state, document_of(event)
+        subject = Subject(document)
         found: dict[Id, Answer] = {}
         for number in state.match(document).tolist():
-            pattern = state.pattern(number)
-            given = answer(pattern, document) if pattern.returning else None
+            prepared = state.prepared(number)
+            if not prepared.returns:
+                continue
+            identity = state.id_of(number)
+            try:
+                given = prepared.ask(subject)
+            except EventError as error:
+                if refused is None:
+                    raise EventError(f"subscription {identity!r}: {error}") from None
+                refused[identity] = str(error)
+                continue
             if given is not None:
-                found[state.id_of(number)] = given
+                found[identity] = given
         return found
 
     def explain(self, event: Event, identity: Id) -> Explanation:

@@ -9,6 +9,7 @@ import numpy as np
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.living import LivingState
+from headgate.xml.answers import prepared
 from headgate.xml.base import Base
 from headgate.xml.columns import concatenate, take
 from headgate.xml.tail import Tail
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
+    from headgate.xml.answers import Prepared
     from headgate.xml.document import Document
     from headgate.xml.model import Pattern
 
@@ -44,7 +46,12 @@ class State(LivingState[Base, "Pattern"]):
     def pattern(self, number: int) -> Pattern:
         """Return a filter."""
         base = len(self.base.ids)
-        return self.base.pattern(number) if number < base else self.tail.pattern(number - base)
+        return self.base.prepared(number).pattern if number < base else self.tail.pattern(number - base)
+
+    def prepared(self, number: int) -> Prepared:
+        """Return a filter that is ready to be asked what it gives."""
+        base = len(self.base.ids)
+        return self.base.prepared(number) if number < base else prepared(self.tail.pattern(number - base))
 
     def match(self, document: Document) -> NDArray[np.int64]:
         """List the numbers of the filters that hold: those of the base rising, then those of the tail."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.errors import EventError
 from headgate.xml import kernels
 from headgate.xml.arrays import read_only
 from headgate.xml.document import Document
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from headgate.xml.arrays import XmlArrays
 
 _NODES, _PAIRS, _ENTRIES, _TRUTHS = 1024, 1 << 12, 1 << 12, 1 << 14
+MOST_PAIRS = 1 << 27
+"""Paths of a document with nodes of the trie that they lead to, and what else is as many: far fewer than
+numbers of 32 bits can count, and no more than fits into memory."""
 _READ = 1
 _LAST_EPOCH = 2**31 - 4
 
@@ -96,6 +100,10 @@ class _Room:
     def _grow(self, lacking: int) -> None:
         """Double what there was no room for."""
         if lacking == FULL_PAIRS:
+            if self._pairs >= MOST_PAIRS:
+                raise EventError(
+                    f"the document and the filters meet in more than {MOST_PAIRS:,} places: send it in parts"
+                )
             self._pairs *= 2
         elif lacking == FULL_ENTRIES:
             self._entries *= 2

@@ -133,8 +133,12 @@ class Reader:
             if kind == words.SELF:
                 raise Refused("a filter begins at the document: write / or // in place of .", number)
             if kind == "step":
-                name = shown(self._texts[number])
-                raise Refused(f"a filter begins at the document: write //{name} or /{name}", number)
+                axis, word = self._written(first)
+                name = shown(word)
+                ways = f"//{name}"
+                if axis != words.DESCENDANT_AXIS and label_of[word] != TEXT and not is_attribute(word):
+                    ways += f" or /{name}"
+                raise Refused(f"a filter begins at the document: write {ways}", number)
         elif kind == words.SELF:
             if self._tree:
                 raise Refused(
@@ -143,8 +147,9 @@ class Reader:
             if not rest and not tested:
                 raise Refused("'.' is always there: compare it with something", number)
         elif kind in _SLASHES and not self._tree:
-            name = shown(self._texts[_number(rest[0])])
-            relative = f".//{name}" if kind == "DOUBLE" else name
+            axis, word = self._written(rest[0])
+            name = shown(word)
+            relative = f".//{name}" if kind == "DOUBLE" or axis == words.DESCENDANT_AXIS else name
             raise Refused(f"a path in brackets begins at the step before them: write {relative}", number)
 
     def _step(self, tree: Branch, slash: str, parent: int) -> int:
@@ -152,14 +157,11 @@ class Reader:
         assert isinstance(tree, Tree)
         parts = list(tree.children)
         number = _number(tree)
-        axis = _name(parts[0])
+        axis, word = self._written(tree)
         if axis in words.AXES.values():
             if self._tree:
                 raise Refused("axes have no names in the tree notation: write / or //", number)
             del parts[0]
-        word = self._texts[_number(parts[0])]
-        if axis == words.ATTRIBUTE_AXIS:
-            word = f"@{word}"
         label, below = label_of[word], DESCENDANT if axis == words.DESCENDANT_AXIS else slash
         self._check_parent(label, below, parent, number)
         returns: tuple[str, ...] = ()
@@ -177,6 +179,13 @@ class Reader:
             assert isinstance(bracket, Tree)
             self._conditions(bracket.children, place)
         return place
+
+    def _written(self, step: Branch) -> tuple[str, str]:
+        """Return the kind of a step's first word, which may be an axis, and the step without one."""
+        assert isinstance(step, Tree)
+        axis = _name(step.children[0])
+        word = self._texts[_number(step.children[axis in words.AXES.values()])]
+        return axis, f"@{word}" if axis == words.ATTRIBUTE_AXIS else word
 
     def _check_parent(self, label: str, axis: str, parent: int, number: int) -> None:
         """Refuse a step that nothing can be found by."""

@@ -29,9 +29,10 @@ _MOST_NAMES = 6
 
 
 def shown(text: str) -> str:
-    """Quote a text, on one line and not too long."""
+    """Quote a text, on one line and not too long; blanks that look like others are escaped."""
     cut = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    return f"'{''.join(sign if sign.isprintable() else ' ' for sign in cut)}'"
+    written = (sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in cut)
+    return f"'{''.join(written)}'"
 
 
 def step(node: Node) -> str:
@@ -117,7 +118,7 @@ def _near(wanted: Label, name: Label) -> str:
     if local == other and is_attribute(wanted) != is_attribute(name):
         return "an attribute is written with @, an element without"
     if local == other:
-        return f"another namespace, *:{local} would find it"
+        return f"another namespace, {'@' * is_attribute(wanted)}*:{local} would find it"
     return "names differ in case" if local.casefold() == other.casefold() else ""
 
 

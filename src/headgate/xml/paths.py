@@ -184,10 +184,13 @@ def walk_trie(trie: Trie, classes: NDArray[np.int32], sized: Sized, fixed: Fixed
         sized.active_start[p + 1] = end
         for i in range(begin, end):
             t = lists.active[i]
-            if trie.far[t]:
+            # Once on the way from the root: what led to it further up leads from there on as well.
+            place = fixed.stack_place[t]
+            if trie.far[t] and not (place < depth and lists.stack[place] == t):
                 if depth >= len(lists.stack):
                     return FULL_PAIRS
                 lists.stack[depth] = t
+                fixed.stack_place[t] = depth
                 depth += 1
         sized.depth[p] = depth
     return DONE

@@ -110,9 +110,11 @@ def _utf8(data: str | bytes, limits: Limits) -> bytes:
             raise EventError(
                 f"not valid XML: character {error.start + 1} is half of a surrogate pair"
             ) from None
-    else:
+    elif isinstance(data, bytes):
         _check_size(len(data) // 2, limits)
         encoded = _decoded(data)
+    else:
+        raise EventError(f"not usable XML: the document is {type(data).__name__}: send text or bytes")
     _check_size(len(encoded), limits)
     if (place := encoded.find(b"\0")) >= 0:
         raise EventError(f"not usable XML: byte {place + 1} is NUL: send UTF-8, or UTF-16 with its mark")
@@ -189,7 +191,8 @@ def _document(scanned: Scanned, encoded: bytes, root: etree._Element) -> Documen
     names = tuple(dict.fromkeys(written))
     labels = scanned.labels
     if len(names) < len(written):  # two prefixes of one namespace
-        labels = np.array([names.index(label) for label in written], np.int32)[labels]
+        places = {name: place for place, name in enumerate(names)}
+        labels = np.array([places[label] for label in written], np.int32)[labels]
     return Document(
         names,
         labels,

@@ -83,7 +83,7 @@ def scan(
     """Read a document; `room` is the number of nodes that it cannot have more of."""
     most = min(room, nodes)
     found = np.empty((6, most), np.int32)
-    size = max(1, min(names, most))
+    size = max(1, min(names + 1, most))  # that of texts is no name of theirs
     slots = 16
     while slots < 2 * size:
         slots *= 2
@@ -108,6 +108,8 @@ def scan(
         totals,
     )
     count, scoped, declared, named, length = totals.tolist()
+    if status <= STRANGE and named > names and NO_NAME not in name_kinds[:named]:
+        status, place = NAMES, len(data)
     columns = found[:, :count].copy()
     return Scanned(
         status,

@@ -37,6 +37,7 @@ class Fixed(NamedTuple):
     """
 
     active_place: NDArray[np.int32]
+    stack_place: NDArray[np.int32]
     state: NDArray[np.int32]
     accepted: NDArray[np.int32]
     wanted: NDArray[np.int32]
@@ -84,10 +85,11 @@ class Lists(NamedTuple):
     """Lists that grow: of pairs with paths, of held units, and of what tests said.
 
     `active` are nodes of the trie, by path; `stack` those that lead to descendants of the path that is looked
-    at. `maybe` are units that may hold at nodes of a path, with `least`, which is what is known, and `truth`:
-    where the answers of their tests begin in `truths`, -1 if they hold for all. `above`, `known` and `before`
-    are entries of parents. `set_of` and `set_path` are sets of tests that were asked, with what they said.
-    `wanted` are units to be looked at node by node. `forest` and `hits` count the anchors that hold.
+    at, each once. `maybe` are units that may hold at nodes of a path, with `least`, which is what is known,
+    and `truth`: where the answers of their tests begin in `truths`, -1 if they hold for all. `above`, `known`
+    and `before` are entries of parents. `set_of` and `set_path` are sets of tests that were asked, with what
+    they said. `wanted` are units to be looked at node by node. `forest` and `hits` count the anchors that
+    hold.
     """
 
     active: NDArray[np.int32]
@@ -120,6 +122,7 @@ def make_fixed(arrays: XmlArrays) -> Fixed:
     """Make what an index needs."""
     units = len(arrays.units.row)
     return Fixed(
+        _ints(len(arrays.trie.parent)),
         _ints(len(arrays.trie.parent)),
         np.zeros((units, 4), np.int32),
         _ints(units),

@@ -9,7 +9,7 @@ element. Attributes are in document order; an element without content is one tag
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -51,35 +51,101 @@ def content(document: Document, node: int) -> str:
     >>> content(read_document("<a><b x='1'>3 &lt; 4</b></a>"), 1)
     '<b x="1">3 &lt; 4</b>'
     """
-    return contents(document, np.array([node], np.int32))[0]
+    return Texts(document).contents(np.array([node], np.int32))[0]
 
 
-def contents(document: Document, nodes: NDArray[np.int32]) -> tuple[str, ...]:
-    """Return the `cont` of each of some nodes; refuse documents that come out many times over."""
-    found = []
-    total = 0
-    for node in nodes.tolist():
-        label = document.label(node)
-        if label == TEXT or is_attribute(label):
-            found.append(document.val(node))
-        else:
-            written = _element(document, node)
+class Texts:
+    """What the nodes of one document return; it is written once, however often it is asked for."""
+
+    def __init__(self, document: Document) -> None:
+        """Write nothing yet."""
+        self._document = document
+        self._vals: dict[int, str] = {}
+        self._contents: dict[int, str] = {}
+
+    def vals(self, nodes: NDArray[np.int32]) -> tuple[str, ...]:
+        """Return the `val` of each of some nodes; refuse documents that come out many times over."""
+        document, known = self._document, self._vals
+        # No val is longer than all text.
+        if len(nodes) * len(document.text) > LARGEST:
+            _check(int(np.sum(document.stops[nodes] - document.begins[nodes], dtype=np.int64)))
+        numbers = nodes.tolist()
+        for node in numbers:
+            if node not in known:
+                known[node] = document.val(node)
+        return tuple([known[node] for node in numbers])
+
+    def contents(self, nodes: NDArray[np.int32]) -> tuple[str, ...]:
+        """Return the `cont` of each of some nodes; refuse documents that come out many times over."""
+        known = self._contents
+        found = []
+        total = 0
+        for node in nodes.tolist():
+            written = known.get(node)
+            if written is None:
+                written = known[node] = self._content(node)
             total += len(written)
             _check(total)
             found.append(written)
-    return tuple(found)
+        return tuple(found)
+
+    def _content(self, node: int) -> str:
+        document = self._document
+        label = document.label(node)
+        if label == TEXT or is_attribute(label):
+            return self.vals(np.array([node], np.int32))[0]
+        names, declared = self._names, ""
+        if self._spaced:
+            labels = document.labels[node : int(document.ends[node]) + 1]
+            written, spaces = _prefixed(document, labels.tolist())
+            names.put(written)
+            declared = "".join(
+                f' xmlns:{name}="{uri.translate(_REFERENCES)}"' for uri, name in spaces.items()
+            )
+        return (
+            _write(
+                document.labels,
+                document.ends,
+                document.begins,
+                document.stops,
+                document.text,
+                names.starts,
+                names.stops,
+                names.pool,
+                np.frombuffer(bytearray(declared.encode()), np.uint8),
+                node,
+            )
+            .tobytes()
+            .decode()
+        )
+
+    @cached_property
+    def _spaced(self) -> bool:
+        return any("{" in name for name in self._document.names)
+
+    @cached_property
+    def _names(self) -> _Names:
+        names = _Names(len(self._document.names))
+        if not self._spaced:
+            names.put(dict(enumerate(self._document.names)))
+        return names
 
 
-def vals(document: Document, nodes: NDArray[np.int32]) -> tuple[str, ...]:
-    """Return the `val` of each of some nodes; refuse documents that come out many times over."""
-    begins, stops = document.begins[nodes], document.stops[nodes]
-    _check(int(np.sum(stops - begins, dtype=np.int64)))
-    if not len(nodes):
-        return ()
-    least = int(begins.min())
-    raw = document.text[least : int(stops.max())].tobytes()
-    pairs = zip((begins - least).tolist(), (stops - least).tolist(), strict=True)
-    return tuple(raw[begin:stop].decode() for begin, stop in pairs)
+class _Names:
+    """Names as bytes by label, from `starts` to `stops` in `pool`; that of texts is empty."""
+
+    def __init__(self, labels: int) -> None:
+        self.starts, self.stops = np.zeros(labels, np.int64), np.zeros(labels, np.int64)
+        self.pool = np.zeros(0, np.uint8)
+
+    def put(self, names: dict[int, str]) -> None:
+        """Take other names; those of labels that are not given are of no use from now on."""
+        encoded = [b"" if name == TEXT else name.encode() for name in names.values()]
+        which = np.fromiter(names, np.int64, len(names))
+        stops = np.cumsum([len(each) for each in encoded])
+        self.stops[which] = stops
+        self.starts[which] = stops - [len(each) for each in encoded]
+        self.pool = np.frombuffer(bytearray(b"".join(encoded)), np.uint8)
 
 
 def _check(total: int) -> None:
@@ -90,47 +156,6 @@ def _check(total: int) -> None:
         )
 
 
-def _element(document: Document, node: int) -> str:
-    labels = document.labels
-    if _spaced(document.names):
-        labels = labels[node : int(document.ends[node]) + 1]
-        names, spaces = _names(document, labels.tolist())
-        declared = "".join(f' xmlns:{name}="{uri.translate(_REFERENCES)}"' for uri, name in spaces.items())
-        offsets, pool = _pool(tuple(names.get(number, "") for number in range(len(document.names))))
-    else:
-        declared = ""
-        offsets, pool = _pool(document.names)
-    return (
-        _write(
-            document.labels,
-            document.ends,
-            document.begins,
-            document.stops,
-            document.text,
-            offsets,
-            pool,
-            np.frombuffer(bytearray(declared.encode()), np.uint8),
-            node,
-        )
-        .tobytes()
-        .decode()
-    )
-
-
-@lru_cache(maxsize=256)
-def _spaced(names: tuple[Label, ...]) -> bool:
-    return any("{" in name for name in names)
-
-
-@lru_cache(maxsize=256)
-def _pool(names: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return names as bytes, one behind the other, and where they begin; that of texts is empty."""
-    encoded = [b"" if name == TEXT else name.encode() for name in names]
-    offsets = np.zeros(len(names) + 1, np.int64)
-    np.cumsum([len(each) for each in encoded], out=offsets[1:])
-    return offsets, np.frombuffer(bytearray(b"".join(encoded)), np.uint8)
-
-
 @kernel
 def _write(
     labels: NDArray[np.int32],
@@ -138,7 +163,8 @@ def _write(
     begins: NDArray[np.int32],
     stops: NDArray[np.int32],
     text: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
+    name_starts: NDArray[np.int64],
+    name_stops: NDArray[np.int64],
     pool: NDArray[np.uint8],
     declared: NDArray[np.uint8],
     node: int,
@@ -147,10 +173,10 @@ def _write(
     end = ends[node]
     room = len(declared)
     for one in range(node, end + 1):
-        wide = offsets[labels[one] + 1] - offsets[labels[one]]
+        wide = name_stops[labels[one]] - name_starts[labels[one]]
         # An element's name twice with <></>, an attribute's with a blank, = and quotes.
         room += 2 * wide + 5
-        if wide == 0 or pool[offsets[labels[one]]] == _AT:
+        if wide == 0 or pool[name_starts[labels[one]]] == _AT:
             room += _longer(text, begins[one], stops[one])
     out = np.empty(room, np.uint8)
     path = np.empty(end - node + 1, np.int32)  # the open elements
@@ -158,7 +184,7 @@ def _write(
     length = 0
     tagged = False  # the tag of the innermost one goes on
     for one in range(node, end + 1):
-        start, stop = offsets[labels[one]], offsets[labels[one] + 1]
+        start, stop = name_starts[labels[one]], name_stops[labels[one]]
         if start < stop and pool[start] == _AT:
             out[length] = 32
             length = _copy(pool, start + 1, stop, out, length + 1)
@@ -170,7 +196,8 @@ def _write(
             continue
         while depth > 0 and ends[path[depth - 1]] < one:
             depth -= 1
-            length = _close(labels[path[depth]], tagged, offsets, pool, out, length)
+            name = labels[path[depth]]
+            length = _close(name_starts[name], name_stops[name], tagged, pool, out, length)
             tagged = False
         if tagged:
             out[length] = 62
@@ -188,16 +215,17 @@ def _write(
         tagged = True
     while depth > 0:
         depth -= 1
-        length = _close(labels[path[depth]], tagged, offsets, pool, out, length)
+        name = labels[path[depth]]
+        length = _close(name_starts[name], name_stops[name], tagged, pool, out, length)
         tagged = False
     return out[:length]
 
 
 @inner
 def _close(
-    name: int,
+    start: int,
+    stop: int,
     tagged: bool,
-    offsets: NDArray[np.int64],
     pool: NDArray[np.uint8],
     out: NDArray[np.uint8],
     length: int,
@@ -208,7 +236,7 @@ def _close(
         return length + 2
     out[length] = 60
     out[length + 1] = 47
-    length = _copy(pool, offsets[name], offsets[name + 1], out, length + 2)
+    length = _copy(pool, start, stop, out, length + 2)
     out[length] = 62
     return length + 1
 
@@ -248,7 +276,7 @@ def _escape(
     return length
 
 
-def _names(document: Document, numbers: list[int]) -> tuple[dict[int, str], dict[str, str]]:
+def _prefixed(document: Document, numbers: list[int]) -> tuple[dict[int, str], dict[str, str]]:
     """Return the names with prefixes that labels are written as, and the prefixes of namespaces."""
     names: dict[int, str] = {}
     spaces: dict[str, str] = {}

@@ -79,14 +79,6 @@ def kept(pattern: Pattern, candidates: Sequence[Ids]) -> list[NDArray[np.bool_]]
     return [keep[start:stop] for start, stop in pairwise(flat.offsets.tolist())]
 
 
-def reduce(pattern: Pattern, candidates: Sequence[Ids]) -> list[Ids] | None:
-    """Return the candidates that take part in an embedding; None if there is none."""
-    keep = kept(pattern, candidates)
-    if keep is None:
-        return None
-    return [ids.take(which) for ids, which in zip(candidates, keep, strict=True)]
-
-
 def flattened(candidates: Sequence[Ids]) -> Flat:
     """Put candidates one behind the other."""
     offsets = np.zeros(len(candidates) + 1, np.int64)

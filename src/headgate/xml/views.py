@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.xml.answers import answer
+from headgate.xml.answers import Answer, answer
 from headgate.xml.canonical import canonical
 from headgate.xml.coverage import (
     ATTRIBUTE_BIT,
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Event
-    from headgate.xml.answers import Answer
     from headgate.xml.model import Label, Node, Pattern, Test
 
 
@@ -45,6 +44,7 @@ class XmlViews:
         self,
         patterns: tuple[Pattern, ...],
         places: tuple[tuple[int, ...], ...],
+        written: tuple[Pattern, ...],
         rows: Rows,
         labels: tuple[NDArray[np.int64], NDArray[np.int32]],
         equals: NDArray[np.int32],
@@ -52,6 +52,7 @@ class XmlViews:
         """Take what `build` made."""
         self.patterns = patterns
         self.places = places
+        self._written = written
         self._rows = rows
         self._label_offsets, self._labels = labels
         self._equals = equals
@@ -63,11 +64,12 @@ class XmlViews:
     def build(cls, patterns: Sequence[Pattern]) -> XmlViews:
         """Lay views out; one of more than 16 nodes is taken, but feeds no other and is fed by none."""
         forms = [canonical(pattern) for pattern in patterns]
-        written = tuple(form.pattern for form in forms)
+        shapes = tuple(form.pattern for form in forms)
         firsts: dict[Pattern, int] = {}
-        equals = np.array([firsts.setdefault(form, place) for place, form in enumerate(written)], np.int32)
-        rows, labels = _lay(written)
-        return cls(written, tuple(form.places for form in forms), rows, labels, equals)
+        equals = np.array([firsts.setdefault(form, place) for place, form in enumerate(shapes)], np.int32)
+        rows, labels = _lay(shapes)
+        places = tuple(form.places for form in forms)
+        return cls(shapes, places, tuple(patterns), rows, labels, equals)
 
     def __len__(self) -> int:
         """Count the views."""
@@ -128,6 +130,18 @@ class XmlViews:
     def plan_of(self, view: int, inputs: Sequence[int]) -> list[str]:
         """Say in lines how a view is computed from others."""
         return self.rewriting(view, inputs).lines()
+
+    def written(self, view: int, result: Answer | None) -> Answer | None:
+        """Return a result with the nodes of its view as they were written, for those who wrote them."""
+        if result is None:
+            return None
+        places = self.places[view]
+        return Answer(
+            self._written[view],
+            tuple(result.ids[place] for place in places),
+            tuple(result.values[place] for place in places),
+            tuple(result.contents[place] for place in places),
+        )
 
     def size(self, result: Answer | None) -> tuple[int, int]:
         """Count the nodes of a result, and the bytes that it takes to send it."""

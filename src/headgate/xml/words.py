@@ -138,11 +138,6 @@ def kinds_of(words: list[str], dialect: str) -> Kinds:
     return tuple(kinds)
 
 
-def is_name(text: str) -> bool:
-    """Tell whether a text is a name of XML without a colon, which no mark of the tree notation cuts short."""
-    return bool(_WHOLE_NAME.fullmatch(text))
-
-
 def _begin(text: str) -> int:
     found = _START.match(text)
     return found.end() if found else 0
@@ -207,5 +202,4 @@ def _lettered(word: str, dialect: str) -> str:
 _MAX_WORDS = 65_536
 _MAX_LETTERS = 64
 _QUOTED = re.compile(r"""'[^']*+(?:''[^']*+)*+'|"[^"]*+(?:""[^"]*+)*+\"""")
-_WHOLE_NAME = re.compile(rf"[{_FIRST}_][{_LATER}_]*+")
 _KINDS = {dialect: Remembered(partial(_kind, dialect=dialect)) for dialect in (XPATH, TREE)}
