@@ -140,6 +140,20 @@ def test_how_one_is_fed() -> None:
     assert network.feeding("titles").inputs == ()
 
 
+def test_words_of_a_filter_are_no_views() -> None:
+    subscriptions = [Subscription("t", "t = 'view 99'"), Subscription("u", "t = 'view 99' AND a = 1")]
+    network = Dissemination.build(subscriptions, [Event("e", {"t": "view 99", "a": 1})])
+    (first, *_) = network.feeding("u").steps
+    assert first == "take the row of view 't': t = 'view 99'"
+
+
+def test_equal_subscriptions_feed_each_other_in_a_chain() -> None:
+    subscriptions = [Subscription(f"s{number:03}", "a = 1") for number in range(60)]
+    settings = Settings(fan_out=1, source_fan_out=1.0)
+    network = Dissemination.build(subscriptions, [Event("e", {"a": 1})], settings)
+    assert {network.feeding(each.id).level for each in subscriptions} == set(range(1, 61))
+
+
 def test_what_is_refused() -> None:
     one = Subscription("s", "a = 1")
     event = Event("e", {"a": 1})

@@ -27,6 +27,7 @@ from headgate.plan.program import solve
 from headgate.plan.rewritability import find_rewritings
 from headgate.rdf.index import RdfRoom
 from headgate.views import views_of
+from headgate.xml.views import XmlViews
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     from headgate.plan.network import Network
     from headgate.rdf.taxonomy import Taxonomy
 
-_VIEW = re.compile(r"\bview (\d+)\b")
+_VIEW = re.compile(r"^([^'\"]*?)\bview (\d+)\b")
+"""The first view that a step names, before any text of a filter."""
 
 __all__ = ["Changed", "Dissemination", "Feeding"]
 
@@ -141,6 +143,9 @@ class Dissemination:
         numbers = now.views.tolist()
         some = _Some(self._views, numbers)
         found = disseminate(some, now.plan, now.rewritings, event).results
+        if isinstance(self._views, XmlViews):
+            views = self._views
+            found = [views.written(number, result) for number, result in zip(numbers, found, strict=True)]
         return {self._subscriptions[number].id: result for number, result in zip(numbers, found, strict=True)}
 
     def feeding(self, identity: Id) -> Feeding:
@@ -158,7 +163,7 @@ class Dissemination:
         begin, end = now.rewritings.input_offsets[chosen : chosen + 2]
         inputs = [numbers[each] for each in now.rewritings.inputs[begin:end].tolist()]
         steps = (
-            _VIEW.sub(lambda found: f"view {self._subscriptions[int(found[1])].id!r}", line)
+            _VIEW.sub(lambda found: f"{found[1]}view {self._subscriptions[int(found[2])].id!r}", line)
             for line in self._views.plan_of(number, inputs)
         )
         return Feeding(level, self._named(inputs), tuple(steps))

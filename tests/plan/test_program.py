@@ -272,3 +272,14 @@ def test_the_solver_is_not_loaded_with_the_package() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     assert done.stdout.strip() == "False"
+
+
+def test_the_bound_is_a_number_however_short_the_time() -> None:
+    for seed in range(20):
+        rewritings, costs, capacities = random_instance(random.Random(seed), 12)
+        try:
+            found = solve(rewritings, costs, capacities, time_limit=0.0)
+        except PlanError:
+            continue
+        assert 0 <= found.bound <= found.value
+        assert found.gap <= 1

@@ -9,14 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from headgate.core.event import Event
+from headgate.xml.answers import answer
 from headgate.xml.canonical import canonical
 from headgate.xml.embedding import covered, needed
 from headgate.xml.implication import implications
 from headgate.xml.model import CHILD, CONT, DESCENDANT, VAL, Node, Pattern
 from headgate.xml.model import Test as Condition
+from headgate.xml.reading import document_of
 from headgate.xml.values import implies
 from headgate.xml.views import XmlViews
-from tests.xml.random_patterns import random_pattern
+from tests.xml.random_patterns import random_document, random_pattern
 from tests.xml.random_views import view_set, wider
 
 
@@ -192,3 +195,14 @@ def test_implications_are_found_wherever_labels_can_meet(seed: int) -> None:
         for other in used["a"] | used.get("*", set()):
             expected = other != one and all(implies(sets[one], test) for test in sets[other])
             assert (other in row) == expected
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_results_go_back_to_how_views_were_written(seed: int) -> None:
+    """Views are computed in canonical form; those who wrote them get what they wrote."""
+    rng = random.Random(seed)
+    patterns = view_set(rng, 24)
+    views = XmlViews.build(patterns)
+    event = Event("e", random_document(rng), content_type="xml")
+    for view, pattern in enumerate(patterns):
+        assert views.written(view, views.result(view, event)) == answer(pattern, document_of(event))

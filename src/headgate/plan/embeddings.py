@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
     """Called with the number of targets that are done, and of all."""
 
-SPREAD = 32
+SPREAD = 24
 """How many of the views that are written alike are sources of one target: about as many as rewritings."""
 _BLOCK = 256
 _PAIRS = 1 << 18

@@ -79,6 +79,9 @@ def solve(
             )
     else:
         chosen, low = reduced.restore(rounded.chosen), rounded.bound + fixed
+    if len(program.choices):
+        # No plan is below the cheapest choices of all views; that is known however little time there was.
+        low = max(low, float(np.minimum.reduceat(program.costs, program.offsets[:-1]).sum()))
     value = value_of(program, chosen)
     plan = Plan(program.choices[chosen])
     fed = plan.chosen == SOURCE
@@ -108,6 +111,9 @@ def _solve(program: Program, inner: Program, gap: float, watch: Watch) -> Rounde
         status, chosen, bound = decide(inner, watch, first=first)
         if status == highs.INFEASIBLE and first is None:
             raise explain(program, watch.left())
+        if status == highs.INFEASIBLE:
+            # A plan is at hand, so the two only differ in what they tolerate.
+            bound = -np.inf
         if chosen is None or value_of(inner, first) < value_of(inner, chosen):
             chosen = first
         return Rounded(chosen, bound, 0)

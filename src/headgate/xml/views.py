@@ -135,17 +135,24 @@ class XmlViews:
         """Return a result with the nodes of its view as they were written, for those who wrote them."""
         if result is None:
             return None
-        places = self.places[view]
+        pattern, places = self._written[view], self.places[view]
+        # Siblings that ask for the same are one, which returns what any of them does.
         return Answer(
-            self._written[view],
+            pattern,
             tuple(result.ids[place] for place in places),
-            tuple(result.values[place] for place in places),
-            tuple(result.contents[place] for place in places),
+            tuple(_where(VAL, node, result.values[n]) for node, n in zip(pattern.nodes, places, strict=True)),
+            tuple(
+                _where(CONT, node, result.contents[n]) for node, n in zip(pattern.nodes, places, strict=True)
+            ),
         )
 
     def size(self, result: Answer | None) -> tuple[int, int]:
         """Count the nodes of a result, and the bytes that it takes to send it."""
         return size_of(result)
+
+
+def _where(what: str, node: Node, texts: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    return texts if what in node.returns else None
 
 
 def _lay(
