@@ -17,11 +17,10 @@ from headgate.plan.embeddings import embedding_graph
 from headgate.plan.rewritability import rewritings
 from headgate.workloads.xmark import XMark
 from headgate.workloads.xmark_schema import CHILDREN, CONTINENTS, EITHER, below, labels, values
-from headgate.workloads.xmark_views import TABLE_2, draw_views, unique_views
-from headgate.workloads.xmark_walks import LARGEST, ViewLaw
+from headgate.workloads.xmark_views import LARGEST, TABLE_2, ViewLaw, draw_views, unique_views
 from headgate.workloads.xml_statistics import PAPER_VIEWS, measure_views, measure_xml
 from headgate.xml.canonical import canonical
-from headgate.xml.model import ANY, CHILD, DESCENDANT, ROOT, TEXT, is_attribute
+from headgate.xml.model import ANY, CHILD, DESCENDANT, ROOT, is_attribute
 from headgate.xml.parse import parse_filter
 from headgate.xml.reading import read_document
 from headgate.xml.reference import matches
@@ -103,9 +102,6 @@ def schema_allows(pattern: Pattern) -> bool:
     known = [label for _, label in labels()]
     sets: list[set[str]] = []
     for node in pattern.nodes:
-        if node.label == TEXT:
-            sets.append({TEXT} if any(values("", above) for above in sets[node.parent]) else set())
-            continue
         own = {each for each in known if not is_attribute(each)} if node.label == ANY else {node.label}
         if node.parent == ROOT:
             own &= {"site"} if node.axis == CHILD else {*known}

@@ -24,8 +24,7 @@ from headgate.workloads.graphs import numbered
 from headgate.workloads.hashing import Key, zipf_rank
 from headgate.workloads.publications import EVENT_SCHEMA, SUBSCRIPTION_SCHEMA
 from headgate.workloads.xmark_documents import document
-from headgate.workloads.xmark_views import TABLE_2, draw_views, unique_views
-from headgate.workloads.xmark_walks import ViewLaw
+from headgate.workloads.xmark_views import TABLE_2, ViewLaw, draw_views, unique_views
 from headgate.xml.printing import print_pattern
 
 if TYPE_CHECKING:
