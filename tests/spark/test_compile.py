@@ -197,7 +197,8 @@ def test_rows_of_every_dialect(job: Job, form: str) -> None:
     assert found["not labels"]["reason"].startswith("the dialect labels takes one call: subset(")
     assert found["not labels"]["place"] == 1
     for name in ("xslt", "Labels"):
-        reason = f"dialect {name!r} is not known: use 'sql', 'labels', 'sparql' or 'tuples'"
+        known = "'sql', 'labels', 'sparql', 'tuples', 'xpath' or 'tree'"
+        reason = f"dialect {name!r} is not known: use {known}"
         assert (found[name]["reason"], found[name]["place"]) == (reason, None)
 
 

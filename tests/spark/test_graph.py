@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from headgate.spark.compile_graph import CompiledGraph
     from headgate.spark.match import Matched
 
+DIALECTS = "'sql', 'labels', 'sparql', 'tuples', 'xpath' or 'tree'"
 TEXT, WHOLE, DOUBLE = pa.string(), pa.int64(), pa.float64()
 KINDS: dict[str, dict[str, pa.DataType]] = {
     "nodes": {
@@ -222,7 +223,7 @@ def test_refused_rows_of_all_tables_say_why(job: Job) -> None:
         ("nodes", "neg", "node 'neg' has cost -1.0: give a number from 0 up"),
         ("nodes", "word", "cost 'much' is not usable: give a number"),
         ("nodes", "high", "node 'high' has score nan: give a finite number"),
-        ("nodes", "tongue", "dialect 'latin' is not known: use 'sql', 'labels', 'sparql' or 'tuples'"),
+        ("nodes", "tongue", f"dialect 'latin' is not known: use {DIALECTS}"),
         ("nodes", None, "the row has no 'id': give text or a whole number"),
         ("nodes", None, "id 1.5 is not usable: give text or a whole number"),
         ("nodes", "kind", "kind 7 is not usable: give text"),

@@ -66,8 +66,9 @@ def exact(
 ) -> Exact:
     """Find the plan of least mixed cost that keeps all capacities, and prove it.
 
-    Raises `InfeasibleError` if there is no plan. Made for a few hundred views; more of them end by the time
-    limit, with the best that was found and a bound.
+    Raises `InfeasibleError` if there is no plan. Made for small instances: how many views it proves depends
+    on how tight capacities are, some tens to hundreds. Others end by the time limit, with the best that was
+    found and a bound.
     """
     if not (alpha >= 0 and beta >= 0 and alpha + beta > 0 and math.isfinite(alpha + beta)):
         raise PlanError(
