@@ -29,7 +29,7 @@ _PAPER_3 = {30: (94.3, 1.77), 50: (94.7, 1.78), 100: (94.7, 1.79), math.inf: (94
 _PAPER_GRAPHS = {
     "embeddings": 10_592_053,
     "removed for cycles": 18_665,
-    "views in which another embeds, %": 99.95,
+    "views in which no other embeds": 50,
     "embedding graph, s": 452,
     "rewritings": 2_692_139,
     "edges of the rewritability graph": 8_589_822,
@@ -72,7 +72,7 @@ def table_2(case: Case) -> list[Result]:
         **case.statistics,
         "embeddings": len(found.sources),
         "removed for cycles": case.graphs.removed,
-        "views in which another embeds, %": 100 * np.count_nonzero(np.diff(found.offsets)) / case.views,
+        "views in which no other embeds": case.views - int(np.count_nonzero(np.diff(found.offsets))),
         "embedding graph, s": case.seconds["embeddings"],
         "rewritings": count,
         # As the paper counts: inputs, what they lead to, and an edge from the source to each view.

@@ -24,12 +24,13 @@ from headgate.workloads.graphs import numbered
 from headgate.workloads.hashing import Key, zipf_rank
 from headgate.workloads.publications import EVENT_SCHEMA, SUBSCRIPTION_SCHEMA
 from headgate.workloads.xmark_documents import document
-from headgate.workloads.xmark_views import TABLE_2, ViewLaw, draw_views, unique_views
+from headgate.workloads.xmark_views import TABLE_2, draw_views, unique_views
 from headgate.xml.printing import print_pattern
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.workloads.xmark_walks import ViewLaw
     from headgate.xml.model import Pattern
 
     Ints = NDArray[np.int64]
@@ -44,8 +45,8 @@ _POPULARITY = 1.0
 class XMark:
     """Rows of the workload; each depends on its number and the seed alone.
 
-    >>> XMark().filters(np.arange(1), seed=1)
-    ['//open_auction//author/@person{val}']
+    >>> XMark().filters(np.array([12]), seed=1)
+    ["//namerica/item[name{val} = 'silver ring']/payment"]
     """
 
     unique: int | None = None
