@@ -473,7 +473,7 @@ def test_one_engine_is_for_one_content() -> None:
     for engine in (Engine.build([records]), with_graph()):
         with pytest.raises(TaxonomyError, match="there is no taxonomy here"):
             assert engine.taxonomy
-        with pytest.raises(SubscriptionError, match="filters of records bind no variables"):
+        with pytest.raises(SubscriptionError, match="these filters bind no variables"):
             engine.bindings(EVENT, "r")
     with pytest.raises(SubscriptionError, match="nothing is ranked here"):
         over_rdf("plain", patterns).set_score("p", 1.0)
