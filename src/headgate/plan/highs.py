@@ -171,8 +171,7 @@ class _Ear:
         """Take a call from within the solver."""
         try:
             self._watch.tick(lambda: self._words(event.data_out))
-        except BaseException as error:  # noqa: BLE001
-            # Nothing may be raised through the solver's own frames.
+        except BaseException as error:  # noqa: BLE001 -- nothing may pass the solver's frames; `run` raises it
             self._raised = error
         if self._raised is not None:
             event.interrupt()
