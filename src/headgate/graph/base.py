@@ -15,6 +15,7 @@ from headgate.core.subscription import Subscription
 from headgate.errors import FilterError, GraphError, SnapshotError
 from headgate.graph.arrays import GraphArrays
 from headgate.graph.parts import EDGE, NODE
+from headgate.graph.ways import Ways
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -138,6 +139,11 @@ class Base:
     def sieve(self) -> Sieve | None:
         """Return the filters for asking one by one, by position; None if their room cannot."""
         return self.content.sieve(self.arrays.roots, self.arrays.vertices - self.arrays.roots)
+
+    @cached_property
+    def ways(self) -> Ways:
+        """Return what is known of the quicker way through this graph for many events."""
+        return Ways()
 
     @cached_property
     def planes(self) -> Planes:

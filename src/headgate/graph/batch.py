@@ -14,6 +14,10 @@ from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.event import ID, SOURCE, Event
 from headgate.errors import EventError
 from headgate.graph import walking
+from headgate.graph.base import NO_CELLS, NO_PLANES
+from headgate.graph.hits import find_hits
+from headgate.graph.ranked import order_by_id
+from headgate.graph.ways import BY_FILTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,10 +66,24 @@ def _match(
 ) -> pa.RecordBatch:
     rows, places = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
     for begin, chunk in zip(count(0, CHUNK), chunks, strict=False):
-        found = _chunk(view, chunk, source[begin : begin + CHUNK])
-        rows.append(found[0] + begin)
-        places.append(found[1])
-    columns = [identities.take(np.concatenate(rows)), _ids(view, np.concatenate(places))]
+        entries = source[begin : begin + CHUNK]
+
+        def some(
+            way: int,
+            first: int,
+            last: int,
+            *,
+            begin: int = begin,
+            chunk: pa.RecordBatch | Sequence[Event] = chunk,
+            entries: NDArray[np.int32] = entries,
+        ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+            row, place = _chunk(view, chunk[first:last], entries[first:last], way)
+            return row + begin + first, place
+
+        for row, place in view.ways.run(len(entries), some):
+            rows.append(row)
+            places.append(place)
+    columns = [identities.take(np.concatenate(rows)), subscription_ids(view, np.concatenate(places))]
     return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
 
 
@@ -121,16 +139,34 @@ def refusals(view: View, events: pa.RecordBatch) -> list[str | None]:
 
 
 def _chunk(
-    view: View, events: pa.RecordBatch | Sequence[Event], source: NDArray[np.int32]
+    view: View, events: pa.RecordBatch | Sequence[Event], source: NDArray[np.int32], way: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Match events; returns rows and places of subscriptions that belong together, sorted."""
+    counts = np.zeros(len(source), np.int64)
+    if way == BY_FILTERS or view.base.sieve is None or view.later is not None:
+        found = _by_filters(view, events, source, counts)
+    else:
+        found = _by_graph(view, events, source, counts)
+    rows = np.repeat(np.arange(len(source)), counts)
+    later = view.later
+    if later is None:
+        return _sorted_once(rows, view.arrays.serves[found + view.arrays.roots], np.zeros(0))
+    places = np.concatenate([view.arrays.serves, later.serves])[found + view.arrays.roots]
+    return _sorted_once(rows, places, -order_by_id(view))
+
+
+def _by_graph(
+    view: View,
+    events: pa.RecordBatch | Sequence[Event],
+    source: NDArray[np.int32],
+    counts: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Walk from the sources and ask the filters on the way; `counts` says how much each event has found."""
     sieve = view.base.sieve
-    if sieve is None or view.later is not None:
-        return _one_by_one(view, events)
+    assert sieve is not None
     encoded = sieve.encode_batch(events) if isinstance(events, pa.RecordBatch) else sieve.encode(events)
     scratch, given = view.scratch(), np.zeros(view.words, np.uint64)
-    counts = np.zeros(len(source), np.int64)
-    out = np.empty(max(1 << 16, 64 * view.words + 64), np.int64)
+    out = _room(view)
     parts = [np.zeros(0, np.int64)]
     done, resume = 0, False
     while done < len(source):
@@ -153,29 +189,36 @@ def _chunk(
         if resume:
             asked = scratch.asked[: scratch.counts[walking.ASKED]]
             walking.answer(view.arrays, scratch, sieve.holds(encoded, done, asked))
-    places = view.arrays.serves[np.concatenate(parts) + view.arrays.roots]
-    return _sorted_once(np.repeat(np.arange(len(source)), counts), places, np.zeros(0, np.int64))
+    return np.concatenate(parts)
 
 
-def _one_by_one(
-    view: View, events: pa.RecordBatch | Sequence[Event]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    rows, places = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
-    if isinstance(events, pa.RecordBatch):
-        events = [Event.from_row(values) for values in events.to_pylist()]
-    for row, event in enumerate(events):
-        vertices = view.walk(event, view.serving)
-        found = np.array([view.serves(vertex) for vertex in vertices.tolist()], np.int32)
-        rows.append(np.full(len(found), row, np.int64))
-        places.append(found)
-    ids = [view.subscription_id(place) for place in range(view.subscriptions)]
-    rank = np.zeros(len(ids), np.int64)
-    rank[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
-    return _sorted_once(np.concatenate(rows), np.concatenate(places), rank)
+def _by_filters(
+    view: View,
+    events: pa.RecordBatch | Sequence[Event],
+    source: NDArray[np.int32],
+    counts: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Ask all filters, and walk through those that hold."""
+    hits, given, out = find_hits(view, events), np.zeros(view.words, np.uint64), _room(view)
+    # As many rows as there are planes: none.
+    scratch = view.scratch()._replace(rows=np.zeros(0, np.int32))
+    parts = [np.zeros(0, np.int64)]
+    args = (view.arrays, view.overlay, NO_PLANES, NO_CELLS, *hits, given, view.serving, source)
+    done = 0
+    while done < len(source):
+        reached = walking.walk_hits(*args, done, scratch, out, counts)
+        parts.append(out[: counts[done:reached].sum()].copy())
+        done = reached
+    return np.concatenate(parts)
+
+
+def _room(view: View) -> NDArray[np.int64]:
+    """Make room for what some events find, or one that finds everything."""
+    return np.empty(max(1 << 16, 64 * view.words + 64), np.int64)
 
 
 def _sorted_once(
-    rows: NDArray[np.int64], places: NDArray[np.int32], rank: NDArray[np.int64]
+    rows: NDArray[np.int64], places: NDArray[np.int32], rank: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Sort by event and subscription; several vertices may serve one subscription, which counts once.
 
@@ -188,7 +231,7 @@ def _sorted_once(
     return rows[kept], places[kept]
 
 
-def _ids(view: View, places: NDArray[np.int32]) -> Column:
+def subscription_ids(view: View, places: NDArray[np.integer[Any]]) -> Column:
     """Return ids of subscriptions for Arrow."""
     ids: Column = view.base.subscription_array
     if view.later is not None and view.later.subscription_ids:

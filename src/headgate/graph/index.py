@@ -9,7 +9,7 @@ import numpy as np
 
 from headgate.core.subscription import SQL
 from headgate.errors import GraphError, SubscriptionError
-from headgate.graph import batch, evaluators
+from headgate.graph import batch, evaluators, ranked_batch
 from headgate.graph.base import ROOM, Base, Names
 from headgate.graph.build import build
 from headgate.graph.changes import Changes, frozen_view
@@ -19,7 +19,7 @@ from headgate.graph.explain import explain
 from headgate.graph.hanging import hanging, score
 from headgate.graph.model import check_score
 from headgate.graph.parts import NODE
-from headgate.graph.ranked import DECAY, MINUS, top
+from headgate.graph.ranked import DECAY, MINUS, check_ranking, top
 from headgate.graph.tables import from_models
 
 if TYPE_CHECKING:
@@ -213,6 +213,21 @@ class GraphIndex:
         power of that cost. With `hops` every edge costs 1 and nodes nothing.
         """
         return top(self.view, event, k, by=by, decay=decay, hops=hops)
+
+    def top_batch(self, events: pa.RecordBatch, k: int) -> pa.RecordBatch:
+        """Find the best k of each event of a batch, by score less cost, many at once.
+
+        Columns `id`, `source` and attributes in; (event_id, subscription_id, value, rank) out, best first.
+        """
+        check_ranking(k, MINUS, DECAY)
+        return ranked_batch.top_batch(self.view, events, k)
+
+    def top_events(
+        self, events: Sequence[Event], k: int, identities: pa.Array[Any] | None = None
+    ) -> pa.RecordBatch:
+        """Do the same for events given as Python values; `identities` stand for their ids."""
+        check_ranking(k, MINUS, DECAY)
+        return ranked_batch.top_events(self.view, events, k, identities)
 
     # Changing
 

@@ -86,6 +86,7 @@ def search(view: View, event: Event, k: int, *, by: str, decay: float, hops: boo
         planes, cells = sieve.planes, encoded.cells
     given = view.given(event, complete=sieve is None)
     room = ranking.room(len(planes.axis_line))
+    room.counts[[kernels.EVENT, kernels.SIFTED]] = 0
     k = min(k, len(ranking.ranks.order))
     args = (view.arrays, view.overlay, planes, cells, given, ranking.ranks, room)
     while k and kernels.search(*args, source, k, by == TIMES, float(decay), hops) == kernels.ASKING:
@@ -141,7 +142,7 @@ def _ranks(view: View) -> kernels.Ranks:
             view.swap_cost,
             order,
         )
-    order = _order(view)
+    order = order_by_id(view)
     serves = np.concatenate([arrays.serves, later.serves])
     flags = np.unpackbits(view.serving.view(np.uint8), bitorder="little")
     serves[arrays.roots :][flags[: view.vertices - arrays.roots] == 0] = -1
@@ -195,7 +196,7 @@ def _new_ends(view: View) -> NDArray[np.int64]:
     return child[~np.isin(source * view.vertices + child, old)]
 
 
-def _order(view: View) -> NDArray[np.float64]:
+def order_by_id(view: View) -> NDArray[np.float64]:
     """Number subscriptions by id, the smallest highest; ids that came later go between those of the base."""
     ids, later = view.base.names.subscription_ids, view.later
     assert later is not None

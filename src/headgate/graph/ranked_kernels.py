@@ -29,8 +29,12 @@ if TYPE_CHECKING:
 DONE, ASKING = range(2)
 """How a search ended: all is found; filters must be asked."""
 
-QUEUED, FOUND, ASKED, VISITED, EPOCH, AT, SOURCE = range(7)
-"""Places of `Room.counts`; VISITED counts the vertices whose children were looked at."""
+QUEUED, FOUND, ASKED, VISITED, EPOCH, AT, SOURCE, EVENT, SIFTED = range(9)
+"""Places of `Room.counts`; VISITED counts the vertices whose children were looked at.
+
+EVENT is the row of the encoded events that is searched for; SIFTED is 1 if it is known which filters hold:
+then whoever does not hold is not looked at. Whoever searches sets both.
+"""
 
 START = -1
 """The source where the event begins, as a parent. Led back to, it is a vertex like any other."""
@@ -105,7 +109,7 @@ def room(words: int, subscriptions: int, axes: int) -> Room:
         value=np.zeros(subscriptions, float64),
         server=np.zeros(subscriptions, int32),
         limit=np.zeros(1, float64),
-        counts=np.zeros(7, np.int64),
+        counts=np.zeros(9, np.int64),
     )
 
 
@@ -142,7 +146,7 @@ def _begin(planes: Planes, cells: Cells, s: Room, source: int) -> None:
     counts[EPOCH] += 1
     counts[SOURCE], counts[AT] = source, START
     s.limit[0] = -np.inf
-    find_rows(planes, cells, 0, s.rows)
+    find_rows(planes, cells, counts[EVENT], s.rows)
 
 
 @bare
@@ -152,7 +156,7 @@ def _match_word(o: Overlay, planes: Planes, cells: Cells, given: NDArray[np.uint
     free = o.open[w] | given[w]
     sure, maybe = np.uint64(0), np.uint64(0)
     if w < planes.present.shape[1]:
-        sure, maybe = plane_word(planes, cells, 0, s.rows, w, ~free & ~o.dirty[w])
+        sure, maybe = plane_word(planes, cells, s.counts[EVENT], s.rows, w, ~free & ~o.dirty[w])
     s.sure[w] = sure | free
     s.maybe[w] = maybe
 
@@ -168,7 +172,7 @@ def _passes(o: Overlay, planes: Planes, cells: Cells, given: NDArray[np.uint64],
     if s.maybe[w] & bit == 0:
         return False
     s.maybe[w] &= ~bit
-    verdict = decide(planes, cells, 0, p)
+    verdict = decide(planes, cells, s.counts[EVENT], p)
     if verdict == YES:
         s.sure[w] |= bit
     elif verdict == ASK:
@@ -229,6 +233,7 @@ def search(
     stamp, cost, promise, parent, taken = s.stamp, s.cost, s.promise, s.parent, s.taken
     queue, where, limit, counts = s.queue, s.where, s.limit, s.counts
     best, pass_cost, stands_for = r.best, r.pass_cost, r.stands_for
+    is_open, sifted = o.open, counts[SIFTED] == 1
     if source >= 0:
         _begin(planes, cells, s, source)
     # Whoever was asked about is answered now: the vertex that led there is gone through again.
@@ -245,6 +250,10 @@ def search(
             first, last = child_start[v], child_start[v + 1]
         for i in range(first, last):
             c = swap_child[i] if swapped else child[i]
+            if sifted:
+                w = (c - roots) >> 6
+                if (is_open[w] | given[w]) >> np.uint64((c - roots) & 63) & np.uint64(1) == 0:
+                    continue
             if best[c] == -np.inf or best[c] < limit[0]:
                 continue
             p = c - roots
@@ -297,3 +306,50 @@ def answer(s: Room, holds: NDArray[np.bool_]) -> None:
         if holds[i]:
             p = s.asked[i]
             s.sure[p >> 6] |= np.uint64(1) << np.uint64(p & 63)
+
+
+@bare
+def search_events(
+    g: GraphArrays,
+    o: Overlay,
+    planes: Planes,
+    cells: Cells,
+    given: NDArray[np.uint64],
+    r: Ranks,
+    s: Room,
+    hit_start: NDArray[np.int64],
+    hit: NDArray[np.int64],
+    sources: NDArray[np.int32],
+    done: int,
+    resume: bool,
+    k: int,
+    out_subscription: NDArray[np.int32],
+    out_value: NDArray[np.float64],
+    counts: NDArray[np.int64],
+) -> int:
+    """Search for the best k of one event after another, by score less cost; returns the event it ended at.
+
+    It ends at the last, or at one whose filters must be asked: answered, that search goes on with `resume`.
+    Event e has its answers in the `counts[e]` places of `out` from e * k on, in no order.
+
+    Where it is known which filters hold, they are `hit`, and the planes say nothing; else both are empty.
+    `given` is empty before and after.
+    """
+    known = len(hit_start) > 0
+    for e in range(done, len(sources)):
+        s.counts[EVENT], s.counts[SIFTED] = (0, 1) if known else (e, 0)
+        source = -1 if resume and e == done else int(sources[e])
+        if known:
+            for i in range(hit_start[e], hit_start[e + 1]):
+                given[hit[i] >> 6] |= np.uint64(1) << np.uint64(hit[i] & 63)
+        if search(g, o, planes, cells, given, r, s, source, k, False, 1.0, False) == ASKING:
+            return e
+        if known:
+            for i in range(hit_start[e], hit_start[e + 1]):
+                given[hit[i] >> 6] = 0
+        found = s.counts[FOUND]
+        counts[e] = found
+        for i in range(found):
+            out_subscription[e * k + i] = s.top[i]
+            out_value[e * k + i] = s.value[s.top[i]]
+    return len(sources)

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.core.ids import Ids
+from headgate.core.interning import TextPool
 from headgate.core.jit import kernel
 from headgate.core.snapshot import open_snapshot, open_with_inside, write_snapshot
 from headgate.errors import GraphError
@@ -57,12 +58,31 @@ def homes(ids: Ids, count: int) -> Homes:
     check_count(count)
     arrays = ids.to_arrays()
     if ids.numbered:
-        hashes = _mixed(arrays["ids"].astype(np.int64).view(np.uint64))
+        hashes = hash_numbers(arrays["ids"].astype(np.int64))
     else:
-        hashes = np.empty(len(ids), np.uint64)
-        _hash_texts(arrays["id_offsets"], arrays["id_data"], hashes)
-        hashes = _mixed(hashes)
+        hashes = _hashed(arrays["id_offsets"], arrays["id_data"])
     return (hashes % np.uint64(count)).astype(np.int64)
+
+
+def hash_numbers(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Hash whole numbers; the same on every machine."""
+    return _mixed(np.ascontiguousarray(numbers).view(np.uint64))
+
+
+def hash_texts(texts: pa.Array[Any]) -> NDArray[np.uint64]:
+    """Hash texts; the same on every machine.
+
+    >>> (hash_texts(pa.array(["a", "b"])) % np.uint64(2)).tolist() == homes(Ids.of(["a", "b"]), 2).tolist()
+    True
+    """
+    pool = TextPool.from_arrow(texts.cast(pa.large_string())) if len(texts) else TextPool.build(())
+    return _hashed(pool.offsets, pool.data)
+
+
+def _hashed(offsets: NDArray[np.int64], data: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    hashes = np.empty(len(offsets) - 1, np.uint64)
+    _hash_texts(offsets, data, hashes)
+    return _mixed(hashes)
 
 
 def check_count(count: int) -> None:
@@ -109,12 +129,21 @@ def save_shards(
     save: Callable[[Parts, Path], None],
     *,
     source: Mapping[str, object] | None = None,
+    home: Homes | None = None,
+    routes: Mapping[str, NDArray[Any]] | None = None,
+    about: Mapping[str, object] | None = None,
 ) -> None:
-    """Write a snapshot of shards; `save` writes one of them, and only one at a time is in memory."""
-    home = homes(parts.subscription_ids, count)
+    """Write a snapshot of shards; `save` writes one of them, and only one at a time is in memory.
+
+    `home` is the shard of each subscription, by the hash of its id unless it is given. `routes` and `about`
+    say which events meet which shards, for whoever reads it.
+    """
+    if home is None:
+        home = homes(parts.subscription_ids, count)
+    of = home
 
     def save_one(number: int, place: Path) -> None:
-        save(take_shard(parts, home, count, number), place)
+        save(take_shard(parts, of, count, number), place)
 
     counts = {
         "shards": count,
@@ -122,17 +151,19 @@ def save_shards(
         "edges": len(parts.edge_source),
         "subscriptions": len(parts.subscription_ids),
     }
-    inside = {_name(number): partial(save_one, number) for number in range(count)}
-    write_snapshot(path, ROOM, {}, counts=counts, about={"source": dict(source or {})}, inside=inside)
+    inside = {shard_name(number): partial(save_one, number) for number in range(count)}
+    said = {"source": dict(source or {}), **(about or {})}
+    write_snapshot(path, ROOM, routes or {}, counts=counts, about=said, inside=inside)
 
 
 def shard_places(path: Path) -> list[Path]:
     """List the directories of the shards of a snapshot; refuses shards that do not belong to it."""
     count = open_with_inside(path, lambda: open_snapshot(path, ROOM)).counts["shards"]
-    return [path / _name(number) for number in range(count)]
+    return [path / shard_name(number) for number in range(count)]
 
 
-def _name(number: int) -> str:
+def shard_name(number: int) -> str:
+    """Return the name of a shard's directory."""
     return f"shard-{number:03}"
 
 

@@ -84,6 +84,7 @@ class View:
         self._everyone = np.full(self.words, ~np.uint64(0))
         self._nobody = np.zeros(self.words, np.uint64)
         self._local = threading.local()
+        self.ways = base.ways
 
     # Names
 

@@ -402,3 +402,39 @@ def walk_events(
         counts[e] = after - n
         n = after
     return len(source), DONE
+
+
+@bare
+def walk_hits(
+    g: GraphArrays,
+    o: Overlay,
+    planes: Planes,
+    cells: Cells,
+    hit_start: NDArray[np.int64],
+    hit: NDArray[np.int64],
+    given: NDArray[np.uint64],
+    wanted: NDArray[np.uint64],
+    source: NDArray[np.int32],
+    first: int,
+    s: Scratch,
+    out: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> int:
+    """Do the same where it is known which filters hold: those of `hit`, and the planes say nothing.
+
+    Returns the event that there is no room for in `out`, or how many there are. `given` is empty before and
+    after.
+    """
+    n = 0
+    for e in range(first, len(source)):
+        for i in range(hit_start[e], hit_start[e + 1]):
+            given[hit[i] >> 6] |= np.uint64(1) << np.uint64(hit[i] & 63)
+        walk(g, o, planes, cells, 0, source[e], given, wanted, s, out, 0)
+        for i in range(hit_start[e], hit_start[e + 1]):
+            given[hit[i] >> 6] = 0
+        after = _collect(s, wanted, out, n)
+        if after < 0:
+            return e
+        counts[e] = after - n
+        n = after
+    return len(source)

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.core.event import Event
-from headgate.core.values import kind_of
+from headgate.core.event import ID, Event
+from headgate.core.values import fold, kind_of
 from headgate.engine import Engine
 from headgate.errors import EventError
 from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.spark.graph_matching import fit_event, fit_source, known
-from headgate.spark.top import RANK, SCORE
+from headgate.spark.top import EXACT, RANK, SCORE
 from headgate.spark.top_matching import ask_columns, ask_lines
 
 if TYPE_CHECKING:
@@ -62,13 +62,21 @@ class RankedGraph:
         """Ask for events that come as columns."""
         batch = fit_source(batch, self._task)
         rows = np.flatnonzero([reason is None for reason in self._graph.sources(batch)])
-        return self._best(rows.tolist(), map(_event, batch.take(rows).to_pylist()))
+        batch = batch.take(rows)
+        if self._top.mode != EXACT:
+            return self._best(rows.tolist(), map(_event, batch.to_pylist()))
+        place = [fold(name) for name in batch.schema.names].index(ID)
+        return _scored(self._graph.top_batch(batch.set_column(place, ID, pa.array(rows)), self._top.k))
 
     def of_events(self, events: Sequence[Event]) -> pa.RecordBatch:
         """Ask for events that come as Python values."""
         fitted = [fit_event(event, self._task) for event in events]
         here = known(self._graph, fitted)
-        return self._best(np.flatnonzero(here).tolist(), compress(fitted, here))
+        rows = np.flatnonzero(here)
+        if self._top.mode != EXACT:
+            return self._best(rows.tolist(), compress(fitted, here))
+        kept = list(compress(fitted, here))
+        return _scored(self._graph.top_events(kept, self._top.k, pa.array(rows)))
 
     def _best(self, rows: Sequence[int], events: Iterable[Event]) -> pa.RecordBatch:
         found: list[tuple[int, int, Ranked | Best]] = []
@@ -84,6 +92,11 @@ class RankedGraph:
             RANK: pa.array([rank for _, rank, _ in found], pa.int32()),
         }
         return pa.RecordBatch.from_pydict(columns)
+
+
+def _scored(found: pa.RecordBatch) -> pa.RecordBatch:
+    """Name what a graph calls a value as the table of matches does."""
+    return found.rename_columns([EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK])
 
 
 def _event(row: dict[str, Any]) -> Event:

@@ -1,0 +1,156 @@
+"""Many events at once, by the graph or by the filters: the answers are those of single events."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from headgate import Edge, Event, EventError, GraphError, GraphIndex, Node, RecordIndex, Subscription
+from headgate.graph.ways import BY_FILTERS, BY_GRAPH, TRIAL, Ways
+from tests.contract.rooms import WithoutPlanes
+from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
+from tests.graph.test_batches import pairs, table
+from tests.graph.test_ranked import drawn_graph
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headgate.core.content import ContentRoom
+
+
+class Only(Ways):
+    """Goes one way, and notes that it was asked."""
+
+    def __init__(self, way: int) -> None:
+        super().__init__()
+        self.best = way
+        self._left = 1 << 62
+
+
+def by(index: GraphIndex, way: int) -> GraphIndex:
+    index.view.base.ways = Only(way)
+    return index
+
+
+def best_one_by_one(index: GraphIndex, events: Sequence[Event], k: int) -> list[tuple[object, ...]]:
+    return [
+        (event.id, found.subscription, found.value, rank)
+        for event in events
+        for rank, found in enumerate(index.top(event, k), 1)
+    ]
+
+
+def rows_of(found: pa.RecordBatch) -> list[tuple[object, ...]]:
+    assert found.schema.names == ["event_id", "subscription_id", "value", "rank"]
+    return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+
+@pytest.mark.parametrize("way", [BY_GRAPH, BY_FILTERS])
+@pytest.mark.parametrize("room", [RecordIndex, WithoutPlanes])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_both_ways_lead_to_the_same(shape: str, room: ContentRoom, way: int) -> None:
+    rng = random.Random(f"ways {shape} {way}")
+    drawn = draw_graph(rng, shape, 130)
+    index = by(GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=room), way)
+    events = [draw_event(rng, str(rng.choice(drawn.nodes).id), number) for number in range(60)]
+    expected = [(each.id, found) for each in events for found in index.match(each)]
+    assert expected
+    assert pairs(index.match_batch(table(events))) == expected
+    assert pairs(index.match_events(events)) == expected
+
+
+@pytest.mark.parametrize("way", [BY_GRAPH, BY_FILTERS])
+@pytest.mark.parametrize("k", [1, 3, 1000])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_best_of_many_events_are_those_of_each(shape: str, k: int, way: int) -> None:
+    rng = random.Random(f"top {shape} {k}")
+    some = False
+    for _ in range(4):
+        drawn = drawn_graph(rng, shape)
+        index = by(GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=RecordIndex), way)
+        events = [draw_event(rng, str(rng.choice(drawn.nodes).id), number) for number in range(40)]
+        expected = best_one_by_one(index, events, k)
+        some |= bool(expected)
+        assert rows_of(index.top_batch(table(events), k)) == expected
+        assert rows_of(index.top_events(events, k)) == expected
+        # What a batch leaves behind does not disturb a single event.
+        assert best_one_by_one(index, events[:5], k) == best_one_by_one(index, events[:5], k)
+        assert rows_of(index.top_batch(table([]), k)) == []
+    assert some
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_changed_graphs_answer_many_events_as_they_answer_one(seed: int) -> None:
+    rng = random.Random(seed)
+    drawn = drawn_graph(rng, SHAPES[seed % len(SHAPES)])
+    index = GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=RecordIndex)
+    first = drawn.nodes[0].id
+    index.add_node(Node("late", "age > 3", subscription="late", score=3.0))
+    index.add_edge(Edge(first, "late", cost=0.5))
+    index.subscribe(Subscription("hangs", "topic = 'news' OR age < 50", node="late", score=2.0))
+    index.subscribe(Subscription("a-first", "age >= 0", node="late", score=2.0))
+    if drawn.subscriptions:
+        index.unsubscribe(drawn.subscriptions[0].id)
+    index.set_score("hangs", 9.0)
+    events = [draw_event(rng, str(rng.choice((first, rng.choice(drawn.nodes).id))), n) for n in range(80)]
+    expected = [(each.id, found) for each in events for found in index.match(each)]
+    assert "hangs" in {found for _, found in expected}
+    assert pairs(index.match_batch(table(events))) == expected
+    for k in (1, 2, 50):
+        assert rows_of(index.top_batch(table(events), k)) == best_one_by_one(index, events, k)
+
+
+def test_filters_that_planes_cannot_decide_are_asked_in_batches_too() -> None:
+    texts = ["topic LIKE '%ew%'", "NOT (topic LIKE '_%s' AND age > 2)"]
+    nodes = [Node("pub"), *(Node(text, text, subscription=text, score=1.0) for text in texts)]
+    edges = [Edge("pub", node.id) for node in nodes[1:]]
+    index = by(GraphIndex.build(nodes, edges, room=RecordIndex), BY_GRAPH)
+    events = [
+        Event(str(n), {"topic": topic, "age": n}, source="pub")
+        for n, topic in enumerate(["news", "new", "x", "art"])
+    ]
+    expected = best_one_by_one(index, events, 2)
+    assert len(expected) > 3
+    assert rows_of(index.top_events(events, 2)) == expected
+
+
+def test_bad_questions_about_many_events() -> None:
+    index = GraphIndex.build([Node("a"), Node("b", subscription="s")], [Edge("a", "b")], room=RecordIndex)
+    batch = pa.RecordBatch.from_pylist([{"id": 1, "source": "a"}, {"id": 2, "source": "x"}])
+    with pytest.raises(EventError, match="event 2: source 'x' is no node of the graph"):
+        index.top_batch(batch, 1)
+    with pytest.raises(EventError, match="source 'x' of event 2 is no node"):
+        index.top_events([Event(2, {}, source="x")], 1)
+    with pytest.raises(GraphError, match="k is 0"):
+        index.top_batch(batch, 0)
+    assert rows_of(index.top_batch(batch.slice(0, 1), 1)) == [(1, "s", -1.0, 1)]
+
+
+def test_the_quicker_way_is_taken_after_a_trial() -> None:
+    ways, asked = Ways(), []
+
+    def work(way: int, begin: int, end: int) -> list[int]:
+        asked.append((way, end - begin))
+        if way == BY_GRAPH:
+            sum(range(20_000 * (end - begin)))
+        return list(range(begin, end))
+
+    few = 2 * TRIAL
+    assert [n for part in ways.run(few, work) for n in part] == list(range(few))
+    assert asked == [(BY_GRAPH, few)]
+    asked.clear()
+    assert [n for part in ways.run(1000, work) for n in part] == list(range(1000))
+    rest = 1000 - 2 * (TRIAL + 1)
+    assert asked == [
+        (BY_GRAPH, 1),
+        (BY_GRAPH, TRIAL),
+        (BY_FILTERS, 1),
+        (BY_FILTERS, TRIAL),
+        (BY_FILTERS, rest),
+    ]
+    asked.clear()
+    ways.run(10, work)
+    assert asked == [(BY_FILTERS, 10)]
