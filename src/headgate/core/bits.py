@@ -23,3 +23,16 @@ def lowest(word: np.uint64) -> np.uint64:
 def place_of(bit: np.uint64) -> int:
     """Return the place of a lone bit."""
     return int(_PLACES[(bit * _DE_BRUIJN) >> np.uint64(58)])
+
+
+@bare_inner
+def ones(word: np.uint64) -> int:
+    """Count the bits of a word that are set.
+
+    >>> ones(np.uint64(0b1011)), ones(~np.uint64(0))
+    (3, 64)
+    """
+    word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + (word >> np.uint64(2) & np.uint64(0x3333333333333333))
+    word = word + (word >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int(word * np.uint64(0x0101010101010101) >> np.uint64(56))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from headgate.core.bits import ones
 from headgate.core.jit import bare, bare_inner
 from headgate.core.planes import ASK, YES, decide, find_rows, plane_word
 from headgate.graph.heaps import before, rise, sink
@@ -233,6 +234,7 @@ def search(
     stamp, cost, promise, parent, taken = s.stamp, s.cost, s.promise, s.parent, s.taken
     queue, where, limit, counts = s.queue, s.where, s.limit, s.counts
     best, pass_cost, stands_for = r.best, r.pass_cost, r.stands_for
+    row_start, row_word, row_bits = g.row_start, g.row_word, g.row_bits
     is_open, sifted = o.open, counts[SIFTED] == 1
     if source >= 0:
         _begin(planes, cells, s, source)
@@ -248,7 +250,18 @@ def search(
             first, last = swap_start[swap[v]], swap_start[swap[v] + 1]
         else:
             first, last = child_start[v], child_start[v + 1]
-        for i in range(first, last):
+        after, row, until = first, 0 if swapped else row_start[v], first
+        while after < last:
+            if sifted and not swapped and after == until:
+                # All children of a word, of whom most often none holds.
+                until += ones(row_bits[row])
+                w = row_word[row]
+                row += 1
+                if row_bits[row - 1] & (is_open[w] | given[w]) == 0:
+                    after = until
+                    continue
+            i = after
+            after += 1
             c = swap_child[i] if swapped else child[i]
             if sifted:
                 w = (c - roots) >> 6
