@@ -9,7 +9,7 @@ import click
 
 from benchmarks.results import Result, as_table, write_json, write_markdown
 
-AREAS = ("records", "pipeline", "parsing", "graph", "ranking", "rdf", "xml", "plan")
+AREAS = ("records", "pipeline", "stream", "parsing", "graph", "ranking", "rdf", "xml", "plan")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

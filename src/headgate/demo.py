@@ -1,42 +1,33 @@
-"""The demo: an advertising workload from nothing to a report, on an embedded Spark."""
+"""The demo: an advertising workload from nothing to a report, as a pipeline that can be changed and run."""
 
 from __future__ import annotations
 
-import datetime as dt
-import os
-import platform
+import re
 import shlex
-import time
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from headgate.core.machine import cores, memory
 from headgate.errors import TableError
-from headgate.records.index import RecordIndex
-from headgate.report import page
-from headgate.report.model import Busy, Histogram, Machine, Partition, RunReport, Step, quantile
+from headgate.pipeline.read import read_pipeline
+from headgate.pipeline.run import Asked, run_pipeline
+from headgate.pipeline.state import write_whole
 from headgate.report.words import shorten
-from headgate.spark.compile import compile_subscriptions
-from headgate.spark.generate import generate
-from headgate.spark.java import find_java
-from headgate.spark.match import match_events
-from headgate.spark.progress import step
-from headgate.spark.session import close_session, open_session
-from headgate.spark.summary import summarise
-from headgate.workloads import advertising
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from headgate.spark.compile import Compiled
-    from headgate.spark.match import Matched
-    from headgate.spark.summary import Summary
+    from headgate.report.run_model import RunPage
+
+FILE = "pipeline.toml"
+"""The pipeline file in a demo's directory."""
+_MARK = ".headgate-demo"
+_COUNTED = re.compile(r"^(subscriptions|events|seed) = [\d_]+$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -56,113 +47,51 @@ class Demo:
 class Outcome:
     """What the demo did and where its report lies."""
 
-    report: RunReport
+    report: RunPage
     page: Path
+    file: Path
+    """The pipeline, to be changed and run."""
     seconds: float
 
 
 def run_demo(demo: Demo) -> Outcome:
-    """Generate, compile, match, sum up and report."""
-    begun = time.monotonic()
+    """Write the demo's pipeline file and run it, from nothing."""
     here = demo.directory
     if here.exists() and any(here.iterdir()) and not (here / _MARK).exists():
         raise TableError(f"{here} is not empty and not a demo's directory: choose another with --output")
+    file = here / FILE
+    if file.exists() and not _is_ours(file.read_text("utf-8", "replace")):
+        raise TableError(
+            f"{file} was changed: run it with headgate run, or choose another directory with --output"
+        )
     here.mkdir(parents=True, exist_ok=True)
     (here / _MARK).touch()
-    steps: list[Step] = []
-    with step("starting Spark", quiet=demo.quiet) as starting:
-        session = open_session(demo.master, app="headgate demo", settings=demo.settings)
-    steps.append(Step("start Spark", starting.seconds))
-    try:
-        mark = time.monotonic()
-        tables = (
-            (
-                advertising.subscriptions,
-                advertising.subscription_schema(),
-                demo.subscriptions,
-                "subscriptions",
-            ),
-            (advertising.events, advertising.schema(), demo.events, "events"),
-        )
-        for make, schema, count, name in tables:
-            output = str(here / f"{name}.parquet")
-            generate(session, make, schema, count, output, seed=demo.seed, quiet=demo.quiet)
-        steps.append(Step("generate the workload", time.monotonic() - mark))
-        compiled = compile_subscriptions(
-            session,
-            str(here / "subscriptions.parquet"),
-            str(here / "snapshot"),
-            rejected=str(here / "rejected-subscriptions.jsonl"),
-            quiet=demo.quiet,
-        )
-        steps.append(Step("parse the filters", compiled.parse_seconds))
-        steps.append(Step("build the index", compiled.build_seconds))
-        matched = match_events(
-            session,
-            str(here / "snapshot"),
-            str(here / "events.parquet"),
-            str(here / "matches.parquet"),
-            rejected=str(here / "rejected-events.jsonl"),
-            quiet=demo.quiet,
-        )
-        steps.append(Step("survey the events", matched.survey_seconds))
-        steps.append(Step("match", matched.match_seconds))
-        mark = time.monotonic()
-        summary = summarise(session, str(here / "matches.parquet"), matched.events, quiet=demo.quiet)
-        steps.append(Step("sum up", time.monotonic() - mark))
-    finally:
-        close_session(session)
-    with step("drawing the report", quiet=demo.quiet):
-        report = _report(demo, compiled, matched, summary, steps)
-        place = here / "report.html"
-        page.write(report, place)
-    return Outcome(report, place, time.monotonic() - begun)
-
-
-_MARK = ".headgate-demo"
-
-
-def _report(
-    demo: Demo, compiled: Compiled, matched: Matched, summary: Summary, steps: list[Step]
-) -> RunReport:
-    index = RecordIndex.open(demo.directory / "snapshot")
-    spread = summary.events_by_matches
-    begun = min((batch.start for batch in matched.batches), default=0.0)
-    refused = {"subscriptions": compiled.rejected, "events": matched.rejected}
-    paths = {
-        name: str(demo.directory / f"rejected-{name}.jsonl") if count else None
-        for name, count in refused.items()
-    }
-    return RunReport(
-        title="Headgate demo: advertising",
-        created=dt.datetime.now(dt.UTC),
-        subscriptions=compiled.subscriptions,
-        rejected_subscriptions=compiled.rejected,
-        events=matched.events,
-        rejected_events=matched.rejected,
-        matches=matched.matches,
-        matches_per_event=Histogram.of(spread),
-        quantiles=tuple((share, quantile(spread, share)) for share in (0.5, 0.9, 0.99)) if spread else (),
-        busiest=tuple(
-            Busy(str(identity), index.filter(identity), count) for identity, count in summary.busiest
-        ),
-        throughput=tuple(
-            Partition(batch.task, batch.start - begun, batch.seconds, batch.events)
-            for batch in matched.batches
-        ),
-        steps=tuple(steps),
-        machine=Machine(
-            python=platform.python_version(),
-            spark=version("pyspark"),
-            java=str(find_java().version),
-            cores=cores(),
-            memory_gib=memory() / 2**30,
-            load=os.getloadavg()[0],
-        ),
+    write_whole(file, pipeline_text(demo))
+    asked = Asked(
+        fresh=True,
+        master=demo.master,
+        settings=demo.settings or {},
+        quiet=demo.quiet,
         command=_command(demo),
-        rejected_subscriptions_path=paths["subscriptions"],
-        rejected_events_path=paths["events"],
     )
+    done = run_pipeline(read_pipeline(file), asked)
+    assert done.page is not None
+    return Outcome(done.report, done.page, file, done.seconds)
+
+
+def pipeline_text(demo: Demo) -> str:
+    """Return the demo's pipeline file, with its counts and its seed."""
+    values = {"subscriptions": demo.subscriptions, "events": demo.events, "seed": demo.seed}
+    return _COUNTED.sub(lambda found: f"{found[1]} = {values[found[1]]}", _template())
+
+
+def _template() -> str:
+    return (files("headgate") / "demo.toml").read_text("utf-8")
+
+
+def _is_ours(text: str) -> bool:
+    """Tell a file that a demo wrote from one that somebody has changed."""
+    return _COUNTED.sub(r"\1", text) == _COUNTED.sub(r"\1", _template())
 
 
 def _command(demo: Demo) -> str:
@@ -181,13 +110,13 @@ def _command(demo: Demo) -> str:
 def summary_lines(outcome: Outcome) -> list[str]:
     """Write the outcome as a table for people."""
     report = outcome.report
-    rate = report.events_per_second
+    counts, rate = report.counts, report.counts.events_per_second
     table = Table(box=SIMPLE, show_header=False, pad_edge=False)
     table.add_column(justify="left")
     table.add_column(justify="right")
-    table.add_row("subscriptions", f"{report.subscriptions:,}")
-    table.add_row("events", f"{report.events:,}")
-    table.add_row("matches", f"{report.matches:,}")
+    table.add_row("subscriptions", f"{counts.subscriptions or 0:,}")
+    table.add_row("events", f"{counts.events or 0:,}")
+    table.add_row("matches", f"{counts.matches or 0:,}")
     for share, matches in report.quantiles:
         table.add_row(f"matches an event, {share:.0%} have at most", f"{matches:,.0f}")
     table.add_row("events matched a second", f"{rate:,.0f}" if rate else "none")
@@ -201,7 +130,8 @@ def summary_lines(outcome: Outcome) -> list[str]:
     rows.append("")
     rows.append("busiest subscriptions:")
     rows.extend(f"  {busy.matches:>7,}  {busy.id}  {shorten(busy.filter, 80)}" for busy in report.busiest[:5])
-    refused = report.rejected_subscriptions + report.rejected_events
+    refused = sum(each.rows for each in report.rejected)
     rows.append(f"refused rows: {refused:,}")
+    rows.append(f"pipeline: {outcome.file}")
     rows.append(f"report: {outcome.page}")
     return rows

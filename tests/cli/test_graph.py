@@ -60,6 +60,7 @@ def test_from_tables_to_matches(headgate: Command, tables: Path) -> None:
     assert ran.out.splitlines() == [
         "matched 1 events: 2 matches in matches.jsonl",
         "refused 1 events, with the reasons in matches-rejected.jsonl",
+        "events met shards 1 times, of 3 that there could be",
     ]
     assert sorted(row["subscription_id"] for row in get_lines("matches.jsonl")) == ["fans", "shoes"]
     ran = headgate(*MATCH, "--graph", "--strict", "--json")

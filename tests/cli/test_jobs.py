@@ -149,12 +149,21 @@ def test_the_demo_is_repeatable(headgate: Command, tmp_path: Path) -> None:
     assert len(RecordIndex.open(tmp_path / "demo" / "snapshot")) == 300
     assert names(tmp_path) == ["demo"]
     assert names(tmp_path / "demo") == [
+        ".headgate",
         ".headgate-demo",
         "events.parquet",
         "matches.parquet",
+        "pipeline.toml",
         "rejected-events.jsonl",
         "rejected-subscriptions.jsonl",
         "report.html",
+        "run.json",
         "snapshot",
         "subscriptions.parquet",
     ]
+    # It is a pipeline that can be run, and changed; a changed one is not written over.
+    file = tmp_path / "demo" / "pipeline.toml"
+    steps = headgate("run", file, "--json", "--quiet").json["steps"]
+    assert {step["status"] for step in steps} == {"skipped"}
+    file.write_text(file.read_text("utf-8").replace("[report]", "[metrics]\n[report]"), "utf-8")
+    assert "pipeline.toml was changed: run it with headgate run" in headgate(*command).complaint

@@ -54,6 +54,7 @@ def test_from_a_table_to_the_best(headgate: Command, folder: Path) -> None:
     assert ran.out.splitlines() == [
         "matched 2 events: 3 matches, the best 2 of each, in best.jsonl",
         "refused none",
+        "events met shards 2 times, of 4 that there could be",
     ]
     found = sorted(tuple(row.values()) for row in get_lines(folder / "best.jsonl"))
     assert found == [(1, "adults", 1.0, 2), (1, "news", 5.0, 1), (2, "adults", 1.0, 1)]
@@ -120,15 +121,6 @@ def test_what_match_refuses(headgate: Command, arguments: str, part: str) -> Non
     ran = headgate(*arguments.split(), "--events", "events.jsonl", "--output", "best.jsonl")
     assert part in ran.complaint
     assert ran.code == 1
-
-
-@pytest.mark.usefixtures("folder")
-def test_shards_are_for_ranks(headgate: Command) -> None:
-    ran = headgate(
-        "compile", "--subscriptions", "subs.jsonl", "--output", "out", "--no-ranked", "--shards", "2"
-    )
-    assert ran.complaint.startswith("--shards goes with --nodes and --edges, or with ranked subscriptions")
-    assert ran.code == 2
 
 
 @pytest.mark.usefixtures("folder")

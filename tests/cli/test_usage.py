@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.cli.running import Command
 
-COMMANDS = ["doctor", "demo", "compile", "match", "backtest", "explain", "generate records"]
+COMMANDS = ["doctor", "demo", "run", "compile", "match", "backtest", "explain", "generate records"]
 
 
 @pytest.fixture(autouse=True)
@@ -86,14 +86,15 @@ def test_the_version(headgate: Command) -> None:
         ("compile --nodes subs.jsonl --output out", "give both --nodes and --edges"),
         ("compile --edges subs.jsonl --subscriptions subs.jsonl --output out", "give both --nodes and"),
         (
-            "compile --subscriptions subs.jsonl --output o --shards 2 --no-ranked",
-            "--shards goes with --nodes and",
+            "compile --subscriptions subs.jsonl --output o --shard-by access",
+            "--shard-by and --shard-column go with --shards",
         ),
+        ("compile --subscriptions subs.jsonl --output o --shards 2 --shard-by luck", "'luck' is not one of"),
         ("compile --nodes a --edges b --output out --shards 0", "0 is not in the range 1<=x<=1000"),
         ("compile --subscriptions subs.jsonl", "Missing option '--output'"),
         ("match --snapshot snapshot --events events.jsonl", "Missing option '--output'"),
         ("match stray --snapshot s --events e --output o", "unexpected extra argument"),
-        ("backtest --events events.jsonl", "Missing option '--filter'"),
+        ("backtest --events events.jsonl", "give one of --filter and --changes"),
         ("explain --filter TRUE", "Missing option '--event'"),
         ("explain --event {}", "give --filter, or --snapshot and --subscription"),
         ("explain --event {} --filter TRUE --snapshot snapshot", "give --filter, or --snapshot and"),

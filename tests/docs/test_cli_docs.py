@@ -51,6 +51,9 @@ def test_options_are_documented(path: str) -> None:
     text = section(path)
     shared = PAGE.partition("## Options of every command on Spark")[2]
     for option in COMMANDS[path].params:
+        if isinstance(option, click.Argument):
+            assert f"`{option.human_readable_name}`" in text, f"{path} {option.name} is not in docs/cli.md"
+            continue
         for name in option.opts:
             documented = f"`{name}" in text or (
                 f"`{name}" in shared and "options of every command on Spark" in text

@@ -13,7 +13,22 @@ MAP = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("room", ["core", "records", "rdf", "xml", "graph", "ranking", "plan", "spark"])
+@pytest.mark.parametrize(
+    "room",
+    [
+        "core",
+        "records",
+        "rdf",
+        "xml",
+        "graph",
+        "ranking",
+        "plan",
+        "spark",
+        "spark/streaming",
+        "spark/nats",
+        "pipeline",
+    ],
+)
 def test_every_module_is_on_the_map(room: str) -> None:
     part = MAP.partition(f"### {room}\n")[2].partition("\n### ")[0].partition("\n## ")[0]
     listed = {*re.findall(r"^\| `(\w+)\.py` \|", part, re.MULTILINE)}

@@ -12,7 +12,20 @@ from tests.docs.fences import ROOT, fences, markdown_files, without_fences
 if TYPE_CHECKING:
     from pathlib import Path
 
-LANGUAGES = {"console", "csv", "ini", "json", "jsonl", "python", "sh", "sql", "text", "toml"}
+LANGUAGES = {
+    "console",
+    "csv",
+    "dockerfile",
+    "ini",
+    "json",
+    "jsonl",
+    "python",
+    "sh",
+    "sql",
+    "text",
+    "toml",
+    "yaml",
+}
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"(`+).*?\1")

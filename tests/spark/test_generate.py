@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,13 @@ import pytest
 from headgate.spark import generate as module
 from headgate.spark.generate import generate
 from headgate.workloads import advertising
+from headgate.workloads.catalogue import NAMES, workload
 from headgate.workloads.exchange import Exchange
+from headgate.workloads.ranking import Ranking, Sparse
 from headgate.workloads.social import Social
+from headgate.workloads.stars import Stars
+from headgate.workloads.triples import Paper
+from headgate.workloads.xmark import XMark
 from tests.cli.running import Command
 from tests.spark.files import get_lines, get_table, names
 
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from headgate.spark.generate import Maker
     from headgate.workloads.graphs import GraphWorkload
 
 
@@ -38,6 +44,42 @@ def test_rows_do_not_depend_on_partitions(
         expected = pa.Table.from_batches([make(np.arange(300), 4)]).to_pylist()
         assert get_table(tmp_path / name) == expected
     assert names(tmp_path) == ["events.parquet", "subs.parquet"]
+
+
+def makers() -> dict[str, dict[str, tuple[Maker, pa.Schema, int]]]:
+    """List the tables of every workload: how rows are made, their schema, and how many are made here."""
+    plain: dict[str, Any] = {name: workload(name, 60) for name in NAMES}
+    plain |= {"ranking": Ranking(1, "random"), "boxes": Ranking(4), "sparse": Sparse(30, presence=0.3)}
+    plain |= {"rdf": Paper(), "stars": Stars(), "xmark": XMark(sizes=(2_000, 4_000)).settled(60, 4)}
+    found: dict[str, dict[str, tuple[Maker, pa.Schema, int]]] = {
+        name: {
+            "subscriptions": (made.subscriptions, made.subscription_schema(), 60),
+            "events": (made.events, made.schema(), 40),
+        }
+        for name, made in plain.items()
+    }
+    graphs: dict[str, GraphWorkload] = {"exchange": Exchange(1, "1/4"), "social": Social(500, 2_000, "1/8")}
+    for name, graph in graphs.items():
+        found[name] = {
+            "nodes": (graph.nodes, graph.node_schema(), min(500, graph.node_count)),
+            "edges": (graph.edges, graph.edge_schema(), min(500, graph.edge_count)),
+            "events": (graph.events, graph.schema(), 40),
+        }
+    return found
+
+
+@pytest.mark.parametrize(
+    "name", [*NAMES, "ranking", "boxes", "sparse", "rdf", "stars", "xmark", "exchange", "social"]
+)
+def test_every_workload_is_the_same_in_any_number_of_parts(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    for table, (make, schema, count) in makers()[name].items():
+        path = tmp_path / f"{table}.parquet"
+        generate(spark, make, schema, count, str(path), seed=4, parts=7, quiet=True)
+        assert len(list(path.glob("*.parquet"))) > 1
+        expected = pa.Table.from_batches([make(np.arange(count), 4)])
+        assert get_table(path) == expected.to_pylist(), table
 
 
 def test_lines_hold_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from pyspark import TaskContext
 
 from headgate import Event, RecordIndex, Subscription
+from headgate.core.snapshot import digest_of
 from headgate.errors import SnapshotError, TableError
 from headgate.spark.match import _write, match_events
 from headgate.spark.matching import Task, match_columns
@@ -414,8 +415,9 @@ def test_what_a_failed_attempt_wrote_is_not_taken(job: Job) -> None:
 
     rows = job.spark.range(100, numPartitions=3).selectExpr("struct(id, 1 AS a) AS event")
     place = job.folder / "matches.parquet"
-    task = Task(str(job.folder / "snapshot"), str(job.folder), "long", "string", None, codec="snappy")
-    _write(rows, work, [task], str(place))
+    snapshot = job.folder / "snapshot"
+    task = Task(str(snapshot), digest_of(snapshot), "long", "string", None, codec="snappy")
+    _write(rows, [work], [task], str(place))
     assert sorted(job.pairs("matches.parquet")) == [(number, "s") for number in range(100)]
     assert len(list(place.glob("*.parquet"))) == 3
     assert not (place / "_temporary").exists()

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate import RecordIndex, Subscription
+from headgate.core.snapshot import digest_of
 from headgate.errors import TableError
 from headgate.spark import matching
 from headgate.spark.matching import PACKED, Task, match_columns, write_matches
@@ -49,7 +50,8 @@ def packed(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def task(folder: Path) -> Task:
-    return Task(str(folder / "snapshot"), str(folder), "string", "long", None, str(folder), "zstd")
+    snapshot = folder / "snapshot"
+    return Task(str(snapshot), digest_of(snapshot), "string", "long", None, str(folder), "zstd")
 
 
 @pytest.mark.parametrize(

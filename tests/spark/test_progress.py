@@ -1,31 +1,25 @@
-"""The display of progress, with a stand-in for Spark's status."""
+"""The display of progress, over real tasks of a real Spark."""
 
 from __future__ import annotations
 
 import io
+import re
 import sys
 import time
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from headgate.spark import progress
-from headgate.spark.progress import step, watch
+from headgate.spark.listening import listening
+from headgate.spark.progress import Tasks, left, step, watch
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
-
-def stages() -> SparkSession:
-    """Return a session whose only stage has 3 of 8 tasks done, and is over when asked a second time."""
-    answers = iter([[7]])
-    tracker = SimpleNamespace(
-        getActiveStageIds=lambda: next(answers, []),
-        getStageInfo=lambda _stage: SimpleNamespace(numTasks=8, numCompletedTasks=3),
-    )
-    context = SimpleNamespace(statusTracker=lambda: tracker)
-    return cast("SparkSession", SimpleNamespace(sparkContext=context))
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Terminal(io.StringIO):
@@ -33,19 +27,74 @@ class Terminal(io.StringIO):
         return True
 
 
+def at_leisure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Work for a while, so that there is something to be seen."""
+    for batch in batches:
+        until = time.monotonic() + 0.3
+        while time.monotonic() < until:
+            sum(range(1000))
+        yield batch
+
+
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PATIENCE", "_EVERY", "_TERMINAL_PATIENCE", "_TERMINAL_EVERY"):
         monkeypatch.setattr(progress, name, 0.05)
+    monkeypatch.setattr(progress, "_ENOUGH_SECONDS", 0.1)
+
+
+@pytest.fixture
+def slow(spark: SparkSession, tmp_path: Path) -> DataFrame:
+    """Make a table of 800 rows in 8 files, each a task of some time."""
+    spark.conf.set("spark.sql.files.openCostInBytes", "4m")
+    spark.range(0, 800, 1, 8).write.parquet(str(tmp_path / "table"))
+    table = spark.read.parquet(str(tmp_path / "table")).mapInArrow(at_leisure, "id long")
+    table.limit(1).collect()
+    spark.conf.unset("spark.sql.files.openCostInBytes")
+    return table
 
 
 @pytest.mark.usefixtures("impatient")
-def test_lines_count_tasks(capsys: pytest.CaptureFixture[str]) -> None:
-    with watch(stages(), "matching") as timing:
-        time.sleep(0.3)
+def test_lines_count_tasks_and_rows_and_reckon_the_rest(
+    spark: SparkSession, slow: DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with watch(spark, "matching", rows=800, noun="events") as timing:
+        slow.collect()
     lines = capsys.readouterr().err.splitlines()
-    assert lines[:2] == ["matching: 3 of 8 tasks, 0 s", "matching: 8 of 8 tasks, 0 s"]
+    assert all(line.startswith("matching: ") for line in lines)
+    told = re.compile(
+        r"matching: (\d) of (\d) tasks, [\d,]+ events a second, \d+ s(, about \d+ s left)?", re.ASCII
+    )
+    found = [match for match in map(told.fullmatch, lines) if match]
+    assert found, lines
+    done = [int(match[1]) for match in found]
+    assert done == sorted(done)
+    assert any(match[3] for match in found)
     assert timing.seconds >= 0.3
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_terminal_gets_a_bar(spark: SparkSession, slow: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "160")
+    with watch(spark, "matching"):
+        slow.collect()
+    shown = re.sub(r"\x1b\[[0-9;?]*\w", "", terminal.getvalue())
+    assert re.search(r"matching .* \d of \d tasks", shown)
+    assert re.search(r"\d of \d tasks, [\d,]+ rows a second", shown)
+    assert re.search(r"about \d+ s left", shown)
+
+
+def test_jobs_bear_the_title(spark: SparkSession) -> None:
+    with listening(spark) as heard:
+        with watch(spark, "outer"):
+            with watch(spark, "inner", quiet=True):
+                spark.range(5).collect()
+            spark.range(5).collect()
+        spark.range(5).collect()
+    assert [stage.title for stage in heard.stages] == ["inner", "outer", ""]
 
 
 @pytest.mark.usefixtures("impatient")
@@ -56,15 +105,15 @@ def test_a_step_tells_its_time(capsys: pytest.CaptureFixture[str]) -> None:
     assert timing.seconds >= 0.1
 
 
-def test_quick_work_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
-    with step("reading"), watch(stages(), "matching"):
+def test_quick_work_is_silent(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    with step("reading"), watch(spark, "matching"):
         pass
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.usefixtures("impatient")
-def test_quiet_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
-    with step("reading", quiet=True), watch(stages(), "matching", quiet=True) as timing:
+def test_quiet_is_silent(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    with step("reading", quiet=True), watch(spark, "matching", quiet=True) as timing:
         time.sleep(0.1)
     assert capsys.readouterr().err == ""
     assert timing.seconds >= 0.1
@@ -81,12 +130,8 @@ def test_a_broken_session_does_not_hide_the_error(capsys: pytest.CaptureFixture[
     assert "matching: 0 s" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
-    with watch(stages(), "matching"):
-        time.sleep(0.6)
-    assert "matching" in terminal.getvalue()
-    assert "of 8 tasks" in terminal.getvalue()
+def test_the_rest_is_reckoned_only_from_something() -> None:
+    assert left(Tasks(0, 8), 100) is None
+    assert left(Tasks(4, 8), 100) == 100
+    # More rows than were said: tasks are the better guess.
+    assert left(Tasks(4, 8, 1000), 100, rows=900) == 100

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from headgate import Event, RecordIndex, Subscription
+from headgate.core.snapshot import digest_of
 from headgate.ranking.index import RankedIndex
 from headgate.spark import top_matching
 from headgate.spark.matching import PACKED, Task
@@ -62,7 +63,8 @@ def test_the_answer_is_the_same_in_portions_of_any_size(
             expected += [
                 (row["id"], each.subscription, each.value, rank, key) for rank, each in enumerate(best, 1)
             ]
-    task = Task(str(tmp_path / "snapshot"), str(tmp_path), "string", "long", None, top=top)
+    snapshot = tmp_path / "snapshot"
+    task = Task(str(snapshot), digest_of(snapshot), "string", "long", None, top=top)
     batch, keys = pa.RecordBatch.from_pylist(ROWS), pa.array(KEYS)
     packed = pa.RecordBatch.from_arrays([batch.to_struct_array(), keys], names=[PACKED, KEY])
     lines = pa.array([json.dumps(row).encode() for row in ROWS], pa.binary())
@@ -81,6 +83,7 @@ def test_lines_that_are_no_events_are_passed_over(index: RankedIndex, tmp_path: 
     index.save(tmp_path / "snapshot")
     lines = pa.array([b"", b"{", b'{"id": 5, "a": 9}', b'{"a": 1}', b'{"id": "6", "a": 9}'], pa.binary())
     batch = pa.RecordBatch.from_arrays([lines, pa.array([50, 40, 30, 20, 10])], names=[VALUE, KEY])
-    task = Task(str(tmp_path / "snapshot"), str(tmp_path), "string", "long", None, top=Top.of(1), keyed=True)
+    snapshot = tmp_path / "snapshot"
+    task = Task(str(snapshot), digest_of(snapshot), "string", "long", None, top=Top.of(1), keyed=True)
     found = [tuple(row.values()) for part in rank_lines([batch], task) for row in part.to_pylist()]
     assert found == [("5", 1, 1.0, 1, 30), ("6", 1, 1.0, 1, 10)]

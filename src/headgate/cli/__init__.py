@@ -11,7 +11,17 @@ import sys
 
 import click
 
-from headgate.cli import backtesting, explaining, generating, jobs, machine, planning, reporting
+from headgate.cli import (
+    backtesting,
+    explaining,
+    generating,
+    jobs,
+    machine,
+    planning,
+    reporting,
+    running,
+    streaming,
+)
 from headgate.cli.shell import cli
 from headgate.errors import HeadgateError
 
@@ -25,6 +35,8 @@ __all__ = [
     "main",
     "planning",
     "reporting",
+    "running",
+    "streaming",
 ]
 
 

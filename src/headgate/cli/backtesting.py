@@ -1,4 +1,4 @@
-"""The command that tries a filter over events of the past."""
+"""The command that tries a filter, or a set of changed subscriptions, over events of the past."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headgate.cli.changing import ChangeOptions, try_changes
 from headgate.cli.documents import (
     dialect_option,
     feed_lines,
@@ -14,6 +15,7 @@ from headgate.cli.documents import (
     read_settings,
     refuse_options,
 )
+from headgate.cli.ranking import factor_option, mode_option, wanted_top
 from headgate.cli.shell import cli, fields_of, session, spark_options, tell
 from headgate.core.subscription import SQL
 
@@ -25,18 +27,126 @@ if TYPE_CHECKING:
 
 
 @cli.command()
-@click.option("--filter", "filter_text", required=True, metavar="TEXT", help="The filter to try.")
-@dialect_option("What it is written in; sql by default.")
+@click.option("--filter", "filter_text", metavar="TEXT", help="The filter to try.")
+@click.option(
+    "--changes",
+    metavar="TABLE",
+    help="Changed subscriptions to try. Columns: op, id, filter; dialect, score, weights, node.",
+)
+@dialect_option("What the filter is written in; sql by default. With --subscriptions, that of its rows.")
 @click.option(
     "--events", required=True, metavar="TABLE", help="Historic events; documents in a table or files."
 )
-@click.option("--output", metavar="TABLE", help="Where the matching events go.")
+@click.option("--snapshot", metavar="DIRECTORY", help="--changes: the subscriptions as they are.")
+@click.option("--subscriptions", metavar="TABLE", help="--changes: the same as a table, compiled for this.")
+@click.option(
+    "--output", metavar="TABLE", help="Where the matching events go; with --changes, what comes and goes."
+)
+@click.option(
+    "--effects",
+    metavar="TABLE",
+    help="--changes: a row for each subscription.  [default: OUTPUT-effects.jsonl]",
+)
+@click.option(
+    "--rejected", metavar="TABLE", help="--changes: where refused rows go.  [default: OUTPUT-rejected.jsonl]"
+)
+@click.option("--report", metavar="FILE", help="--changes: a page with pictures (.html).")
+@click.option(
+    "--noise",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="--changes: mark what matches more of the events than that.  [default: 10]",
+)
+@click.option(
+    "--top", type=click.IntRange(0), metavar="K", help="--changes: ask for the best K of each event."
+)
+@mode_option
+@factor_option
+@click.option("--no-cost", is_flag=True, help="--changes: do not measure size and speed.")
 @format_option
 @rdf_options
 @spark_options
 def backtest(
-    filter_text: str,
+    filter_text: str | None,
+    changes: str | None,
     dialect: str | None,
+    events: str,
+    snapshot: str | None,
+    subscriptions: str | None,
+    output: str | None,
+    effects: str | None,
+    rejected: str | None,
+    report: str | None,
+    noise: float | None,
+    top: int | None,
+    mode: str | None,
+    factors: tuple[str, ...],
+    form: str | None,
+    taxonomies: tuple[str, ...],
+    master: str | None,
+    conf: tuple[str, ...],
+    *,
+    no_cost: bool,
+    coerce: bool,
+    injective: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    r"""Try one filter, or a set of changed subscriptions, over historic events.
+
+    A filter of records is evaluated by Spark SQL itself, one of RDF and XML by our index. Changes are tried
+    against a snapshot: what would newly match, what would no longer, how noisy, and at what cost.
+
+    \b
+    Examples:
+      headgate backtest --filter "age > 30 AND topic = 'news'" --events events.jsonl
+      headgate backtest --filter "ASK { ?x a <urn:Art> }" --dialect sparql --events documents/
+      headgate backtest --filter "//news[topic = 'art']" --dialect xpath --events documents/
+      headgate backtest --changes changes.jsonl --snapshot snapshot/ --events events.jsonl --output diff.jsonl
+      headgate backtest --changes new.csv --snapshot ranked/ --events old.csv --top 10 --report what-if.html
+    """
+    if (filter_text is None) == (changes is None):
+        raise click.UsageError("give one of --filter and --changes")
+    if changes is not None:
+        taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective)
+        asked = ChangeOptions(
+            changes, events, snapshot, subscriptions, dialect, taxonomy, options, output, effects, rejected,
+            report, noise, wanted_top("--top", top, mode, factors), form, cost=not no_cost,
+        )  # fmt: skip
+        try_changes(asked, master, conf, quiet=quiet, as_json=as_json)
+        return
+    _refuse_changes_only()
+    _one_filter(
+        filter_text or "", dialect or SQL, events, output, form, taxonomies, master, conf,
+        coerce=coerce, injective=injective, quiet=quiet, as_json=as_json,
+    )  # fmt: skip
+
+
+_FOR_CHANGES = {
+    "snapshot": "--snapshot",
+    "subscriptions": "--subscriptions",
+    "effects": "--effects",
+    "rejected": "--rejected",
+    "report": "--report",
+    "noise": "--noise",
+    "top": "--top",
+    "mode": "--mode",
+    "factors": "--factor",
+    "no_cost": "--no-cost",
+}
+
+
+def _refuse_changes_only() -> None:
+    """Refuse options that mean nothing for one filter."""
+    given = click.get_current_context().params
+    for name, option in _FOR_CHANGES.items():
+        if given.get(name) not in {None, False, ()}:
+            raise click.UsageError(f"{option} goes with --changes")
+
+
+def _one_filter(
+    text: str,
+    dialect: str,
     events: str,
     output: str | None,
     form: str | None,
@@ -49,25 +159,17 @@ def backtest(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    r"""Try one filter over historic events: records by Spark SQL itself, RDF and XML by our index.
-
-    \b
-    Examples:
-      headgate backtest --filter "age > 30 AND topic = 'news'" --events events.jsonl
-      headgate backtest --filter "ASK { ?x a <urn:Art> }" --dialect sparql --events documents/
-      headgate backtest --filter "//news[topic = 'art']" --dialect xpath --events documents/
-    """
+    """Try one filter and tell what it would have matched."""
     from headgate.contents import RECORDS, content_of
 
-    spoken = dialect or SQL
-    content = content_of([spoken], "the filter") or RECORDS
+    content = content_of([dialect], "the filter") or RECORDS
     refuse_options(content)
     if content != RECORDS:
         run = _documents(
-            filter_text, spoken, content, events, output, form, taxonomies, coerce=coerce, injective=injective
+            text, dialect, content, events, output, form, taxonomies, coerce=coerce, injective=injective
         )
     else:
-        run = _records(filter_text, spoken, events, output)
+        run = _records(text, dialect, events, output)
     with session(master, conf, quiet=quiet) as spark:
         done = run(spark, quiet=quiet)
     share = f"{done.matches / done.events:.2%}" if done.events else "none"

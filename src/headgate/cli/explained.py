@@ -10,7 +10,10 @@ from headgate.cli.documents import binding_lines, tuple_lines
 from headgate.errors import SnapshotError, SubscriptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headgate.core.event import Event, Id
+    from headgate.core.ids import Ids
     from headgate.engine import Engine
     from headgate.graph.base import Names
     from headgate.graph.explain import GraphExplanation
@@ -100,17 +103,15 @@ def has_graph(place: Path) -> bool:
 
 def _without_graph(place: Path, subscription: str) -> tuple[Engine, Id]:
     """Open a snapshot, or the shard that has the subscription; returns its id in the type that ids have."""
+    from headgate.core.snapshot import room_of
     from headgate.engine import Engine
-    from headgate.ranking.index import RankedIndex
-    from headgate.spark.ranked_shards import have_numbers, ranked_places
+    from headgate.ranking.base import ROOM as RANKING
+    from headgate.spark.shard_snapshots import have_numbers, ids_at, shard_places
 
-    places = ranked_places(place)
-    engine = Engine.open(places[0])
-    index: Any = engine.index
-    ranked = isinstance(index, RankedIndex)
-    identity = _identity(subscription, numbered=have_numbers(places) if ranked else index.ids.numbered)
-    home = _home(identity, len(places))
-    return (Engine.open(places[home]) if home else engine), identity
+    places = shard_places(place)
+    ids = [ids_at(each, ranked=room_of(each) == RANKING) for each in places]
+    identity = _identity(subscription, numbered=have_numbers(ids))
+    return Engine.open(places[_home(identity, ids)]), identity
 
 
 def _explain_graph(event: Event, snapshot: Path, subscription: str) -> tuple[GraphExplanation, Event, Engine]:
@@ -123,7 +124,7 @@ def _explain_graph(event: Event, snapshot: Path, subscription: str) -> tuple[Gra
     names = engines[0].graph.base.names
     given, source = _entering(event, names)
     identity = _identity(subscription, numbered=names.subscription_ids.numbered)
-    engine = engines[_home(identity, len(engines))]
+    engine = engines[_home(identity, [each.graph.base.names.subscription_ids for each in engines])]
     graph = engine.graph
     if source is not None and source not in graph and any(source in each.graph for each in engines):
         # A node that leads nowhere is on one shard only.
@@ -131,12 +132,12 @@ def _explain_graph(event: Event, snapshot: Path, subscription: str) -> tuple[Gra
     return graph.explain(given, identity), given, engine
 
 
-def _home(identity: Id, shards: int) -> int:
-    """Find the shard of a subscription."""
-    from headgate.core.ids import Ids
-    from headgate.graph.sharding import homes
-
-    return int(homes(Ids.of([identity]), shards)[0]) if shards > 1 else 0
+def _home(identity: Id, shards: Sequence[Ids]) -> int:
+    """Find the shard that has a subscription; the first if none has."""
+    for number, ids in enumerate(shards):
+        if len(ids) and (place := ids.place(identity)) < len(ids) and ids[place] == identity:
+            return number
+    return 0
 
 
 def _entering(event: Event, names: Names) -> tuple[Event, Id | None]:

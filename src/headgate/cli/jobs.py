@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from headgate.spark.compile import Compiled
     from headgate.spark.compile_graph import CompiledGraph
     from headgate.spark.session import Session
+    from headgate.spark.sharding import Sharding
 
 
 @cli.command(name="compile")
@@ -43,7 +44,17 @@ if TYPE_CHECKING:
     "--shards",
     type=click.IntRange(1, 1000),
     metavar="K",
-    help="Cut a graph, or ranked subscriptions, into K parts, each with its own subscribers; 1 by default.",
+    help="Cut subscriptions, or a graph, into K parts, each with its own subscribers; 1 by default.",
+)
+@click.option(
+    "--shard-by",
+    type=click.Choice(["hash", "tenant", "access"]),
+    help="Which part a subscription is in: by id, by tenant, or by what its filter demands; hash by default.",
+)
+@click.option(
+    "--shard-column",
+    metavar="NAME",
+    help="The table's column for tenant (tenant by default), or the events' attribute for access.",
 )
 @click.option(
     "--ranked/--no-ranked",
@@ -63,6 +74,8 @@ def compile_(
     schema: str | None,
     sample: str | None,
     shards: int | None,
+    shard_by: str | None,
+    shard_column: str | None,
     dialect: str | None,
     taxonomies: tuple[str, ...],
     master: str | None,
@@ -85,6 +98,7 @@ def compile_(
     Examples:
       headgate compile --subscriptions subs.jsonl --output snapshot/
       headgate compile --subscriptions subs.jsonl --output ranked/ --ranked --shards 4
+      headgate compile --subscriptions s.jsonl --output s/ --shards 8 --shard-by access --shard-column topic
       headgate compile --nodes nodes.jsonl --edges edges.jsonl --output snapshot/
       headgate compile --nodes n.parquet --edges e.parquet --subscriptions s.parquet --output g/ --shards 4
       headgate compile --subscriptions patterns.csv --dialect sparql --taxonomy topics.ttl --output rdf/
@@ -96,7 +110,8 @@ def compile_(
     types = read_text(schema) if schema else None
     settings = read_settings(taxonomies, coerce=coerce, injective=injective)
     wanted = Wanted(dialect or SQL, types, sample, *settings)
-    compile_one = _compiling(subscriptions, nodes, edges, output, refused, wanted, shards, ranked=ranked)
+    sharding = _sharding(shards, shard_by, shard_column)
+    compile_one = _compiling(subscriptions, nodes, edges, output, refused, wanted, sharding, ranked=ranked)
     with session(master, conf, quiet=quiet) as spark:
         done, told = compile_one(spark, quiet=quiet)
     lines = [f"compiled {told} {_over(done)} to {output}"]
@@ -106,6 +121,15 @@ def compile_(
     tell({**fields_of(done), "snapshot": output, "rejected_table": refused}, lines, as_json=as_json)
     if strict and done.rejected:
         sys.exit(STRICT_EXIT)
+
+
+def _sharding(count: int | None, by: str | None, column: str | None) -> Sharding:
+    """Read how subscriptions are to be cut."""
+    from headgate.spark.sharding import Sharding
+
+    if count is None and (by is not None or column is not None):
+        raise click.UsageError("--shard-by and --shard-column go with --shards")
+    return Sharding.of(count or 1, by or "hash", column)
 
 
 def _over(done: Compiled | CompiledGraph) -> str:
@@ -128,7 +152,7 @@ def _compiling(
     output: str,
     rejected: str,
     wanted: Wanted,
-    shards: int | None,
+    sharding: Sharding,
     *,
     ranked: bool | None,
 ) -> Callable[..., tuple[Compiled | CompiledGraph, str]]:
@@ -136,10 +160,11 @@ def _compiling(
     from headgate.spark import compile as plain
     from headgate.spark import compile_graph as graph
 
-    more: dict[str, Any] = {"shards": shards or 1, "ranked": ranked, "rejected": rejected}
+    more: dict[str, Any] = {"sharding": sharding, "rejected": rejected}
     if nodes is not None and edges is not None:
         tables = graph.Tables(nodes, edges, subscriptions)
-        graph.check_request(tables, output, rejected=rejected, wanted=wanted, shards=shards or 1)
+        graph.check_request(tables, output, wanted=wanted, **more)
+        more["ranked"] = ranked
 
         def with_graph(spark: Session, *, quiet: bool) -> tuple[CompiledGraph, str]:
             done = graph.compile_graph(spark, tables, output, quiet=quiet, **more, **vars(wanted))
@@ -150,11 +175,10 @@ def _compiling(
         return with_graph
     if nodes is not None or edges is not None:
         raise click.UsageError("a graph has nodes and edges: give both --nodes and --edges")
-    if shards is not None and ranked is False:
-        raise click.UsageError("--shards goes with --nodes and --edges, or with ranked subscriptions")
     if subscriptions is None:
         raise click.UsageError("Missing option '--subscriptions', or '--nodes' and '--edges'.")
     plain.check_request(subscriptions, output, wanted=wanted, **more)
+    more["ranked"] = ranked
 
     def without(spark: Session, *, quiet: bool) -> tuple[Compiled, str]:
         done = plain.compile_subscriptions(spark, subscriptions, output, quiet=quiet, **more, **vars(wanted))
@@ -258,6 +282,9 @@ def match(
         if done.rejected
         else "refused none"
     )
+    if done.shards > 1:
+        most = done.events * done.shards
+        lines.append(f"events met shards {done.met:,} times, of {most:,} that there could be")
     if done.unknown_attributes:
         lines.append(f"note: no event has {', '.join(done.unknown_attributes)}, so filters see NULL there")
     lines += feed_lines(done.feeds)

@@ -57,6 +57,8 @@ def demo(
 ) -> None:
     r"""Generate an advertising workload, compile it, match it on Spark, and write a report.
 
+    It is a pipeline file, which is left in the directory: change it, and give it to headgate run.
+
     \b
     Example:
       headgate demo --subscriptions 10000 --events 2000
@@ -65,15 +67,17 @@ def demo(
 
     outcome = run_demo(Demo(output, subscriptions, events, seed, master, settings(conf), quiet))
     report = outcome.report
+    refused = {each.what: each.rows for each in report.rejected}
     result = {
-        "subscriptions": report.subscriptions,
-        "rejected_subscriptions": report.rejected_subscriptions,
-        "events": report.events,
-        "rejected_events": report.rejected_events,
-        "matches": report.matches,
-        "events_per_second": report.events_per_second,
+        "subscriptions": report.counts.subscriptions,
+        "rejected_subscriptions": refused["subscriptions"],
+        "events": report.counts.events,
+        "rejected_events": refused["events"],
+        "matches": report.counts.matches,
+        "events_per_second": report.counts.events_per_second,
         "steps": {found.name: round(found.seconds, 3) for found in report.steps},
         "seconds": round(outcome.seconds, 3),
+        "pipeline": str(outcome.file),
         "report": str(outcome.page),
     }
     tell(result, summary_lines(outcome), as_json=as_json)

@@ -136,6 +136,12 @@ def room_of(path: Path) -> str:
     return str(_patiently(path, lambda: _read_manifest(path))[0]["room"])
 
 
+def digest_of(path: Path) -> str:
+    """Return the checksum of a snapshot's manifest, which tells it from any other."""
+    path = Path(path)
+    return _patiently(path, lambda: _read_manifest(path))[1]
+
+
 def _patiently(path: Path, read: Callable[[], _Read]) -> _Read:
     """Read something of a snapshot, again if it was replaced meanwhile."""
     for _ in range(_TRIES):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -25,9 +25,27 @@ if TYPE_CHECKING:
 
     Draw = Callable[[Axes], None]
 
-__all__ = ["bare", "note", "sheet", "styled", "svg", "thousands"]
+__all__ = ["Chart", "bare", "note", "sheet", "styled", "svg", "thousands"]
 
 WIDTH = 9.6
+
+
+class Chart(NamedTuple):
+    """A picture: its heading, what to say of it, how high it is, how to draw it.
+
+    Without a way to draw it there is nothing to be seen, and the caption says so.
+    """
+
+    name: str
+    heading: str
+    caption: str
+    height: float = 0.0
+    draw: Draw | None = None
+
+    @property
+    def svg(self) -> str | None:
+        """Draw it for a page."""
+        return None if self.draw is None else svg(self.name, self.heading, self.height, self.draw)
 
 
 def svg(name: str, title: str, height: float, draw: Draw) -> str:

@@ -1,11 +1,10 @@
-"""What a report says, as plain values: everything is measured before the page is drawn.
+"""What reports of runs have in common, as plain values.
 
-RunReport
-├── Histogram     events by how many subscriptions they match
-├── Busy          a subscription that many events match
-├── Partition     what one Spark task did with one batch: when, how long, how many events
-├── Step          a part of the run and its time
-└── Machine       where it ran
+Histogram     events by how many subscriptions they match
+Busy          a subscription that many events match
+Partition     what one Spark task did with one batch: when, how long, how many events
+Step          a part of the run and its time
+Machine       where it ran
 """
 
 from __future__ import annotations
@@ -18,9 +17,8 @@ from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
-__all__ = ["Busy", "Histogram", "Machine", "Partition", "RunReport", "Step", "quantile"]
+__all__ = ["Busy", "Histogram", "Machine", "Partition", "Step", "quantile"]
 
 _BARS = 30
 _TAIL = 0.99
@@ -80,10 +78,16 @@ class Partition:
 
 @dataclass(frozen=True)
 class Step:
-    """Name a part of the run and its time."""
+    """Name a part of the run and its time; `start` is in seconds since the run began.
+
+    Steps without a start come one after another.
+    """
 
     name: str
     seconds: float
+    start: float | None = None
+    note: str = ""
+    """What is told beside the time, such as that there was nothing to do."""
 
 
 @dataclass(frozen=True)
@@ -96,42 +100,6 @@ class Machine:
     cores: int
     memory_gib: float
     load: float
-
-
-@dataclass(frozen=True)
-class RunReport:
-    """Hold all that the page shows; `quantiles` are pairs such as (0.5, 21.0), in rising order."""
-
-    title: str
-    created: datetime
-    subscriptions: int
-    rejected_subscriptions: int
-    events: int
-    rejected_events: int
-    matches: int
-    matches_per_event: Histogram
-    quantiles: tuple[tuple[float, float], ...]
-    busiest: tuple[Busy, ...]
-    throughput: tuple[Partition, ...]
-    steps: tuple[Step, ...]
-    machine: Machine
-    command: str
-    rejected_subscriptions_path: str | None = None
-    rejected_events_path: str | None = None
-
-    @property
-    def events_per_second(self) -> float | None:
-        """Divide the events by the time of the match job; None when it did nothing."""
-        seconds = self.match_seconds
-        return sum(each.events for each in self.throughput) / seconds if seconds > 0 else None
-
-    @property
-    def match_seconds(self) -> float:
-        """Measure from the first task's start to the last one's end."""
-        if not self.throughput:
-            return 0.0
-        stop = max(each.start + each.seconds for each in self.throughput)
-        return stop - min(each.start for each in self.throughput)
 
 
 def quantile(events_by_matches: Mapping[int, int], share: float) -> float:

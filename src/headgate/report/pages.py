@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["template", "write_whole"]
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def template(name: str) -> Template:
     """Load a template of this room."""
     environment = Environment(

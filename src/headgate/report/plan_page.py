@@ -10,7 +10,7 @@ from headgate.errors import TableError
 from headgate.plan.measures import levels, measures
 from headgate.plan.model import SOURCE
 from headgate.report import words
-from headgate.report.drawing import sheet, svg
+from headgate.report.drawing import sheet
 from headgate.report.pages import template, write_whole
 from headgate.report.plan_pictures import charts
 
@@ -30,12 +30,6 @@ class _Tile(NamedTuple):
     note: str = ""
 
 
-class _Picture(NamedTuple):
-    heading: str
-    caption: str
-    svg: str
-
-
 def check_output(path: Path) -> None:
     """Refuse a name that says no format."""
     if path.suffix not in FORMATS:
@@ -50,22 +44,18 @@ def write_report(network: Network, path: Path, *, title: str, command: str = "")
     if path.suffix == ".html":
         data = render(network, title=title, command=command).encode("utf-8", "replace")
     else:
-        parts = [(chart.heading, chart.height, chart.draw) for chart in charts(network)]
+        parts = [(chart.heading, chart.height, chart.draw) for chart in charts(network) if chart.draw]
         data = sheet(f"{title}: {sentence(network)}", parts, path.suffix[1:])
     write_whole(data, path)
 
 
 def render(network: Network, *, title: str, command: str = "") -> str:
     """Return the page of a network."""
-    pictures = [
-        _Picture(chart.heading, chart.caption, svg(chart.name, chart.heading, chart.height, chart.draw))
-        for chart in charts(network)
-    ]
     return template("plan_page.html.j2").render(
         title=title,
         sentence=sentence(network),
         tiles=_tiles(network),
-        pictures=pictures,
+        pictures=charts(network),
         rows=_level_rows(network),
         command=command,
     )

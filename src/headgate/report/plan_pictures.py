@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.patches import PathPatch
@@ -12,12 +12,10 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 from headgate.plan.measures import input_places, levels, loads
 from headgate.plan.model import SOURCE
 from headgate.report import words
-from headgate.report.drawing import bare, note, thousands
+from headgate.report.drawing import Chart, bare, note, thousands
 from headgate.report.style import ACCENT, INK, MAIN, PALE, SOFT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
@@ -28,16 +26,6 @@ FEW = 40
 SHOWN = 10
 """Sites in the list of the busiest."""
 _BARS = 24
-
-
-class Chart(NamedTuple):
-    """A picture: its heading, what to say of it, how high it is, how to draw it."""
-
-    name: str
-    heading: str
-    caption: str
-    height: float
-    draw: Callable[[Axes], None]
 
 
 def charts(network: Network) -> list[Chart]:

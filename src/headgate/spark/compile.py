@@ -4,7 +4,7 @@ read_lines -> compile (in parallel) -> collect -> number by id -> take programs 
                                     `-> rejected
 
 The dialects of the filters say which content room they are for. Subscriptions that have scores or weights are
-ranked; those can be cut into shards.
+ranked. In several shards the workers build the indexes, and nothing is collected (`shard_compile`).
 """
 
 from __future__ import annotations
@@ -12,46 +12,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.core.event import ID
-from headgate.core.ids import Ids
-from headgate.core.interning import TextPool
 from headgate.core.snapshot import check_place
 from headgate.core.subscription import SQL
 from headgate.errors import EventError, TableError
 from headgate.graph.sharding import check_count
-from headgate.records.programs import starts
+from headgate.spark.accepted import number_rows, save_index
 from headgate.spark.choosing import Wanted
-from headgate.spark.compile_ranked import Filters, has_any, read_ranks, save_ranked
-from headgate.spark.compiling import (
-    COMPILED,
-    COMPILED_RANKED,
-    FILTER,
-    NUMBER,
-    PART,
-    PLACE,
-    PROGRAMS,
-    REASON,
-    ROW,
-    compile_batches,
-)
+from headgate.spark.compile_ranked import has_any
+from headgate.spark.compiling import COMPILED, COMPILED_RANKED, FILTER, compile_batches
 from headgate.spark.contents import counted
-from headgate.spark.id_types import are_whole
 from headgate.spark.progress import step, watch
 from headgate.spark.ranked_rows import RANKS
 from headgate.spark.record_contents import read_schema
 from headgate.spark.session import spark_errors
+from headgate.spark.shard_compile import Sharded, compile_shards
+from headgate.spark.sharding import Sharding
 from headgate.spark.tables import (
-    BLOCK,
-    FILE,
-    POSITION,
     Format,
     check_apart,
     check_input,
@@ -67,18 +49,12 @@ from headgate.spark.tables import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.core.event import Id
     from headgate.rdf.model import Options
     from headgate.rdf.taxonomy import Taxonomy
     from headgate.spark.contents import Contents, Counts, Writers, XmlCounts
-
-_TYPES: dict[str, pa.DataType] = {ID: pa.string(), ROW: pa.string(), REASON: pa.string(), PLACE: pa.int64()}
-REJECTED = pa.schema(_TYPES)
-"""The columns of a rejected table; `place` counts characters of the filter from 1."""
-
 
 TASK_ROWS, TASK_BYTES = 100_000, 8 << 20
 """How much a task is given to read, at most."""
@@ -114,6 +90,7 @@ def compile_subscriptions(
     options: Options | None = None,
     ranked: bool | None = None,
     shards: int = 1,
+    sharding: Sharding | None = None,
     quiet: bool = False,
 ) -> Compiled:
     """Compile a table of subscriptions to a snapshot at `output`; refused rows go to the table `rejected`.
@@ -124,42 +101,67 @@ def compile_subscriptions(
     Rows that name no dialect have `dialect`. Dialects say which content room the filters are for, and all of
     them must be for one. Patterns over RDF may have a `taxonomy` and `options`.
 
-    Subscriptions are ranked if the table has scores or weights; `ranked` insists. With several `shards`, each
-    is a snapshot inside that at `output`.
+    Subscriptions are ranked if the table has scores or weights; `ranked` insists. With several shards, each
+    is a snapshot inside that at `output`, built by a worker; `sharding` says which subscriptions are where,
+    and `shards` is short for one by the hash of the ids.
     """
     wanted = Wanted(dialect, schema, sample, taxonomy, options)
-    form = check_request(
-        subscriptions, output, rejected=rejected, wanted=wanted, ranked=ranked, shards=shards
-    )
+    sharding = sharding or Sharding(shards)
+    form = check_request(subscriptions, output, rejected=rejected, wanted=wanted, sharding=sharding)
+    source: dict[str, object] = {"subscriptions": Path(subscriptions).name}
     with spark_errors():
         if ranked is None:
             ranked = has_any(session, subscriptions, form, RANKS)
-        _check_shards(subscriptions, shards, ranked=ranked)
-        with watch(session, "parsing filters", quiet=quiet) as parsing:
-            contents = wanted.contents(session, [subscriptions])
-            lines = spread(session, read_lines(session, subscriptions, ID, FILTER), form, subscriptions)
-            made = from_arrow_schema(COMPILED_RANKED if ranked else COMPILED)
-            work = partial(_compile, writers=contents.writers, dialect=dialect, ranked=ranked)
-            compiled = lines.mapInArrow(work, made).toArrow()
-        with step("building the index", quiet=quiet) as building:
-            numbered = _number(compiled, form)
-            filters = _filters(compiled, numbered, contents)
-            source = {"subscriptions": Path(subscriptions).name}
-            if ranked:
-                ranks = read_ranks(compiled, PART, numbered.rows, contents)
-                save_ranked(filters, ranks, Path(output), shards, contents, source=source)
-            else:
-                filters.programs.index(filters.ids, filters.texts).save(Path(output), source=source)
-            write_table(to_frame(session, numbered.refused), rejected)
-    return Compiled(
-        subscriptions=len(numbered.ids),
-        rejected=numbered.refused.num_rows,
-        attributes=filters.programs.attributes,
-        parse_seconds=parsing.seconds,
-        build_seconds=building.seconds,
-        ranked=ranked,
-        shards=shards,
-        **counted(contents, Path(output)),
+        contents = wanted.contents(session, [subscriptions])
+        sharding.check_content(contents.name)
+        lines = spread(session, read_lines(session, subscriptions, ID, FILTER), form, subscriptions)
+        job = compile_shards if sharding.count > 1 else _in_one_piece
+        done = job(
+            session,
+            lines,
+            form,
+            contents,
+            Path(output),
+            sharding,
+            rejected=rejected,
+            dialect=dialect,
+            ranked=ranked,
+            source=source,
+            quiet=quiet,
+        )
+    return Compiled(**done._asdict(), ranked=ranked, shards=sharding.count, **counted(contents, Path(output)))
+
+
+def _in_one_piece(
+    session: SparkSession,
+    lines: DataFrame,
+    form: Format,
+    contents: Contents,
+    output: Path,
+    sharding: Sharding,
+    *,
+    rejected: str,
+    dialect: str,
+    ranked: bool,
+    source: dict[str, object],
+    quiet: bool,
+) -> Sharded:
+    """Collect what workers have compiled, and index it here."""
+    del sharding
+    with watch(session, "parsing filters", quiet=quiet) as parsing:
+        made = from_arrow_schema(COMPILED_RANKED if ranked else COMPILED)
+        work = partial(_compile, writers=contents.writers, dialect=dialect, ranked=ranked)
+        compiled = lines.mapInArrow(work, made).toArrow()
+    with step("building the index", quiet=quiet) as building:
+        numbered = number_rows(compiled, form)
+        filters = save_index(compiled, numbered, contents, output, ranked=ranked, source=source)
+        write_table(to_frame(session, numbered.refused), rejected)
+    return Sharded(
+        len(numbered.ids),
+        numbered.refused.num_rows,
+        filters.programs.attributes,
+        parsing.seconds,
+        building.seconds,
     )
 
 
@@ -169,23 +171,12 @@ def check_request(
     *,
     rejected: str,
     wanted: Wanted,
-    ranked: bool | None = None,
-    shards: int = 1,
+    sharding: Sharding | None = None,
 ) -> Format:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
     check_places([subscriptions], output, rejected=rejected, wanted=wanted)
-    check_count(shards)
-    if ranked is False:
-        _check_shards(subscriptions, shards, ranked=False)
+    check_count(1 if sharding is None else sharding.count)
     return check_input(subscriptions)
-
-
-def _check_shards(subscriptions: str, shards: int, *, ranked: bool) -> None:
-    if shards > 1 and not ranked:
-        raise TableError(
-            f"{subscriptions} is to be cut into {shards} shards, and its subscriptions are not ranked: rank "
-            "them (--ranked), or leave them in one piece"
-        )
 
 
 def check_places(inputs: list[str], output: str, *, rejected: str, wanted: Wanted) -> None:
@@ -234,79 +225,3 @@ def _compile(
     context = TaskContext.get()
     partition = 0 if context is None else context.partitionId()
     return compile_batches(batches, writers, partition, dialect=dialect, ranked=ranked)
-
-
-class _Numbered(NamedTuple):
-    """The accepted rows, as places in the table, sorted by their ids; and the table of the refused ones."""
-
-    ids: Ids
-    rows: NDArray[np.int64]
-    refused: pa.Table
-
-
-def _number(compiled: pa.Table, form: Format) -> _Numbered:
-    """Give the accepted rows numbers by their ids, which have one type; the first of equal ids wins."""
-    ordered = in_order(compiled)
-    good = compiled[REASON].is_null().to_numpy()[ordered]
-    rows, bad = ordered[good], ordered[~good]
-    ids = _one_type(compiled.select(["id_number", "id_text"]).take(rows), form)
-    # Both sorts are stable, so that the first of equal ids is the first of the table.
-    if pa.types.is_integer(ids.type):
-        by_id = np.argsort(ids.to_numpy(), kind="stable")
-    else:
-        by_id = pc.sort_indices(ids).to_numpy().astype(np.int64)
-    ids = ids.take(by_id)
-    first = np.ones(len(ids), bool)
-    if len(ids) > 1:
-        first[1:] = pc.not_equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
-    again = np.sort(by_id[~first])
-    distinct = ids.filter(pa.array(first)) if len(again) else ids
-    places = np.empty(len(ids), np.int64)
-    places[by_id] = np.arange(len(ids))
-    repeated: list[Any] = ids.take(places[again]).to_pylist()
-    return _Numbered(
-        Ids.from_arrow(distinct),
-        rows[by_id[first]],
-        _refused(compiled.take(bad), compiled.select([ROW]).take(rows[again]), repeated),
-    )
-
-
-def in_order(compiled: pa.Table) -> NDArray[np.int64]:
-    """Return the places of the rows in the order of `ORDER`."""
-    files = pc.unique(compiled[FILE]).sort()
-    keys = (compiled[POSITION], compiled[BLOCK], pc.index_in(compiled[FILE], value_set=files))
-    return np.lexsort([key.to_numpy() for key in keys])
-
-
-def _one_type(ids: pa.Table, form: Format) -> pa.Array[Any]:
-    """Take ids as numbers if all of them are, else as text; CSV has text only, so it is read."""
-    numbers, texts = ids["id_number"].combine_chunks(), ids["id_text"].combine_chunks()
-    if texts.null_count == len(texts):
-        return numbers
-    found = pc.coalesce(texts, numbers.cast(pa.string()))
-    if form is Format.CSV and pc.all(are_whole(found)).as_py():
-        return found.cast(pa.int64())
-    return found.cast(pa.large_string())
-
-
-def _refused(bad: pa.Table, again: pa.Table, identities: list[Id]) -> pa.Table:
-    """Make the rejected table: the row as it came, its id if it had one, why, and where in the filter."""
-    identity = pc.coalesce(bad["id_text"], bad["id_number"].cast(pa.string()))
-    first = pa.table([identity, bad[ROW], bad[REASON], bad[PLACE]], schema=REJECTED)
-    reasons = [f"id {identity!r} was given by an earlier row already" for identity in identities]
-    columns = [[str(identity) for identity in identities], again[ROW], reasons, [None] * len(reasons)]
-    return pa.concat_tables([first, pa.table(columns, schema=REJECTED)])
-
-
-def _filters(compiled: pa.Table, numbered: _Numbered, contents: Contents) -> Filters:
-    """Put the accepted rows into the order of their ids, each with its program."""
-    payloads = compiled.select([PART, PROGRAMS]).filter(pc.is_valid(compiled[PROGRAMS])).sort_by(PART)
-    filed, counts = contents.file([payload.as_buffer() for payload in payloads[PROGRAMS]])
-    base = starts(counts)
-    rows = compiled.select([PART, NUMBER]).take(numbered.rows)
-    part = pc.index_in(rows[PART], value_set=payloads[PART].combine_chunks()).to_numpy()
-    programs = filed.take(base[part] + rows[NUMBER].to_numpy())
-    # Cast before it is taken, since millions of filters may be more than a column of plain strings holds.
-    texts = compiled[FILTER].cast(pa.large_string()).take(numbered.rows).combine_chunks()
-    pool = TextPool.from_arrow(texts) if len(texts) else TextPool.build(())
-    return Filters(numbered.ids, pool, programs)

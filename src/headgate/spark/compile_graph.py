@@ -33,6 +33,8 @@ from headgate.spark.graph_tables import ORDER, TABLE, Read, assemble
 from headgate.spark.progress import step, watch
 from headgate.spark.ranked_rows import WEIGHTS
 from headgate.spark.session import spark_errors
+from headgate.spark.shard_graph import place_graph
+from headgate.spark.sharding import Sharding
 from headgate.spark.tables import Format, check_input, read_lines, to_frame, write_table
 
 if TYPE_CHECKING:
@@ -100,22 +102,26 @@ def compile_graph(
     taxonomy: Taxonomy | None = None,
     options: Options | None = None,
     shards: int = 1,
+    sharding: Sharding | None = None,
     ranked: bool | None = None,
     quiet: bool = False,
 ) -> CompiledGraph:
     """Compile a graph to a snapshot at `output`; refused rows of all tables go to the table `rejected`.
 
-    What is said of the filters is as for subscriptions without a graph. With several `shards`, each is a
-    snapshot inside that at `output`. Clauses are ranked if subscriptions have weights; `ranked` insists.
+    What is said of the filters is as for subscriptions without a graph. With several shards, each is a
+    snapshot inside that at `output`; a graph is put together here, on the driver, and cut here. Clauses are
+    ranked if subscriptions have weights; `ranked` insists.
     """
     wanted = Wanted(dialect, schema, sample, taxonomy, options)
-    check_request(tables, output, rejected=rejected, wanted=wanted, shards=shards)
+    sharding = sharding or Sharding(shards)
+    check_request(tables, output, rejected=rejected, wanted=wanted, sharding=sharding)
     places = tables.places
     with spark_errors():
         with watch(session, "reading the graph", quiet=quiet) as parsing:
             if ranked is None:
                 ranked = _has_weights(session, tables.subscriptions)
             contents = wanted.contents(session, list(places.values()))
+            sharding.check_content(contents.name)
             reading = partial(_read, session, contents, dialect)
             read = {
                 name: reading(name, places.get(name), ranked=ranked and name == SUBSCRIPTIONS)
@@ -125,10 +131,20 @@ def compile_graph(
             assembled = assemble(read, contents)
             saving = _Saving(assembled, contents)
             source = {name: Path(path).name for name, path in places.items()}
-            if shards == 1:
+            if sharding.count == 1:
                 saving.save(assembled.parts, Path(output), source=source)
             else:
-                save_shards(Path(output), assembled.parts, shards, saving.save, source=source)
+                home, routes = place_graph(session, assembled, contents, sharding, tables.subscriptions)
+                save_shards(
+                    Path(output),
+                    assembled.parts,
+                    sharding.count,
+                    saving.save,
+                    source=source,
+                    home=home,
+                    routes=routes.arrays(),
+                    about=routes.about(sharding),
+                )
             write_table(to_frame(session, assembled.rejected), rejected)
     refused = assembled.rejected[TABLE].to_pylist()
     return CompiledGraph(
@@ -138,7 +154,7 @@ def compile_graph(
         rows=dict(assembled.accepted),
         refused={name: refused.count(name) for name in ORDER},
         rejected=len(refused),
-        shards=shards,
+        shards=sharding.count,
         attributes=tuple(sorted(saving.attributes)),
         parse_seconds=parsing.seconds,
         build_seconds=building.seconds,
@@ -147,10 +163,12 @@ def compile_graph(
     )
 
 
-def check_request(tables: Tables, output: str, *, rejected: str, wanted: Wanted, shards: int = 1) -> None:
+def check_request(
+    tables: Tables, output: str, *, rejected: str, wanted: Wanted, sharding: Sharding | None = None
+) -> None:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
     check_places(list(tables.places.values()), output, rejected=rejected, wanted=wanted)
-    check_count(shards)
+    check_count(1 if sharding is None else sharding.count)
 
 
 def _has_weights(session: SparkSession, subscriptions: str | None) -> bool:

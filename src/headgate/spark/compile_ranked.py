@@ -1,4 +1,4 @@
-"""Ranked subscriptions on the driver: what workers have read, to a snapshot, in one piece or in shards.
+"""Ranked subscriptions: what workers have read of a table, or of a shard of it, to an index.
 
 clauses of each part -> distinct ones of all, numbered -> rows of (clause, weight), in the order of the ids
 programs by id       -> in the order of ranks          -> filters
@@ -34,12 +34,10 @@ from headgate.spark.ranked_rows import (
     WEIGHTS,
     find_fields,
 )
-from headgate.spark.ranked_shards import save_shards
 from headgate.spark.tables import VALUE, Format, column_names, for_reading
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
@@ -107,35 +105,12 @@ def read_ranks(compiled: pa.Table, part: str, rows: Ints, contents: Contents) ->
     return Ranks(np.asarray(taken[SCORE], np.float64), table, programs.take(first))
 
 
-def save_ranked(
-    filters: Filters,
-    ranks: Ranks,
-    output: Path,
-    shards: int,
-    contents: Contents,
-    *,
-    source: Mapping[str, object],
-) -> None:
-    """Write ranked subscriptions as a snapshot, or as one of shards, of which one at a time is in memory."""
-
-    def save(places: Ints, place: Path, **about: Any) -> None:
-        _index(filters, ranks, places, contents).save(place, **about)
-
-    if shards == 1:
-        save(np.arange(len(filters.ids)), output, source=source)
-    else:
-        save_shards(output, filters.ids, shards, save, source=source)
-
-
-def _index(filters: Filters, ranks: Ranks, places: Ints, contents: Contents) -> RankedIndex:
-    """Index some of the subscriptions, by their places."""
-    ids = Ids.from_arrow(filters.ids.to_arrow().take(places))
-    scores = ranks.scores[places]
-    keys, order = rank(scores)
-    by_rank = places[order]
-    content = filters.programs.take(by_rank).index(Ids(keys), _take_texts(filters.texts, by_rank))
-    relaxed = clause_index(ids, ranks, places, contents)
-    return RankedIndex.from_contents(ids, scores, content, relaxed, room=contents.room)
+def ranked_index(filters: Filters, ranks: Ranks, contents: Contents) -> RankedIndex:
+    """Index ranked subscriptions."""
+    keys, order = rank(ranks.scores)
+    content = filters.programs.take(order).index(Ids(keys), _take_texts(filters.texts, order))
+    relaxed = clause_index(filters.ids, ranks, np.arange(len(filters.ids)), contents)
+    return RankedIndex.from_contents(filters.ids, ranks.scores, content, relaxed, room=contents.room)
 
 
 def clause_index(ids: Ids, ranks: Ranks, places: Ints, contents: Contents) -> ClauseIndex:

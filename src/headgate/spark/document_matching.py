@@ -19,6 +19,7 @@ from headgate.spark.document_rows import PARSED
 from headgate.spark.graph_matching import fit_event, known, opened_graph
 from headgate.spark.graph_top import RankedGraph
 from headgate.spark.kinds import kind_of
+from headgate.spark.opening import opened_as
 from headgate.spark.top_matching import Subscriptions, ask_rows, numbers
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=2)
-def opened_patterns(path: str, digest: str) -> Content:  # noqa: ARG001 -- tells a replaced snapshot apart
+def opened_patterns(path: str, digest: str) -> Content:
     """Open patterns once in a worker; the driver has verified them, and the pages are shared."""
-    return room_at(Path(path)).open(Path(path), verify=False)
+    return opened_as(path, digest, lambda place: room_at(place).open(place, verify=False))
 
 
 def match_documents(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:

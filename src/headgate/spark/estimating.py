@@ -16,11 +16,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.contents import RECORDS, content_at, room_at
 from headgate.core.event import ID, Event
-from headgate.core.snapshot import open_snapshot, room_of
+from headgate.core.snapshot import digest_of
 from headgate.errors import EventError
 from headgate.plan.estimates import averages, sums
 from headgate.spark.document_events import judge_documents
 from headgate.spark.document_matching import read_events
+from headgate.spark.opening import opened_as
 from headgate.spark.progress import watch
 from headgate.spark.session import spark_errors
 from headgate.spark.tables import BROKEN, VALUE, read_lines, write_table
@@ -74,7 +75,9 @@ def estimate(
         else:
             judged = judge_documents(session, sample, content, content_type).judged
             events, read = judged.events, partial(_read_documents, content=content)
-        work = partial(_sum_up, snapshot=snapshot, digest=_digest(Path(snapshot)), carries=carries, read=read)
+        work = partial(
+            _sum_up, snapshot=snapshot, digest=digest_of(Path(snapshot)), carries=carries, read=read
+        )
         # Kept, because it is asked twice.
         found = events.mapInArrow(work, from_arrow_schema(_FOUND)).persist()
         sums = [sf.sum(name).alias(name) for name in (ROWS, BYTES, EVENTS)]
@@ -115,17 +118,17 @@ class Opened(NamedTuple):
 def open_views(snapshot: str, carries: str | None) -> Opened:
     """Open views, or return those that were opened last if they are the same."""
     place = Path(snapshot).resolve()
-    return _opened(str(place), _digest(place), carries)
-
-
-def _digest(place: Path) -> str:
-    return open_snapshot(place, room_of(place), verify=False).digest
+    return _opened(str(place), digest_of(place), carries)
 
 
 @lru_cache(maxsize=1)
-def _opened(snapshot: str, digest: str, carries: str | None) -> Opened:  # noqa: ARG001 -- tells a replaced one apart
-    index = room_at(Path(snapshot)).open(Path(snapshot), verify=False)
-    ids, views = views_at(Path(snapshot), carries=carries)
+def _opened(snapshot: str, digest: str, carries: str | None) -> Opened:
+    return opened_as(snapshot, digest, partial(_open, carries=carries))
+
+
+def _open(place: Path, *, carries: str | None) -> Opened:
+    index = room_at(place).open(place, verify=False)
+    ids, views = views_at(place, carries=carries)
     return Opened(index, views, ids, {identity: number for number, identity in enumerate(ids)})
 
 

@@ -32,12 +32,16 @@ def generate(
     output: str,
     *,
     seed: int,
+    parts: int | None = None,
     quiet: bool = False,
 ) -> None:
-    """Write `count` rows of a table to `output`; `make(row numbers, seed)` makes some of them."""
+    """Write `count` rows of a table to `output`; `make(row numbers, seed)` makes some of them.
+
+    They are made in `parts` tasks, or as many as keep all cores busy.
+    """
     check_output(output)
     parallel = session.sparkContext.defaultParallelism
-    parts = max(1, min(4 * parallel, count // BATCH))
+    parts = parts or max(1, min(4 * parallel, count // BATCH))
     with spark_errors(), watch(session, f"generating {count:,} rows", quiet=quiet):
         rows = session.range(0, count, 1, parts).mapInArrow(
             partial(_make, make=make, seed=seed), from_arrow_schema(schema)

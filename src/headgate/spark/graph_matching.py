@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 from itertools import compress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -35,6 +34,7 @@ from headgate.spark.matching import (
     read_event,
     unpacked,
 )
+from headgate.spark.opening import opened_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -54,19 +54,21 @@ _compute: Any = pc
 
 
 @lru_cache(maxsize=2)
-def opened_graph(path: str, digest: str) -> GraphIndex:  # noqa: ARG001 -- tells a replaced snapshot apart
+def opened_graph(path: str, digest: str) -> GraphIndex:
     """Open a graph once in a worker; the driver has verified it, and the pages are shared.
 
     Spark hands out one shard after the other, so two are enough.
     """
-    return GraphIndex.open(Path(path), room=room_at(Path(path)), verify=False)
+    return opened_as(path, digest, lambda place: GraphIndex.open(place, room=room_at(place), verify=False))
 
 
 @lru_cache(maxsize=1)
 def opened_shards(shards: tuple[Shard, ...]) -> list[GraphIndex]:
     """Open all shards in a worker, to look for nodes; what matching needs is not made."""
-    places = [Path(each.place) for each in shards]
-    return [GraphIndex.open(place, room=room_at(place), verify=False) for place in places]
+    return [
+        opened_as(*shard, lambda place: GraphIndex.open(place, room=room_at(place), verify=False))
+        for shard in shards
+    ]
 
 
 class Sources(NamedTuple):

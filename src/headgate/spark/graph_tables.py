@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from headgate.core.subscription import SQL
 from headgate.graph.tables import read_tables
 from headgate.records.programs import starts
-from headgate.spark.compile import in_order
+from headgate.spark.accepted import in_order
 from headgate.spark.compile_ranked import Ranks, read_ranks, with_unfiltered
 from headgate.spark.compiling import DIALECT, FILTER, NUMBER, PART, PLACE, PROGRAMS, REASON, ROW
 from headgate.spark.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, number_of, text_of

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import compress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from headgate.engine import Engine
 from headgate.errors import EventError
 from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.spark.graph_matching import fit_event, fit_source, known
+from headgate.spark.opening import opened_as
 from headgate.spark.top import EXACT, RANK, SCORE
 from headgate.spark.top_matching import ask_columns, ask_lines
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=2)
-def opened_engine(path: str, digest: str) -> Engine:  # noqa: ARG001 -- tells a replaced snapshot apart
+def opened_engine(path: str, digest: str) -> Engine:
     """Open a graph with its clauses once in a worker; the driver has verified it, and pages are shared."""
-    return Engine.open(Path(path), verify=False)
+    return opened_as(path, digest, lambda place: Engine.open(place, verify=False))
 
 
 def rank_graph_columns(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:

@@ -31,6 +31,7 @@ from headgate.spark.match_records import read_records
 from headgate.spark.matching import CODECS, FILE, FILE_DDL, Task, write_matches
 from headgate.spark.progress import watch
 from headgate.spark.session import spark_errors
+from headgate.spark.shard_matching import match_routed
 from headgate.spark.tables import (
     Format,
     check_apart,
@@ -83,6 +84,9 @@ class Matched:
     batches: tuple[Batch, ...]
     feeds: Feeds | None = None
     """What was read of RSS feeds, if there were any."""
+    shards: int = 1
+    met: int = 0
+    """How often an event met a shard, of at most events times shards; the others could not match there."""
 
 
 def match_events(
@@ -119,29 +123,34 @@ def match_events(
             write_table(judged.refused, rejected)
         here = (session.sparkContext.master or "").startswith("local")
         codec = (session.conf.get("spark.sql.parquet.compression.codec") or "").lower()
+        met = session.sparkContext.accumulator(0)
+        meetings = target.meetings(top)
         first = Task(
-            *target.shards[0],
+            *meetings[0][0],
             judged.id_type,
             "long" if target.numbered else "string",
             notes if here else None,
             codec=codec,
             numbered_nodes=target.numbered_nodes,
             top=top,
-            keyed=top is not None and len(target.shards) > 1,
+            keyed=top is not None and len(meetings) > 1,
+            met=met,
         )
-        tasks = [first._replace(snapshot=each.place, digest=each.digest) for each in target.shards]
-        work, rows = given.work, given.rows
+        tasks = [first._replace(snapshot=each.place, digest=each.digest) for each, _ in meetings]
+        works: list[Work] = [partial(match_routed, work=given.work, route=route) for _, route in meetings]
+        rows = given.rows
         with watch(session, "matching", quiet=quiet) as matching:
             if top is not None and first.keyed:
-                found = _mapped(with_key(rows), [partial(work, task=task) for task in tasks], first.ddl)
+                found = _mapped(with_key(rows), works, tasks, first.ddl)
                 write_table(merged(found, top.k), output)
             elif here and codec in CODECS and format_of(output) is Format.PARQUET and not is_remote(output):
-                _write(rows, work, tasks, output)
+                _write(rows, works, tasks, output)
             else:
-                write_table(_mapped(rows, [partial(work, task=task) for task in tasks], first.ddl), output)
+                write_table(_mapped(rows, works, tasks, first.ddl), output)
         if tuples is not None:
             with watch(session, "writing tuples", quiet=quiet):
-                write_tuples(rows, first.snapshot, first.digest, judged.id_type, target.numbered, tuples)
+                shards = [shard for shard, _ in meetings]
+                write_tuples(rows, shards, judged.id_type, target.numbered, tuples)
         judged.forget()
         count = _count(session, output)
         batches = _read_notes(Path(notes))
@@ -154,6 +163,8 @@ def match_events(
         match_seconds=matching.seconds,
         batches=batches,
         feeds=given.feeds,
+        shards=len(target.shards),
+        met=met.value,
     )
 
 
@@ -200,12 +211,13 @@ def _read(
     return read_given(session, events, target.content, sources, content_type)
 
 
-def _mapped(rows: DataFrame, works: Sequence[Work], ddl: str) -> DataFrame:
+def _mapped(rows: DataFrame, works: Sequence[Work], tasks: Sequence[Task], ddl: str) -> DataFrame:
     """Have workers go through all events once for each shard. No shuffle."""
-    return reduce(DataFrame.union, [rows.mapInArrow(work, ddl) for work in works])
+    each = [partial(work, task=task) for work, task in zip(works, tasks, strict=True)]
+    return reduce(DataFrame.union, [rows.mapInArrow(work, ddl) for work in each])
 
 
-def _write(rows: DataFrame, work: Work, tasks: Sequence[Task], output: str) -> None:
+def _write(rows: DataFrame, works: Sequence[Work], tasks: Sequence[Task], output: str) -> None:
     """Have the workers write a local Parquet table. No shuffle.
 
     They write into a folder inside the one that is to be the table; only files of tasks that came to their
@@ -216,8 +228,8 @@ def _write(rows: DataFrame, work: Work, tasks: Sequence[Task], output: str) -> N
         parts = folder / "_temporary"
         parts.mkdir(parents=True)
         tasks = [task._replace(parts=str(parts)) for task in tasks]
-        works = [partial(write_matches, match=work, task=task) for task in tasks]
-        done = _mapped(rows, works, FILE_DDL).collect()
+        writing = [partial(write_matches, match=work) for work in works]
+        done = _mapped(rows, writing, tasks, FILE_DDL).collect()
         for row in done:
             (parts / row[FILE]).rename(folder / row[FILE])
         if not done:

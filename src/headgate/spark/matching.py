@@ -24,11 +24,14 @@ from headgate.records.base import Base, Pairs
 from headgate.records.columns import BatchColumns, EventColumns, find_column
 from headgate.records.encode import encode
 from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID
+from headgate.spark.opening import opened_as
 from headgate.spark.tables import VALUE
 from headgate.spark.top import KEY, RANK, SCORE, Top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pyspark.accumulators import Accumulator
 
     from headgate.records.arrays import Events
     from headgate.records.columns import Columns
@@ -94,6 +97,8 @@ class Task(NamedTuple):
     """The best of each event, with scores and ranks, or None for all matches without."""
     keyed: bool = False
     """Whether events come with a number of their own, which goes with their matches."""
+    met: Accumulator[int] | None = None
+    """Counts the events that were matched, on all shards."""
 
     @property
     def columns(self) -> dict[str, str]:
@@ -119,9 +124,9 @@ class Task(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def opened(path: str, digest: str) -> Base:  # noqa: ARG001 -- the digest tells a replaced snapshot apart
+def opened(path: str, digest: str) -> Base:
     """Open a snapshot once in a worker; the driver has verified it, and the pages are shared."""
-    return Base.open(Path(path), verify=False)
+    return opened_as(path, digest, lambda place: Base.open(place, verify=False))
 
 
 def match_columns(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
@@ -155,7 +160,7 @@ def match_lines(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.Re
 
 def write_matches(
     batches: Iterable[pa.RecordBatch],
-    match: Callable[[Iterable[pa.RecordBatch], Task], Iterator[pa.RecordBatch]],
+    match: Callable[..., Iterator[pa.RecordBatch]],
     task: Task,
 ) -> Iterator[pa.RecordBatch]:
     """Match events, and write the matches of this task to a file of its own, if there are any; tell its name.
@@ -167,7 +172,7 @@ def write_matches(
     assert context is not None
     name = f"part-{context.partitionId():05}-{context.taskAttemptId()}.{task.codec}.parquet"
     writer = None
-    for found in match(batches, task):
+    for found in match(batches, task=task):
         with _writing():
             if writer is None:
                 writer = task.writer(Path(task.parts) / name)
@@ -314,6 +319,7 @@ class Notes:
 
     def __init__(self, task: Task) -> None:
         self._directory = task.notes
+        self._met = task.met
         self._batches: list[tuple[float, float, int, list[float]]] = []
         self._begin()
 
@@ -335,6 +341,8 @@ class Notes:
         """Note a batch that is done."""
         seconds = time.time() - self._begun
         self._batches.append((self._begun, seconds, events, list(self._spent.values())))
+        if self._met is not None:
+            self._met.add(events)
         self._begin()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

@@ -10,9 +10,10 @@ from pyspark.sql import functions as sf
 from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.spark.progress import watch
 from headgate.spark.session import spark_errors
+from headgate.spark.tables import Format, for_reading, format_of, read_columns
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from headgate.core.event import Id
 
@@ -28,9 +29,9 @@ class Summary:
 def summarise(
     session: SparkSession, matches: str, events: int, *, top: int = 10, quiet: bool = False
 ) -> Summary:
-    """Count a Parquet table of matches by event and by subscription. Shuffles twice."""
+    """Count a table of matches by event and by subscription. Shuffles twice."""
     with spark_errors(), watch(session, "summing up", quiet=quiet):
-        table = session.read.parquet(matches)
+        table = _read(session, matches)
         per_event = table.groupBy(EVENT_ID).count()
         spread = {
             row["count"]: row["events"]
@@ -42,3 +43,12 @@ def summarise(
     if silent:
         spread[0] = silent
     return Summary(spread, tuple((row[SUBSCRIPTION_ID], row["count"]) for row in busiest))
+
+
+def _read(session: SparkSession, matches: str) -> DataFrame:
+    form = format_of(matches)
+    if form is Format.JSONL:
+        # Without any match there would be no columns.
+        ids = ", ".join(f"{name} string" for name in (EVENT_ID, SUBSCRIPTION_ID))
+        return session.read.schema(ids).json(for_reading(matches))
+    return read_columns(session, matches, form, typed=False)

@@ -19,6 +19,7 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BinaryType, DecimalType, StringType, StructField, StructType
 
@@ -196,13 +197,37 @@ def column_names(session: SparkSession, path: str, form: Format) -> list[str]:
 
 
 def read_parquet(session: SparkSession, path: str) -> DataFrame:
-    """Read Parquet; what Spark refuses about the file is told with the file's name."""
+    """Read Parquet; what Spark refuses about the file is told with the file's name.
+
+    Files may differ in their columns, and all of them count: Spark by itself takes those of one file, and
+    what only the others have would be missing without a word.
+    """
     try:
         with spark_errors():
-            return session.read.parquet(for_reading(path))
+            return session.read.option("mergeSchema", _has_files(path)).parquet(for_reading(path))
     except TableError as error:
         hint = ": write timestamps in microseconds" if "NANOS" in str(error) else ""
-        raise TableError(f"{path} cannot be read. {error}{hint}") from None
+        told = _drift(path) if "CANNOT_MERGE_SCHEMAS" in str(error) else None
+        raise TableError(told or f"{path} cannot be read. {error}{hint}") from None
+
+
+def _drift(path: str) -> str | None:
+    """Say which column of a folder of Parquet files has several types; None if that cannot be told."""
+    seen: dict[str, tuple[str, pa.DataType]] = {}
+    for file in [] if is_remote(path) else sorted(local(path).glob("*.parquet")):
+        for field in pq.read_schema(file):
+            first, kind = seen.setdefault(fold(field.name), (file.name, field.type))
+            if kind != field.type:
+                return (
+                    f"{path}: column {field.name} is {kind} in {first} and {field.type} in {file.name}: "
+                    "give it one type, or keep the files in folders of their own"
+                )
+    return None
+
+
+def _has_files(path: str) -> bool:
+    """Tell whether a table may be several files; to look into each of them takes time."""
+    return is_remote(path) or (local(path).is_dir() and sum(1 for _ in local(path).glob("*.parquet")) > 1)
 
 
 def read_csv(session: SparkSession, path: str, *, typed: bool, texts: Iterable[str] = (ID,)) -> DataFrame:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.contents import CONTENTS, RECORDS, content_at, room_at
-from headgate.core.snapshot import is_snapshot, open_snapshot, room_of
+from headgate.core.snapshot import digest_of, is_snapshot, room_of
 from headgate.engine import Engine
 from headgate.errors import SnapshotError
 from headgate.graph import sharding
@@ -17,12 +17,14 @@ from headgate.ranking.base import ROOM as RANKING
 from headgate.ranking.index import RankedIndex
 from headgate.records.encode import compared
 from headgate.records.index import RecordIndex
-from headgate.spark import ranked_shards
-from headgate.spark.ranked_shards import have_numbers, ranked_places
+from headgate.spark import shard_snapshots
+from headgate.spark.shard_routes import Routes
+from headgate.spark.shard_snapshots import have_numbers, ids_at, shard_places
 from headgate.spark.top import EXACT
 
 if TYPE_CHECKING:
     from headgate.core.values import Path as Attribute
+    from headgate.spark.shard_routes import Route
     from headgate.spark.top import Top
 
 
@@ -51,6 +53,23 @@ class Target:
     numbered_nodes: bool = False
     ranked: bool = False
     """Whether subscriptions have scores and weights; those of a graph have scores in any case."""
+    routes: Routes | None = None
+    """Which events meet which shards; None if all meet all."""
+
+    def meetings(self, top: Top | None) -> list[tuple[Shard, Route | None]]:
+        """List the shards that events meet, and what leads to each; those without subscriptions are left out.
+
+        Relaxed ranking asks for any clause of a filter, and keys are about all: there everything is met.
+        """
+        if self.routes is None:
+            return [(shard, None) for shard in self.shards]
+        relaxed = top is not None and top.mode != EXACT
+        found = [
+            (shard, None if relaxed else self.routes.route(number))
+            for number, shard in enumerate(self.shards)
+            if self.routes.subscriptions[number]
+        ]
+        return found or [(self.shards[0], None)]
 
 
 def open_target(snapshot: str, *, graph: bool | None = None, top: Top | None = None) -> Target:
@@ -64,12 +83,12 @@ def open_target(snapshot: str, *, graph: bool | None = None, top: Top | None = N
     if top is not None:
         check_ranks(place, room, top.mode)
     if room in {GRAPH, sharding.ROOM}:
-        return _open_graph(graph_places(place))
-    if room in {RANKING, ranked_shards.ROOM}:
-        return _open_ranked(ranked_places(place))
-    index = room_at(place).open(place)
-    shard = Shard(str(place), _digest(place, room))
-    return Target(room, (shard,), *_attributes([place]), numbered=index.ids.numbered, graph=False)
+        target = _open_graph(graph_places(place))
+    else:
+        target = _open_filters(shard_places(place), ranked=room in {RANKING, shard_snapshots.RANKED})
+    if room not in {sharding.ROOM, *shard_snapshots.ROOMS}:
+        return target
+    return replace(target, routes=Routes.read(place, room, target.content))
 
 
 def check_wish(snapshot: str, room: str, *, graph: bool | None) -> None:
@@ -89,7 +108,7 @@ def check_wish(snapshot: str, room: str, *, graph: bool | None) -> None:
 
 def check_ranks(place: Path, room: str, mode: str) -> None:
     """Refuse to rank where there is nothing to rank by."""
-    if room in CONTENTS:
+    if room in {*CONTENTS, shard_snapshots.PLAIN}:
         raise SnapshotError(
             f"snapshot {place} was compiled without ranks: compile its subscriptions with --ranked, or "
             "with a column 'score' or 'weights'"
@@ -113,7 +132,7 @@ def _open_graph(places: list[Path]) -> Target:
     for place in places[1:]:
         Engine.open(place)
     # The manifest of a graph names that of its filters.
-    digests = [_digest(place, GRAPH) for place in places]
+    digests = [digest_of(place) for place in places]
     return Target(
         content_at(places[0]),
         tuple(Shard(str(place), digest) for place, digest in zip(places, digests, strict=True)),
@@ -124,16 +143,20 @@ def _open_graph(places: list[Path]) -> Target:
     )
 
 
-def _open_ranked(places: list[Path]) -> Target:
+def _open_filters(places: list[Path], *, ranked: bool) -> Target:
+    """Verify filters without a graph, in one shard or several."""
     for place in places:
-        RankedIndex.open(place, room=room_at(place))
+        if ranked:
+            RankedIndex.open(place, room=room_at(place))
+        else:
+            room_at(place).open(place)
     return Target(
         content_at(places[0]),
-        tuple(Shard(str(place), _digest(place, RANKING)) for place in places),
-        *_attributes(_filters(places)),
-        numbered=have_numbers(places),
+        tuple(Shard(str(place), digest_of(place)) for place in places),
+        *_attributes(_filters(places) if ranked else places),
+        numbered=have_numbers([ids_at(place, ranked=ranked) for place in places]),
         graph=False,
-        ranked=True,
+        ranked=ranked,
     )
 
 
@@ -141,10 +164,6 @@ def _filters(places: list[Path]) -> list[Path]:
     """List the snapshots of filters inside others, and those of clauses if there are any."""
     inside = [place / name for place in places for name in (CONTENT, Path(CLAUSES) / CONTENT)]
     return [each for each in inside if is_snapshot(each)]
-
-
-def _digest(place: Path, room: str) -> str:
-    return open_snapshot(place, room, verify=False).digest
 
 
 def _attributes(filters: list[Path]) -> tuple[tuple[Attribute, ...], frozenset[Attribute]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -32,6 +31,7 @@ from headgate.spark.matching import (
     read_event,
     unpacked,
 )
+from headgate.spark.opening import opened_as
 from headgate.spark.top import KEY
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ class AskedOfBatches(Asked, Protocol):
 
 
 @lru_cache(maxsize=2)
-def opened_ranked(path: str, digest: str) -> RankedIndex:  # noqa: ARG001 -- tells a replaced snapshot apart
+def opened_ranked(path: str, digest: str) -> RankedIndex:
     """Open ranked subscriptions once in a worker; the driver has verified them, and the pages are shared."""
-    return RankedIndex.open(Path(path), room=room_at(Path(path)), verify=False)
+    return opened_as(path, digest, lambda place: RankedIndex.open(place, room=room_at(place), verify=False))
 
 
 def rank_columns(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:

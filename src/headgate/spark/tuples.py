@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.contents import XML
+from headgate.contents import XML, content_at
 from headgate.core.snapshot import room_of
 from headgate.errors import TableError
 from headgate.spark.document_matching import opened_patterns, read_events
+from headgate.spark.shard_snapshots import PLAIN
 from headgate.spark.tables import write_table
 from headgate.xml.index import XmlIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from pyspark.sql import DataFrame
+    from collections.abc import Iterable, Iterator, Sequence
 
     from headgate.core.event import Event, Id
+    from headgate.spark.targets import Shard
     from headgate.xml.model import StructuralId
 
 LIMIT = 1000
@@ -37,7 +38,7 @@ ENOUGH = 64 << 20
 def check_tuples(snapshot: str) -> None:
     """Refuse a snapshot whose filters return nothing, or not by themselves."""
     room = room_of(Path(snapshot))
-    if room != XML:
+    if room != XML and not (room == PLAIN and content_at(Path(snapshot)) == XML):
         raise TableError(
             f"snapshot {snapshot} belongs to the room {room!r}, and tuples are of XML patterns without graph "
             "and ranks: compile the subscriptions alone, or leave out --tuples"
@@ -45,9 +46,9 @@ def check_tuples(snapshot: str) -> None:
 
 
 def write_tuples(
-    events: DataFrame, snapshot: str, digest: str, id_type: str, numbered: bool, output: str
+    events: DataFrame, shards: Sequence[Shard], id_type: str, numbered: bool, output: str
 ) -> None:
-    """Write what the patterns of a snapshot return: a row for each value of each tuple.
+    """Write what the patterns of shards return: a row for each value of each tuple.
 
     Columns: event_id, subscription_id, `tuple` (counted from 1 for each pair), `name` and `value`. An `id` is
     written as pre,post,level.
@@ -60,8 +61,9 @@ def write_tuples(
         "value": pa.string(),
     }
     schema = pa.schema(types)
-    work = partial(_tuples, snapshot=snapshot, digest=digest, schema=schema)
-    write_table(events.mapInArrow(work, from_arrow_schema(schema)), output)
+    works = [partial(_tuples, snapshot=each.place, digest=each.digest, schema=schema) for each in shards]
+    found = [events.mapInArrow(work, from_arrow_schema(schema)) for work in works]
+    write_table(reduce(DataFrame.union, found), output)
 
 
 def _tuples(

@@ -1,0 +1,240 @@
+"""Carry a pipeline out: step after step on one Spark session, going on where an earlier run was stopped."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headgate.errors import HeadgateError, TableError
+from headgate.pipeline import reporting
+from headgate.pipeline.check import check
+from headgate.pipeline.lock import locked, remove_leftovers
+from headgate.pipeline.plan import COMPILE, steps_of, until
+from headgate.pipeline.reporting import DONE, SKIPPED
+from headgate.pipeline.state import State
+from headgate.pipeline.together import places
+from headgate.pipeline.work import Job, work
+from headgate.report import run_page
+from headgate.spark.listening import listening
+from headgate.spark.progress import step as shown
+from headgate.spark.session import close_session, open_session
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Mapping
+
+    from headgate.pipeline.model import Pipeline
+    from headgate.pipeline.plan import Step
+    from headgate.report.run_model import RunPage
+    from headgate.spark.listening import Heard
+    from headgate.spark.session import Session
+    from headgate.spark.streaming.run import Streamed
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is said of one run, beside the file."""
+
+    fresh: bool = False
+    """Do everything anew."""
+    until: str | None = None
+    """The last step."""
+    master: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    quiet: bool = False
+    command: str = ""
+    """How it was asked for, for the report."""
+    stop: threading.Event | None = None
+    """Ends a stream when it is set."""
+
+
+@dataclass(frozen=True)
+class StepDone:
+    """A step of a run: what came of it, now or in an earlier run."""
+
+    name: str
+    status: str
+    """`DONE` or `SKIPPED`."""
+    why: str
+    """Why it was done; empty if it was skipped."""
+    seconds: float
+    """What it took when it was done."""
+    result: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run did."""
+
+    pipeline: Pipeline
+    steps: tuple[StepDone, ...]
+    seconds: float
+    page: Path | None
+    """The report; None if the run ended before, at the step it was asked to."""
+    json: Path
+    report: RunPage
+    """What the page shows."""
+    streamed: Streamed | None = None
+    """What the stream did, if there was one."""
+
+    @property
+    def results(self) -> dict[str, Mapping[str, Any]]:
+        """Return what came of each step, by its name."""
+        return {each.name: each.result for each in self.steps}
+
+    @property
+    def refused(self) -> int:
+        """Count the rows that were refused; an event that several steps refused is one."""
+        counts = {each.name: int(each.result.get("rejected", 0)) for each in self.steps}
+        compiled = counts.pop(COMPILE, 0)
+        return compiled + max(counts.values(), default=0)
+
+
+def run_pipeline(pipeline: Pipeline, asked: Asked | None = None) -> Outcome:
+    """Run a pipeline; what is done already and has not changed is passed over."""
+    asked = asked or Asked()
+    steps = until(steps_of(pipeline), asked.until)
+    directory = pipeline.directory
+    outputs = [each.path for each in places(pipeline) if each.output]
+    if directory.exists() and not directory.is_dir():
+        check(pipeline)
+    with locked(directory) as died:
+        state = _remembered(directory, fresh=asked.fresh)
+        if died is not None:
+            remove_leftovers([*outputs, str(directory / ".headgate" / "state.json")], died)
+        state.clear_halves()
+        check(pipeline)
+        with _Running(pipeline, asked, state) as running:
+            try:
+                for step in steps:
+                    running.do(step)
+                return running.end(whole=asked.until is None)
+            except HeadgateError as error:
+                running.fail(error)
+                raise
+            finally:
+                if died is not None:
+                    # What its Java was still writing when it died is over by now.
+                    remove_leftovers(outputs, died)
+
+
+def _remembered(directory: Path, *, fresh: bool) -> State:
+    try:
+        state = State.open(directory)
+    except TableError:
+        if not fresh:
+            raise
+        return State(directory)
+    if fresh:
+        state.steps.clear()
+    return state
+
+
+class _Running:
+    """One run: starts Spark when a step needs it, and notes what is done."""
+
+    def __init__(self, pipeline: Pipeline, asked: Asked, state: State) -> None:
+        self._pipeline = pipeline
+        self._asked = asked
+        self._state = state
+        self._stack = ExitStack()
+        self._hearing = ExitStack()
+        self._session: Session | None = None
+        self._heard: Heard | None = None
+        self._begun = time.monotonic()
+        self._began = time.time()
+        self.starting = 0.0
+        self.done: list[StepDone] = []
+
+    def __enter__(self) -> _Running:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._hearing.close()
+        self._stack.close()
+
+    def do(self, step: Step) -> None:
+        """Do a step, unless it is done already."""
+        why = self._state.why_not_done(step)
+        redone = {each.name for each in self.done if each.status == DONE}
+        if why is None and redone.intersection(step.needs):
+            why = f"{step.needs[0]} was done again"
+        if why is None:
+            record = self._state.steps[step.name]
+            self._say(f"{step.name}: done before, nothing has changed")
+            self.done.append(StepDone(step.name, SKIPPED, "", record.seconds, record.result))
+            return
+        session = self._opened()
+        inputs = self._state.stamps(step.inputs)
+        self._state.begin(step)
+        self._say(f"{step.name}: begun, since {why}")
+        session.sparkContext.setJobDescription(step.name)
+        began = time.monotonic()
+        before = {each.name: dict(each.result) for each in self.done}
+        result = work(Job(session, self._pipeline, step, before, self._asked.quiet))
+        seconds = time.monotonic() - began
+        self._state.finish(step, inputs, result, seconds, dt.datetime.now(dt.UTC).isoformat())
+        self._say(f"{step.name}: done in {seconds:.1f} s{reporting.told(step, result)}")
+        self.done.append(StepDone(step.name, DONE, why, seconds, result))
+
+    def _opened(self) -> Session:
+        if self._session is None:
+            spark = self._pipeline.spark
+            master = self._asked.master or spark.master
+            settings = {**spark.conf, **self._asked.settings}
+            with shown("starting Spark", quiet=self._asked.quiet) as starting:
+                self._session = open_session(
+                    master, app=f"headgate {self._pipeline.about.name}", settings=settings
+                )
+            self.starting = starting.seconds
+            self._stack.callback(close_session, self._session)
+            self._heard = self._hearing.enter_context(listening(self._session))
+        return self._session
+
+    def _say(self, line: str) -> None:
+        if not self._asked.quiet:
+            print(line, file=sys.stderr, flush=True)
+
+    def end(self, *, whole: bool) -> Outcome:
+        """End Spark, write the report, and say what was done."""
+        # All that was heard of Spark is in by then.
+        self._hearing.close()
+        told = self._told()
+        report = reporting.page_of(told)
+        page = Path(self._pipeline.report.page) if whole else None
+        busy = any(each.status == DONE for each in self.done)
+        if page is not None and (busy or not page.exists()):
+            with shown("drawing the report", quiet=self._asked.quiet):
+                page.parent.mkdir(parents=True, exist_ok=True)
+                run_page.write(report, page)
+            reporting.write_metrics(told)
+        seconds = time.monotonic() - self._begun
+        json = reporting.write_json(told)
+        done = Outcome(self._pipeline, tuple(self.done), seconds, page, json, report)
+        if whole and self._pipeline.stream is not None:
+            from headgate.pipeline.streams import stream
+
+            self._say("stream: begun")
+            found = stream(self._opened(), self._pipeline, self._asked.stop, quiet=self._asked.quiet)
+            return replace(done, streamed=found)
+        return done
+
+    def fail(self, error: HeadgateError) -> None:
+        """Leave word of a run that was refused half-way, for machines."""
+        reporting.write_json(self._told(), error=str(error))
+
+    def _told(self) -> reporting.Told:
+        return reporting.Told(
+            pipeline=self._pipeline,
+            steps=tuple(self.done),
+            heard=self._heard,
+            starting=self.starting,
+            seconds=time.monotonic() - self._begun,
+            began=self._began,
+            command=self._asked.command or f"headgate run {self._pipeline.file}",
+        )

@@ -1,0 +1,205 @@
+"""Where a stream of NATS is and how it is read or written: an address, and the same as fields.
+
+    nats://user:password@host:4222,other:4222/STREAM?subject=events.>&max_rows=50000
+
+Everything fits into one address, so that one option of Spark carries it: Spark hides options called `url`
+from its plans and logs. Nothing here ever shows a password: `place` is what messages may name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+from headgate.errors import TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FAIL, GO_ON = "fail", "go-on"
+FIRST, NEW = "first", "new"
+SCHEME = "nats://"
+PORT = 4222
+
+_STREAM = re.compile(r"[^\s.*>/\\]+\Z")
+_BLANK = re.compile(r"\s")
+_YES, _NO = ("yes", "true", "1"), ("no", "false", "0")
+
+
+@dataclass(frozen=True)
+class NatsSettings:
+    """One stream of a NATS server, and how it is used; all but the first two may stand in the query."""
+
+    servers: tuple[str, ...]
+    """The servers' `host:port`, tried in turn."""
+    stream: str
+    """The name of the JetStream stream."""
+    subject: str | None = None
+    """Source: which subjects are read, wildcards allowed; all by default. Sink: where matches go."""
+    user: str | None = field(default=None, repr=False)
+    """Who connects; before the @ of the address."""
+    password: str | None = field(default=None, repr=False)
+    """With which password; after the user. It is never shown."""
+    token: str | None = field(default=None, repr=False)
+    """A token instead of user and password."""
+    password_file: str | None = None
+    """A file with the password, so that it stands in no command line; the driver and all workers read it."""
+    creds: str | None = None
+    """A credentials file (JWT and seed), as `nsc` writes it."""
+    tls: bool = False
+    """Encrypt, and check the server's certificate."""
+    ca: str | None = None
+    """A file with the certificates that are trusted, instead of the system's."""
+    cert: str | None = None
+    """A file with our own certificate, for servers that want one."""
+    key: str | None = None
+    """A file with the key of `cert`."""
+    start: str = FIRST
+    """Source: where a new query begins: `first`, `new` or a sequence number."""
+    max_rows: int = 50_000
+    """Source: how many messages a batch has at most."""
+    partitions: int = 0
+    """Source and sink: how many tasks share a batch; 0 is one a core of the driver's machine."""
+    on_loss: str = FAIL
+    """If the server has removed messages that were still needed: `fail`, or `go-on` without them."""
+    patience: float = 30.0
+    """Seconds for which a server that does not answer is asked again."""
+    create: bool = False
+    """Sink: make the stream if there is none."""
+    window: float = 120.0
+    """Sink: seconds for which the server must know message ids; what `create` asks for."""
+
+    @classmethod
+    def of(
+        cls, address: str, shared: Mapping[str, str] | None = None, **more: str | float | bool | None
+    ) -> NatsSettings:
+        """Read an address; fields given by name take the place of what it says, and that of what is `shared`.
+
+        >>> NatsSettings.of("nats://ann:secret@localhost/EVENTS?subject=events.>")
+        NatsSettings(servers=('localhost:4222',), stream='EVENTS', subject='events.>', ...
+        """
+        if not address.startswith(SCHEME):
+            raise TableError(f"a NATS address begins with {SCHEME}, as nats://localhost:4222/EVENTS")
+        head, _, query = address.removeprefix(SCHEME).partition("?")
+        access, _, place = head.rpartition("@")
+        hosts, _, stream = place.partition("/")
+        said = {**(shared or {}), **_access(access), **_query(query)}
+        said |= {name: str(value) for name, value in more.items() if value is not None}
+        servers = tuple(_server(host) for host in hosts.split(","))
+        return cls._checked(servers, unquote(stream), said)
+
+    @classmethod
+    def _checked(cls, servers: tuple[str, ...], stream: str, said: Mapping[str, str]) -> NatsSettings:
+        plain = cls(servers, stream)
+        known = {one.name: getattr(plain, one.name) for one in fields(cls)[2:]}
+        unknown = sorted(set(said) - set(known))
+        if unknown:
+            raise TableError(
+                f"{plain.place}: there is no setting {unknown[0]!r} for NATS: known are {', '.join(known)}"
+            )
+        if not _STREAM.match(stream):
+            raise TableError(
+                f"a NATS address names a stream after the servers, without blanks, dots, * and >, as "
+                f"nats://{','.join(servers)}/EVENTS: {stream!r} is none"
+            )
+        typed = {name: _typed(plain.place, name, text, known[name]) for name, text in said.items()}
+        made = cls(servers, stream, **typed)
+        made.check()
+        return made
+
+    def check(self) -> None:
+        """Refuse values that make no sense."""
+        if self.subject is not None and (not self.subject or _BLANK.search(self.subject)):
+            raise TableError(f"{self.place}: a subject has no blanks and is not empty: {self.subject!r}")
+        if self.on_loss not in {FAIL, GO_ON}:
+            raise TableError(f"{self.place}: on_loss is fail or go-on, not {self.on_loss!r}")
+        if self.start not in {FIRST, NEW} and not (self.start.isdecimal() and int(self.start) > 0):
+            raise TableError(f"{self.place}: start is first, new or a sequence number, not {self.start!r}")
+        for name, least in (("max_rows", 1), ("partitions", 0), ("patience", 0), ("window", 0.1)):
+            if getattr(self, name) < least:
+                raise TableError(f"{self.place}: {name} is at least {least}, not {getattr(self, name)}")
+        if (self.cert is None) != (self.key is None):
+            raise TableError(f"{self.place}: cert and key go together")
+
+    @property
+    def place(self) -> str:
+        """Name the stream without anything secret, for messages."""
+        return f"nats://{','.join(self.servers)}/{self.stream}"
+
+    @property
+    def secret(self) -> str | None:
+        """The password, from its file if it is in one."""
+        if self.password_file is None:
+            return self.password
+        try:
+            return Path(self.password_file).read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "it is not UTF-8"
+            raise TableError(f"{self.place}: password_file {self.password_file}: {why}") from error
+
+    @property
+    def url(self) -> str:
+        """Put everything back into one address, secrets too: for Spark's option `url`, never for people."""
+        access = ""
+        if self.user is not None:
+            access = quote(self.user, safe="")
+            access += "@" if self.password is None else f":{quote(self.password, safe='')}@"
+        default = NatsSettings(self.servers, self.stream)
+        left = [one.name for one in fields(self)[2:] if one.name not in {"user", "password"}]
+        said = {name: getattr(self, name) for name in left if getattr(self, name) != getattr(default, name)}
+        query = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in said.items())
+        return f"nats://{access}{','.join(self.servers)}/{quote(self.stream)}{'?' if query else ''}{query}"
+
+
+def shown(place: str) -> str:
+    """Return a broker's address without users, passwords and settings, fit for being shown.
+
+    >>> shown("nats://ann:secret@host:4222/EVENTS?token=secret"), shown("matches/")
+    ('nats://host:4222/EVENTS', 'matches/')
+    """
+    scheme, found, rest = place.partition("://")
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}" if found else place
+
+
+def _server(text: str) -> str:
+    host, colon, port = text.rpartition(":")
+    if not colon or port.endswith("]"):
+        host, port = text, str(PORT)
+    if not host or not port.isdecimal() or not 0 < int(port) < 65_536 or _BLANK.search(host):
+        raise TableError(f"a NATS server is host:port, as localhost:4222, not {text!r}")
+    return f"{host}:{port}"
+
+
+def _access(text: str) -> dict[str, str]:
+    if not text:
+        return {}
+    user, colon, password = text.partition(":")
+    return {"user": unquote(user), "password": unquote(password)} if colon else {"user": unquote(user)}
+
+
+def _query(text: str) -> dict[str, str]:
+    said = {}
+    for part in filter(None, text.split("&")):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise TableError(f"settings of a NATS address are name=value, joined by &: {name!r} has no value")
+        said[name] = unquote(value)
+    return said
+
+
+def _typed(place: str, name: str, text: str, like: object) -> Any:
+    """Read a setting's text as the type that its default has."""
+    if isinstance(like, bool):
+        if text.lower() not in _YES + _NO:
+            raise TableError(f"{place}: {name} is yes or no, not {text!r}")
+        return text.lower() in _YES
+    if not isinstance(like, int | float):
+        return text
+    try:
+        return type(like)(text)
+    except ValueError:
+        kind = "a whole number" if isinstance(like, int) else "a number"
+        raise TableError(f"{place}: {name} is {kind}, not {text!r}") from None

@@ -1,0 +1,221 @@
+"""Messages of a NATS stream as a streaming table: a data source for Spark, in Python.
+
+An offset is the sequence number of the next message. Sequence numbers never change, so the batch between
+two offsets can be read again and again, and Spark's checkpoint alone says what was done: nothing is
+acknowledged at the server. Numbers whose messages are gone are gaps; the offset counts them, so they stand
+in every progress report of the query.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from headgate.core.machine import cores
+from headgate.errors import TableError
+from headgate.spark.nats.events import as_row
+from headgate.spark.nats.reading import Range
+from headgate.spark.nats.settings import FAIL, FIRST, NEW, NatsSettings
+from headgate.spark.nats.stream import State, Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from headgate.spark.nats.reading import Message
+    from headgate.spark.streaming.settings import StreamSettings
+
+NAME = "headgate-nats"
+URL = "url"
+"""The one option; Spark hides options of this name from plans and logs."""
+
+# Those of every source of events; not imported, since every process that Spark starts for a source would then
+# load the content rooms with it.
+COLUMNS = ("value", "content_type", "origin", "arrived")
+SCHEMA = "value binary, content_type string, origin string, arrived timestamp"
+
+NEXT, MISSING = "sequence", "missing"
+"""The fields of an offset: the next sequence number, and how many before it were gone."""
+
+LEAST = 1_000
+"""Sequence numbers that are worth a task."""
+LISTED = 100_000
+"""Gaps of a stream that the server is asked to list; more are only counted."""
+
+
+def read_nats(session: SparkSession, settings: StreamSettings) -> DataFrame:
+    """Read the stream that `settings.events` names."""
+    from headgate.spark.nats.addresses import events_of
+
+    return read_stream(session, events_of(settings))
+
+
+def read_stream(session: SparkSession, settings: NatsSettings) -> DataFrame:
+    """Read one stream."""
+    _register(session)
+    return session.readStream.format(NAME).option(URL, settings.url).load()
+
+
+def _register(session: SparkSession) -> None:
+    """Make the source known; a session made from one that knows it knows it, too, and takes it only once."""
+    try:
+        session.dataSource.register(NatsSource)
+    except AnalysisException as error:
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
+
+
+class NatsSource(DataSource):
+    """What Spark knows the source by."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name for `format`."""
+        return NAME
+
+    def schema(self) -> str:
+        """Return the columns that every source of events has."""
+        return SCHEMA
+
+    def streamReader(self, schema: StructType) -> NatsReader:  # noqa: ARG002, N802
+        """Return the reader."""
+        return NatsReader(NatsSettings.of(self.options[URL]))
+
+
+class Part(InputPartition):
+    """The sequence numbers that one task reads."""
+
+    def __init__(self, start: int, stop: int) -> None:
+        super().__init__((start, stop))
+        self.start = start
+        self.stop = stop
+
+
+class NatsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Offsets on the driver, messages on the workers."""
+
+    def __init__(self, settings: NatsSettings) -> None:
+        self._settings = settings
+        self._stream: Stream | None = None
+        self._target: int | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave the connection behind when Spark sends the reader to a worker."""
+        return {**self.__dict__, "_stream": None}
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        """Begin where the settings say."""
+        state, start = self._open().state(), self._settings.start
+        first = {FIRST: state.first, NEW: state.end}.get(start)
+        return {NEXT: int(start) if first is None else first, MISSING: 0}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """Bound the batches."""
+        return ReadMaxRows(self._settings.max_rows)
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        """Say how far the next batch goes."""
+        state = self._open().state()
+        end = state.end if self._target is None else min(state.end, self._target)
+        at = start[NEXT]
+        self._check(state, at)
+        if end <= at:
+            return start
+        lost = max(0, min(state.first, end) - at)
+        stop = end
+        if not isinstance(limit, ReadAllAvailable):
+            most = limit.max_rows if isinstance(limit, ReadMaxRows) else self._settings.max_rows
+            # What is gone before the stream begins takes no room in a batch.
+            stop = min(end, at + lost + most)
+        return {NEXT: stop, MISSING: start[MISSING] + lost + self._gaps(state, at + lost, stop)}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Remember the end of now, for a query that ends there."""
+        self._target = self._open().state().end
+
+    def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802
+        """Say where the stream ends, for reports of how far behind a query is."""
+        return {NEXT: self._open().state().end, MISSING: 0}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """Cut a batch into ranges of sequence numbers."""
+        state = self._open().state()
+        self._check(state, start[NEXT])
+        return cut(max(start[NEXT], state.first), end[NEXT], self._settings.partitions or cores())
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read one range."""
+        assert isinstance(partition, Part)
+        wanted = Range(partition.start, partition.stop, self._settings.subject)
+        with Stream(self._settings) as stream:
+            for found in stream.messages(wanted):
+                yield as_batch(found)
+
+    def stop(self) -> None:
+        """Hang up."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def _open(self) -> Stream:
+        if self._stream is None:
+            self._stream = Stream(self._settings)
+        return self._stream
+
+    def _check(self, state: State, at: int) -> None:
+        """Refuse a stream that no longer has what is to be read next."""
+        place = self._settings.place
+        if at > state.end and self._settings.start != str(at):
+            raise TableError(
+                f"{place}: the stream ends before {state.end}, and {at} is the next to be read: it was "
+                "deleted and made anew, so begin anew with another state directory"
+            )
+        if state.first > at and self._settings.on_loss == FAIL:
+            raise TableError(
+                f"{place}: the stream begins at {state.first}, and {at} is the next to be read: "
+                f"{state.first - at:,} were purged or expired unread; on_loss=go-on goes on without them"
+            )
+
+    def _gaps(self, state: State, at: int, stop: int) -> int:
+        """Count the sequence numbers in a range whose messages are gone."""
+        if not state.deleted or at >= stop:
+            return 0
+        stream = self._open()
+        if state.deleted <= LISTED:
+            return sum(at <= number < stop for number in stream.deleted())
+        # Messages that come between the two counts are taken for ones that are there: about right.
+        after = stream.count(stop)
+        return max(0, (stop - at) - (stream.count(at) - after))
+
+
+def cut(start: int, stop: int, parts: int) -> list[InputPartition]:
+    """Cut a range into parts of about one size, none too small to be worth a task."""
+    count = stop - start
+    parts = max(1, min(parts, count // LEAST))
+    edges = [start + count * part // parts for part in range(parts + 1)]
+    return [Part(a, b) for a, b in pairwise(edges) if a < b]
+
+
+def as_batch(messages: Sequence[Message]) -> pa.RecordBatch:
+    """Make rows of messages."""
+    values, types, origins = zip(*map(as_row, messages), strict=True)
+    times = pa.array([message.time // 1_000 for message in messages], pa.int64())
+    arrays: list[pa.Array[Any]] = [
+        pa.array(values, pa.binary()),
+        pa.array(types, pa.string()),
+        pa.array(origins, pa.string()),
+        times.cast(pa.timestamp("us", "UTC")),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=list(COLUMNS))

@@ -1,0 +1,121 @@
+"""How subscriptions are cut into shards: how many there are, and which rule says where each one lies.
+
+    hash      by the hash of the id
+    tenant    by the hash of a column of the table, so that one tenant's lie together
+    access    by what the filter demands, so that events pass the shards by that none of their values lead to
+
+Whatever the rule, a subscription is on one shard, and the answers are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.contents import RECORDS
+from headgate.core.event import SOURCE
+from headgate.core.values import fold
+from headgate.errors import TableError
+from headgate.graph.sharding import check_count, hash_numbers, hash_texts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.core.values import Path
+
+    Homes = NDArray[np.int64]
+
+HASH, TENANT, ACCESS = RULES = ("hash", "tenant", "access")
+TENANTS = "tenant"
+"""The column of the rule `tenant`, if none is named."""
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """A number of shards and a rule.
+
+    `column` is that of the table for `tenant`, and an attribute of events for `access`.
+    """
+
+    count: int = 1
+    by: str = HASH
+    column: str | None = None
+
+    @classmethod
+    def of(cls, count: int, by: str = HASH, column: str | None = None) -> Sharding:
+        """Refuse what cannot be.
+
+        >>> Sharding.of(4, "tenant").column
+        'tenant'
+        """
+        check_count(count)
+        if by not in RULES:
+            raise TableError(f"there is no rule {by!r} for shards: use {', '.join(map(repr, RULES))}")
+        if column is not None and not all(column.split(".")):
+            raise TableError(f"{column!r} is no name for a shard's column: give a name, or names with dots")
+        if by == HASH and column is not None:
+            raise TableError(
+                f"shards by hash look at ids alone: leave out the column {column!r}, or use access"
+            )
+        return cls(count, by, TENANTS if by == TENANT and column is None else column)
+
+    def routed_by(self, content: str) -> Path | None:
+        """Name the attribute of events that leads to shards; none if there is none, or for documents.
+
+        >>> Sharding(4, "access", "User.Country").routed_by("records")
+        ('user', 'country')
+        """
+        if content != RECORDS or self.column is None:
+            return None
+        path = tuple(map(fold, self.column.split(".")))
+        # What a graph makes of a source is not what the filter sees.
+        return None if path == (SOURCE,) else path
+
+    def check_content(self, content: str) -> None:
+        """Refuse `access` without an attribute, for records: they have many, and none comes first."""
+        if self.count > 1 and self.by == ACCESS and content == RECORDS and self.column is None:
+            raise TableError(
+                "shards by access of records need the attribute that leads to them: give --shard-column"
+            )
+        if self.by == ACCESS and content != RECORDS and self.column is not None:
+            raise TableError(
+                f"shards by access of documents go by what their patterns name, and {self.column!r} is an "
+                "attribute of records: leave out --shard-column"
+            )
+
+
+class Placing:
+    """Says where subscriptions lie; knows what must be known of the whole table.
+
+    Those that anything may match (`open`) have the first shards for themselves, as many as their share is.
+    """
+
+    def __init__(self, sharding: Sharding, keyed: int = 0, opened: int = 0) -> None:
+        self._sharding = sharding
+        self._first = 0
+        if sharding.by == ACCESS and keyed and opened:
+            share = round(sharding.count * opened / (opened + keyed))
+            self._first = max(1, min(sharding.count - 1, share))
+
+    def homes(self, ids: pa.Array[Any], tenants: pa.Array[Any], keys: pa.Array[Any]) -> Homes:
+        """Return the shard of each subscription; `keys` is what leads to it, the first of its keys."""
+        count = np.uint64(self._sharding.count)
+        hashes = _hashes(ids)
+        if self._sharding.by == HASH or self._sharding.count == 1:
+            return (hashes % count).astype(np.int64)
+        named = tenants if self._sharding.by == TENANT else keys
+        has = np.asarray(named.is_valid())
+        hashes[has] = _hashes(named.filter(pa.array(has)))
+        if self._sharding.by == TENANT or not self._first:
+            return (hashes % count).astype(np.int64)
+        first = np.uint64(self._first)
+        return np.where(has, first + hashes % (count - first), hashes % first).astype(np.int64)
+
+
+def _hashes(values: pa.Array[Any]) -> NDArray[np.uint64]:
+    if pa.types.is_integer(values.type):
+        return hash_numbers(np.asarray(values.cast(pa.int64()), np.int64))
+    return hash_texts(values)

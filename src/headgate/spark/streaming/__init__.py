@@ -1,0 +1,1 @@
+"""Streams of events on Structured Streaming: each match once, whatever dies meanwhile."""

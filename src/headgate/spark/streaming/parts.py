@@ -1,0 +1,133 @@
+"""Files that batches leave in a folder: staged where readers do not look, then renamed into place.
+
+folder/
+  _staged/N/NAME.ATTEMPT.parquet     what tasks of batch N write; names that begin with _ are passed over
+  batch-N-PART.parquet               what is committed
+  columns.parquet                    no rows: so that the table can be read before the first match
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.errors import TableError
+from headgate.spark.streaming.settings import JSONL, PARQUET
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+STAGED = "_staged"
+
+
+class PartWriter:
+    """One file of a task, begun with the first row."""
+
+    def __init__(self, folder: str, name: str, form: str, schema: pa.Schema) -> None:
+        self._place = Path(folder) / f"{name}.{form}"
+        self._form = form
+        self._schema = schema
+        self._file: Any = None
+        self.rows = 0
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Append rows."""
+        if not rows.num_rows:
+            return
+        if self._file is None:
+            if self._form == PARQUET:
+                self._file = pq.ParquetWriter(self._place, self._schema, compression="snappy")
+            else:
+                self._file = self._place.open("w", encoding="utf-8")
+        self.rows += rows.num_rows
+        if self._form == PARQUET:
+            self._file.write_batch(rows)
+        else:
+            self._file.writelines(_lines(rows))
+
+    def close(self) -> str | None:
+        """End the file, and return its name if there is one."""
+        if self._file is None:
+            return None
+        self._file.close()
+        return self._place.name
+
+
+def _lines(rows: pa.RecordBatch) -> Iterable[str]:
+    for row in rows.to_pylist():
+        yield json.dumps(row, ensure_ascii=False, default=lambda value: value.isoformat()) + "\n"
+
+
+class PartFolder:
+    """A folder of such files; the driver's side."""
+
+    def __init__(self, path: str, form: str, schema: pa.Schema | None = None) -> None:
+        self.path = Path(path).absolute()
+        self.form = form
+        try:
+            (self.path / STAGED).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TableError(f"{path} cannot be written: {error.strerror}; choose another place") from None
+        empty = self.path / "columns.parquet"
+        if form == PARQUET and schema is not None and not empty.exists():
+            beside = self.path / STAGED / "columns.parquet"
+            pq.ParquetWriter(beside, schema).close()
+            beside.replace(empty)
+
+    def prepare(self, batch: int) -> Path:
+        """Make an empty place for the tasks of a batch."""
+        place = self.drop(batch)
+        place.mkdir(parents=True)
+        return place
+
+    def commit(self, batch: int, files: Iterable[str]) -> None:
+        """Put the files of a batch in place, those that are not yet there."""
+        staged = self.staged(batch)
+        for name in files:
+            final = self.path / _final(name)
+            if (staged / name).exists():
+                (staged / name).replace(final)
+            elif not final.exists():
+                raise TableError(
+                    f"{final} is gone before its batch was committed: restore it, or start with a new state"
+                )
+        shutil.rmtree(staged, ignore_errors=True)
+
+    def drop(self, batch: int) -> Path:
+        """Remove what is staged of a batch, and return where that was."""
+        place = self.staged(batch)
+        shutil.rmtree(place, ignore_errors=True)
+        return place
+
+    def staged(self, batch: int) -> Path:
+        """Return where the tasks of a batch write."""
+        return self.path / STAGED / str(batch)
+
+
+def check_folder(path: str, form: str) -> None:
+    """Refuse a folder that holds something else than what streams write, before any work."""
+    place = Path(path)
+    if place.exists() and not place.is_dir():
+        raise TableError(f"{path} is a file, and a stream writes to a folder: choose another place")
+    if place.is_dir():
+        other = JSONL if form == PARQUET else PARQUET
+        for file in place.iterdir():
+            if file.name != STAGED and not file.name.startswith(("batch-", "columns.", ".")):
+                raise TableError(f"{path} has {file.name}, which no stream wrote: choose another folder")
+            if file.name.startswith("batch-") and file.suffix == f".{other}":
+                raise TableError(f"{path} has files of another format ({file.name}): choose another folder")
+
+
+def _final(name: str) -> str:
+    """Name a file without the attempt of its task.
+
+    >>> _final("batch-0000000001-00000.7.parquet")
+    'batch-0000000001-00000.parquet'
+    """
+    stem, _, suffix = name.rpartition(".")
+    return f"{stem.rpartition('.')[0]}.{suffix}"

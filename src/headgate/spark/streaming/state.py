@@ -1,0 +1,144 @@
+"""What a stream must remember: a directory that outlives the process, whatever ends it.
+
+    state/
+      stream.json            what cannot change while the stream lives: layout, Spark's id of it, type of ids
+      lock                   held by the process that runs the stream
+      spark/                 Spark's own checkpoint: which events belong to which batch
+      batches/N.json         batch N: pinned, ready or committed (see below)
+      base.json              the snapshot in use, and how much of the log it holds
+      snapshots/DIGEST/      snapshots in use, linked or folded
+      log/N.jsonl            version N of the subscriptions: changes that were accepted, and where they end
+      seen/FIRST-LAST.npy    ids of the events of some batches
+      staged/N/              matches of batch N for a broker, until it is committed
+      progress.jsonl         a line now and then
+
+A batch goes through three stages, each a record that replaces the one before at once:
+
+    pinned       what it uses: the snapshot, the version of the log, the clock, the watermark
+    ready        all its files lie where nobody looks, and nothing can go wrong any more
+    committed    its files are in place, and its counts
+
+A process that dies leaves a batch in one of them. Spark gives the same batch again: one that is pinned is
+done again with what was pinned, one that is ready is only put in place, one that is committed is passed over.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from headgate.errors import TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LAYOUT = 1
+PINNED, READY, COMMITTED = "pinned", "ready", "committed"
+STAGE = "stage"
+Record = dict[str, Any]
+
+
+def write_record(place: Path, record: Record) -> None:
+    """Put a record in place at once, whole."""
+    beside = place.with_name(f".{place.name}.new")
+    beside.write_text(json.dumps(record, ensure_ascii=False), "utf-8")
+    beside.replace(place)
+
+
+def read_record(place: Path) -> Record | None:
+    """Read a record, if there is one."""
+    try:
+        text = place.read_text("utf-8")
+    except FileNotFoundError:
+        return None
+    try:
+        found: Record = json.loads(text)
+    except ValueError:
+        raise TableError(
+            f"{place} is damaged: restore the state from a copy, or start with a new one"
+        ) from None
+    return found
+
+
+class State:
+    """The directory, and the batches in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.spark = root / "spark"
+        self.snapshots = root / "snapshots"
+        self.log = root / "log"
+        self.seen = root / "seen"
+        self.staged = root / "staged"
+        self._batches = root / "batches"
+        for folder in (self.snapshots, self.log, self.seen, self._batches):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._about = read_record(root / "stream.json") or {"layout": LAYOUT}
+        if self._about["layout"] != LAYOUT:
+            raise TableError(
+                f"state {root} has layout {self._about['layout']}, and this Headgate knows {LAYOUT}: "
+                "use the Headgate that wrote it, or start with a new state"
+            )
+        numbers = sorted(int(file.stem) for file in self._batches.glob("[0-9]*.json"))
+        self._oldest = numbers[0] if numbers else 0
+        committed = (
+            record
+            for number in reversed(numbers)
+            if (record := self.batch(number)) is not None and record[STAGE] == COMMITTED
+        )
+        self.last: Record | None = next(committed, None)
+        """The record of the last batch that was committed."""
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the state; refuses if another process does. The system lets go if the process dies."""
+        with (self.root / "lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise TableError(
+                    f"state {self.root} is in use by another stream: end that one, or name another state"
+                ) from None
+            yield
+
+    def fixed(self, name: str, value: Any) -> Any:
+        """Return what was noted under a name when it was first asked for: `value`, if that is now."""
+        if name not in self._about:
+            self._about[name] = value
+            write_record(self.root / "stream.json", self._about)
+        return self._about[name]
+
+    def batch(self, number: int) -> Record | None:
+        """Read the record of a batch, if it has one."""
+        return read_record(self._batches / f"{number:010d}.json")
+
+    def put(self, number: int, record: Record) -> Record:
+        """Put a record in the place of the batch's last one."""
+        record = {"batch": number, **record}
+        write_record(self._batches / f"{number:010d}.json", record)
+        if record[STAGE] == COMMITTED:
+            self.last = record
+        return record
+
+    def committed(self) -> list[Record]:
+        """List the records of committed batches that are still here, in order."""
+        records = (read_record(file) for file in sorted(self._batches.glob("[0-9]*.json")))
+        return [record for record in records if record is not None and record[STAGE] == COMMITTED]
+
+    def forget(self, before: int) -> None:
+        """Drop the records of batches before one."""
+        for number in range(self._oldest, before):
+            (self._batches / f"{number:010d}.json").unlink(missing_ok=True)
+        self._oldest = max(self._oldest, before)
+
+    def check_checkpoint(self) -> None:
+        """Refuse a Spark checkpoint that these batches do not belong to: its numbers mean other events."""
+        known = self._about.get("query")
+        if known is not None and known != (read_record(self.spark / "metadata") or {}).get("id"):
+            raise TableError(
+                f"state {self.root} belongs to another checkpoint than the one in {self.spark}: restore "
+                "both from one copy, or start with a new state"
+            )

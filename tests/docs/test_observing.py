@@ -1,0 +1,44 @@
+"""The page on metrics lists every metric as the code has it, and its example runs."""
+
+from __future__ import annotations
+
+import re
+
+from headgate.report import match_pictures, run_pictures, stream_pictures
+from headgate.spark.metrics import CATALOGUE
+from tests.docs.fences import ROOT, fences
+from tests.docs.test_tutorial import run_python
+from tests.report.runs import PAGE, STREAM
+
+TEXT = (ROOT / "docs" / "observing.md").read_text("utf-8")
+
+
+def test_every_metric_is_in_the_table() -> None:
+    rows = re.findall(r"^\| `(headgate_\w+)` \| (\w+) \|(.*?)\| (.*?) \|$", TEXT, re.MULTILINE)
+    listed = [
+        (name, kind, words, tuple(re.findall(r"`(\w+)`", labels))) for name, kind, labels, words in rows
+    ]
+    assert listed == [tuple(each) for each in CATALOGUE]
+
+
+def test_every_picture_is_explained() -> None:
+    charts = [
+        match_pictures.matches_per_event(PAGE),
+        match_pictures.busiest(PAGE),
+        match_pictures.throughput(PAGE),
+        stream_pictures.latency(STREAM),
+        stream_pictures.batches(STREAM),
+        stream_pictures.left_out(STREAM),
+        stream_pictures.versions(STREAM),
+        run_pictures.steps(PAGE),
+        run_pictures.tasks(PAGE),
+    ]
+    for chart in charts:
+        assert f"| {chart.heading} |" in TEXT
+
+
+def test_the_example_runs() -> None:
+    names: dict[str, object] = {}
+    for fence in fences(ROOT / "docs" / "observing.md"):
+        if fence.language == "python":
+            run_python(fence, "docs/observing.md", names)

@@ -1,0 +1,75 @@
+"""Changes of subscriptions from a stream: in order, none twice, none lost unsaid."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headgate.errors import TableError
+from headgate.spark.nats.changes import NatsChanges
+from headgate.spark.streaming.changes import open_changes
+from headgate.spark.streaming.settings import StreamSettings
+
+if TYPE_CHECKING:
+    from tests.nats.server import Server
+
+
+def opened(url: str) -> NatsChanges:
+    changes = open_changes(StreamSettings("", "", "", "", changes=url))
+    assert isinstance(changes, NatsChanges)
+    return changes
+
+
+def row(number: int) -> bytes:
+    return json.dumps({"op": "unsubscribe", "id": number}).encode()
+
+
+def test_changes_come_in_order_and_once(server: Server) -> None:
+    server.add("CHANGES", "changes.>")
+    server.put("changes.a", [row(0), b"not json", row(1)])
+    server.put("changes.other", [row(99)])
+    changes = opened(server.url("CHANGES", "subject=changes.a&max_rows=2"))
+    found, first = changes.since(None)
+    assert [(one.row, one.origin) for one in found] == [(row(0), "changes.a 1"), (b"not json", "changes.a 2")]
+    found, second = changes.since(first)
+    assert [one.row for one in found] == [row(1)]
+    assert changes.since(second) == ([], second)
+    server.put("changes.a", [row(2)])
+    assert [one.row for one in changes.since(second)[0]] == [row(2)]
+    changes.close()
+    # After a crash the position of before gives the same again.
+    again = opened(server.url("CHANGES", "subject=changes.a"))
+    assert [one.row for one in again.since(first)[0]] == [row(1), row(2)]
+    again.close()
+
+
+def test_changes_begin_where_they_are_told_to(server: Server) -> None:
+    server.add("BEGINNING", "beginning")
+    empty = opened(server.url("BEGINNING"))
+    assert empty.since(None) == ([], "1")
+    server.put("beginning", [row(n) for n in range(4)])
+    for start, wanted in (("first", 4), ("new", 0), ("3", 2)):
+        changes = opened(server.url("BEGINNING", f"start={start}"))
+        found, position = changes.since(None)
+        assert (len(found), position) == (wanted, "5")
+        changes.close()
+    empty.close()
+
+
+def test_lost_changes_are_told(server: Server) -> None:
+    server.add("LOST", "lost")
+    server.put("lost", [row(n) for n in range(9)])
+    server.purge("LOST", 6)
+    changes = opened(server.url("LOST"))
+    with pytest.raises(
+        TableError, match="begins at 6, and 3 is the next: 3 changes were purged or expired unread"
+    ):
+        changes.since("3")
+    with pytest.raises(TableError, match="ends before 10, and 77 is the next: it was made anew, so compile"):
+        changes.since("77")
+    changes.close()
+    lenient = opened(server.url("LOST", "on_loss=go-on"))
+    assert [one.row for one in lenient.since("3")[0]] == [row(n) for n in range(5, 9)]
+    lenient.close()

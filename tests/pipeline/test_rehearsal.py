@@ -1,0 +1,253 @@
+"""The dry run: what is checked, what is estimated, and that Spark never starts."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headgate.errors import HeadgateError
+from headgate.pipeline.problems import PipelineError
+from headgate.pipeline.read import read_pipeline
+from headgate.pipeline.rehearsal import rehearse
+from headgate.pipeline.samples import first_rows
+from tests.pipeline.pipelines import EVENTS, EXAMPLES, MATCHES, SHOP, shop
+from tests.spark.files import names, put, put_lines, put_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from headgate.pipeline.rehearsal import Rehearsal
+    from tests.cli.running import Command
+
+
+@pytest.fixture(autouse=True)
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail if Spark is started."""
+    from headgate.spark import session
+
+    def refuse(*_: object, **__: object) -> None:
+        pytest.fail("Spark would have started")
+
+    monkeypatch.setattr(session, "open_session", refuse)
+    monkeypatch.setattr("headgate.pipeline.run.open_session", refuse)
+
+
+def rehearsed(folder: Path, text: str = SHOP, sets: dict[str, Any] | None = None) -> Rehearsal:
+    return rehearse(shop(folder, text, sets), quiet=True)
+
+
+def complaints(folder: Path, text: str = SHOP, sets: dict[str, Any] | None = None) -> list[str]:
+    with pytest.raises(PipelineError) as caught:
+        rehearsed(folder, text, sets)
+    return caught.value.lines
+
+
+def test_it_reads_matches_and_counts_what_is_there(tmp_path: Path) -> None:
+    found = rehearsed(tmp_path)
+    outputs = found.sizes.outputs
+    assert outputs is not None
+    assert outputs["all"].matches == pytest.approx(len(MATCHES) / 3 * 4, abs=3)
+    assert outputs["best"].matches <= outputs["all"].matches
+    subscriptions, events = (found.sizes.tables[name] for name in ("subscriptions", "events"))
+    assert subscriptions is not None
+    assert (subscriptions.rows.total, len(subscriptions.reasons)) == (4, 1)
+    assert events is not None
+    assert (events.rows.total, len(events.reasons)) == (4, 1)
+    assert all(each.why == "it was not done before" for each in found.steps if each.step.name == "compile")
+    text = "\n".join(found.lines)
+    assert "subscriptions: 4 rows, " in text
+    assert "of the first 4 1 would be refused" in text
+    assert "4 of 4 steps would be done; nothing was written" in text
+    assert names(tmp_path) == ["events.jsonl", "shop.toml", "subs.jsonl"]
+    json.dumps(found.as_json)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+def test_every_format_is_read_without_spark(tmp_path: Path, form: str) -> None:
+    subscriptions = [{"id": f"s{n}", "filter": f"a = {n % 7}"} for n in range(3000)]
+    events = [{"id": n, "a": n % 7} for n in range(5000)]
+    put_table(tmp_path / f"s.{form}", subscriptions)
+    put_table(tmp_path / f"e.{form}", events)
+    text = f'[subscriptions]\ntable = "s.{form}"\n[events]\ntable = "e.{form}"\n[match]\n'
+    found = rehearsed(tmp_path, text)
+    assert found.sizes.outputs is not None
+    assert found.sizes.outputs["matches"].matches == pytest.approx(3000 * 5000 / 7, rel=0.1)
+    judged = found.sizes.tables["events"]
+    assert judged is not None
+    assert judged.rows.total == pytest.approx(5000, rel=0.1)
+
+
+def test_rows_of_text_are_counted_or_estimated(tmp_path: Path) -> None:
+    put_lines(tmp_path / "t.jsonl", [{"id": n, "text": "x" * 50} for n in range(10_000)])
+    found = first_rows(str(tmp_path / "t.jsonl"), 500)
+    assert not found.counted
+    assert found.total == pytest.approx(10_000, rel=0.05)
+    whole = first_rows(str(tmp_path / "t.jsonl"), 20_000)
+    assert (whole.counted, whole.total) == (True, 10_000)
+
+
+@pytest.mark.parametrize(
+    "workload", ["advertising", "mixed", "exchange", "social", "ranking", "paper", "stars", "xmark"]
+)
+def test_every_workload_is_rehearsed_before_it_is_made(tmp_path: Path, workload: str) -> None:
+    extra = {"social": "nodes = 100\nedges = 500\n", "xmark": "kilobytes = [2, 4]\n"}.get(workload, "")
+    graph = workload in {"exchange", "social"}
+    counts = "events = 40\n" + ("" if graph else "subscriptions = 300\n")
+    text = f'[generate]\nworkload = "{workload}"\n{counts}{extra}[match]\n'
+    found = rehearsed(tmp_path, text)
+    assert all(judged is not None and not judged.reasons for judged in found.sizes.tables.values())
+    if workload == "exchange":
+        assert "more than 60,000 rows" in found.sizes.note
+    else:
+        assert found.sizes.note == ""
+        assert found.sizes.snapshot
+    assert not (tmp_path / "shop").exists()
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.stem)
+def test_every_example_is_rehearsed(tmp_path: Path, example: Path) -> None:
+    overrides: dict[str, Any] = {"pipeline.directory": str(tmp_path / "out")}
+    if "subscriptions = 100_000" in example.read_text("utf-8"):
+        overrides["generate.subscriptions"] = 2000
+    found = rehearse(read_pipeline(example, overrides), quiet=True)
+    assert found.sizes.snapshot or found.sizes.note
+    assert not (tmp_path / "out").exists()
+
+
+def test_all_that_is_wrong_outside_the_file_is_told(tmp_path: Path) -> None:
+    text = SHOP.replace("subs.jsonl", "no.jsonl").replace("events.jsonl", "no.csv")
+    put(tmp_path / "shop" / "snapshot" / "letter.txt", "mine")
+    put(tmp_path / "shop" / "matches.jsonl" / "letter.txt", "mine")
+    expected = (
+        "subscriptions.table: /no.jsonl does not exist",
+        "events.table: /no.csv does not exist",
+        "compile.snapshot: /shop/snapshot exists and is not a snapshot: ",
+        "match.all.output: /shop/matches.jsonl is a directory that Headgate did not write: ",
+    )
+    found = complaints(tmp_path, text)
+    told = [line.split(": ", 1)[1].replace(str(tmp_path), "") for line in found]
+    assert all(line.startswith(words) for line, words in zip(told, expected, strict=True)), told
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        ({"subscriptions.table": "nofilter.csv"}, "has no column 'filter'; its columns are id, fliter"),
+        ({"events.table": "noid.parquet"}, "has no column 'id'; its columns are a"),
+        ({"events.table": "broken.parquet"}, "is no sound Parquet file"),
+        ({"events.table": "readme.txt"}, "the format of"),
+        ({"graph.nodes": "nofilter.csv", "graph.edges": "nofilter.csv"}, "has no column 'source'"),
+        ({"subscriptions.schema": "no.json"}, "cannot be read: No such file"),
+        ({"subscriptions.schema": "readme.txt"}, "subscriptions.schema: "),
+        ({"subscriptions.sample": "no.csv"}, "subscriptions.sample: "),
+        ({"subscriptions.taxonomy": ["no.ttl"], "subscriptions.dialect": "sparql"}, "no.ttl cannot be read"),
+        ({"subscriptions.taxonomy": ["readme.txt"], "subscriptions.dialect": "sparql"}, "is not clear"),
+        ({"compile.snapshot": "s3a://bucket/s"}, "workers map it, so give a path that all see"),
+        ({"report.page": "s3a://bucket/p.html"}, "report.page: s3a://bucket/p.html is not on this machine"),
+        ({"report.page": "../folder"}, "is a directory: give the path of a file"),
+        ({"match.all.output": "s3a://bucket/m.csv"}, "a single file is written to a local path only"),
+        ({"match.all.output": "m.txt"}, "the format of"),
+        ({"pipeline.directory": "readme.txt"}, "pipeline.directory: "),
+        ({"subscriptions.table": "mixed.jsonl"}, "look at records ('sql') and at RDF ('sparql')"),
+    ],
+)
+def test_what_is_wrong_outside_the_file(tmp_path: Path, overrides: dict[str, Any], told: str) -> None:
+    put(tmp_path / "readme.txt", "hello")
+    put(tmp_path / "folder" / "x", "")
+    put(tmp_path / "nofilter.csv", "id,fliter\n1,a = 1\n")
+    put(tmp_path / "broken.parquet", "PAR1")
+    put_lines(
+        tmp_path / "mixed.jsonl",
+        [{"id": 1, "filter": "a = 1", "dialect": "sql"}, {"id": 2, "filter": "x", "dialect": "sparql"}],
+    )
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "noid.parquet")
+    found = complaints(tmp_path, sets=overrides)
+    assert any(told in line for line in found), found
+
+
+def test_documents_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    put(tmp_path / "docs" / "a.xml", "<news><topic>art</topic></news>")
+    put(tmp_path / "docs" / "b.xml", "<news>")
+    put_lines(tmp_path / "s.jsonl", [{"id": "s", "filter": "//news[topic = 'art']", "dialect": "xpath"}])
+    text = '[subscriptions]\ntable = "s.jsonl"\n[events]\ntable = "docs"\n[match]\n'
+    found = rehearsed(tmp_path, text)
+    judged = found.sizes.tables["events"]
+    assert judged is not None
+    assert (judged.rows.total, len(judged.usable), len(judged.reasons)) == (2, 1, 1)
+    assert found.sizes.outputs is not None
+    assert found.sizes.outputs["matches"].matches == 1
+
+
+def test_what_lies_elsewhere_is_not_looked_at(tmp_path: Path) -> None:
+    found = rehearsed(tmp_path, sets={"events.table": "s3a://bucket/e.parquet"})
+    assert "which is not looked at" in found.sizes.note
+    assert any(line.startswith("events: on another file system") for line in found.lines)
+
+
+def test_the_command_prints_the_plan(headgate: Command, tmp_path: Path) -> None:
+    shop(tmp_path)
+    ran = headgate("run", tmp_path / "shop.toml", "--dry-run", "--quiet")
+    assert (ran.code, ran.err) == (0, "")
+    assert "2. match.all: to be done: it was not done before" in ran.out
+    found = headgate("run", tmp_path / "shop.toml", "--dry-run", "--json", "--until", "compile").json
+    assert [step["name"] for step in found["steps"]] == ["compile"]
+    assert found["tables"]["events"]["rows"] == len(EVENTS)
+
+
+def test_the_command_tells_all_problems_one_a_line(headgate: Command, tmp_path: Path) -> None:
+    put(tmp_path / "p.toml", "[pipelin]\n[match]\ntpo = 1\n")
+    ran = headgate("run", tmp_path / "p.toml")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.splitlines() == [
+        f"headgate: {tmp_path}/p.toml: pipelin: there is no such table: did you mean 'pipeline'?",
+        f"headgate: {tmp_path}/p.toml: match.tpo: there is no such setting: did you mean 'top'?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("run",), "Missing argument 'FILE'"),
+        (("run", "no.toml"), "does not exist"),
+        (("run", "shop.toml", "--set", "nonsense"), "--set nonsense: write TABLE.KEY=VALUE"),
+        (("run", "shop.toml", "--conf", "nonsense"), "--conf nonsense: write NAME=VALUE"),
+    ],
+)
+def test_wrong_usage(
+    headgate: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], told: str
+) -> None:
+    shop(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    ran = headgate(*arguments)
+    assert told in ran.complaint
+    assert ran.code == 2
+
+
+def test_a_step_that_is_none_is_one_line(headgate: Command, tmp_path: Path) -> None:
+    shop(tmp_path)
+    ran = headgate("run", tmp_path / "shop.toml", "--until", "nonsense", "--dry-run")
+    assert ran.complaint.startswith("there is no step 'nonsense': there are compile, match.all")
+    assert ran.code == 1
+
+
+def test_a_stream_is_checked_and_told(tmp_path: Path) -> None:
+    found = rehearsed(tmp_path, SHOP + '[stream]\nevents = "incoming"\n')
+    assert f"then a stream, of events that come to {tmp_path}/incoming" in found.lines
+    for text, told in (
+        ("once = true\n", "stream.events: it is missing: A folder to which files of events are moved"),
+        ('events = "in"\nevry = 1\n', "stream.evry: there is no such setting: did you mean 'every'?"),
+        ('events = "in"\nonce = 1\n', "stream.once: 1 is a whole number: give true or false"),
+        ('events = "in"\nformat = "csv"\n', "stream.format: 'csv' is none of them: there are parquet, jsonl"),
+        ('events = "in"\nmax_rows = 3\n', "stream: max_rows counts messages of a broker"),
+        ('events = "in"\nevery = -1\n', "stream: every is -1: give seconds, 0 or more"),
+    ):
+        lines = complaints(tmp_path, SHOP + f"[stream]\n{text}")
+        assert any(told in line for line in lines), lines
+
+
+def test_errors_are_ours() -> None:
+    assert issubclass(PipelineError, HeadgateError)

@@ -1,0 +1,332 @@
+"""Runs: what they write is what the single commands write, and they go on where they were stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from headgate.errors import HeadgateError
+from headgate.pipeline.read import read_pipeline
+from headgate.pipeline.run import Asked, run_pipeline
+from headgate.pipeline.state import stamp
+from tests.pipeline.pipelines import EVENTS, EXAMPLES, MATCHES, SUBSCRIPTIONS, pairs, shop
+from tests.spark.files import get_lines, names, put, put_lines
+
+if TYPE_CHECKING:
+    from headgate.pipeline.run import Outcome
+    from tests.cli.running import Command
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+QUIET = Asked(quiet=True)
+
+
+def statuses(done: Outcome) -> dict[str, str]:
+    return {each.name: each.status for each in done.steps}
+
+
+def done_now(done: Outcome) -> list[str]:
+    return [each.name for each in done.steps if each.status == "done"]
+
+
+def run_shop(folder: Path, asked: Asked = QUIET, sets: dict[str, Any] | None = None) -> Outcome:
+    return run_pipeline(shop(folder, sets=sets), asked)
+
+
+ALL = ["compile", "match.all", "summary.all", "match.best"]
+
+
+def test_a_run_writes_everything_and_the_next_has_nothing_to_do(tmp_path: Path) -> None:
+    first = run_shop(tmp_path)
+    assert done_now(first) == ALL
+    place = tmp_path / "shop"
+    assert pairs(place / "matches.jsonl") == MATCHES
+    best = {(row["event_id"], row["subscription_id"], row["rank"]) for row in get_lines(place / "best.jsonl")}
+    assert {("e1", "shoes", 1), ("e1", "both", 2)} <= best
+    assert first.refused == 2
+    assert first.results["compile"]["refusals"][0]["rows"] == 1
+    page = (place / "report.html").read_text("utf-8")
+    assert "<svg" in page
+    told = json.loads((place / "run.json").read_text("utf-8"))
+    assert (told["ok"], [step["name"] for step in told["steps"]]) == (True, ALL)
+    assert told["stages"]
+    before = {name: stamp(str(place / name)) for name in names(place) if name != ".headgate"}
+    again = run_shop(tmp_path)
+    assert done_now(again) == []
+    assert again.results == first.results
+    after = {name: stamp(str(place / name)) for name in before}
+    assert {name for name in before if before[name] != after[name]} == {"run.json"}
+    assert names(place) == [
+        ".headgate",
+        "best-rejected.jsonl",
+        "best.jsonl",
+        "matches-rejected.jsonl",
+        "matches.jsonl",
+        "report.html",
+        "run.json",
+        "snapshot",
+        "snapshot-rejected.jsonl",
+    ]
+
+
+def test_what_changed_is_done_again_and_what_follows_from_it(tmp_path: Path) -> None:
+    run_shop(tmp_path)
+    place = tmp_path / "shop"
+    # Another setting of one step.
+    assert done_now(run_shop(tmp_path, sets={"match.best.top": 1})) == ["match.best"]
+    # An input of the later steps.
+    put_lines(tmp_path / "events.jsonl", EVENTS[:2])
+    assert done_now(run_shop(tmp_path, sets={"match.best.top": 1})) == ALL[1:]
+    assert pairs(place / "matches.jsonl") == {pair for pair in MATCHES if pair[0] != "e3"}
+    # The same content once more makes the same snapshot, and then nothing follows.
+    os.utime(tmp_path / "subs.jsonl", ns=(1, 1))
+    assert done_now(run_shop(tmp_path, sets={"match.best.top": 1})) == ["compile"]
+    # Another content makes another.
+    put_lines(tmp_path / "subs.jsonl", SUBSCRIPTIONS[:1])
+    assert done_now(run_shop(tmp_path, sets={"match.best.top": 1})) == ALL
+    assert pairs(place / "matches.jsonl") == {("e1", "cheap")}
+    # An output that somebody removed, or changed.
+    (place / "best.jsonl").unlink()
+    assert done_now(run_shop(tmp_path, sets={"match.best.top": 1})) == ["match.best"]
+
+
+def test_until_ends_early_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    first = run_shop(tmp_path, Asked(until="match.all", quiet=True))
+    assert (done_now(first), first.page) == (ALL[:2], None)
+    assert not (tmp_path / "shop" / "report.html").exists()
+    second = run_shop(tmp_path)
+    assert done_now(second) == ALL[2:]
+    assert second.page is not None
+    assert "in an earlier run" in second.page.read_text("utf-8")
+
+
+def test_a_step_that_fails_leaves_the_others_done(tmp_path: Path) -> None:
+    text = """
+[subscriptions]
+table = "subs.jsonl"
+[events]
+table = "events.jsonl"
+[match]
+[[backtest]]
+filter = "nonsense = 1"
+"""
+    pipeline = shop(tmp_path, text)
+    with pytest.raises(HeadgateError, match=r"no event of .* has the attribute nonsense"):
+        run_pipeline(pipeline, QUIET)
+    told = json.loads((tmp_path / "shop" / "run.json").read_text("utf-8"))
+    assert (told["ok"], len(told["steps"])) == (False, 3)
+    assert "nonsense" in told["error"]
+    mended = shop(tmp_path, text.replace("nonsense = 1", "price < 50"))
+    done = run_pipeline(mended, QUIET)
+    assert done_now(done) == ["backtest.backtest"]
+    assert done.results["backtest.backtest"]["matches"] == 2
+
+
+def test_half_a_table_of_a_killed_run_is_replaced(tmp_path: Path) -> None:
+    overrides: dict[str, Any] = {"match.all.output": "matches.parquet"}
+    run_shop(tmp_path, sets=overrides)
+    place = tmp_path / "shop"
+    state = json.loads((place / ".headgate" / "state.json").read_text("utf-8"))
+    state["begun"] = ["matches.parquet"]
+    del state["steps"]["match.all"]
+    put(place / ".headgate" / "state.json", json.dumps(state))
+    (place / "matches.parquet" / "_SUCCESS").unlink()
+    put(place / ".headgate" / "lock", "4194305")
+    put(place / ".matches.parquet.4194305.parts" / "x.parquet", "half")
+    done = run_shop(tmp_path, sets=overrides)
+    assert done_now(done) == ["match.all", "summary.all"]
+    assert pairs(place / "matches.parquet") == MATCHES
+    assert not list(place.glob(".matches*"))
+
+
+def test_matches_in_csv_are_summed_up(tmp_path: Path) -> None:
+    done = run_shop(tmp_path, sets={"match.all.output": "matches.csv"})
+    summary = done.results["summary.all"]
+    assert summary["events_by_matches"] == {"1": 1, "2": 1, "3": 1}
+    busiest = {(identity, count) for identity, _, count in summary["busiest"]}
+    assert busiest == {("cheap", 2), ("shoes", 2), ("both", 2)}
+
+
+def test_the_command(headgate: Command, tmp_path: Path) -> None:
+    shop(tmp_path)
+    ran = headgate("run", tmp_path / "shop.toml", "--quiet", "--strict")
+    assert (ran.code, ran.err) == (3, "")
+    assert ran.out.splitlines()[-2:] == ["refused 2 rows", f"report: {tmp_path}/shop/report.html"]
+    ran = headgate("run", tmp_path / "shop.toml", "--json", "--set", "match.best.top=1")
+    found = ran.json
+    assert ran.code == 0
+    assert [step["status"] for step in found["steps"]] == ["skipped"] * 3 + ["done"]
+    assert "match.best: begun, since what is asked has changed" in ran.err
+
+
+# The contract: a pipeline writes what the single commands write.
+
+
+def rows(path: Path) -> list[Any]:
+    """Return a table as a sorted list, whatever its format."""
+    found = pq.read_table(path).to_pylist() if path.is_dir() else get_lines(path)
+    return sorted(json.dumps(row, sort_keys=True, default=str) for row in found)
+
+
+def same(ours: Path, theirs: Path, *tables: str) -> None:
+    for name in tables:
+        assert rows(ours / name) == rows(theirs / name), name
+        assert rows(ours / name) or "rejected" in name
+
+
+def run_example(name: str, folder: Path, **overrides: Any) -> Outcome:
+    given = {"pipeline.directory": str(folder / "ours"), **overrides}
+    return run_pipeline(read_pipeline(EXAMPLES / f"{name}.toml", given), QUIET)
+
+
+def test_records_are_as_by_single_commands(headgate: Command, tmp_path: Path) -> None:
+    done = run_example("shop", tmp_path)
+    theirs = tmp_path / "theirs"
+    shared = ("--quiet", "--json")
+    tables = EXAMPLES / "shop"
+    headgate(
+        "compile",
+        "--subscriptions",
+        tables / "subscriptions.jsonl",
+        "--ranked",
+        "--output",
+        theirs / "snapshot",
+        *shared,
+    )
+    match = ("match", "--snapshot", theirs / "snapshot", "--events", tables / "events.jsonl", *shared)
+    headgate(*match, "--output", theirs / "matches.parquet")
+    headgate(*match, "--output", theirs / "best.jsonl", "--top", "3")
+    same(
+        tmp_path / "ours",
+        theirs,
+        "matches.parquet",
+        "best.jsonl",
+        "snapshot-rejected.jsonl",
+        "best-rejected.jsonl",
+    )
+    assert stamp(str(tmp_path / "ours" / "snapshot")) == stamp(str(theirs / "snapshot"))
+    tested = headgate("backtest", "--filter", "price < 50", "--events", tables / "events.jsonl", *shared).json
+    assert done.results["backtest.cheap"]["matches"] == tested["matches"]
+    metrics = (tmp_path / "ours" / "metrics.prom").read_text("utf-8")
+    assert 'headgate_step_seconds{step="match.best"}' in metrics
+
+
+def test_rdf_with_a_taxonomy_is_as_by_single_commands(headgate: Command, tmp_path: Path) -> None:
+    run_example("feeds", tmp_path)
+    theirs, data = tmp_path / "theirs", EXAMPLES.parent / "rss"
+    headgate(
+        *("compile", "--subscriptions", data / "subscriptions.jsonl", "--taxonomy", data / "topics.ttl"),
+        *("--coerce", "--output", theirs / "snapshot", "--quiet"),
+    )
+    headgate(
+        *("match", "--snapshot", theirs / "snapshot", "--events", data / "feeds"),
+        *("--output", theirs / "matches.jsonl", "--quiet"),
+    )
+    same(tmp_path / "ours", theirs, "matches.jsonl", "matches-rejected.jsonl", "snapshot-rejected.jsonl")
+    assert stamp(str(tmp_path / "ours" / "snapshot")) == stamp(str(theirs / "snapshot"))
+
+
+def test_xml_with_tuples_and_a_plan_is_as_by_single_commands(headgate: Command, tmp_path: Path) -> None:
+    done = run_example("documents", tmp_path)
+    theirs, data = tmp_path / "theirs", EXAMPLES.parent / "xml"
+    headgate(
+        "compile", "--subscriptions", data / "subscriptions.jsonl", "--output", theirs / "snapshot", "--quiet"
+    )
+    headgate(
+        *("match", "--snapshot", theirs / "snapshot", "--events", data / "documents", "--quiet"),
+        *("--output", theirs / "matches.jsonl", "--tuples", theirs / "tuples.jsonl"),
+    )
+    same(tmp_path / "ours", theirs, "matches.jsonl", "tuples.jsonl", "matches-rejected.jsonl")
+    planned = headgate(
+        *("plan", "--snapshot", theirs / "snapshot", "--sample", data / "documents"),
+        *("--output", theirs / "network", "--quiet", "--json"),
+    ).json
+    ours = done.results["plan"]
+    assert {name: ours[name] for name in ("views", "levels", "utilization", "latency")} == {
+        name: planned[name] for name in ("views", "levels", "utilization", "latency")
+    }
+    assert "<svg" in (tmp_path / "ours" / "network.html").read_text("utf-8")
+
+
+def test_a_graph_with_the_best_20_is_as_by_single_commands(headgate: Command, tmp_path: Path) -> None:
+    text = """
+[generate]
+workload = "social"
+nodes = 300
+edges = 2_000
+events = 60
+format = "jsonl"
+[[match]]
+name = "best"
+output = "best.jsonl"
+top = 20
+"""
+    run_pipeline(read_pipeline(Path(put(tmp_path / "ours.toml", text))), QUIET)
+    theirs = tmp_path / "theirs"
+    headgate(
+        *("generate", "social", "--nodes", "300", "--edges", "2000", "--events", "60"),
+        *("--output", theirs, "--quiet"),
+    )
+    graph = ("--nodes", theirs / "nodes.jsonl", "--edges", theirs / "edges.jsonl")
+    headgate("compile", *graph, "--output", theirs / "snapshot", "--quiet")
+    headgate(
+        *("match", "--snapshot", theirs / "snapshot", "--events", theirs / "events.jsonl"),
+        *("--output", theirs / "best.jsonl", "--top", "20", "--quiet"),
+    )
+    same(tmp_path / "ours", theirs, "nodes.jsonl", "edges.jsonl", "events.jsonl", "best.jsonl")
+    assert stamp(str(tmp_path / "ours" / "snapshot")) == stamp(str(theirs / "snapshot"))
+
+
+def test_shards_answer_as_one(tmp_path: Path) -> None:
+    small = {"generate.subscriptions": 2_000, "generate.events": 100}
+    run_example("sharded", tmp_path, **small)
+    one = read_pipeline(
+        EXAMPLES / "sharded.toml", {**small, "shards.count": 1, "pipeline.directory": str(tmp_path / "one")}
+    )
+    run_pipeline(one, QUIET)
+    same(tmp_path / "ours", tmp_path / "one", "best.parquet", "near.parquet", "subscriptions.parquet")
+
+
+def test_what_if_and_a_stream_of_the_same_pipeline(tmp_path: Path) -> None:
+    text = """
+[subscriptions]
+table = "subs.jsonl"
+ranked = false
+[events]
+table = "events.jsonl"
+[[what_if]]
+name = "wider"
+changes = "changes.jsonl"
+[stream]
+events = "incoming"
+output = "live"
+format = "jsonl"
+once = true
+"""
+    put_lines(
+        tmp_path / "changes.jsonl",
+        [
+            {"op": "subscribe", "id": "books", "filter": "topic = 'books'"},
+            {"op": "unsubscribe", "id": "shoes"},
+        ],
+    )
+    put_lines(tmp_path / "incoming" / "a.jsonl", EVENTS)
+    done = run_pipeline(shop(tmp_path, text), QUIET)
+    found = done.results["what_if.wider"]
+    assert (found["gained"], found["lost"]) == (1, 2)
+    place = tmp_path / "shop"
+    assert "<svg" in (place / "wider.html").read_text("utf-8")
+    assert done.streamed is not None
+    assert (done.streamed.events, done.streamed.matches) == (3, len(MATCHES))
+    files = [file for file in (place / "live").rglob("*.jsonl") if not file.name.startswith((".", "_"))]
+    assert {pair for file in files for pair in pairs(file)} == MATCHES
+    # The stream goes on where it was: nothing comes twice.
+    again = run_pipeline(shop(tmp_path, text), QUIET)
+    assert done_now(again) == []
+    assert again.streamed is not None
+    assert again.streamed.events == 0

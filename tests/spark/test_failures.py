@@ -1,0 +1,233 @@
+"""What goes wrong while a job runs: it ends right, or says clearly why not, and a second run completes it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headgate import RecordIndex, SnapshotError, Subscription, TableError
+from headgate.core.snapshot import digest_of
+from headgate.spark.compile import compile_subscriptions
+from headgate.spark.match import match_events
+from headgate.spark.opening import opened_as
+from headgate.workloads import advertising
+from tests.spark.files import get_table, names, put_lines, put_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from headgate.spark.match import Matched
+
+FILTERS, EVENTS = 300, 20_000
+
+
+@pytest.fixture
+def place(spark: SparkSession, tmp_path: Path) -> Path:
+    """Compile some filters, beside a table of events in several files."""
+    put_lines(tmp_path / "subs.jsonl", advertising.subscriptions(np.arange(FILTERS), 3).to_pylist())
+    compile_subscriptions(
+        spark,
+        str(tmp_path / "subs.jsonl"),
+        str(tmp_path / "snapshot"),
+        rejected=str(tmp_path / "no.jsonl"),
+        quiet=True,
+    )
+    (tmp_path / "events").mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(EVENTS), 8)):
+        pq.write_table(
+            pa.Table.from_batches([advertising.events(rows, 3)]), tmp_path / "events" / f"{number}.parquet"
+        )
+    return tmp_path
+
+
+def match(spark: SparkSession, place: Path, events: str = "events") -> Matched:
+    return match_events(
+        spark,
+        str(place / "snapshot"),
+        str(place / events),
+        str(place / "matches.parquet"),
+        rejected=str(place / "refused.jsonl"),
+        quiet=True,
+    )
+
+
+def answers(place: Path) -> list[tuple[object, ...]]:
+    return sorted(tuple(row.values()) for row in get_table(place / "matches.parquet"))
+
+
+def wanted(count: int = EVENTS) -> list[tuple[object, ...]]:
+    rows = advertising.subscriptions(np.arange(FILTERS), 3).to_pylist()
+    index = RecordIndex.build(Subscription(row["id"], row["filter"]) for row in rows)
+    found = index.match_batch(advertising.events(np.arange(count), 3))
+    return sorted(tuple(row.values()) for row in found.to_pylist())
+
+
+def test_columns_that_only_some_files_have_count(spark: SparkSession, tmp_path: Path) -> None:
+    put_lines(tmp_path / "subs.jsonl", [{"id": 1, "filter": "age > 3"}, {"id": 2, "filter": "topic = 'art'"}])
+    compile_subscriptions(
+        spark,
+        str(tmp_path / "subs.jsonl"),
+        str(tmp_path / "snapshot"),
+        rejected=str(tmp_path / "no.jsonl"),
+        quiet=True,
+    )
+    (tmp_path / "events").mkdir()
+    put_table(tmp_path / "events" / "a.parquet", [{"id": 1, "age": 5}, {"id": 2, "age": 1}])
+    put_table(tmp_path / "events" / "b.parquet", [{"id": 3, "topic": "art", "age": 9, "more": True}])
+    put_table(tmp_path / "events" / "c.parquet", [{"id": 4, "topic": "art"}])
+    done = match(spark, tmp_path)
+    assert (done.events, done.unknown_attributes) == (4, ())
+    assert answers(tmp_path) == [(1, 1), (3, 1), (3, 2), (4, 2)]
+
+
+def test_a_column_of_several_types_is_named(spark: SparkSession, place: Path) -> None:
+    put_table(place / "events" / "9.parquet", [{"id": "x", "age": "old"}])
+    match_before = names(place)
+    with pytest.raises(TableError) as refused:
+        match(spark, place)
+    told = str(refused.value)
+    assert "events: column age is " in told
+    assert " in 0.parquet and string in 9.parquet: give it one type" in told
+    assert "\n" not in told
+    assert names(place) == match_before
+    (place / "events" / "9.parquet").unlink()
+    match(spark, place)
+    assert answers(place) == wanted()
+
+
+def test_one_huge_partition(spark: SparkSession, place: Path) -> None:
+    rows = advertising.events(np.arange(EVENTS), 3)
+    pq.write_table(pa.Table.from_batches([rows]), place / "one.parquet", row_group_size=EVENTS)
+    done = match(spark, place, "one.parquet")
+    assert done.events == EVENTS
+    assert answers(place) == wanted()
+
+
+def test_a_file_that_is_cut_short_is_named(spark: SparkSession, place: Path) -> None:
+    file = place / "events" / "3.parquet"
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(TableError) as refused:
+        match(spark, place)
+    assert "3.parquet" in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert not (place / "matches.parquet").exists()
+    file.write_bytes(whole)
+    match(spark, place)
+    assert answers(place) == wanted()
+
+
+def test_damage_inside_a_file_is_told(spark: SparkSession, place: Path) -> None:
+    file = place / "events" / "5.parquet"
+    whole = file.read_bytes()
+    middle = len(whole) // 3
+    file.write_bytes(whole[:middle] + bytes(64) + whole[middle + 64 :])
+    with pytest.raises(TableError) as refused:
+        match(spark, place)
+    assert "\n" not in str(refused.value)
+    assert not (place / "matches.parquet").exists()
+    file.write_bytes(whole)
+    match(spark, place)
+    assert answers(place) == wanted()
+
+
+def test_workers_open_the_snapshot_that_was_verified(tmp_path: Path) -> None:
+    RecordIndex.build([Subscription(1, "age > 1")]).save(tmp_path / "snapshot")
+    before = digest_of(tmp_path / "snapshot")
+    path = str(tmp_path / "snapshot")
+    assert len(opened_as(path, before, RecordIndex.open)) == 1
+    RecordIndex.build([Subscription(2, "age > 1")]).save(tmp_path / "snapshot")
+    with pytest.raises(SnapshotError, match="was replaced while it was being used: run the job again"):
+        opened_as(path, before, RecordIndex.open)
+
+
+def test_a_snapshot_that_is_replaced_during_a_job(spark: SparkSession, place: Path) -> None:
+    """All answers are of the old one, or the job says that it was replaced; never a mixture."""
+    others = [Subscription("other", "age >= 0")]
+    before, stop = wanted(), threading.Event()
+
+    def replace() -> None:
+        while not stop.is_set():
+            RecordIndex.build(others).save(place / "snapshot")
+            time.sleep(0.05)
+
+    thread = threading.Timer(0.3, replace)
+    thread.start()
+    ended = ""
+    try:
+        match(spark, place)
+    except SnapshotError as error:
+        ended = str(error)
+    finally:
+        stop.set()
+        thread.join()
+    if ended:
+        assert "\n" not in ended
+    else:
+        assert answers(place) in (before, sorted((row["id"], "other") for row in _old_enough(place)))
+    done = match(spark, place)
+    assert done.events == EVENTS
+    assert {subscription for _, subscription in answers(place)} == {"other"}
+
+
+def _old_enough(place: Path) -> list[dict[str, object]]:
+    table = pq.read_table(place / "events", columns=["id", "age"]).to_pylist()
+    return [row for row in table if row["age"] is not None and row["age"] >= 0]
+
+
+def _workers() -> Iterator[int]:
+    """List the Python workers of this machine's Spark that are below this process."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_bytes()
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            above = (Path("/proc") / str(parent) / "cmdline").read_bytes()
+        except (OSError, ValueError):
+            continue
+        if b"pyspark.daemon" in command and b"pyspark.daemon" in above and _is_ours(parent):
+            yield int(folder.name)
+
+
+def _is_ours(process: int) -> bool:
+    while process > 1:
+        if process == os.getpid():
+            return True
+        process = int((Path("/proc") / str(process) / "stat").read_text().rpartition(")")[2].split()[1])
+    return False
+
+
+def test_a_worker_that_is_killed_is_replaced(spark: SparkSession, place: Path) -> None:
+    match(spark, place)
+    expected = answers(place)
+    assert expected == wanted()
+    killed: list[int] = []
+    stop = threading.Event()
+
+    def kill() -> None:
+        while not stop.wait(0.05) and len(killed) < 2:
+            for process in _workers():
+                os.kill(process, signal.SIGKILL)
+                killed.append(process)
+                break
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        match(spark, place)
+    finally:
+        stop.set()
+        thread.join()
+    assert killed, "there was a worker to kill"
+    assert answers(place) == expected
+    assert not [name for name in names(place / "matches.parquet") if name.startswith(".")]

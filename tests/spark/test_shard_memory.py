@@ -1,0 +1,79 @@
+"""An index that is too large for a worker: in one piece it is refused in one line, in shards it works.
+
+Spark limits the address space of its Python workers. The filters are few and long, so that the index is large
+and quickly matched.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILTERS, CHARACTERS = 2000, 200_000
+"""About 760 MB of arrays."""
+LIMIT = "2000m"
+"""What a worker may map; without an index it is 1,300 MB, most of it libraries."""
+SCRIPT = """
+import json, sys
+from headgate.errors import HeadgateError
+from headgate.spark.compile import compile_subscriptions
+from headgate.spark.match import match_events
+from headgate.spark.session import close_session, open_session
+count, limit = int(sys.argv[1]), sys.argv[2]
+name = f"cut-{count}"
+settings = {"spark.sql.execution.arrow.maxRecordsPerBatch": "50"}
+settings |= {"spark.executor.pyspark.memory": limit} if limit else {}
+session = open_session("local[1]", settings=settings)
+try:
+    if len(sys.argv) > 3:
+        compile_subscriptions(session, "subs.parquet", name, rejected="r.jsonl", shards=count, quiet=True)
+        said = {}
+    else:
+        done = match_events(session, name, "events.parquet", f"{name}.jsonl", rejected="e.jsonl", quiet=True)
+        said = {"matches": done.matches}
+except HeadgateError as error:
+    said = {"kind": type(error).__name__, "error": str(error)}
+close_session(session)
+print(json.dumps(said))
+"""
+
+
+def run(folder: Path, *arguments: str) -> dict[str, object]:
+    """Run the script in a process of its own: the limit is one of a whole session."""
+    ran = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *arguments], cwd=folder, capture_output=True, timeout=1200, check=True
+    )
+    found: dict[str, object] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.nightly
+def test_shards_fit_where_the_whole_does_not(tmp_path: Path) -> None:
+    numbers = list(range(FILTERS))
+    long = "x" * CHARACTERS
+    filters = [f"a = '{number}{long}' OR b = {number}" for number in numbers]
+    pq.write_table(pa.table({"id": numbers, "filter": filters}), tmp_path / "subs.parquet", row_group_size=50)
+    pq.write_table(pa.table({"id": numbers, "b": numbers}), tmp_path / "events.parquet")
+    assert run(tmp_path, "1", "", "compile") == {}
+    said = run(tmp_path, "1", LIMIT)
+    assert said["kind"] == "MachineError"
+    assert "does not fit into the memory of 2,000 MB of a worker: compile it in more shards" in str(
+        said["error"]
+    )
+    assert "\n" not in str(said["error"])
+    # The workers that build the shards are as small.
+    assert run(tmp_path, "16", LIMIT, "compile") == {}
+    assert run(tmp_path, "16", LIMIT) == {"matches": FILTERS}
+    found = {
+        tuple(json.loads(line).values()) for line in (tmp_path / "cut-16.jsonl").read_text().splitlines()
+    }
+    assert found == {(number, number) for number in numbers}

@@ -1,0 +1,78 @@
+"""The state of a stream: records, the lock, and what does not belong together."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headgate.errors import TableError
+from headgate.spark.streaming.state import COMMITTED, PINNED, STAGE, State, write_record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_records(tmp_path: Path) -> None:
+    """The last committed batch is found again; old records are dropped."""
+    state = State(tmp_path)
+    assert state.last is None
+    for number in range(10):
+        state.put(number, {STAGE: COMMITTED, "n": number})
+    state.put(10, {STAGE: PINNED})
+    again = State(tmp_path)
+    assert again.last == {"batch": 9, STAGE: COMMITTED, "n": 9}
+    assert again.batch(10) == {"batch": 10, STAGE: PINNED}
+    assert again.batch(11) is None
+    again.forget(8)
+    assert [record["batch"] for record in State(tmp_path).committed()] == [8, 9]
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    """Another process is refused while one holds the state; when that dies, it is free."""
+    code = (
+        "import sys, pathlib, time; from headgate.spark.streaming.state import State\n"
+        "with State(pathlib.Path(sys.argv[1])).held():\n  print('held', flush=True); time.sleep(600)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(TableError, match="in use by another stream"), State(tmp_path).held():
+            pass
+    finally:
+        holder.kill()
+        holder.communicate()
+    with State(tmp_path).held():
+        pass
+
+
+def test_damage_is_told(tmp_path: Path) -> None:
+    """A record that is no JSON, or a layout of the future, is refused in one line."""
+    state = State(tmp_path)
+    state.put(0, {STAGE: COMMITTED})
+    (tmp_path / "batches" / "0000000000.json").write_text("{")
+    with pytest.raises(TableError, match="is damaged: restore"):
+        State(tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    write_record(other / "stream.json", {"layout": 99})
+    with pytest.raises(TableError, match="layout 99"):
+        State(other)
+
+
+def test_foreign_checkpoint(tmp_path: Path) -> None:
+    """Batches of one checkpoint are not taken for those of another, nor for those of none."""
+    state = State(tmp_path)
+    state.check_checkpoint()
+    state.fixed("query", "one")
+    with pytest.raises(TableError, match="belongs to another checkpoint"):
+        State(tmp_path).check_checkpoint()
+    (tmp_path / "spark").mkdir()
+    (tmp_path / "spark" / "metadata").write_text('{"id":"one"}')
+    State(tmp_path).check_checkpoint()
+    (tmp_path / "spark" / "metadata").write_text('{"id":"two"}')
+    with pytest.raises(TableError, match="belongs to another checkpoint"):
+        State(tmp_path).check_checkpoint()

@@ -1,0 +1,185 @@
+"""A stream in a directory of its own, and what the engine in this process says it must have found."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+from headgate import Engine, Event
+from headgate.errors import GraphError
+from headgate.spark.streaming.live import Version, apply, default_dialect, read_segment
+from headgate.spark.streaming.run import Streamed, run_stream
+from headgate.spark.streaming.settings import JSONL, PARQUET, StreamSettings
+from headgate.spark.streaming.state import State
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Iterable, Mapping
+
+    from pyspark.sql import SparkSession
+
+Row = dict[str, Any]
+Match = tuple[Any, ...]
+
+
+def lines(rows: Iterable[Mapping[str, Any] | str]) -> str:
+    """Write rows as JSON lines; text as it is."""
+    return "".join(
+        (row if isinstance(row, str) else json.dumps(row, ensure_ascii=False)) + "\n" for row in rows
+    )
+
+
+def move(folder: Path, name: str, content: str | bytes) -> Path:
+    """Put a file into a folder whole."""
+    beside = folder / f".{name}.new"
+    beside.write_bytes(content.encode() if isinstance(content, str) else content)
+    return beside.rename(folder / name)
+
+
+def read_folder(folder: Path) -> list[Row]:
+    """Read all that a stream has committed to a folder."""
+    found: list[Row] = []
+    for file in sorted(folder.glob("*.jsonl")):
+        found += [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    for file in sorted(folder.glob("*.parquet")):
+        found += pq.ParquetFile(file).read().to_pylist()
+    return found
+
+
+@dataclass
+class World:
+    """Directories of one stream."""
+
+    root: Path
+    more: dict[str, Any] = field(default_factory=dict)
+    """Settings that differ from the usual."""
+
+    def __post_init__(self) -> None:
+        for folder in (self.events, self.changes):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def snapshot(self) -> Path:
+        return self.root / "snapshot"
+
+    @property
+    def events(self) -> Path:
+        return self.root / "in"
+
+    @property
+    def changes(self) -> Path:
+        return self.root / "changes"
+
+    @property
+    def output(self) -> Path:
+        return self.root / "out"
+
+    @property
+    def state(self) -> Path:
+        return self.root / "state"
+
+    def settings(self, **more: Any) -> StreamSettings:
+        """Return settings: all that is there, once, unless more is said."""
+        given = {"changes": str(self.changes), "format": JSONL, "once": True, **self.more, **more}
+        return StreamSettings(
+            str(self.snapshot), str(self.events), str(self.output), str(self.state), **given
+        )
+
+    def run(self, spark: SparkSession, stop: threading.Event | None = None, **more: Any) -> Streamed:
+        """Run the stream."""
+        return run_stream(spark, self.settings(**more), stop=stop, quiet=True)
+
+    def send(self, name: str, rows: Iterable[Mapping[str, Any] | str]) -> None:
+        """Move a file of events into place."""
+        move(self.events, name, lines(rows))
+
+    def change(self, name: str, rows: Iterable[Mapping[str, Any] | str]) -> None:
+        """Move a file of changes into place."""
+        move(self.changes, name, lines(rows))
+
+    def matches(self) -> Counter[Match]:
+        """Read what the stream found."""
+        return Counter(tuple(row.values()) for row in read_folder(self.output))
+
+    def dead(self) -> list[Row]:
+        """Read the dead letters."""
+        return read_folder(Path(self.settings().dead))
+
+    def rejected(self) -> list[Row]:
+        """Read the changes that were refused."""
+        return read_folder(Path(self.settings().rejected))
+
+    def engine_at(self, record: Row) -> Engine:
+        """Build the engine that a batch must have used, from its record alone."""
+        place = self.state / "snapshots" / record["snapshot"]
+        engine = Engine.open(place)
+        for version in range(record["since"] + 1, record["version"] + 1):
+            for change in read_segment(self.state / "log", version):
+                apply(engine, change, default_dialect(place))
+        return engine
+
+    def expected(self, *, default_type: str | None = None) -> Counter[Match]:
+        """Say what must have been found: each batch's events, less its dead letters, by the engine.
+
+        Every file must be in one batch.
+        """
+        settings = self.settings()
+        dead = Counter((row["batch"], row["origin"], row["row"]) for row in self.dead())
+        found: Counter[Match] = Counter()
+        names: list[str] = []
+        engines: dict[Any, Engine] = {}
+        for record in State(self.state).committed():
+            key = (record["snapshot"], record["since"], record["version"])
+            engine = engines.get(key) or engines.setdefault(key, self.engine_at(record))
+            for origin in record["origins"]:
+                names.append(origin)
+                for event, text in read_events(Path(origin), default_type):
+                    if dead[record["batch"], origin, text]:
+                        dead[record["batch"], origin, text] -= 1
+                        continue
+                    found.update(answer(engine, event, settings))
+        assert len(names) == len(set(names))
+        return found
+
+
+def read_events(file: Path, default_type: str | None) -> list[tuple[Event, str]]:
+    """Read the events of a file that are any, in this process, with their lines."""
+    found = []
+    if file.suffix == ".parquet":
+        rows = pq.ParquetFile(file).read().to_pylist()
+        found += [(Event.from_row(row), json.dumps(row, ensure_ascii=False, default=str)) for row in rows]
+    elif file.suffix == ".jsonl":
+        for line in file.read_text("utf-8").splitlines():
+            try:
+                row = json.loads(line)
+            except ValueError:
+                continue
+            if not isinstance(row, dict):
+                continue
+            if default_type is not None:
+                row.setdefault("datacontenttype", default_type)
+            found.append((Event.from_row(row), line))
+    else:
+        assert default_type is not None
+        found.append((Event(file.name, file.read_bytes(), content_type=default_type), ""))
+    return found
+
+
+def answer(engine: Engine, event: Event, settings: StreamSettings) -> list[Match]:
+    """Ask the engine for one event, as a row of the sink says it."""
+    top = settings.best
+    try:
+        if top is None:
+            return [(str(event.id), found) for found in engine.publish(event)]
+        best: Any = engine.top(event, top.k, top.mode, factors=top.weighing)
+    except GraphError:
+        return []
+    return [(str(event.id), each.subscription, each.value, rank) for rank, each in enumerate(best, 1)]
+
+
+__all__ = ["JSONL", "PARQUET", "State", "StreamSettings", "Version", "World", "lines", "move", "read_folder"]
