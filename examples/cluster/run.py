@@ -26,7 +26,7 @@ from examples.cluster.standalone import Cluster
 from headgate.spark.compile import compile_subscriptions
 from headgate.spark.compile_graph import Tables, compile_graph
 from headgate.spark.match import match_events
-from headgate.spark.session import close_session, open_session
+from headgate.spark.session import close_session, open_session, spark_errors
 from headgate.spark.top import Top
 
 if TYPE_CHECKING:
@@ -154,9 +154,12 @@ def load(here: Path, gigabytes: float) -> int:
     size = int(gigabytes * 2**30)
     snapshot = loading.write(here / "large", size)
     with Cluster(here / "cluster") as cluster:
-        session = open_session(cluster.url, settings=cluster.settings())
+        # Workers run a function of this example, so they must find it.
+        root = {"spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[2])}
+        session = open_session(cluster.url, settings=cluster.settings() | root)
         try:
-            found = loading.measure(session, snapshot)
+            with spark_errors():
+                found = loading.measure(session, snapshot)
         finally:
             close_session(session)
     rows: list[tuple[str, ...]] = [

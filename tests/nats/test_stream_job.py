@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -91,30 +92,33 @@ def test_from_nats_to_nats(spark: SparkSession, server: Server, tmp_path: Path) 
 
 
 @pytest.mark.spark
-def test_killed_between_nats_and_nats(server: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [1, pytest.param(8, marks=pytest.mark.nightly)])
+def test_killed_between_nats_and_nats(server: Server, tmp_path: Path, kills: int) -> None:
     engine = make(tmp_path)
-    server.add("HARD", "hard.events")
-    server.add("HARD_OUT", "hard.out")
-    events = rows(range(6_000))
-    server.put("hard.events", lines(events))
+    name = f"HARD{kills}"
+    server.add(name, f"{name}.events")
+    server.add(f"{name}_OUT", f"{name}.out")
+    events = rows(range(4_000 + 2_000 * kills))
+    server.put(f"{name}.events", lines(events))
     command = [
         sys.executable, "-c", "from headgate.cli import main; main()", "stream",
         "--snapshot", str(tmp_path / "snapshot"), "--state", str(tmp_path / "state"), "--quiet",
-        "--events", server.url("HARD", "subject=hard.events"), "--max-rows", "500", "--once",
-        "--output", server.url("HARD_OUT", "subject=hard.out"), "--every", "0",
+        "--events", server.url(name, f"subject={name}.events"), "--max-rows", "500", "--once",
+        "--output", server.url(f"{name}_OUT", f"subject={name}.out"), "--every", "0",
         "--master", "local[2]", "--conf", LEAN,
     ]  # fmt: skip
     log = tmp_path / "log"
-    with Stream(NatsSettings.of(server.url("HARD_OUT"))) as stream:
-        for least in (300, 1_000):
-            end = stream.state().end + least
+    with Stream(NatsSettings.of(server.url(f"{name}_OUT"))) as stream:
+        for kill in range(kills):
+            end = stream.state().end + 100 + 217 * kill % 900
             with log.open("ab") as file:
                 process = subprocess.Popen(command, start_new_session=True, stdout=file, stderr=file)
             while stream.state().end < end:
                 assert process.poll() is None, log.read_text()
+                time.sleep(0.002)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(60)
     with log.open("ab") as file:
         done = subprocess.run(command, stdout=file, stderr=file, timeout=240, check=False)
     assert done.returncode == 0, log.read_text()
-    assert published(server, "HARD_OUT") == answers(engine, events)
+    assert published(server, f"{name}_OUT") == answers(engine, events)

@@ -8,6 +8,7 @@ in every progress report of the query.
 
 from __future__ import annotations
 
+import uuid
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -64,17 +65,24 @@ def read_nats(session: SparkSession, settings: StreamSettings) -> DataFrame:
 
 def read_stream(session: SparkSession, settings: NatsSettings) -> DataFrame:
     """Read one stream."""
-    _register(session)
-    return session.readStream.format(NAME).option(URL, settings.url).load()
+    return session.readStream.format(_register(session)).option(URL, settings.url).load()
 
 
-def _register(session: SparkSession) -> None:
-    """Make the source known; a session made from one that knows it knows it, too, and takes it only once."""
+def _register(session: SparkSession) -> str:
+    """Make the source known, and return its name.
+
+    Spark looks for sources of that name in the session that is active, which may be another than this one and
+    know it already. Then this one gets it under another name.
+    """
     try:
         session.dataSource.register(NatsSource)
     except AnalysisException as error:
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
+        name = f"{NAME}-{uuid.uuid4().hex}"
+        session.dataSource.register(type("Renamed", (NatsSource,), {"name": classmethod(lambda _: name)}))
+        return name
+    return NAME
 
 
 class NatsSource(DataSource):
