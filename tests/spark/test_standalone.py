@@ -18,6 +18,7 @@ def run(*arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_a_worker_that_is_killed_changes_no_row() -> None:
     told = run("--kill", "--filters", "500", "--events", "4000")
