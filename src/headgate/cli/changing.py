@@ -64,6 +64,7 @@ def try_changes(
     asked: ChangeOptions, master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool
 ) -> None:
     """Try changes and tell what they would do."""
+    from headgate.pipeline.what_if_told import write_what_if
     from headgate.spark.what_if import Question, what_if
 
     if (asked.snapshot is None) == (asked.subscriptions is None):
@@ -92,7 +93,14 @@ def try_changes(
             )
         lost = refused if rejected else None
         if asked.report is not None:
-            _write_report(asked, done, lost)
+            write_what_if(
+                done,
+                question(made),
+                Path(asked.report),
+                title=Path(asked.changes).name,
+                command=shlex.join(["headgate", *sys.argv[1:]]),
+                rejected=lost,
+            )
     lines = _lines(asked, done, effects, lost)
     tell(_fields(done, asked, effects, lost), lines, as_json=as_json)
 
@@ -202,29 +210,3 @@ def _fields(done: WhatIf, asked: ChangeOptions, effects: str | None, rejected: s
         "report": asked.report,
     }
     return {name: value for name, value in found.items() if value is not None}
-
-
-def _write_report(asked: ChangeOptions, done: WhatIf, rejected: str | None) -> None:
-    import datetime as dt
-
-    from headgate.report import what_if_page
-    from headgate.report.what_if_model import Changed, Costs, WhatIfPage
-
-    page = WhatIfPage(
-        title=f"What if: {Path(asked.changes).name}",
-        created=dt.datetime.now(dt.UTC),
-        events=done.events,
-        rejected_events=done.rejected_events,
-        changes=tuple(done.changes.items()),
-        rejected=done.rejected,
-        gained=done.gained,
-        lost=done.lost,
-        subscriptions=tuple(Changed(**{**vars(each), "id": str(each.id)}) for each in done.effects),
-        noise=asked.noise_share,
-        deliveries_a_day=done.deliveries_a_day,
-        costs=Costs(*done.cost) if done.cost else None,
-        top=asked.top.k if asked.top else None,
-        rejected_path=rejected,
-        command=shlex.join(["headgate", *sys.argv[1:]]),
-    )
-    what_if_page.write(page, Path(asked.report or ""))

@@ -1,24 +1,25 @@
-"""The page of a what-if."""
+"""The page of a what-if, from what the job found; for pipelines and for the command."""
 
 from __future__ import annotations
 
 import datetime as dt
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.report import what_if_page
 from headgate.report.what_if_model import Changed, Costs, WhatIfPage
 
 if TYPE_CHECKING:
-    from headgate.pipeline.plan import Step
+    from pathlib import Path
+
     from headgate.spark.what_if import Question, WhatIf
 
 
-def write_what_if(done: WhatIf, question: Question, step: Step, command: str) -> None:
-    """Draw what changes would do."""
-    refused = done.rejected or done.rejected_events
+def write_what_if(
+    done: WhatIf, question: Question, path: Path, *, title: str, command: str, rejected: str | None
+) -> None:
+    """Draw what changes would do; `rejected` is where refused rows are, if there are any."""
     page = WhatIfPage(
-        title=f"What if: {step.of}",
+        title=f"What if: {title}",
         created=dt.datetime.now(dt.UTC),
         events=done.events,
         rejected_events=done.rejected_events,
@@ -31,7 +32,7 @@ def write_what_if(done: WhatIf, question: Question, step: Step, command: str) ->
         deliveries_a_day=done.deliveries_a_day,
         costs=Costs(*done.cost) if done.cost else None,
         top=question.top.k if question.top else None,
-        rejected_path=step.outputs["rejected"] if refused else None,
+        rejected_path=rejected,
         command=command,
     )
-    what_if_page.write(page, Path(step.outputs["page"]))
+    what_if_page.write(page, path)

@@ -245,7 +245,14 @@ def _what_if(job: Job) -> Result:
         effects=step.outputs["effects"],
         quiet=job.quiet,
     )
-    write_what_if(done, question, step, f"headgate run {job.pipeline.file}")
+    write_what_if(
+        done,
+        question,
+        Path(step.outputs["page"]),
+        title=step.of,
+        command=f"headgate run {job.pipeline.file}",
+        rejected=step.outputs["rejected"] if done.rejected or done.rejected_events else None,
+    )
     found = as_plain(done)
     noisiest = found.pop("effects")[:_NOISIEST]
     return {**found, "rejected": done.rejected + done.rejected_events, "noisiest": noisiest}
