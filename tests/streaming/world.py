@@ -19,7 +19,7 @@ from headgate.spark.streaming.state import State
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -58,6 +58,8 @@ class World:
     root: Path
     more: dict[str, Any] = field(default_factory=dict)
     """Settings that differ from the usual."""
+    ends: list[Callable[[], None]] = field(default_factory=list)
+    """How to end what was started and may still go on."""
 
     def __post_init__(self) -> None:
         for folder in (self.events, self.changes):

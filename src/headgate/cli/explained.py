@@ -110,7 +110,7 @@ def _without_graph(place: Path, subscription: str) -> tuple[Engine, Id]:
 
     places = shard_places(place)
     ids = [ids_at(each, ranked=room_of(each) == RANKING) for each in places]
-    identity = _identity(subscription, numbered=have_numbers(ids))
+    identity = _identity(subscription, numbered=any(map(len, ids)) and have_numbers(ids))
     return Engine.open(places[_home(identity, ids)]), identity
 
 
