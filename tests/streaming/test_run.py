@@ -33,7 +33,7 @@ class Running:
         self.stop = threading.Event()
         self.done: Streamed | None = None
         self.error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(spark,), kwargs=more)
+        self._thread = threading.Thread(target=self._run, args=(spark,), kwargs=more, daemon=True)
         world.ends.append(self.stop.set)
         self._thread.start()
 
