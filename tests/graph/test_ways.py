@@ -16,9 +16,10 @@ from tests.graph.test_batches import pairs, table
 from tests.graph.test_ranked import drawn_graph
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from headgate.core.content import ContentRoom
+    from headgate.graph.ways import Found
 
 
 class Only(Ways):
@@ -27,12 +28,21 @@ class Only(Ways):
     def __init__(self, way: int) -> None:
         super().__init__()
         self.best = way
+        self.asked = 0
         self._left = 1 << 62
+
+    def run(self, count: int, work: Callable[[int, int, int], Found]) -> list[Found]:
+        self.asked += 1
+        return super().run(count, work)
 
 
 def by(index: GraphIndex, way: int) -> GraphIndex:
-    index.view.base.ways = Only(way)
+    index.view.ways = Only(way)
     return index
+
+
+def was_asked(index: GraphIndex) -> bool:
+    return isinstance(index.view.ways, Only) and index.view.ways.asked > 0
 
 
 def best_one_by_one(index: GraphIndex, events: Sequence[Event], k: int) -> list[tuple[object, ...]]:
@@ -60,6 +70,7 @@ def test_both_ways_lead_to_the_same(shape: str, room: ContentRoom, way: int) -> 
     assert expected
     assert pairs(index.match_batch(table(events))) == expected
     assert pairs(index.match_events(events)) == expected
+    assert was_asked(index)
 
 
 @pytest.mark.parametrize("way", [BY_GRAPH, BY_FILTERS])
@@ -79,6 +90,7 @@ def test_the_best_of_many_events_are_those_of_each(shape: str, k: int, way: int)
         # What a batch leaves behind does not disturb a single event.
         assert best_one_by_one(index, events[:5], k) == best_one_by_one(index, events[:5], k)
         assert rows_of(index.top_batch(table([]), k)) == []
+        assert was_asked(index) or not index.view.subscriptions
     assert some
 
 

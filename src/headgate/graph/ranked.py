@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
 from headgate.errors import GraphError
 from headgate.graph import ranked_kernels as kernels
 from headgate.graph.base import NO_CELLS, NO_PLANES
+from headgate.graph.leading import NOTHING_ABOVE, above
 from headgate.graph.parts import SUBSCRIPTION
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Event, Id
+    from headgate.graph.leading import Above
     from headgate.graph.view import View
 
 MINUS, TIMES = "minus", "times"
@@ -86,9 +89,9 @@ def search(view: View, event: Event, k: int, *, by: str, decay: float, hops: boo
         planes, cells = sieve.planes, encoded.cells
     given = view.given(event, complete=sieve is None)
     room = ranking.room(len(planes.axis_line))
-    room.counts[[kernels.EVENT, kernels.SIFTED]] = 0
+    room.counts[[kernels.EVENT, kernels.SIFTED, kernels.LED]] = 0
     k = min(k, len(ranking.ranks.order))
-    args = (view.arrays, view.overlay, planes, cells, given, ranking.ranks, room)
+    args = (view.arrays, view.overlay, planes, cells, given, ranking.ranks, NOTHING_ABOVE, room)
     while k and kernels.search(*args, source, k, by == TIMES, float(decay), hops) == kernels.ASKING:
         assert sieve is not None
         assert encoded is not None
@@ -103,8 +106,15 @@ class Ranking:
 
     def __init__(self, view: View) -> None:
         self.ranks = _ranks(view)
+        self._view = ref(view)
         self._words = view.words
         self._local = threading.local()
+
+    @cached_property
+    def above(self) -> Above:
+        """Return the graph upside down; of one that has changed since it was made, nothing."""
+        view = self._view()
+        return NOTHING_ABOVE if view is None or view.later is not None else above(view.arrays)
 
     def room(self, axes: int) -> kernels.Room:
         """Return this thread's scratch space."""

@@ -22,6 +22,7 @@ from headgate.graph.batch import (
     subscription_ids,
 )
 from headgate.graph.hits import NO_HITS, find_hits
+from headgate.graph.leading import NOTHING_ABOVE
 from headgate.graph.ranked import ranking_of
 from headgate.graph.ways import BY_FILTERS
 
@@ -108,10 +109,10 @@ def _chunk(
     view: View, events: pa.RecordBatch | Sequence[Event], source: NDArray[np.int32], k: int, way: int
 ) -> _Found:
     sieve, ranking = view.base.sieve, ranking_of(view)
-    planes, cells, hits, encoded = NO_PLANES, NO_CELLS, NO_HITS, None
+    planes, cells, hits, encoded, up = NO_PLANES, NO_CELLS, NO_HITS, None, NOTHING_ABOVE
     room = ranking.room(len(view.base.planes.axis_line))
     if way == BY_FILTERS or sieve is None or view.later is not None:
-        hits = find_hits(view, events)
+        hits, up = find_hits(view, events), ranking.above
         # As many rows as there are planes: none.
         room = room._replace(rows=np.zeros(0, np.int32))
     else:
@@ -121,7 +122,7 @@ def _chunk(
     counts = np.zeros(len(source), np.int64)
     out_place, out_value = np.zeros(len(source) * k, np.int32), np.zeros(len(source) * k)
     done, resume = 0, False
-    args = (view.arrays, view.overlay, planes, cells, given, ranking.ranks, room, *hits, source)
+    args = (view.arrays, view.overlay, planes, cells, given, ranking.ranks, up, room, *hits, source)
     while done < len(source):
         done = kernels.search_events(*args, done, resume, k, out_place, out_value, counts)
         resume = done < len(source)

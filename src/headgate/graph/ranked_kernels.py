@@ -18,6 +18,7 @@ from headgate.core.bits import ones
 from headgate.core.jit import bare, bare_inner
 from headgate.core.planes import ASK, YES, decide, find_rows, plane_word
 from headgate.graph.heaps import before, rise, sink
+from headgate.graph.leading import mark, unmark
 from headgate.graph.parts import NODE
 
 if TYPE_CHECKING:
@@ -25,16 +26,18 @@ if TYPE_CHECKING:
 
     from headgate.core.planes import Cells, Planes
     from headgate.graph.arrays import GraphArrays
+    from headgate.graph.leading import Above
     from headgate.graph.walking import Overlay
 
 DONE, ASKING = range(2)
 """How a search ended: all is found; filters must be asked."""
 
-QUEUED, FOUND, ASKED, VISITED, EPOCH, AT, SOURCE, EVENT, SIFTED = range(9)
+QUEUED, FOUND, ASKED, VISITED, EPOCH, AT, SOURCE, EVENT, SIFTED, LED = range(10)
 """Places of `Room.counts`; VISITED counts the vertices whose children were looked at.
 
 EVENT is the row of the encoded events that is searched for; SIFTED is 1 if it is known which filters hold:
-then whoever does not hold is not looked at. Whoever searches sets both.
+then whoever does not hold is not looked at. LED is 1 if it is marked who leads to somebody that is served:
+then nobody else is. Whoever searches sets all three.
 """
 
 START = -1
@@ -65,7 +68,7 @@ class Room(NamedTuple):
 
     by position       stamp, cost, promise (negative), parent (a position, or START), taken or not; `queue` is
                       a heap of positions, and p is at its place where[p]
-    by word           known: a stamp; sure, maybe: what the planes say
+    by word           known: a stamp; sure, maybe: what the planes say; leads: see `leading`
     by subscription   value, and the position that serves it; `top` is a heap with the worst first
     """
 
@@ -79,6 +82,7 @@ class Room(NamedTuple):
     known: NDArray[np.int32]
     sure: NDArray[np.uint64]
     maybe: NDArray[np.uint64]
+    leads: NDArray[np.uint64]
     rows: NDArray[np.int32]
     asked: NDArray[np.int64]
     top: NDArray[np.int32]
@@ -103,6 +107,7 @@ def room(words: int, subscriptions: int, axes: int) -> Room:
         known=np.zeros(words, int32),
         sure=np.zeros(words, np.uint64),
         maybe=np.zeros(words, np.uint64),
+        leads=np.zeros(words, np.uint64),
         rows=np.zeros(axes, int32),
         asked=np.zeros(size, np.int64),
         top=np.zeros(subscriptions, int32),
@@ -110,7 +115,7 @@ def room(words: int, subscriptions: int, axes: int) -> Room:
         value=np.zeros(subscriptions, float64),
         server=np.zeros(subscriptions, int32),
         limit=np.zeros(1, float64),
-        counts=np.zeros(9, np.int64),
+        counts=np.zeros(10, np.int64),
     )
 
 
@@ -182,6 +187,15 @@ def _passes(o: Overlay, planes: Planes, cells: Cells, given: NDArray[np.uint64],
     return verdict == YES
 
 
+@bare_inner
+def _sieve(o: Overlay, up: Above, given: NDArray[np.uint64], s: Room, w: int) -> np.uint64:
+    """Return whom of a word to look at."""
+    holding: np.uint64 = o.open[w] | given[w]
+    if s.counts[LED] == 1:
+        holding &= s.leads[w] | up.always[w]
+    return holding
+
+
 @bare
 def _offer(r: Ranks, s: Room, subscription: int, value: float, p: int, k: int) -> None:
     """Let a subscription be among the best, or better than it was."""
@@ -220,6 +234,7 @@ def search(
     cells: Cells,
     given: NDArray[np.uint64],
     r: Ranks,
+    up: Above,
     s: Room,
     source: int,
     k: int,
@@ -235,7 +250,7 @@ def search(
     queue, where, limit, counts = s.queue, s.where, s.limit, s.counts
     best, pass_cost, stands_for = r.best, r.pass_cost, r.stands_for
     row_start, row_word, row_bits = g.row_start, g.row_word, g.row_bits
-    is_open, sifted = o.open, counts[SIFTED] == 1
+    sifted = counts[SIFTED] == 1
     if source >= 0:
         _begin(planes, cells, s, source)
     # Whoever was asked about is answered now: the vertex that led there is gone through again.
@@ -257,7 +272,7 @@ def search(
                 until += ones(row_bits[row])
                 w = row_word[row]
                 row += 1
-                if row_bits[row - 1] & (is_open[w] | given[w]) == 0:
+                if row_bits[row - 1] & _sieve(o, up, given, s, w) == 0:
                     after = until
                     continue
             i = after
@@ -265,7 +280,7 @@ def search(
             c = swap_child[i] if swapped else child[i]
             if sifted:
                 w = (c - roots) >> 6
-                if (is_open[w] | given[w]) >> np.uint64((c - roots) & 63) & np.uint64(1) == 0:
+                if _sieve(o, up, given, s, w) >> np.uint64((c - roots) & 63) & np.uint64(1) == 0:
                     continue
             if best[c] == -np.inf or best[c] < limit[0]:
                 continue
@@ -329,6 +344,7 @@ def search_events(
     cells: Cells,
     given: NDArray[np.uint64],
     r: Ranks,
+    up: Above,
     s: Room,
     hit_start: NDArray[np.int64],
     hit: NDArray[np.int64],
@@ -348,18 +364,26 @@ def search_events(
     Where it is known which filters hold, they are `hit`, and the planes say nothing; else both are empty.
     `given` is empty before and after.
     """
-    known = len(hit_start) > 0
+    known, marks = len(hit_start) > 0, len(up.start) > 0
+    s.counts[LED] = led = 0
     for e in range(done, len(sources)):
         s.counts[EVENT], s.counts[SIFTED] = (0, 1) if known else (e, 0)
         source = -1 if resume and e == done else int(sources[e])
         if known:
             for i in range(hit_start[e], hit_start[e + 1]):
                 given[hit[i] >> 6] |= np.uint64(1) << np.uint64(hit[i] & 63)
-        if search(g, o, planes, cells, given, r, s, source, k, False, 1.0, False) == ASKING:
+            if marks:
+                hits = hit[hit_start[e] : hit_start[e + 1]]
+                # Nothing is asked where it is known what holds: there is room for marks.
+                led = mark(up, o.open, given, g.serving, hits, s.leads, s.asked)
+                s.counts[LED] = int(led >= 0)
+        if search(g, o, planes, cells, given, r, up, s, source, k, False, 1.0, False) == ASKING:
             return e
         if known:
             for i in range(hit_start[e], hit_start[e + 1]):
                 given[hit[i] >> 6] = 0
+            if marks:
+                unmark(s.leads, s.asked, led)
         found = s.counts[FOUND]
         counts[e] = found
         for i in range(found):
