@@ -1,6 +1,6 @@
 """W-eq through a graph, with the best 20 of each event: the tables, the jobs, and a check against the engine.
 
-    100 publishers ─► 3 of 30 exchanges each ─► 15 of 300 networks each ─► 100,000 subscriptions hang there
+    100 publishers ─► 3 of 30 exchanges each ─► 150 of 300 networks each ─► 100,000 subscriptions hang there
 
 Exchanges and every other network take some of the events only; ways have costs, subscriptions have scores.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from headgate.spark.match import Matched
 
 PUBLISHERS, EXCHANGES, NETWORKS = 100, 30, 300
-FEEDS, SELLS = 3, 15
+FEEDS, SELLS = 3, 150
 """Exchanges of a publisher, and networks of an exchange."""
 K = 20
 SEED = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -16,7 +17,7 @@ from tests.contract.rooms import Room, every_room
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.core.content import Content
+    from headgate.core.content import Content, Portion
     from headgate.core.event import Id
 
 # Seeds instead of drawn numbers: a graph pattern takes more of them than hypothesis wants to keep.
@@ -57,6 +58,39 @@ def test_one_story(room: Room, rng: random.Random, text: bool) -> None:
     found = index.match_batch(batch)
     assert found.schema.names == ["event_id", "subscription_id"]
     assert list(zip(*(column.to_pylist() for column in found.columns), strict=True)) == expected
+
+
+@every_room
+@settings(max_examples=10, deadline=None)
+@given(seeds)
+def test_portions_tell_the_same_story(room: Room, rng: random.Random) -> None:
+    index, ids = drawn(room, rng, text=False)
+    rows = [room.draw_row(rng, number) for number in range(9)]
+    batch = pa.RecordBatch.from_pylist(rows, schema=room.schema)
+    events = [Event.from_row(row) for row in rows]
+    for late in (False, True):
+        if late:
+            index.unsubscribe(ids[0])
+            index.subscribe(Subscription(60, room.draw_filter(rng), room.index.dialect))
+        expected = [(n, found) for n, event in enumerate(events) for found in index.match(event)]
+        for most in (1, 3 * len(index), 1000 * len(index)):
+            for given_as in (batch, events):
+                portions = [*index.portions(given_as, most)]
+                assert [each.begin for each in portions] == [0, *(each.end for each in portions[:-1])]
+                assert portions[-1].end == len(rows)
+                size = max(1, most // len(index))
+                assert all(each.end - each.begin <= size for each in portions)
+                found = [
+                    pair
+                    for each in portions
+                    for pair in zip(each.row.tolist(), sorted_within(each), strict=True)
+                ]
+                assert found == expected
+
+
+def sorted_within(portion: Portion) -> list[int]:
+    """List the ids by event and id: within an event, any order is right."""
+    return [*map(int, portion.number[np.lexsort((portion.number, portion.row))])]
 
 
 @every_room

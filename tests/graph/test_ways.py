@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from headgate import Edge, Event, EventError, GraphError, GraphIndex, Node, RecordIndex, Subscription
+from headgate.graph import batch, hits
 from headgate.graph.ways import BY_FILTERS, BY_GRAPH, TRIAL, Ways
 from tests.contract.rooms import WithoutPlanes
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
@@ -16,7 +18,7 @@ from tests.graph.test_batches import pairs, table
 from tests.graph.test_ranked import drawn_graph
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headgate.core.content import ContentRoom
     from headgate.graph.ways import Found
@@ -31,7 +33,7 @@ class Only(Ways):
         self.asked = 0
         self._left = 1 << 62
 
-    def run(self, count: int, work: Callable[[int, int, int], Found]) -> list[Found]:
+    def run(self, count: int, work: Callable[[int, int, int], Iterable[Found]]) -> Iterator[Found]:
         self.asked += 1
         return super().run(count, work)
 
@@ -129,6 +131,32 @@ def test_filters_that_planes_cannot_decide_are_asked_in_batches_too() -> None:
     assert rows_of(index.top_events(events, 2)) == expected
 
 
+@pytest.mark.parametrize("way", [BY_GRAPH, BY_FILTERS])
+def test_portions_come_in_order_and_leave_room_for_other_questions(
+    way: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(f"portions {way}")
+    drawn = draw_graph(rng, "dag", 130)
+    index = by(GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=RecordIndex), way)
+    events = [draw_event(rng, str(rng.choice(drawn.nodes).id), number) for number in range(90)]
+    expected = [(each.id, found) for each in events for found in index.match(each)]
+    monkeypatch.setattr(batch, "PORTION", 20)
+    monkeypatch.setattr(batch, "_room", lambda view: np.empty(64 * view.words + 64, np.int64))
+    monkeypatch.setattr(hits, "PAIRS", 200)
+    for given in (table(events), events):
+        portions = []
+        for portion in index.match_portions(given):
+            portions.append(pairs(portion))
+            # Asked on the same thread, in the midst of it.
+            assert index.match(events[3]) == [found for event, found in expected if event == events[3].id]
+            assert index.top(events[5], 2) == index.top(events[5], 2)
+        assert [pair for portion in portions for pair in portion] == expected
+        # An event's matches are not torn apart.
+        ids = [{event for event, _ in portion} for portion in portions]
+        assert sum(map(len, ids)) == len(set().union(*ids))
+        assert len(portions) > 3 or way == BY_GRAPH
+
+
 def test_bad_questions_about_many_events() -> None:
     index = GraphIndex.build([Node("a"), Node("b", subscription="s")], [Edge("a", "b")], room=RecordIndex)
     batch = pa.RecordBatch.from_pylist([{"id": 1, "source": "a"}, {"id": 2, "source": "x"}])
@@ -151,10 +179,10 @@ def test_the_quicker_way_is_taken_after_a_trial() -> None:
         return list(range(begin, end))
 
     few = 2 * TRIAL
-    assert [n for part in ways.run(few, work) for n in part] == list(range(few))
+    assert [*ways.run(few, work)] == [*range(few)]
     assert asked == [(BY_GRAPH, few)]
     asked.clear()
-    assert [n for part in ways.run(1000, work) for n in part] == list(range(1000))
+    assert [*ways.run(1000, work)] == [*range(1000)]
     rest = 1000 - 2 * (TRIAL + 1)
     assert asked == [
         (BY_GRAPH, 1),
@@ -164,5 +192,5 @@ def test_the_quicker_way_is_taken_after_a_trial() -> None:
         (BY_FILTERS, rest),
     ]
     asked.clear()
-    ways.run(10, work)
+    assert [*ways.run(10, work)] == [*range(10)]
     assert asked == [(BY_FILTERS, 10)]

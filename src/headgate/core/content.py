@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -63,6 +63,15 @@ class Sieve(Protocol):
         """Tell of some filters whether they hold for event `e` of what `encode` gave."""
 
 
+class Portion(NamedTuple):
+    """What holds for the events from `begin` to `end`: the rows of events, rising, and the ids of filters."""
+
+    begin: int
+    end: int
+    row: NDArray[np.int64]
+    number: NDArray[np.int64]
+
+
 class Content(Protocol):
     """Filters of one kind of content, with the answers that every content room gives."""
 
@@ -93,6 +102,12 @@ class Content(Protocol):
         self, events: Sequence[Event], identities: pa.Array[Any] | None = None
     ) -> pa.RecordBatch:
         """Match events given as Python values, many at once."""
+
+    def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
+        """Match many events in order, so few at a time that no more than `most` pairs can come of them.
+
+        For ids that are whole numbers.
+        """
 
     def explain(self, event: Event, identity: Id) -> Verdict:
         """Say why an event matches a subscription or not."""

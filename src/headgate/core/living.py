@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from headgate.core.content import Portion
 from headgate.core.ids import Ids
 from headgate.errors import SubscriptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
 
-    from headgate.core.event import Id
+    from headgate.core.event import Event, Id
     from headgate.core.interning import TextPool
 
 
@@ -206,6 +209,32 @@ class Living(ABC, Generic[StateT]):
     def __contains__(self, identity: Id) -> bool:
         """Tell whether there is a subscription of this id."""
         return self._state.find(identity) >= 0
+
+    @abstractmethod
+    def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
+        """Match a batch of events."""
+
+    @abstractmethod
+    def match_events(
+        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
+    ) -> pa.RecordBatch:
+        """Match events given as Python values."""
+
+    def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
+        """Match many events in order, so few at a time that no more than `most` pairs can come of them.
+
+        For ids that are whole numbers.
+        """
+        size = max(1, most // max(1, len(self)))
+        for begin in range(0, len(events), size):
+            some = events[begin : begin + size]
+            rows = pa.array(np.arange(begin, begin + len(some)))
+            if isinstance(some, pa.RecordBatch):
+                found = self.match_batch(some, rows)
+            else:
+                found = self.match_events(some, rows)
+            row, number = (np.asarray(column.cast(pa.int64())) for column in found.columns)
+            yield Portion(begin, begin + len(some), row, number)
 
     @property
     def ids(self) -> Ids:

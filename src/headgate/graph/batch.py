@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,7 @@ from headgate.graph.ranked import order_by_id
 from headgate.graph.ways import BY_FILTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -29,44 +28,65 @@ if TYPE_CHECKING:
     from headgate.graph.view import View
 
     Column = pa.Array[Any]
+    Events = pa.RecordBatch | Sequence[Event]
+    Ints = NDArray[np.int64]
 
 EVENT_ID, SUBSCRIPTION_ID = "event_id", "subscription_id"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 CHUNK = 4096
 """Events encoded together."""
+PORTION = 1 << 20
+"""Matches that are handed on, once there are so many."""
 
 _compute: Any = pc
 
 
-def match_batch(view: View, events: pa.RecordBatch) -> pa.RecordBatch:
-    """Match a batch of events that all have a source."""
-    identities, source = column(events, ID), sources(view, events)
-    for row in np.flatnonzero(source < 0)[:1].tolist():
-        raise EventError(f"event {identities[row].as_py()!r}: {refusals(view, events)[row]}")
-    chunks = (events.slice(begin, CHUNK) for begin in range(0, events.num_rows, CHUNK))
-    return _match(view, chunks, source, identities)
+class Matches(NamedTuple):
+    """What some events find: their rows, and the places of subscriptions, sorted."""
+
+    row: NDArray[np.int64]
+    place: NDArray[np.int32]
 
 
-def match_events(view: View, events: Sequence[Event], identities: Column | None = None) -> pa.RecordBatch:
-    """Match events given as Python values, all with a source; `identities` stand for their ids."""
-    source = np.array(find_all(view, [event.source for event in events]), np.int32)
-    for row in np.flatnonzero(source < 0)[:1].tolist():
+def match_all(view: View, events: Events, identities: Column | None = None) -> pa.RecordBatch:
+    """Match events that all have a source; `identities` stand for their ids."""
+    source, ids = entries(view, events), ids_of(events, identities)
+    parts = [Matches(np.zeros(0, np.int64), np.zeros(0, np.int32)), *_match(view, events, source)]
+    return _named(view, Matches(*map(np.concatenate, zip(*parts, strict=True))), ids)
+
+
+def match_portions(view: View, events: Events, identities: Column | None = None) -> Iterator[pa.RecordBatch]:
+    """Do the same in portions that fit into memory, even if each event finds everything."""
+    source, ids = entries(view, events), ids_of(events, identities)
+    for found in _match(view, events, source):
+        yield _named(view, found, ids)
+
+
+def entries(view: View, events: Events) -> NDArray[np.int32]:
+    """Find the vertices of the sources; refuses events if one has none."""
+    if isinstance(events, pa.RecordBatch):
+        found = sources(view, events)
+        for row in np.flatnonzero(found < 0)[:1].tolist():
+            raise EventError(f"event {column(events, ID)[row].as_py()!r}: {refusals(view, events)[row]}")
+        return found
+    found = np.array(find_all(view, [event.source for event in events]), np.int32)
+    for row in np.flatnonzero(found < 0)[:1].tolist():
         view.source(events[row])
-    if identities is None:
-        identities = pa.array([event.id for event in events])
-    chunks = (events[begin : begin + CHUNK] for begin in range(0, len(events), CHUNK))
-    return _match(view, chunks, source, identities)
+    return found
 
 
-def _match(
-    view: View,
-    chunks: Iterable[pa.RecordBatch | Sequence[Event]],
-    source: NDArray[np.int32],
-    identities: Column,
-) -> pa.RecordBatch:
-    rows, places = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
-    for begin, chunk in zip(count(0, CHUNK), chunks, strict=False):
-        entries = source[begin : begin + CHUNK]
+def ids_of(events: Events, identities: Column | None) -> Column:
+    """Return the ids of events, or what stands for them."""
+    if identities is not None:
+        return identities
+    if isinstance(events, pa.RecordBatch):
+        return column(events, ID)
+    return pa.array([event.id for event in events])
+
+
+def _match(view: View, events: Events, source: NDArray[np.int32]) -> Iterator[Matches]:
+    for begin in range(0, len(source), CHUNK):
+        chunk, starts = events[begin : begin + CHUNK], source[begin : begin + CHUNK]
 
         def some(
             way: int,
@@ -74,16 +94,17 @@ def _match(
             last: int,
             *,
             begin: int = begin,
-            chunk: pa.RecordBatch | Sequence[Event] = chunk,
-            entries: NDArray[np.int32] = entries,
-        ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-            row, place = _chunk(view, chunk[first:last], entries[first:last], way)
-            return row + begin + first, place
+            chunk: Events = chunk,
+            starts: NDArray[np.int32] = starts,
+        ) -> Iterator[Matches]:
+            for found in _chunk(view, chunk[first:last], starts[first:last], way):
+                yield found._replace(row=found.row + begin + first)
 
-        for row, place in view.ways.run(len(entries), some):
-            rows.append(row)
-            places.append(place)
-    columns = [identities.take(np.concatenate(rows)), subscription_ids(view, np.concatenate(places))]
+        yield from view.ways.run(len(starts), some)
+
+
+def _named(view: View, found: Matches, identities: Column) -> pa.RecordBatch:
+    columns = [identities.take(found.row), subscription_ids(view, found.place)]
     return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
 
 
@@ -138,36 +159,40 @@ def refusals(view: View, events: pa.RecordBatch) -> list[str | None]:
     return found
 
 
-def _chunk(
-    view: View, events: pa.RecordBatch | Sequence[Event], source: NDArray[np.int32], way: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Match events; returns rows and places of subscriptions that belong together, sorted."""
-    counts = np.zeros(len(source), np.int64)
+def _chunk(view: View, events: Events, source: NDArray[np.int32], way: int) -> Iterator[Matches]:
+    """Match events; some of them at a time."""
     if way == BY_FILTERS or view.base.sieve is None or view.later is not None:
-        found = _by_filters(view, events, source, counts)
+        walked = _by_filters(view, events, source)
     else:
-        found = _by_graph(view, events, source, counts)
-    rows = np.repeat(np.arange(len(source)), counts)
+        walked = _by_graph(view, events, source)
+    rows, found = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    held = 0
+    for row, position in walked:
+        rows.append(row)
+        found.append(position)
+        held += len(position)
+        if held >= PORTION:
+            yield _sorted(view, np.concatenate(rows), np.concatenate(found))
+            rows, found, held = rows[:1], found[:1], 0
+    yield _sorted(view, np.concatenate(rows), np.concatenate(found))
+
+
+def _sorted(view: View, rows: Ints, positions: Ints) -> Matches:
     later = view.later
     if later is None:
-        return _sorted_once(rows, view.arrays.serves[found + view.arrays.roots], np.zeros(0))
-    places = np.concatenate([view.arrays.serves, later.serves])[found + view.arrays.roots]
+        return _sorted_once(rows, view.arrays.serves[positions + view.arrays.roots], np.zeros(0))
+    places = np.concatenate([view.arrays.serves, later.serves])[positions + view.arrays.roots]
     return _sorted_once(rows, places, -order_by_id(view))
 
 
-def _by_graph(
-    view: View,
-    events: pa.RecordBatch | Sequence[Event],
-    source: NDArray[np.int32],
-    counts: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Walk from the sources and ask the filters on the way; `counts` says how much each event has found."""
+def _by_graph(view: View, events: Events, source: NDArray[np.int32]) -> Iterator[tuple[Ints, Ints]]:
+    """Walk from the sources and ask the filters on the way; gives rows of events, and what they come to."""
     sieve = view.base.sieve
     assert sieve is not None
     encoded = sieve.encode_batch(events) if isinstance(events, pa.RecordBatch) else sieve.encode(events)
     scratch, given = view.scratch(), np.zeros(view.words, np.uint64)
-    out = _room(view)
-    parts = [np.zeros(0, np.int64)]
+    out, counts = _room(view), np.zeros(len(source), np.int64)
+    held: list[tuple[Ints, Ints]] = []
     done, resume = 0, False
     while done < len(source):
         reached, why = walking.walk_events(
@@ -184,32 +209,37 @@ def _by_graph(
             out,
             counts,
         )
-        parts.append(out[: counts[done:reached].sum()].copy())
+        held.append(_walked(done, reached, counts, out))
         done, resume = reached, why == walking.ASKING
-        if resume:
+        if not resume:
+            # Not within a walk: whoever gets these may walk too, and there is one scratch for both.
+            yield from held
+            held.clear()
+        else:
             asked = scratch.asked[: scratch.counts[walking.ASKED]]
             walking.answer(view.arrays, scratch, sieve.holds(encoded, done, asked))
-    return np.concatenate(parts)
 
 
-def _by_filters(
-    view: View,
-    events: pa.RecordBatch | Sequence[Event],
-    source: NDArray[np.int32],
-    counts: NDArray[np.int64],
-) -> NDArray[np.int64]:
+def _by_filters(view: View, events: Events, source: NDArray[np.int32]) -> Iterator[tuple[Ints, Ints]]:
     """Ask all filters, and walk through those that hold."""
-    hits, given, out = find_hits(view, events), np.zeros(view.words, np.uint64), _room(view)
+    given, out = np.zeros(view.words, np.uint64), _room(view)
     # As many rows as there are planes: none.
     scratch = view.scratch()._replace(rows=np.zeros(0, np.int32))
-    parts = [np.zeros(0, np.int64)]
-    args = (view.arrays, view.overlay, NO_PLANES, NO_CELLS, *hits, given, view.serving, source)
-    done = 0
-    while done < len(source):
-        reached = walking.walk_hits(*args, done, scratch, out, counts)
-        parts.append(out[: counts[done:reached].sum()].copy())
-        done = reached
-    return np.concatenate(parts)
+    for begin, end, hits in find_hits(view, events):
+        some = source[begin:end]
+        counts = np.zeros(len(some), np.int64)
+        args = (view.arrays, view.overlay, NO_PLANES, NO_CELLS, *hits, given, view.serving, some)
+        done = 0
+        while done < len(some):
+            reached = walking.walk_hits(*args, done, scratch, out, counts)
+            rows, found = _walked(done, reached, counts, out)
+            yield rows + begin, found
+            done = reached
+
+
+def _walked(done: int, reached: int, counts: Ints, out: Ints) -> tuple[Ints, Ints]:
+    some = counts[done:reached]
+    return np.repeat(np.arange(done, reached), some), out[: some.sum()].copy()
 
 
 def _room(view: View) -> NDArray[np.int64]:
@@ -217,9 +247,7 @@ def _room(view: View) -> NDArray[np.int64]:
     return np.empty(max(1 << 16, 64 * view.words + 64), np.int64)
 
 
-def _sorted_once(
-    rows: NDArray[np.int64], places: NDArray[np.int32], rank: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _sorted_once(rows: NDArray[np.int64], places: NDArray[np.int32], rank: NDArray[np.float64]) -> Matches:
     """Sort by event and subscription; several vertices may serve one subscription, which counts once.
 
     Places are in the order of ids, unless subscriptions came later: then `rank` says it.
@@ -228,7 +256,7 @@ def _sorted_once(
     rows, places = rows[order], places[order]
     kept = np.ones(len(rows), np.bool_)
     kept[1:] = (rows[1:] != rows[:-1]) | (places[1:] != places[:-1])
-    return rows[kept], places[kept]
+    return Matches(rows[kept], places[kept])
 
 
 def subscription_ids(view: View, places: NDArray[np.integer[Any]]) -> Column:

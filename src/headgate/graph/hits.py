@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.core.content import Content
     from headgate.core.event import Event
     from headgate.graph.view import View
 
@@ -30,39 +29,39 @@ class Hits(NamedTuple):
     position: Ints
 
 
+PAIRS = 1 << 24
+"""What may hold of some events together: so many are asked about at a time."""
 NO_HITS = Hits(np.zeros(0, np.int64), np.zeros(0, np.int64))
 """Nothing was asked: not even the events have a place there."""
 
 
-def find_hits(view: View, events: pa.RecordBatch | Sequence[Event]) -> Hits:
-    """Ask the filters of a view about events."""
-    row, vertex = _ask(view.base.content, events)
-    position = vertex - view.arrays.roots
-    kept = position >= 0
-    row, position = row[kept], position[kept]
+def find_hits(view: View, events: pa.RecordBatch | Sequence[Event]) -> Iterator[tuple[int, int, Hits]]:
+    """Ask the filters of a view about events; some of them at a time, from one to another."""
+    for begin, end, found, vertex in view.base.content.portions(events, PAIRS):
+        position = vertex - view.arrays.roots
+        kept = position >= 0
+        row, position = found[kept] - begin, position[kept]
+        if view.later is not None:
+            row, position = _with_later(view, events[begin:end], row, position)
+        yield begin, end, Hits(np.searchsorted(row, np.arange(end - begin + 1)), position)
+
+
+def _with_later(
+    view: View, events: pa.RecordBatch | Sequence[Event], row: Ints, position: Ints
+) -> tuple[Ints, Ints]:
+    """Drop the filters that are gone, and ask those that came later."""
     later = view.later
-    if later is not None:
-        dirty = view.overlay.dirty[position >> 6] >> (position & 63).astype(np.uint64) & np.uint64(1)
-        row, position = row[dirty == 0], position[dirty == 0]
-        if later.filters is not None:
-            new_row, number = _ask(later.filters, events)
-            # Filters that came after this view was taken are not of it.
-            known = number < len(later.filter_vertex)
-            new_position = later.filter_vertex[number[known]] - view.arrays.roots
-            new_row = new_row[known][new_position >= 0]
-            row = np.concatenate([row, new_row])
-            position = np.concatenate([position, new_position[new_position >= 0]])
-            order = np.argsort(row, kind="stable")
-            row, position = row[order], position[order]
-    count = events.num_rows if isinstance(events, pa.RecordBatch) else len(events)
-    return Hits(np.searchsorted(row, np.arange(count + 1)), position)
-
-
-def _ask(content: Content, events: pa.RecordBatch | Sequence[Event]) -> tuple[Ints, Ints]:
-    """Return the rows of events, rising, and the numbers of the filters that hold for them."""
-    if isinstance(events, pa.RecordBatch):
-        found = content.match_batch(events, pa.array(np.arange(events.num_rows)))
-    else:
-        found = content.match_events(events, pa.array(np.arange(len(events))))
-    row, number = (np.asarray(column.cast(pa.int64())) for column in found.columns)
-    return row, number
+    assert later is not None
+    dirty = view.overlay.dirty[position >> 6] >> (position & 63).astype(np.uint64) & np.uint64(1)
+    row, position = row[dirty == 0], position[dirty == 0]
+    if later.filters is None:
+        return row, position
+    found = [*later.filters.portions(events, PAIRS)]
+    number = np.concatenate([np.zeros(0, np.int64), *(each.number for each in found)])
+    # Filters that came after this view was taken are not of it.
+    known = number < len(later.filter_vertex)
+    new = later.filter_vertex[number[known]] - view.arrays.roots
+    new_row = np.concatenate([np.zeros(0, np.int64), *(each.row for each in found)])[known][new >= 0]
+    row, position = np.concatenate([row, new_row]), np.concatenate([position, new[new >= 0]])
+    order = np.argsort(row, kind="stable")
+    return row[order], position[order]

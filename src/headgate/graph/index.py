@@ -176,13 +176,19 @@ class GraphIndex:
 
         Refuses the batch if an event has no source, or one that is no node; `sources` tells beforehand.
         """
-        return batch.match_batch(self.view, events)
+        return batch.match_all(self.view, events)
 
     def match_events(
         self, events: Sequence[Event], identities: pa.Array[Any] | None = None
     ) -> pa.RecordBatch:
         """Match events given as Python values, many at once; `identities` stand for their ids."""
-        return batch.match_events(self.view, events, identities)
+        return batch.match_all(self.view, events, identities)
+
+    def match_portions(
+        self, events: pa.RecordBatch | Sequence[Event], identities: pa.Array[Any] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Match events in either form, in portions that fit into memory even if each of them gets to all."""
+        return batch.match_portions(self.view, events, identities)
 
     def sources(self, events: pa.RecordBatch) -> list[str | None]:
         """Say of each event why its source is refused; None where it is not."""
@@ -220,14 +226,14 @@ class GraphIndex:
         Columns `id`, `source` and attributes in; (event_id, subscription_id, value, rank) out, best first.
         """
         check_ranking(k, MINUS, DECAY)
-        return ranked_batch.top_batch(self.view, events, k)
+        return ranked_batch.top_all(self.view, events, k)
 
     def top_events(
         self, events: Sequence[Event], k: int, identities: pa.Array[Any] | None = None
     ) -> pa.RecordBatch:
         """Do the same for events given as Python values; `identities` stand for their ids."""
         check_ranking(k, MINUS, DECAY)
-        return ranked_batch.top_events(self.view, events, k, identities)
+        return ranked_batch.top_all(self.view, events, k, identities)
 
     # Changing
 

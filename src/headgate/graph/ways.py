@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     Found = TypeVar("Found")
 
@@ -29,22 +29,21 @@ class Ways:
         self.best = BY_GRAPH
         self._left = 0
 
-    def run(self, count: int, work: Callable[[int, int, int], Found]) -> list[Found]:
+    def run(self, count: int, work: Callable[[int, int, int], Iterable[Found]]) -> Iterator[Found]:
         """Do `work(way, begin, end)` for all of `count` events, in order, by the quicker way."""
-        found: list[Found] = []
         begin = 0
         if self._left <= 0 and count >= 2 * (TRIAL + 1):
             seconds = []
             for way in (BY_GRAPH, BY_FILTERS):
                 # One event first, which pays for what is made once.
-                found.append(work(way, begin, begin + 1))
+                yield from work(way, begin, begin + 1)
                 begun = time.thread_time()
-                found.append(work(way, begin + 1, begin + 1 + TRIAL))
+                found = [*work(way, begin + 1, begin + 1 + TRIAL)]
                 seconds.append(time.thread_time() - begun)
+                yield from found
                 begin += 1 + TRIAL
             self.best = BY_GRAPH if seconds[BY_GRAPH] <= seconds[BY_FILTERS] else BY_FILTERS
             self._left = AGAIN
         self._left -= count
         if begin < count:
-            found.append(work(self.best, begin, count))
-        return found
+            yield from work(self.best, begin, count)

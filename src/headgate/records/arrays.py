@@ -165,3 +165,11 @@ class Events(NamedTuple):
     text_of: NDArray[np.int32]
     text_offsets: NDArray[np.int64]
     text_data: NDArray[np.uint8]
+
+    def some(self, begin: int, end: int) -> Events:
+        """Take some of the events; kernels want every array in one piece."""
+        return self._replace(
+            codes=self.codes[begin:end],
+            multi_start=np.ascontiguousarray(self.multi_start[:, begin : end + 1]),
+            text_of=np.ascontiguousarray(self.text_of[:, begin:end]),
+        )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from headgate.core.content import Portion
 from headgate.core.event import ID, Event
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
@@ -18,6 +19,7 @@ from headgate.records.binding import compile_filter, compile_filters
 from headgate.records.build import Built, build
 from headgate.records.columns import BatchColumns, EventColumns, find_column
 from headgate.records.dialects import to_sql
+from headgate.records.encode import encode
 from headgate.records.explain import Explanation, explain
 from headgate.records.live import State, compact, freeze
 from headgate.records.parse import parse_filter
@@ -27,7 +29,7 @@ from headgate.records.weights import by_events, by_filters
 from headgate.records.why_not import NearMiss, why_not
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path as FilePath
 
     from numpy.typing import NDArray
@@ -182,6 +184,29 @@ class RecordIndex(Living[State]):
         rows = [event.attributes for event in events]
         chunks = (EventColumns(rows[begin : begin + CHUNK]) for begin in range(0, len(rows), CHUNK))
         return _matches(self._state, chunks, identities)
+
+    def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
+        """Match many events in order, so few at a time that no more than `most` pairs can come of them."""
+        state = self._state
+        if state.late:
+            yield from super().portions(events, most)
+            return
+        base = state.base
+        size = max(1, most // max(1, len(base.ids)))
+        for first in range(0, len(events), CHUNK):
+            # Encoded together, whatever comes of them: most of that costs the same for few.
+            some = events[first : first + CHUNK]
+            columns: Columns = (
+                BatchColumns(some)
+                if isinstance(some, pa.RecordBatch)
+                else EventColumns([event.attributes for event in some])
+            )
+            encoded = encode(columns, base.built)
+            for begin in range(0, columns.count, size):
+                end = min(columns.count, begin + size)
+                found = base.match(encoded.some(begin, end), end - begin)
+                at = first + begin
+                yield Portion(at, first + end, found.events + at, base.numbers[found.filters])
 
     def explain(self, event: Event, identity: Id) -> Explanation:
         """Say why an event matches a subscription or not, clause by clause."""

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
 EVENTS = 4096
 """Events matched together, at most."""
-PAIRS = 1 << 24
-"""Matches in memory, at most, if every subscription gets every event; fewer events are matched then."""
 
 _compute: Any = pc
 
@@ -127,42 +125,36 @@ def list_refused(batches: Iterable[pa.RecordBatch], sources: Sources) -> Iterato
 def match_graph_columns(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """Match events that come as columns, packed into one: `id`, `source` and the attributes."""
     graph = opened_graph(task.snapshot, task.digest)
-    size = _size(graph, EVENTS)
     with Notes(task) as notes:
         for packed in batches:
             batch = fit_source(unpacked(packed), task)
             check_ids(batch)
-            for begin in range(0, batch.num_rows, size):
-                part = batch.slice(begin, size)
+            for begin in range(0, batch.num_rows, EVENTS):
+                part = batch.slice(begin, EVENTS)
                 part = part.filter(pa.array([reason is None for reason in graph.sources(part)], pa.bool_()))
                 notes.lap(RECEIVING)
-                found = graph.match_batch(part)
-                notes.lap(MATCHING)
-                yield from _portions(found, task, notes)
+                for found in graph.match_portions(part):
+                    notes.lap(MATCHING)
+                    yield from _portions(found, task, notes)
                 notes.add(part.num_rows)
 
 
 def match_graph_lines(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """Match events that come as lines of JSON; those that were refused are passed over here."""
     graph = opened_graph(task.snapshot, task.digest)
-    size = _size(graph, LINES)
     with Notes(task) as notes:
         for batch in batches:
-            for begin in range(0, batch.num_rows, size):
-                lines = lines_of(batch.slice(begin, size))
+            for begin in range(0, batch.num_rows, LINES):
+                lines = lines_of(batch.slice(begin, LINES))
                 read = [event for event in map(read_event, lines) if isinstance(event, Event)]
                 fitted = [fit_event(event, task) for event in read]
                 events = list(compress(fitted, known(graph, fitted)))
                 ids = [event.id if task.event_type == "long" else str(event.id) for event in events]
                 notes.lap(RECEIVING)
-                found = graph.match_events(events, pa.array(ids, task.output.types[0]))
-                notes.lap(MATCHING)
-                yield from _portions(found, task, notes)
+                for found in graph.match_portions(events, pa.array(ids, task.output.types[0])):
+                    notes.lap(MATCHING)
+                    yield from _portions(found, task, notes)
                 notes.add(len(events))
-
-
-def _size(graph: GraphIndex, most: int) -> int:
-    return max(1, min(most, PAIRS // max(1, len(graph.base.names.subscription_ids))))
 
 
 def fit_source(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:

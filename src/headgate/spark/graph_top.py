@@ -57,6 +57,9 @@ class RankedGraph:
         self._task = task
         self._top = task.top
         self.size = len(self._graph.base.names.subscription_ids)
+        if self._top.mode == EXACT:
+            # A graph finds the best of many events in portions by itself: only answers take room.
+            self.size = min(self.size, self._top.k)
 
     def of_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Ask for events that come as columns."""

@@ -220,20 +220,11 @@ def _pairs(base: Base, encoded: Events, count: int) -> Iterator[Pairs]:
     held: list[Pairs] = []
     for begin in range(0, count, size):
         end = min(count, begin + size)
-        found = base.match(_some(encoded, begin, end), end - begin)
+        found = base.match(encoded.some(begin, end), end - begin)
         held.append(Pairs(found.events + begin, found.filters))
         if end == count or sum(len(pairs.filters) for pairs in held) >= PORTION:
             yield Pairs(*map(np.concatenate, zip(*held, strict=True)))
             held.clear()
-
-
-def _some(events: Events, begin: int, end: int) -> Events:
-    """Take some of the encoded events; kernels want every array in one piece."""
-    return events._replace(
-        codes=events.codes[begin:end],
-        multi_start=np.ascontiguousarray(events.multi_start[:, begin : end + 1]),
-        text_of=np.ascontiguousarray(events.text_of[:, begin:end]),
-    )
 
 
 def check_ids(batch: pa.RecordBatch) -> pa.Array[Any]:

@@ -54,7 +54,7 @@ class Asked(Protocol):
     """What a worker asks; answers have row numbers for `event_id`, and the rows of an event together."""
 
     size: int
-    """How many subscriptions there are."""
+    """How much one event may find that is held in memory."""
 
     def of_events(self, events: Sequence[Event]) -> pa.RecordBatch:
         """Ask for events that come as Python values."""
