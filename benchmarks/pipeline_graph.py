@@ -8,6 +8,7 @@ Exchanges and every other network take some of the events only; ways have costs,
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,7 @@ from benchmarks.measure import once
 from benchmarks.results import Result
 from headgate import Engine
 from headgate.core.event import Event
+from headgate.graph.ways import BY_FILTERS, BY_GRAPH, Ways
 from headgate.spark.compile_graph import Tables, compile_graph
 from headgate.spark.match import match_events
 from headgate.spark.top import Top
@@ -26,6 +28,8 @@ from headgate.workloads.catalogue import synthetic
 from headgate.workloads.hashing import Key, integers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
@@ -38,6 +42,8 @@ K = 20
 SEED = 1
 CHUNK = 100_000
 SECTION = "W-eq with a graph and the top 20"
+WAYS = "W-eq through a graph, in one process: two ways"
+BATCH = 8192
 
 
 class Place(NamedTuple):
@@ -79,7 +85,55 @@ def measure(
         Result("ranked matches of an event", done.matches / events, "on average"),
         Result("load", os.getloadavg()[0], "in the last minute"),
     ]
-    return [Result(**{**vars(result), "section": section}) for result in found]
+    return [Result(**{**vars(result), "section": section}) for result in found] + both_ways(place, runs)
+
+
+class Only(Ways):
+    """Goes one way."""
+
+    def __init__(self, way: int) -> None:
+        super().__init__()
+        self.best, self._left = way, 1 << 62
+
+
+def both_ways(place: Place, runs: int) -> list[Result]:
+    """Measure each way through the graph by itself, in this process."""
+    graph = Engine.open(Path(place.snapshot)).graph
+    batch = next(pq.ParquetFile(place.events).iter_batches(BATCH))
+    found = []
+    for way, name in (
+        (BY_GRAPH, "the graph asks the filters on the way"),
+        (BY_FILTERS, "the filters are asked first"),
+    ):
+        graph.view.ways = Only(way)
+        questions: dict[str, Callable[[], object]] = {
+            "all matches": lambda: graph.match_batch(batch),
+            f"the best {K}": lambda: graph.top_batch(batch, K),
+        }
+        for what, ask in questions.items():
+            ask()
+            seconds = min(_cpu(ask) for _ in range(runs))
+            found.append(
+                Result(f"{name}: {what}", seconds / batch.num_rows * 1e6, "µs of CPU an event", section=WAYS)
+            )
+    content = graph.base.content
+    rows = pa.array(np.arange(batch.num_rows))
+    alone = min(_cpu(lambda: content.match_batch(batch, rows)) for _ in range(runs))
+    found.append(
+        Result(
+            "the filters alone, without a graph",
+            alone / batch.num_rows * 1e6,
+            "µs of CPU an event",
+            section=WAYS,
+        )
+    )
+    return found
+
+
+def _cpu(ask: Callable[[], object]) -> float:
+    begun = time.thread_time()
+    ask()
+    return time.thread_time() - begun
 
 
 def match(session: SparkSession, place: Place) -> Matched:

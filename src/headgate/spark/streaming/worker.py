@@ -51,7 +51,7 @@ from headgate.spark.streaming.rows import (
     match_schema,
 )
 from headgate.spark.streaming.seen import found_in, hash_ids
-from headgate.spark.top import RANK, SCORE
+from headgate.spark.top import EXACT, RANK, SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -279,6 +279,8 @@ def ask(engine: Engine, events: Sequence[Event], ids: Column, top: Top | None) -
         return index.match_events(events, ids)
     if isinstance(index, RankedIndex):
         return index.top_events(events, top.k, top.mode, factors=top.weighing, identities=ids)
+    if isinstance(index, GraphIndex) and top.mode == EXACT:
+        return index.top_events(events, top.k, ids).rename_columns([EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK])
     rows = []
     for event, identity in zip(events, ids.to_pylist(), strict=True):
         best: Sequence[Ranked | Best] = engine.top(event, top.k, top.mode, factors=top.weighing)
