@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as sf
 
-from benchmarks import pipeline_graph
+from benchmarks import pipeline_graph, pipeline_shards
 from benchmarks.measure import once
 from benchmarks.results import Result
 from headgate.spark.compile import compile_subscriptions
@@ -43,6 +43,8 @@ class Plan(NamedTuple):
 
     equality: tuple[int, int]
     advertising: tuple[int, int]
+    sharded: int
+    """Events of W-eq that are matched against shards."""
     mixed: int
     checked: int
     """Events of W-eq whose matches are looked up in the specification."""
@@ -55,8 +57,8 @@ class Plan(NamedTuple):
 
 
 SIZES = {
-    "quick": Plan((2_000, 10_000), (1_000, 2_000), 0, 20, 1, None, None),
-    "full": Plan((100_000, 1_000_000), (100_000, 100_000), 1_000_000, 200, 3, 40_000, 20_000),
+    "quick": Plan((2_000, 10_000), (1_000, 2_000), 2_000, 0, 20, 1, None, None),
+    "full": Plan((100_000, 1_000_000), (100_000, 100_000), 200_000, 1_000_000, 200, 3, 40_000, 20_000),
 }
 SEED = 1
 ORACLE = 200
@@ -94,6 +96,7 @@ def run(size: str) -> list[Result]:
             results += pipeline_graph.measure(
                 session, here / "graph", *plan.equality, plan.runs, plan.ranked_rate
             )
+            results += _sharded(session, here / "shards", plan)
             results += _advertising(session, here / "advertising", plan)
             return results + (_mixed(session, here / "mixed", plan.mixed) if plan.mixed else [])
     finally:
@@ -127,6 +130,13 @@ def _equality(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
     named = f"{SPEED}, {filters:,} filters, {events:,} events"
     grid = _costs(session, place, plan, wall, costs, done)
     return [_under(result, named) for result in found] + grid
+
+
+def _sharded(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
+    filters, events = plan.equality[0], plan.sharded
+    place = Place.under(here)
+    _make(session, synthetic("equality", filters), place, filters, events)
+    return pipeline_shards.measure(session, here, place.subscriptions, place.events, filters, plan.runs)
 
 
 def _plainly(session: SparkSession, place: Place, here: Path) -> None:

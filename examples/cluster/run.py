@@ -128,22 +128,27 @@ def measure(here: Path, filters: int, events: int) -> int:
     tables.write(place, filters, events)
     snapshot = str(here / "snapshot")
     refused = str(here / "refused.jsonl")
-    rates = {}
-    for workers in (1, 2):
-        with Cluster(here / f"cluster-{workers}", workers) as cluster:
-            session = open_session(cluster.url, settings=cluster.settings())
-            try:
-                if workers == 1:
-                    compile_subscriptions(
-                        session, place.subscriptions, snapshot, rejected=refused, ranked=False, quiet=True
-                    )
-                times = list(_times(session, snapshot, place.events, str(here / "matches.parquet"), refused))
-            finally:
-                close_session(session)
-        rates[workers] = events / min(times[1:])
-        print(f"{workers} workers: {', '.join(f'{one:.1f}' for one in times)} s", file=sys.stderr, flush=True)
-    rows = [("workers of one core", "events a second", "ratio")]
-    rows += [(str(n), f"{rate:,.0f}", f"{rate / rates[1]:.2f}") for n, rate in rates.items()]
+    rows = [("each worker has", "workers", "events a second", "ratio")]
+    for bound in (True, False):
+        has = "one core for all of its processes" if bound else "one task at a time, on any core"
+        alone = 0.0
+        for workers in (1, 2):
+            with Cluster(here / f"cluster-{workers}-{bound}", workers, bound=bound) as cluster:
+                session = open_session(cluster.url, settings=cluster.settings())
+                try:
+                    if not Path(snapshot).exists():
+                        compile_subscriptions(
+                            session, place.subscriptions, snapshot, rejected=refused, ranked=False, quiet=True
+                        )
+                    matches = str(here / "matches.parquet")
+                    times = list(_times(session, snapshot, place.events, matches, refused))
+                finally:
+                    close_session(session)
+            rate = events / min(times[1:])
+            alone = alone or rate
+            took = ", ".join(f"{one:.1f}" for one in times)
+            print(f"{workers} workers, {has}: {took} s", file=sys.stderr, flush=True)
+            rows.append((has, str(workers), f"{rate:,.0f}", f"{rate / alone:.2f}"))
     _print(rows)
     print(f"{filters:,} filters, {events:,} events, best of {RUNS} after a first; {_machine()}")
     return 0

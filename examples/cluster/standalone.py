@@ -28,14 +28,19 @@ WORKER = "org.apache.spark.deploy.worker.Worker"
 
 
 class Cluster:
-    """A master and some workers of one core each; they end with the `with` block, whatever happens in it."""
+    """A master and some workers of one core each; they end with the `with` block, whatever happens in it.
 
-    def __init__(self, folder: Path, workers: int = 2, memory: str = "1g") -> None:
+    To Spark a core is a task at a time, and Java and Python both work at it: together they may use more than
+    one core of the machine. `bound` workers cannot: each has one core, and its processes no other.
+    """
+
+    def __init__(self, folder: Path, workers: int = 2, memory: str = "1g", *, bound: bool = False) -> None:
         self.folder = folder
         self.url = ""
         self.workers: list[subprocess.Popen[bytes]] = []
         self._count = workers
         self._memory = memory
+        self._cores = sorted(os.sched_getaffinity(0)) if bound else []
         self._master: subprocess.Popen[bytes] | None = None
         self._page = ""
 
@@ -96,7 +101,11 @@ class Cluster:
     def _start_worker(self, number: int) -> subprocess.Popen[bytes]:
         place = self.folder / "work" / str(number)
         size = ("--cores", "1", "--memory", self._memory, "--work-dir", str(place))
-        return self._start(f"worker-{number}", WORKER, "--webui-port", "0", *size, self.url)
+        worker = self._start(f"worker-{number}", WORKER, "--webui-port", "0", *size, self.url)
+        if self._cores:
+            # Java has not started yet, and whatever is started later inherits it.
+            os.sched_setaffinity(worker.pid, {self._cores[number % len(self._cores)]})
+        return worker
 
     def _start(self, name: str, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         home = Path(pyspark.__file__).parent

@@ -462,6 +462,28 @@ def test_a_graph_without_weights_ranks_by_score_alone(job: Job) -> None:
     }
 
 
+@pytest.mark.parametrize("form", ["jsonl", "parquet", "csv"])
+def test_filters_of_a_graph_see_the_ids_of_events(job: Job, form: str) -> None:
+    ids = [Subscription(f"of {number}", f"id = {number}", node="pub", score=1.0) for number in (0, 1, 7)]
+    tables = Tables(
+        put_parts(job.folder, "nodes", [Node("pub")]),
+        put_lines(job.folder / "edges.jsonl", []),
+        put_parts(job.folder, "subs", ids),
+    )
+    graph = str(job.folder / "graph")
+    compile_graph(job.spark, tables, graph, rejected=str(job.refused), quiet=True)
+    rows = [{"id": number, "source": "pub"} for number in (7, 5, 1)]
+    if form == "jsonl":
+        put_lines(job.folder / "events.jsonl", rows)
+    elif form == "csv":
+        put(job.folder / "events.csv", "id,source\n7,pub\n5,pub\n1,pub\n")
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), job.folder / "events.parquet")
+    job.match(f"events.{form}", "best.jsonl", "graph", top=Top.of(2))
+    found = sorted((row["event_id"], row["subscription_id"]) for row in get_lines(job.folder / "best.jsonl"))
+    assert found == [(1, "of 1"), (7, "of 7")]
+
+
 def test_what_cannot_be_asked_for() -> None:
     with pytest.raises(TableError, match="there is no mode 'best': use 'exact' or 'relaxed'"):
         Top.of(1, "best")

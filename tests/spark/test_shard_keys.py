@@ -24,8 +24,8 @@ from headgate.rdf.printing import print_pattern as print_rdf
 from headgate.records.binding import compile_filters
 from headgate.spark.shard_keys import MOST, Finder, rdf_keys, record_keys, xml_keys
 from headgate.spark.shard_matching import in_memory
-from headgate.spark.shard_routes import Route, Routes
-from headgate.spark.shard_rows import tenant_of
+from headgate.spark.shard_routes import MOST_KEYS, Route, Routes
+from headgate.spark.shard_rows import _Told, tenant_of
 from headgate.spark.sharding import Placing, Sharding
 from headgate.xml.columns import compile_all as compile_xml
 from headgate.xml.parse import parse_filter as parse_xml
@@ -199,6 +199,18 @@ def test_routes_of_shards_are_kept() -> None:
     rows = [{"a": "x"}, {"a": "1"}, {"a": 2}, {"a": None}, {"a": 1.0}, {"a": [1]}]
     assert found[0] is not None
     assert found[0].of_values(rows).tolist() == [True, True, False, False, True, True]
+
+
+def test_a_shard_of_very_many_keys_is_met_by_all() -> None:
+    many = frozenset(f"={number}" for number in range(MOST_KEYS + 1))
+    routes = Routes.make("records", A, [(1, [many]), (1, [frozenset([*many][1:])]), (1, [frozenset(["=x"])])])
+    assert routes.open.tolist() == [True, False, False]
+    assert routes.keys.size == MOST_KEYS + 1
+    told = _Told()
+    told.take(["=x"])
+    told.take(many)
+    told.take(["=y"])
+    assert (told.open, told.keys) == (True, set())
 
 
 IDS = [f"s{number}" for number in range(400)]

@@ -374,6 +374,19 @@ def test_nothing_to_do_is_no_error(spark: SparkSession, tmp_path: Path) -> None:
     assert (done.cost.micros_before, done.cost.sample) == (None, 0)
 
 
+def test_whoever_comes_and_goes_in_one_table_is_nobody(spark: SparkSession, tmp_path: Path) -> None:
+    Engine.build([]).save(tmp_path / "snapshot")
+    both = [{"id": "s", "filter": "age > 5"}, {"id": "s", "op": "unsubscribe"}]
+    changes = put_lines(tmp_path / "changes.jsonl", both)
+    asked = Question(changes, str(tmp_path / "snapshot"), put_lines(tmp_path / "events.jsonl", EVENTS))
+    done = what_if(
+        spark, asked, output=str(tmp_path / "change.jsonl"), quiet=True, rejected=str(tmp_path / "r.jsonl")
+    )
+    assert (done.gained, done.lost) == (0, 0)
+    # Snapshots that were compared lay beside the output, and are gone.
+    assert not [each.name for each in tmp_path.iterdir() if each.name.startswith(".")]
+
+
 def test_what_cannot_be_asked_is_one_line(spark: SparkSession, tmp_path: Path) -> None:
     made = snapshot(spark, tmp_path, shards=2, ranked=True)
     events = put_lines(tmp_path / "events.jsonl", EVENTS)

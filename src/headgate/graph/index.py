@@ -220,13 +220,16 @@ class GraphIndex:
         """
         return top(self.view, event, k, by=by, decay=decay, hops=hops)
 
-    def top_batch(self, events: pa.RecordBatch, k: int) -> pa.RecordBatch:
+    def top_batch(
+        self, events: pa.RecordBatch, k: int, identities: pa.Array[Any] | None = None
+    ) -> pa.RecordBatch:
         """Find the best k of each event of a batch, by score less cost, many at once.
 
         Columns `id`, `source` and attributes in; (event_id, subscription_id, value, rank) out, best first.
+        `identities` stand for the ids, which filters still see.
         """
         check_ranking(k, MINUS, DECAY)
-        return ranked_batch.top_all(self.view, events, k)
+        return ranked_batch.top_all(self.view, events, k, identities)
 
     def top_events(
         self, events: Sequence[Event], k: int, identities: pa.Array[Any] | None = None

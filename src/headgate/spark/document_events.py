@@ -90,7 +90,11 @@ def _rows(session: SparkSession, path: str) -> DataFrame:
     """Read a table as rows of JSON, in as many parts as there are cores at least."""
     lines = read_lines(session, path, ID, DATA).select(VALUE, BROKEN)
     parts = session.sparkContext.defaultParallelism
-    return lines if lines.rdd.getNumPartitions() >= parts else lines.repartition(parts)
+    if lines.rdd.getNumPartitions() >= parts:
+        return lines
+    # Sorted, because a shuffle gives rows in any order, and events are told apart by their place: a part that
+    # is lost and read again must have them where they were.
+    return lines.repartition(parts).sortWithinPartitions(VALUE, BROKEN)
 
 
 def _folder(path: str) -> str:

@@ -35,6 +35,7 @@ from headgate.spark.matching import (
     unpacked,
 )
 from headgate.spark.opening import opened_as
+from headgate.spark.shard_matching import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -60,15 +61,6 @@ def opened_graph(path: str, digest: str) -> GraphIndex:
     return opened_as(path, digest, lambda place: GraphIndex.open(place, room=room_at(place), verify=False))
 
 
-@lru_cache(maxsize=1)
-def opened_shards(shards: tuple[Shard, ...]) -> list[GraphIndex]:
-    """Open all shards in a worker, to look for nodes; what matching needs is not made."""
-    return [
-        opened_as(*shard, lambda place: GraphIndex.open(place, room=room_at(place), verify=False))
-        for shard in shards
-    ]
-
-
 class Sources(NamedTuple):
     """The nodes where events may enter a graph, on all of its shards."""
 
@@ -78,15 +70,16 @@ class Sources(NamedTuple):
     def refusals(self, given: Column) -> list[str | None]:
         """Say of sources as they were given why they are refused; None for those that are nodes."""
         batch = pa.RecordBatch.from_arrays([fit_ids(given, numbered=self.numbered)], names=[SOURCE])
-        first, *others = opened_shards(self.shards)
-        found = first.sources(batch)
-        for graph in others:
-            # A node that leads nowhere is on one shard only; the others are on all.
+        found: list[str | None] = [""] * len(given)
+        for place, digest in self.shards:
+            # A node that leads nowhere is on one shard only, the others are on all: the first mostly will do.
             rows = [row for row, reason in enumerate(found) if reason is not None]
             if not rows:
                 break
-            for row, reason in zip(rows, graph.sources(batch.take(pa.array(rows))), strict=True):
-                found[row] = found[row] if reason is not None else None
+            with in_memory(place):
+                reasons = opened_graph(place, digest).sources(batch.take(pa.array(rows)))
+            for row, reason in zip(rows, reasons, strict=True):
+                found[row] = reason
         misfits = given.is_valid().to_pylist() if batch.column(0).null_count > given.null_count else []
         for row, (there, reason) in enumerate(zip(misfits, found, strict=False)):
             if there and reason is not None:

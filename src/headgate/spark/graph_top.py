@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.core.event import ID, Event
-from headgate.core.values import fold, kind_of
+from headgate.core.event import Event
+from headgate.core.values import kind_of
 from headgate.engine import Engine
 from headgate.errors import EventError
 from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID
@@ -68,8 +68,7 @@ class RankedGraph:
         batch = batch.take(rows)
         if self._top.mode != EXACT:
             return self._best(rows.tolist(), map(_event, batch.to_pylist()))
-        place = [fold(name) for name in batch.schema.names].index(ID)
-        return _scored(self._graph.top_batch(batch.set_column(place, ID, pa.array(rows)), self._top.k))
+        return _scored(self._graph.top_batch(batch, self._top.k, pa.array(rows)))
 
     def of_events(self, events: Sequence[Event]) -> pa.RecordBatch:
         """Ask for events that come as Python values."""

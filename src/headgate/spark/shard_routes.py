@@ -48,6 +48,10 @@ _compute: Any = pc
 _NOTHING = object()
 
 
+MOST_KEYS = 100_000
+"""Of a shard: one with more is met by every event. Every task has the keys of its shard with it."""
+
+
 class Routes(NamedTuple):
     """What the outer snapshot says of all shards."""
 
@@ -81,6 +85,7 @@ class Routes(NamedTuple):
         keys: Sequence[Sequence[str]],
     ) -> Routes:
         """Lay out what is known of each shard; one that is open needs no keys."""
+        opened = [each or len(found) > MOST_KEYS for each, found in zip(opened, keys, strict=True)]
         listed = [[] if each else list(found) for each, found in zip(opened, keys, strict=True)]
         return cls(
             content,

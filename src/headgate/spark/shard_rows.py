@@ -30,7 +30,7 @@ from headgate.spark.compiling import (
 from headgate.spark.id_types import fit_ids
 from headgate.spark.shard_keys import number_key, text_key
 from headgate.spark.shard_matching import in_memory
-from headgate.spark.shard_routes import rarest
+from headgate.spark.shard_routes import MOST_KEYS, rarest
 from headgate.spark.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE, Format
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def write_shard(
         COUNT: len(accepted.ids),
         ATTRIBUTES: list(filters.programs.attributes),
         OPEN: told.open,
-        KEYS: [] if told.open else sorted(told.keys),
+        KEYS: sorted(told.keys),
     }
 
 
@@ -201,15 +201,20 @@ class _Told:
         self.open = False
         self.keys: set[str] = set()
 
+    def take(self, keys: Iterable[str] | None) -> None:
+        """Take in the keys of a row; None if it is open."""
+        if keys is not None and not self.open:
+            self.keys.update(keys)
+        if keys is None or len(self.keys) > MOST_KEYS:
+            self.open = True
+            self.keys.clear()
+
 
 def _again(batches: Iterable[pa.RecordBatch], told: _Told) -> Iterator[pa.RecordBatch]:
     """Give rows the columns that they had when they were read, and note their keys."""
     for batch in batches:
         for keys in batch[KEYS].to_pylist():
-            if keys is None:
-                told.open = True
-            else:
-                told.keys.update(keys)
+            told.take(keys)
         columns = [*(batch[name] for name in ORDER), batch[ROW].cast(pa.binary())]
         broken: Column = pa.array([None] * batch.num_rows, pa.string())
         yield pa.RecordBatch.from_arrays([*columns, broken], names=[*ORDER, VALUE, BROKEN])

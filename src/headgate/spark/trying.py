@@ -54,7 +54,12 @@ class Tried:
     @property
     def numbered(self) -> bool:
         """Tell whether ids of subscriptions are whole numbers."""
-        return all(each.numbered for each in (self.before, self.after) if each is not None)
+        both = [each for each in (self.before, self.after) if each is not None]
+        if both:
+            return all(each.numbered for each in both)
+        # Whoever came has gone again.
+        named = list(self.trial.changes)
+        return all(isinstance(each, int) for each in named) if named else self.whole.numbered
 
     def save(self, folder: Path) -> tuple[Path, float]:
         """Write the whole snapshot with the changes, unless that was done; returns the seconds, too."""

@@ -10,7 +10,8 @@ matched at all.
 
 from __future__ import annotations
 
-import tempfile
+import os
+import shutil
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -171,7 +172,7 @@ def what_if(
     """
     question.check(output, effects, rejected)
     begun = time.monotonic()
-    with spark_errors(), _workspace(output) as folder:
+    with spark_errors(), _workspace(output, question.snapshot) as folder:
         with watch(session, "reading changes", quiet=quiet):
             rows = read_rows(session, question.changes)
         with step("trying the changes", quiet=quiet):
@@ -350,11 +351,22 @@ def _by_operation(changes: Mapping[Id, Change]) -> dict[str, int]:
 
 
 @contextmanager
-def _workspace(output: str | None) -> Iterator[Path]:
-    """Yield a folder for snapshots; beside the output, because workers of a cluster must see it."""
-    above = None
-    if output is not None and not is_remote(output):
-        above = local(output).absolute().parent
-        above.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".headgate-", dir=above) as folder:
-        yield Path(folder)
+def _workspace(output: str | None, snapshot: str) -> Iterator[Path]:
+    """Yield a folder for snapshots, where workers of a cluster see it: beside the output, or the snapshot.
+
+    It is named after the process: a pipeline removes what one that was killed has left.
+    """
+    place = local(output if output is not None and not is_remote(output) else snapshot).absolute()
+    folder = place.with_name(f".{place.name}.{os.getpid()}.what-if")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise TableError(
+            f"{folder.parent} cannot be written, and snapshots to compare are put there: {error.strerror}; "
+            "name an output where all machines see it"
+        ) from None
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import functions as sf
@@ -22,14 +23,11 @@ from headgate.spark.tables import (
     check_input,
     column,
     for_reading,
-    is_remote,
-    local,
     read_columns,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -108,7 +106,7 @@ def timed(before: Engine, after: Engine, events: Sequence[Event], top: Top | Non
 
 def days_of(session: SparkSession, path: str) -> float | None:
     """Measure the days from the first event of a table to the last; None if no two times differ."""
-    if not is_remote(path) and local(path).suffix.lower() not in ENDINGS:
+    if Path(path).suffix.lower() not in ENDINGS:
         # A folder of documents: files have no times of events.
         return None
     form = check_input(path)
