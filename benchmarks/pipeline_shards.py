@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from benchmarks.measure import once
@@ -43,7 +44,7 @@ def measure(
                 quiet=True,
             )
             done = _match(session, place, events)
-            wall = min(once(lambda place=place: _match(session, place, events)) for _ in range(runs))
+            wall = min(once(partial(_match, session, place, events)) for _ in range(runs))
             found = _sum(session, place)
             wanted = found if wanted is None else wanted
             if found != wanted:

@@ -22,6 +22,11 @@ def opened(url: str) -> NatsChanges:
     return changes
 
 
+def number(position: str | None) -> int:
+    assert position is not None
+    return int(position.partition(" ")[0])
+
+
 def row(number: int) -> bytes:
     return json.dumps({"op": "unsubscribe", "id": number}).encode()
 
@@ -48,14 +53,32 @@ def test_changes_come_in_order_and_once(server: Server) -> None:
 def test_changes_begin_where_they_are_told_to(server: Server) -> None:
     server.add("BEGINNING", "beginning")
     empty = opened(server.url("BEGINNING"))
-    assert empty.since(None) == ([], "1")
+    assert number(empty.since(None)[1]) == 1
     server.put("beginning", [row(n) for n in range(4)])
     for start, wanted in (("first", 4), ("new", 0), ("3", 2)):
         changes = opened(server.url("BEGINNING", f"start={start}"))
         found, position = changes.since(None)
-        assert (len(found), position) == (wanted, "5")
+        assert (len(found), number(position)) == (wanted, 5)
         changes.close()
     empty.close()
+
+
+def test_changes_made_anew_are_told(server: Server) -> None:
+    server.add("REMADE", "remade")
+    server.put("remade", [row(0), row(1)])
+    changes = opened(server.url("REMADE"))
+    _, position = changes.since(None)
+    # Positions of earlier versions say only the number.
+    assert changes.since("3") == ([], "3")
+    assert [one.row for one in changes.since("2")[0]] == [row(1)]
+    server.run(lambda client: client.jetstream().delete_stream("REMADE"))
+    server.add("REMADE", "remade")
+    server.put("remade", [row(n) for n in range(9)])
+    with pytest.raises(
+        TableError, match=r"made anew at .*, and 3 is the next of the one made at .*: compile"
+    ):
+        changes.since(position)
+    changes.close()
 
 
 def test_lost_changes_are_told(server: Server) -> None:

@@ -51,6 +51,9 @@ def test_a_record_gets_what_cloudevents_say_of_it() -> None:
     envelope = {"id": "c2", "source": "s", "specversion": "1.0", "type": "t", "data": {"n": 4}}
     structured = message(json.dumps(envelope).encode(), {"content-type": "application/cloudevents+json"})
     assert json.loads(as_row(structured).value) == {"id": "c2", "source": "s", "n": 4}
+    envelope["data"] = {"id": "inner", "source": "inner", "time": "inner", "n": 5}
+    structured = message(json.dumps(envelope).encode(), {"content-type": "application/cloudevents+json"})
+    assert json.loads(as_row(structured).value) == {"id": "c2", "source": "s", "time": "inner", "n": 5}
     for broken in (b"no JSON", b"[1]"):
         assert as_row(message(broken, CLOUD)).value == broken
 

@@ -107,7 +107,8 @@ def test_connections_are_encrypted(server: Server, tmp_path: Path) -> None:
         )
     finally:
         safe.stop()
-    assert "the server does not encrypt" in said(server.url("S", f"tls=yes&ca={cert}&token=pa55"))
+    for query in (f"tls=yes&ca={cert}", f"ca={cert}", f"cert={cert}&key={key}"):
+        assert "the server does not encrypt" in said(server.url("S", f"{query}&token=pa55"))
 
 
 def test_settings_are_checked_before_anything_starts(server: Server) -> None:
@@ -122,6 +123,7 @@ def test_settings_are_checked_before_anything_starts(server: Server) -> None:
     for bad, words in (
         ((server.url("CHECKED", "subject=other.>"),), "the stream takes checked.*, and none fits other.>"),
         (("in", "out", server.url("NOCHANGES")), "has no stream NOCHANGES: create it"),
+        (("in", server.url("CHECKED", "subject=checked.a&patience=99")), "published again 129 s later"),
         (("in", server.url("CHECKED")), "matches go to matches: set subject"),
         (("in", server.url("CHECKED", "subject=checked.{rank}")), "names 'rank', and matches have event_id"),
     ):

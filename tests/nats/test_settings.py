@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headgate.errors import TableError
 from headgate.spark.nats.addresses import changes_of, events_of, matches_of
-from headgate.spark.nats.settings import NatsSettings
+from headgate.spark.nats.settings import NatsSettings, shown
 from headgate.spark.nats.subjects import Template, covers, overlap, token
 from headgate.spark.streaming.settings import StreamSettings
 
@@ -62,6 +62,13 @@ def test_an_address_survives_the_way_through_spark(
         ("nats://u:pw@h/S?on_loss=weep", "on_loss is fail or go-on, not 'weep'"),
         ("nats://u:pw@h/S?start=now", "start is first, new or a sequence number, not 'now'"),
         ("nats://u:pw@h/S?cert=a", "cert and key go together"),
+        ("nats://u:pw?x@h/S", "has no @ behind the first ?: write %40 for an @ in a setting, and %3F"),
+        ("nats://u:pw?x@h", "has no @ behind the first ?"),
+        ("nats://u:1/pw?pw@h/S", "has no @ behind the first ?"),
+        ("nats://u:x@pw?x=pw@h/S", "has no @ behind the first ?"),
+        ("nats://h/S?password=x&pw", "has no known name=value behind its password or token: write %26"),
+        ("nats://h/S?token=x&pw=pw&tls=yes", "has no known name=value behind its password or token"),
+        ("nats://h/S?password=x&max_row=2&tls", "has no known name=value behind its password or token"),
     ],
 )
 def test_a_wrong_address_is_told(address: str, words: str) -> None:
@@ -69,6 +76,18 @@ def test_a_wrong_address_is_told(address: str, words: str) -> None:
         NatsSettings.of(address)
     assert words in str(caught.value)
     assert "pw" not in str(caught.value)
+
+
+@given(TEXTS, st.sampled_from(["@h/S", "@h", "@h/S?tls=yes", "@h/S?subject=a@b"]))
+def test_nothing_before_the_at_is_ever_shown(password: str, rest: str) -> None:
+    address = f"nats://u:QQ{password}QQ{rest}"
+    assert "QQ" not in shown(address)
+    said = ""
+    try:
+        NatsSettings.of(address)
+    except TableError as error:
+        said = str(error)
+    assert "QQ" not in said
 
 
 def test_options_hold_for_every_address() -> None:

@@ -119,7 +119,7 @@ def test_killed_while_publishing_and_again_after_the_window(
     spark: SparkSession, server: Server, tmp_path: Path
 ) -> None:
     server.add("KILLED", "killed", "probes", duplicate_window=0.2)
-    url = server.url("KILLED", "subject=killed&window=0.2&patience=0.1")
+    url = server.url("KILLED", "subject=killed&window=0.2&patience=0")
     table = found(spark, 12_000)
     sink = opened(spark, url, tmp_path)
     sink.prepare(7)
@@ -173,7 +173,7 @@ def test_what_was_published_and_is_gone_is_told(spark: SparkSession, server: Ser
         ("subject=fits..a", "matches go to one subject"),
         ("subject=fits.{", "braces in a subject hold the name of a field"),
         ("subject=fits.a&window=300", "knows message ids for 120 s, and 300 are wanted: lengthen"),
-        ("subject=fits.a&patience=200", "patience (200 s) must be less than window (120 s)"),
+        ("subject=fits.a&patience=91", "published again 121 s later, and window is 120 s: lengthen window"),
     ],
 )
 def test_a_stream_that_does_not_fit_is_told(server: Server, tmp_path: Path, query: str, words: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from headgate.errors import HeadgateError, TableError
-from headgate.spark.nats import source
+from headgate.spark.nats import reading, source
 from headgate.spark.nats.settings import NatsSettings
 from headgate.spark.nats.source import LEAST, NatsReader, Part, cut, read_stream
 from headgate.spark.session import spark_errors
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.nats.server import Server
 
 Batches = dict[int, list[Any]]
-Offset = dict[str, int]
+Offset = dict[str, Any]
 
 
 class Query:
@@ -49,6 +49,10 @@ class Query:
 
 def rows(*numbers: int) -> list[bytes]:
     return [b"%d" % number for number in numbers]
+
+
+def counted(ends: list[Offset]) -> list[tuple[int, int]]:
+    return [(end["sequence"], end["missing"]) for end in ends]
 
 
 def drain(spark: SparkSession, url: str, state: Path) -> tuple[Batches, list[Offset]]:
@@ -117,7 +121,7 @@ def test_a_subject_and_a_start_pick_messages(server: Server) -> None:
     assert list(newer.batches(start)) == []
     server.put("pick.0", [b"new"])
     assert [found for _, found in newer.batches(start)] == [[b"new"]]
-    assert newer.reader.reportLatestOffset() == {"sequence": 8, "missing": 0}
+    assert newer.reader.reportLatestOffset() == start | {"sequence": 8}
 
 
 def test_limits_bound_batches_and_the_end_of_now_holds(server: Server) -> None:
@@ -139,11 +143,7 @@ def test_gaps_and_losses_are_counted(server: Server) -> None:
     server.delete("LOSSES", 5, 6, 28)
     url = server.url("LOSSES", "max_rows=10")
     ends = [end for end, _ in Query(url).batches()]
-    assert ends == [
-        {"sequence": 11, "missing": 2},
-        {"sequence": 21, "missing": 2},
-        {"sequence": 31, "missing": 3},
-    ]
+    assert counted(ends) == [(11, 2), (21, 2), (31, 3)]
     server.put("losses", rows(*range(31, 41)))
     server.purge("LOSSES", 35)
     words = r"begins at 35, and 31 is the next to be read: 4 were purged or expired unread; on_loss=go-on"
@@ -152,9 +152,10 @@ def test_gaps_and_losses_are_counted(server: Server) -> None:
     with pytest.raises(TableError, match="begins at 35, and 21 is the next"):
         Query(url).between(ends[1], ends[2])
     lenient = Query(f"{url}&on_loss=go-on")
-    assert list(lenient.batches(ends[-1])) == [({"sequence": 41, "missing": 7}, rows(*range(35, 41)))]
+    ((end, found),) = lenient.batches(ends[-1])
+    assert (counted([end]), found) == ([(41, 7)], rows(*range(35, 41)))
     server.purge("LOSSES", 41)
-    assert lenient.between({"sequence": 31, "missing": 3}, {"sequence": 41, "missing": 7}) == []
+    assert lenient.between(ends[-1], end) == []
 
 
 def test_many_gaps_are_counted_without_a_list(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +164,7 @@ def test_many_gaps_are_counted_without_a_list(server: Server, monkeypatch: pytes
     server.put("holes", rows(*range(1, 21)))
     server.delete("HOLES", 5, 6, 18)
     ends = [end for end, _ in Query(server.url("HOLES", "max_rows=10")).batches()]
-    assert ends == [{"sequence": 11, "missing": 2}, {"sequence": 21, "missing": 3}]
+    assert counted(ends) == [(11, 2), (21, 3)]
 
 
 def test_a_stream_made_anew_is_told(server: Server) -> None:
@@ -171,10 +172,74 @@ def test_a_stream_made_anew_is_told(server: Server) -> None:
     server.put("anew", [b"1", b"2"])
     query = Query(server.url("ANEW"))
     ((end, _),) = query.batches()
+    old = {name: value for name, value in end.items() if name != "created"}
+    assert list(query.batches(old)) == []
+    server.put("anew", [b"3"])
+    (((_, missing), found),) = [(counted([end])[0], found) for end, found in query.batches(old)]
+    assert (missing, found) == (0, [b"3"])
+    parts = query.reader.partitions(query.reader.initialOffset(), end)
     server.run(lambda client: client.jetstream().delete_stream("ANEW"))
     server.add("ANEW", "anew")
-    with pytest.raises(TableError, match="it was deleted and made anew, so begin anew with another state"):
+    words = "it was deleted and made anew, so begin anew with another state"
+    with pytest.raises(TableError, match=words):
+        list(query.batches(old))
+    # Now it is longer than it was.
+    server.put("anew", rows(*range(9)))
+    with pytest.raises(TableError, match=words):
         list(query.batches(end))
+    for start in (old, end):
+        with pytest.raises(TableError, match=words):
+            query.between(start | {"sequence": 1}, end)
+    with pytest.raises(TableError, match="was deleted and made anew while it was read"):
+        list(query.reader.read(parts[0]))
+
+
+def test_losses_between_planning_and_reading_are_told(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.add("TRIMMED", "trimmed.>")
+    server.put("trimmed.a", rows(*range(1, 101)))
+    server.put("trimmed.b", rows(*range(101, 121)))
+    server.delete("TRIMMED", 5, 6, 120)
+
+    def planned(query: str) -> tuple[NatsReader, list[Any]]:
+        reader = NatsReader(NatsSettings.of(server.url("TRIMMED", query)))
+        start = reader.initialOffset()
+        parts = list(reader.partitions(start, reader.latestOffset(start, reader.getDefaultReadLimit())))
+        reader.stop()
+        return reader, parts
+
+    def read(planned: tuple[NatsReader, list[Any]]) -> int:
+        return sum(batch.num_rows for part in planned[1] for batch in planned[0].read(part))
+
+    strict, lenient = planned(""), planned("on_loss=go-on")
+    # Other subjects, and what was deleted, are no losses.
+    assert [read(planned(f"subject=trimmed.{name}")) for name in "ab"] == [98, 19]
+    assert read(strict) == 117
+    server.purge("TRIMMED", 61)
+    words = r"begins at 61, and 1 is the next to be read: 60 were purged or expired unread; on_loss=go-on"
+    with pytest.raises(TableError, match=words):
+        read(strict)
+    assert (read(lenient), caplog.records) == (59, caplog.records[:1])
+    assert "60 were purged or expired unread" in caplog.text
+    server.purge("TRIMMED", 121)
+    with pytest.raises(TableError, match="begins at 121, and 1 is the next to be read: 120 were purged"):
+        read(strict)
+
+
+def test_losses_at_the_end_of_a_range_are_told(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_CHUNK", 100)
+    server.add("TAIL", "tail")
+    server.put("tail", rows(*range(300)))
+    query = Query(server.url("TAIL", "partitions=1"))
+    start = query.reader.initialOffset()
+    (part,) = query.reader.partitions(start, start | {"sequence": 301})
+    batches = query.reader.read(part)
+    assert next(batches).num_rows == 100
+    # The second part is on its way, the third is not.
+    server.purge("TAIL", 301)
+    with pytest.raises(TableError, match=r"begins at 301, and \d+ is the next to be read"):
+        list(batches)
 
 
 def test_columns_are_those_of_every_source() -> None:
@@ -186,7 +251,7 @@ def test_ranges_are_cut_into_parts() -> None:
         assert all(isinstance(part, Part) for part in parts)
         return [(part.start, part.stop) for part in parts]
 
-    assert edges(cut(1, 1, 4)) == []
-    assert edges(cut(1, 500, 4)) == [(1, 500)]
-    assert edges(cut(0, 3 * LEAST, 2)) == [(0, 1_500), (1_500, 3_000)]
-    assert edges(cut(0, 3 * LEAST, 8)) == [(0, 1_000), (1_000, 2_000), (2_000, 3_000)]
+    assert edges(cut(1, 1, 4, "")) == []
+    assert edges(cut(1, 500, 4, "")) == [(1, 500)]
+    assert edges(cut(0, 3 * LEAST, 2, "")) == [(0, 1_500), (1_500, 3_000)]
+    assert edges(cut(0, 3 * LEAST, 8, "")) == [(0, 1_000), (1_000, 2_000), (2_000, 3_000)]

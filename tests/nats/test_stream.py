@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate.errors import MachineError, TableError
+from headgate.spark.nats import reading
 from headgate.spark.nats.publishing import MESSAGE_ID, Outgoing
 from headgate.spark.nats.reading import Range
 from headgate.spark.nats.settings import NatsSettings
 from headgate.spark.nats.stream import Stream
+from tests.nats.proxy import Proxy
 
 if TYPE_CHECKING:
     from tests.nats.server import Server
@@ -42,6 +44,58 @@ def test_ranges_are_read_exactly_and_again(server: Server) -> None:
         (message,), *_ = stream.messages(Range(43, 44))
         assert (message.subject, message.data, message.headers) == ("ranges.a", b"42", None)
         assert stream.count(7_000) == 6
+
+
+@pytest.mark.parametrize(
+    "word", [b"CONSUMER.CREATE", b"CONSUMER.MSG.NEXT", b"STREAM.MSG.GET", b"CONSUMER.DELETE"]
+)
+def test_a_connection_lost_at_any_moment_loses_nothing(server: Server, word: bytes) -> None:
+    name = f"CUT-{word.decode().replace('.', '-')}"
+    server.add(name, f"{name}.>")
+    for number in range(10):
+        server.put(f"{name}.{'ab'[number % 2]}", [b"x"] * 10)
+    server.delete(name, 50, *range(96, 101))
+    ranges = {Range(1, 91): 89, Range(1, 101): 94, Range(1, 101, f"{name}.a"): 49}
+    # Only where the end of a range is gone is the server asked whether more will come.
+    asked = [wanted for wanted in ranges if wanted.stop > 91 or word != b"STREAM.MSG.GET"]
+    for wanted in asked:
+        proxy = Proxy(server.port, word)
+        with Stream(NatsSettings.of(f"nats://127.0.0.1:{proxy.port}/{name}")) as stream:
+            found = numbers(stream, wanted)
+        proxy.close()
+        assert (len(found), len(set(found)), proxy.cuts) == (ranges[wanted], ranges[wanted], 1)
+
+
+def consumers(server: Server, name: str) -> list[str]:
+    found = server.run(lambda client: client.jetstream().consumers_info(name))
+    return [one.name for one in found]
+
+
+def test_no_consumer_is_left(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_CHUNK", 100)
+    server.add("CONSUMERS", "consumers")
+    server.put("consumers", (b"%d" % n for n in range(450)))
+    with opened(server, "CONSUMERS") as stream:
+        parts = stream.messages(Range(1, 451))
+        found = [len(next(parts)) for _ in range(2)]
+        # One consumer serves all parts, and another takes its place when it is gone.
+        (name,) = consumers(server, "CONSUMERS")
+        server.run(lambda client: client.jetstream().delete_consumer("CONSUMERS", name))
+        found += [len(part) for part in parts]
+        assert sum(found) == 450
+    assert consumers(server, "CONSUMERS") == []
+
+
+def test_large_messages_share_a_consumer(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_CHUNK_BYTES", 0)
+    server.add("LARGE", "large")
+    server.put("large", [b"x" * 500_000] * 5)
+    with opened(server, "LARGE") as stream:
+        parts = stream.messages(Range(1, 6))
+        assert [len(next(parts)) for _ in range(2)] == [2, 2]
+        assert len(consumers(server, "LARGE")) <= 1
+        assert [len(part) for part in parts] == [1]
+    assert consumers(server, "LARGE") == []
 
 
 def test_gaps_are_passed_over_and_listed(server: Server) -> None:
@@ -93,7 +147,7 @@ def test_a_server_that_comes_back_is_waited_for(own: Server) -> None:
     own.put("back", (b"%d" % n for n in range(6_000)))
     with opened(own, "BACK") as stream:
         parts = stream.messages(Range(1, 6_001))
-        first = next(parts)
+        first, created = next(parts), stream.state().created
         own.stop(signal.SIGKILL)
         starter = threading.Timer(0.5, own.start)
         starter.start()
@@ -105,4 +159,4 @@ def test_a_server_that_comes_back_is_waited_for(own: Server) -> None:
         starter.start()
         assert stream.publish([Outgoing("back", b"", {MESSAGE_ID: str(n)}) for n in range(10)]).messages == 10
         starter.join()
-        assert stream.state().end == 6_011
+        assert (stream.state().end, stream.state().created) == (6_011, created)

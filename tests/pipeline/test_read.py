@@ -49,6 +49,10 @@ def test_remote_places_stay_as_they_are(tmp_path: Path) -> None:
     pipeline = read_pipeline(Path(put(tmp_path / "p.toml", text)))
     assert pipeline.event_table == "s3a://bucket/events"
     assert pipeline.matches[0].output == "hdfs://x/m.parquet"
+    # It is one file, and those are written on this machine.
+    assert pipeline.matches[0].rejected == str(tmp_path / "p" / "m-rejected.jsonl")
+    pipeline = read_pipeline(tmp_path / "p.toml", {"match.output": f"file://{tmp_path}/m.parquet"})
+    assert pipeline.matches[0].rejected == str(tmp_path / "m-rejected.jsonl")
 
 
 def test_several_matches_have_names_and_places_of_their_own(tmp_path: Path) -> None:
@@ -147,6 +151,10 @@ def test_a_value_that_is_none_of_them_is_refused_for_every_setting(tmp_path: Pat
         ),
         ('[graph]\nnodes = "n.csv"\n', "graph.edges: it is missing, and there are nodes: a graph has both"),
         ('[graph]\nedges = "e.csv"\n', "graph.nodes: it is missing, and there are edges: a graph has both"),
+        (
+            MINIMAL + '[pipeline]\ndirectory = "hdfs:///jobs/out"\n',
+            "pipeline.directory: hdfs:///jobs/out is not on this machine: name a folder",
+        ),
         (MINIMAL + '[shards]\ncolumn = "x"\n', "shards.column: the rule 'hash' looks at no column"),
         (
             '[generate]\nworkload = "mixed"\nscale = 2\n',
@@ -279,7 +287,7 @@ def test_defaults_are_those_of_the_list(tmp_path: Path) -> None:
 
 def test_every_path_of_the_list_is_a_place(tmp_path: Path) -> None:
     """No output can be forgotten where places are compared."""
-    text = MINIMAL + "[plan]\n[metrics]\n[[what_if]]\nchanges = 'c.jsonl'\n"
+    text = MINIMAL + "[plan]\n[metrics]\n[[what_if]]\nchanges = 'c.jsonl'\n[stream]\nevents = 'in'\n"
     pipeline = read_pipeline(Path(put(tmp_path / "p.toml", text)))
     found = {place.where for place in places(pipeline)}
     for table in ("compile", "report", "metrics"):
@@ -287,6 +295,7 @@ def test_every_path_of_the_list_is_a_place(tmp_path: Path) -> None:
         assert names <= found
     assert {"plan.output", "plan.rejected", "match.output", "match.rejected", "what_if.output"} <= found
     assert {"subscriptions.table", "events.table", "what_if.changes"} <= found
+    assert {f"stream.{name}" for name in ("events", "output", "state", "dead_letters")} <= found
 
 
 def test_every_table_is_one_of_the_pipeline() -> None:

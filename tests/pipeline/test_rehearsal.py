@@ -90,6 +90,32 @@ def test_rows_of_text_are_counted_or_estimated(tmp_path: Path) -> None:
     assert (whole.counted, whole.total) == (True, 10_000)
 
 
+def test_rows_of_parquet_are_read_until_there_are_enough(tmp_path: Path) -> None:
+    for part in range(3):
+        rows = list(range(5000 * part, 5000 * (part + 1)))
+        pq.write_table(pa.table({"id": rows}), tmp_path / f"t{part}.parquet")
+    for most in (1, 7000, 12_000, 60_000):
+        found = first_rows(str(tmp_path), most)
+        assert found.rows == [{"id": n} for n in range(min(most, 15_000))]
+        assert found.total == 15_000
+
+
+def test_long_fields_of_csv_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = ", ".join(str(10**17 + n) for n in range(9000))
+    put(tmp_path / "s.csv", f'id,filter\n1,"a IN ({values})"\n2,a = 1\n')
+    text = '[subscriptions]\ntable = "s.csv"\n[events]\ntable = "events.jsonl"\n[match]\n'
+    judged = rehearsed(tmp_path, text).sizes.tables["subscriptions"]
+    assert judged is not None
+    assert (judged.looked_at, judged.reasons) == (2, ())
+    # One that is longer than what is read at all is a reason, and no more.
+    monkeypatch.setattr("headgate.pipeline.samples.BYTES", 150_000)
+    judged = rehearsed(tmp_path, text).sizes.tables["subscriptions"]
+    assert judged is not None
+    assert judged.reasons == ("the line cannot be read: field larger than field limit (150000)",)
+    put(tmp_path / "s.csv", f'"{values}",id,filter\n')
+    assert "its header: field larger" in complaints(tmp_path, text)[0]
+
+
 @pytest.mark.parametrize(
     "workload", ["advertising", "mixed", "exchange", "social", "ranking", "paper", "stars", "xmark"]
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import HeadgateError
+from headgate.pipeline import run, streams
 from headgate.pipeline.read import read_pipeline
 from headgate.pipeline.run import Asked, run_pipeline
 from headgate.pipeline.state import stamp
@@ -18,6 +20,8 @@ from tests.pipeline.pipelines import EVENTS, EXAMPLES, MATCHES, SUBSCRIPTIONS, p
 from tests.spark.files import get_lines, names, put, put_lines
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from headgate.pipeline.run import Outcome
     from tests.cli.running import Command
 
@@ -61,6 +65,11 @@ def test_a_run_writes_everything_and_the_next_has_nothing_to_do(tmp_path: Path) 
     assert again.results == first.results
     after = {name: stamp(str(place / name)) for name in before}
     assert {name for name in before if before[name] != after[name]} == {"run.json"}
+    # What is asked for later is made then, and what is there stays as it is.
+    assert done_now(run_shop(tmp_path, sets={"metrics.file": "m.prom"})) == []
+    assert "headgate_matches_total 6" in (place / "m.prom").read_text("utf-8")
+    (place / "m.prom").unlink()
+    assert stamp(str(place / "report.html")) == before["report.html"]
     assert names(place) == [
         ".headgate",
         "best-rejected.jsonl",
@@ -125,6 +134,31 @@ filter = "nonsense = 1"
     done = run_pipeline(mended, QUIET)
     assert done_now(done) == ["backtest.backtest"]
     assert done.results["backtest.backtest"]["matches"] == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(28, "No space left on device"), "OSError: [Errno 28] No space left on device"),
+        (KeyboardInterrupt(), "the run was interrupted"),
+    ],
+)
+def test_a_run_that_does_not_end_is_not_told_to_have_ended_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, told: str
+) -> None:
+    place = tmp_path / "shop" / "run.json"
+    put(place, '{"ok": true}')
+    meanwhile = []
+
+    def fail(_: object) -> None:
+        meanwhile.append(json.loads(place.read_text("utf-8")))
+        raise error
+
+    monkeypatch.setattr("headgate.pipeline.run.work", fail)
+    with pytest.raises(type(error)):
+        run_shop(tmp_path)
+    found = [(each["ok"], each["error"]) for each in (*meanwhile, json.loads(place.read_text("utf-8")))]
+    assert found == [(False, "the run has not ended"), (False, told)]
 
 
 def test_half_a_table_of_a_killed_run_is_replaced(tmp_path: Path) -> None:
@@ -292,7 +326,57 @@ def test_shards_answer_as_one(tmp_path: Path) -> None:
     same(tmp_path / "ours", tmp_path / "one", "best.parquet", "near.parquet", "subscriptions.parquet")
 
 
-def test_what_if_and_a_stream_of_the_same_pipeline(tmp_path: Path) -> None:
+def test_shards_by_tenant_and_by_access_answer_as_one(tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "filter": f"topic = 't{n % 5}' AND price < {n}", "tenant": f"c{n % 4}", "score": n % 7}
+        for n in range(60)
+    ]
+    put_lines(tmp_path / "subs.jsonl", [*rows, {"id": 60, "filter": "price < 30"}])
+    put_lines(tmp_path / "events.jsonl", [{"id": n, "topic": f"t{n % 6}", "price": n} for n in range(40)])
+    text = """
+[subscriptions]
+table = "subs.jsonl"
+[events]
+table = "events.jsonl"
+[[match]]
+output = "all.jsonl"
+busiest = 0
+[[match]]
+name = "best"
+output = "best.jsonl"
+top = 3
+busiest = 0
+"""
+    rules: dict[str, dict[str, Any]] = {
+        "whole": {},
+        "tenant": {"shards.count": 3, "shards.by": "tenant"},
+        "access": {"shards.count": 3, "shards.by": "access", "shards.column": "topic"},
+    }
+    found: dict[str, Outcome] = {}
+    for name, sets in rules.items():
+        found[name] = run_pipeline(shop(tmp_path, text, {"pipeline.directory": name, **sets}), QUIET)
+        assert found[name].results["match.matches"]["shards"] == sets.get("shards.count", 1)
+        same(tmp_path / name, tmp_path / "whole", "all.jsonl", "best.jsonl")
+    met = found["access"].results["match.matches"]
+    assert met["met"] < met["events"] * met["shards"]
+    assert sum(part.events for part in found["access"].report.throughput) == met["events"]
+
+
+def note_handlers(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str) -> list[Any]:
+    """Note what is done about SIGTERM whenever a function is called."""
+    function, found = getattr(module, name), []
+
+    def noted(*given: Any, **more: Any) -> Any:
+        found.append(signal.getsignal(signal.SIGTERM))
+        return function(*given, **more)
+
+    monkeypatch.setattr(module, name, noted)
+    return found
+
+
+def test_what_if_and_a_stream_of_the_same_pipeline(
+    headgate: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = """
 [subscriptions]
 table = "subs.jsonl"
@@ -302,11 +386,13 @@ table = "events.jsonl"
 [[what_if]]
 name = "wider"
 changes = "changes.jsonl"
+page = "pages/wider.html"
 [stream]
 events = "incoming"
 output = "live"
 format = "jsonl"
 once = true
+report = "live.html"
 """
     put_lines(
         tmp_path / "changes.jsonl",
@@ -316,16 +402,31 @@ once = true
         ],
     )
     put_lines(tmp_path / "incoming" / "a.jsonl", EVENTS)
-    done = run_pipeline(shop(tmp_path, text), QUIET)
-    found = done.results["what_if.wider"]
-    assert (found["gained"], found["lost"]) == (1, 2)
+    shop(tmp_path, text)
+    before = signal.getsignal(signal.SIGTERM)
+    steps, streamed = (
+        note_handlers(monkeypatch, run, "work"),
+        note_handlers(monkeypatch, streams, "run_stream"),
+    )
+    secret = ("--conf", "spark.hadoop.fs.s3a.secret.key=TOPSECRET")
+    found = headgate("run", tmp_path / "shop.toml", "--quiet", "--json", *secret).json
+    (step,) = (each for each in found["steps"] if each["name"] == "what_if.wider")
+    assert (step["gained"], step["lost"]) == (1, 2)
     place = tmp_path / "shop"
-    assert "<svg" in (place / "wider.html").read_text("utf-8")
-    assert done.streamed is not None
-    assert (done.streamed.events, done.streamed.matches) == (3, len(MATCHES))
+    assert "<svg" in (place / "pages" / "wider.html").read_text("utf-8")
+    assert (found["stream"]["events"], found["stream"]["matches"]) == (3, len(MATCHES))
+    # Asked to end, steps do so at once, and a stream after its batch.
+    assert set(steps) == {before}
+    assert len(streamed) == 1
+    assert streamed[0] is not before
+    # Nothing that was written has what the command line kept secret.
+    shown = [file.read_bytes() for file in place.rglob("*") if file.is_file()]
+    assert sum(b"spark.hadoop.fs.s3a.secret.key" in text for text in shown) == 2
+    assert not any(b"TOPSECRET" in text for text in shown)
     files = [file for file in (place / "live").rglob("*.jsonl") if not file.name.startswith((".", "_"))]
     assert {pair for file in files for pair in pairs(file)} == MATCHES
-    # The stream goes on where it was: nothing comes twice.
+    # The stream goes on where it was: nothing comes twice. It may run for months, and is not listened to.
+    monkeypatch.setattr(run, "listening", lambda _: pytest.fail("the stream was listened to"))
     again = run_pipeline(shop(tmp_path, text), QUIET)
     assert done_now(again) == []
     assert again.streamed is not None

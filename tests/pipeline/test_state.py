@@ -204,3 +204,21 @@ def test_until_ends_the_list(tmp_path: Path) -> None:
         Exception, match=r"there is no step 'mtch': did you mean 'match\.all'|there are compile"
     ):
         until(steps, "mtch")
+
+
+def test_what_a_backtest_depends_on_is_asked(tmp_path: Path) -> None:
+    text = """
+[subscriptions]
+table = "subs.jsonl"
+dialect = "sparql"
+[events]
+table = "events.jsonl"
+[[backtest]]
+filter = "ASK { ?x ?p ?y . ?y ?q ?z }"
+"""
+    found = set()
+    for sets in ({}, {"subscriptions.coerce": True}, {"subscriptions.injective": True}):
+        pipeline = shop(tmp_path, text, sets)
+        (tested,) = [each for each in steps_of(pipeline) if each.kind == "backtest"]
+        found.add(tested.fingerprint(pipeline.directory))
+    assert len(found) == 3

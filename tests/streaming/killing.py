@@ -13,6 +13,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from headgate import Engine, Subscription
+from headgate.contents import RECORDS
+from headgate.spark.shard_routes import Routes
+from headgate.spark.shard_snapshots import save_shards
+from headgate.spark.sharding import Sharding
 from tests.streaming.world import State, World
 
 if TYPE_CHECKING:
@@ -21,13 +25,24 @@ if TYPE_CHECKING:
 TOPICS = [f"topic{n}" for n in range(20)]
 AHEAD = 24
 """Files that may lie there before they are taken."""
+COMMAND = [sys.executable, "-c", "from headgate.cli import main; main()"]
 LEAN = "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
-def make(world: World, rng: random.Random) -> None:
+def make(world: World, rng: random.Random, shards: int) -> None:
     """Build the snapshot."""
     given = [Subscription(f"s{n}", _filter(rng)) for n in range(200)]
-    Engine.build(given).save(world.snapshot)
+    if shards == 1:
+        Engine.build(given).save(world.snapshot)
+        return
+    world.whole = world.root / "whole"
+    Engine.build(given).save(world.whole)
+    parts = [given[number::shards] for number in range(shards)]
+    staged = [world.root / f"part-{number}" for number in range(shards)]
+    for part, place in zip(parts, staged, strict=True):
+        Engine.build(part).save(place)
+    routes = Routes.make(RECORDS, None, [(len(part), [None] * len(part)) for part in parts])
+    save_shards(world.snapshot, staged, ranked=False, routes=routes, sharding=Sharding(shards))
 
 
 def _filter(rng: random.Random) -> str:
@@ -84,7 +99,7 @@ class Feeder(threading.Thread):
 def start(world: World, *more: str, log: Path) -> subprocess.Popen[bytes]:
     """Start a stream as users do, in a process group of its own."""
     command = [
-        sys.executable, "-c", "from headgate.cli import main; main()", "stream",
+        *COMMAND, "stream",
         "--snapshot", str(world.snapshot), "--events", str(world.events), "--output", str(world.output),
         "--changes", str(world.changes), "--state", str(world.state), "--files", "jsonl", "--quiet",
         "--every", "0.1", "--max-files", "4", "--window", "1h", "--keep", "100000", "--json",
@@ -111,11 +126,11 @@ def kill_after(process: subprocess.Popen[bytes], world: World, rng: random.Rando
     return str(json.loads(files[-1].read_text())["stage"]) if files else "none"
 
 
-def run_and_kill(root: Path, kills: int, seed: int) -> list[str]:
+def run_and_kill(root: Path, kills: int, seed: int, shards: int = 1) -> list[str]:
     """Kill a stream so many times, let it come to its end, and check all that it has written."""
     world = World(root)
     rng = random.Random(seed)
-    make(world, rng)
+    make(world, rng, shards)
     feeder = Feeder(world, seed)
     log = root / "log.txt"
     feeder.start()

@@ -12,14 +12,17 @@ import pytest
 
 from headgate import Engine, Event, Subscription
 from headgate.errors import SnapshotError
-from headgate.spark.streaming.live import engine_at
+from headgate.spark.streaming.live import pieces_at
 from headgate.spark.streaming.log import Subscriptions
 from headgate.spark.streaming.state import State
-from tests.streaming.world import World, move
+from headgate.spark.top import Top
+from tests.streaming.world import World, best, move, published
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from headgate.spark.streaming.pieces import Pieces
 
 EVENTS = [Event(number, {"age": number}) for number in range(0, 100, 7)]
 
@@ -29,9 +32,11 @@ def opened(world: World, **more: Any) -> Subscriptions:
     return Subscriptions(world.settings(**more), State(world.state))
 
 
-def answers(engine: Engine) -> list[list[Any]]:
+def answers(engine: Engine | Pieces) -> list[list[Any]]:
     """Ask for all events."""
-    return [engine.publish(event) for event in EVENTS]
+    if isinstance(engine, Engine):
+        return [engine.publish(event) for event in EVENTS]
+    return [published(engine, event) for event in EVENTS]
 
 
 def test_versions(tmp_path: Path) -> None:
@@ -64,7 +69,7 @@ def test_versions(tmp_path: Path) -> None:
     rng.shuffle(order)
     for place in order:
         wanted = Engine.build([Subscription(*each) for each in truth[place].items()])
-        assert answers(engine_at(subscriptions.at(**pins[place]))) == answers(wanted)
+        assert answers(pieces_at(subscriptions.at(**pins[place]))) == answers(wanted)
     assert subscriptions.count == len(model)
     assert not world.rejected()
     subscriptions.close()
@@ -96,7 +101,7 @@ def test_refused_changes(tmp_path: Path) -> None:
     (world.changes / "notes.txt").write_text("passed over")
     subscriptions = opened(world)
     pin = subscriptions.pin()
-    assert answers(engine_at(subscriptions.at(**pin))) == answers(
+    assert answers(pieces_at(subscriptions.at(**pin))) == answers(
         Engine.build([Subscription("s1", "age > 30"), Subscription("s4", "age > 50")])
     )
     refused = world.rejected()
@@ -121,12 +126,10 @@ def test_parquet_changes(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(kinds)), world.changes / "_1")
     (world.changes / "_1").rename(world.changes / "1.parquet")
     subscriptions = opened(world)
-    engine = engine_at(subscriptions.at(**subscriptions.pin()))
+    pieces = pieces_at(subscriptions.at(**subscriptions.pin()))
     assert not world.rejected()
-    found: Any = engine.top(Event(1, {"age": 50}), 5)
-    assert [(each.subscription, each.value) for each in found] == [("s1", 8.0), ("s2", 0.0)]
-    relaxed: Any = engine.top(Event(1, {"age": 25}), 5, "relaxed")
-    assert [(each.subscription, each.value) for each in relaxed] == [("s2", 2.0)]
+    assert best(pieces, Event(1, {"age": 50}), Top.of(5)) == [("s1", 8.0), ("s2", 0.0)]
+    assert best(pieces, Event(1, {"age": 25}), Top.of(5, "relaxed")) == [("s2", 2.0)]
 
 
 @pytest.mark.parametrize("dialect", ["sql", "sparql", "xpath"])
@@ -152,8 +155,8 @@ def test_folding(tmp_path: Path, dialect: str) -> None:
         rows.append({"op": "unsubscribe", "id": number * 10})
         world.change(f"{number}.jsonl", rows)
         pins.append(subscriptions.pin())
-        engine = engine_at(subscriptions.at(**pins[-1]))
-        assert engine.publish(event) == sorted(
+        pieces = pieces_at(subscriptions.at(**pins[-1]))
+        assert published(pieces, event) == sorted(
             [*range((number + 1) * 10, 55, 10), *range(1000, 1001 + number)]
         )
         subscriptions.forget()
@@ -167,7 +170,7 @@ def test_folding(tmp_path: Path, dialect: str) -> None:
     assert min(int(file.stem) for file in (world.state / "log").iterdir()) >= last["since"]
     again = opened(world)
     assert again.pin() == last
-    assert engine_at(again.at(**last)).publish(event) == list(range(1000, 1006))
+    assert published(pieces_at(again.at(**last)), event) == list(range(1000, 1006))
 
 
 def test_replaced_snapshot(tmp_path: Path) -> None:
@@ -183,9 +186,9 @@ def test_replaced_snapshot(tmp_path: Path) -> None:
     assert new["snapshot"] != old["snapshot"]
     assert (new["since"], new["version"]) == (1, 2)
     wanted = Engine.build([Subscription("t1", "age > 60"), Subscription("t2", "age > 70")])
-    assert answers(engine_at(subscriptions.at(**new))) == answers(wanted)
+    assert answers(pieces_at(subscriptions.at(**new))) == answers(wanted)
     before = Engine.build([Subscription("s1", "age > 30"), Subscription("s2", "age > 40")])
-    assert answers(engine_at(subscriptions.at(**old))) == answers(before)
+    assert answers(pieces_at(subscriptions.at(**old))) == answers(before)
     assert opened(world).pin() == new
     # Written again with the same content, it is the same snapshot.
     Engine.build([Subscription("t1", "age > 60")]).save(world.snapshot)

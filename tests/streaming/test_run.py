@@ -12,7 +12,6 @@ import pytest
 
 from headgate import Engine, Subscription
 from headgate.errors import HeadgateError
-from headgate.spark.sharding import Sharding
 from headgate.spark.streaming.run import Streamed, check_request
 from tests.streaming.world import PARQUET, State, World, move
 
@@ -203,20 +202,3 @@ def test_places_are_looked_at(world: World) -> None:
         check_request(world.settings(dead_letters=str(world.events)))
     with pytest.raises(HeadgateError, match="a folder outside of"):
         check_request(world.settings(finished=f"archive:{world.events}/done"))
-
-
-def test_shards_are_refused(spark: SparkSession, world: World) -> None:
-    """A snapshot in shards is refused in one line."""
-    from headgate.spark.compile import compile_subscriptions
-
-    table = move(world.root, "subs.jsonl", '{"id": 1, "filter": "n > 1"}\n{"id": 2, "filter": "n > 2"}\n')
-    compile_subscriptions(
-        spark,
-        str(table),
-        str(world.root / "sharded"),
-        rejected=str(world.root / "refused.jsonl"),
-        sharding=Sharding.of(2, "hash", None),
-        quiet=True,
-    )
-    with pytest.raises(HeadgateError, match="compile it without --shards"):
-        check_request(replace(world.settings(), snapshot=str(world.root / "sharded")))

@@ -8,20 +8,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate import Engine, Event
 from headgate.errors import GraphError
+from headgate.records.index import SUBSCRIPTION_ID
 from headgate.spark.streaming.live import Version, apply, default_dialect, read_segment
 from headgate.spark.streaming.run import Streamed, run_stream
 from headgate.spark.streaming.settings import JSONL, PARQUET, StreamSettings
 from headgate.spark.streaming.state import State
+from headgate.spark.top import SCORE
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Mapping
 
     from pyspark.sql import SparkSession
+
+    from headgate.spark.streaming.pieces import Pieces
+    from headgate.spark.top import Top
 
 Row = dict[str, Any]
 Match = tuple[Any, ...]
@@ -60,6 +66,8 @@ class World:
     """Settings that differ from the usual."""
     ends: list[Callable[[], None]] = field(default_factory=list)
     """How to end what was started and may still go on."""
+    whole: Path | None = None
+    """The first snapshot in one piece, if the stream has it in shards: from there the engine is built."""
 
     def __post_init__(self) -> None:
         for folder in (self.events, self.changes):
@@ -118,9 +126,11 @@ class World:
 
     def engine_at(self, record: Row) -> Engine:
         """Build the engine that a batch must have used, from its record alone."""
-        place = self.state / "snapshots" / record["snapshot"]
+        place, since = self.state / "snapshots" / record["snapshot"], record["since"]
+        if self.whole is not None:
+            place, since = self.whole, 0
         engine = Engine.open(place)
-        for version in range(record["since"] + 1, record["version"] + 1):
+        for version in range(since + 1, record["version"] + 1):
             for change in read_segment(self.state / "log", version):
                 apply(engine, change, default_dialect(place))
         return engine
@@ -170,6 +180,18 @@ def read_events(file: Path, default_type: str | None) -> list[tuple[Event, str]]
         assert default_type is not None
         found.append((Event(file.name, file.read_bytes(), content_type=default_type), ""))
     return found
+
+
+def published(pieces: Pieces, event: Event) -> list[Any]:
+    """Ask live subscriptions who gets an event, sorted."""
+    found: list[Any] = pieces.ask([event], pa.array([0]), None).column(SUBSCRIPTION_ID).to_pylist()
+    return sorted(found)
+
+
+def best(pieces: Pieces, event: Event, top: Top) -> list[tuple[Any, float]]:
+    """Ask live subscriptions for the best, with what each is worth."""
+    found = pieces.ask([event], pa.array([0]), top).to_pylist()
+    return [(row[SUBSCRIPTION_ID], row[SCORE]) for row in found]
 
 
 def answer(engine: Engine, event: Event, settings: StreamSettings) -> list[Match]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headgate.cli.documents import refuse_options
-from headgate.cli.shell import beside, session, tell
+from headgate.cli.shell import beside, session, shown_command, tell
 from headgate.core.subscription import SQL
 from headgate.errors import TableError
 
@@ -98,7 +97,7 @@ def try_changes(
                 question(made),
                 Path(asked.report),
                 title=Path(asked.changes).name,
-                command=shlex.join(["headgate", *sys.argv[1:]]),
+                command=shown_command(sys.argv[1:]),
                 rejected=lost,
             )
     lines = _lines(asked, done, effects, lost)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from headgate.cli.documents import format_option
-from headgate.cli.shell import beside, cli, fields_of, session, spark_options, tell
+from headgate.cli.shell import beside, cli, fields_of, session, shown_command, spark_options, tell
+from headgate.errors import TableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,7 +134,10 @@ def plan(
     from headgate.plan.making import Settings
     from headgate.plan.rewritability import Search
     from headgate.spark.planning import check_request, plan_subscriptions
+    from headgate.spark.tables import is_remote
 
+    if is_remote(output):
+        raise TableError(f"{output} is not on this machine: give a path that all machines see")
     refused = rejected or beside(output, "rejected")
     settings = Settings(
         search=Search(k=rewritings),
@@ -173,20 +176,14 @@ def plan(
     if report is not None:
         from headgate.report.plan_page import write_report
 
-        write_report(
-            made.network, Path(report), title=f"The network {Path(output).resolve().name}", command=_command()
-        )
+        title = f"The network {Path(output).resolve().name}"
+        write_report(made.network, Path(report), title=title, command=shown_command(sys.argv[1:]))
     result = {**fields_of(done), "output": output, "rejected_table": refused}
     tell(
         result if report is None else {**result, "report": report},
         _lines(done, output, refused, report),
         as_json=as_json,
     )
-
-
-def _command() -> str:
-    """Write the command as it was given."""
-    return shlex.join(["headgate", *sys.argv[1:]])
 
 
 def _or_none(bound: float | None) -> float:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.cli.shell import STRICT_EXIT, cli, fields_of, settings, spark_options, tell
+from headgate.cli.shell import STRICT_EXIT, cli, fields_of, settings, shown_command, spark_options, tell
 
 if TYPE_CHECKING:
     from headgate.pipeline.model import Pipeline
@@ -70,17 +68,11 @@ def run(
         if dry_run:
             _rehearse(pipeline, last, fresh=fresh, quiet=quiet, as_json=as_json)
             return
+        from headgate.cli.streaming import stopping
         from headgate.pipeline.run import Asked, run_pipeline
 
-        command = shlex.join(["headgate", *sys.argv[1:]])
-        asked = Asked(fresh, last, master, chosen, quiet, command)
-        if pipeline.stream is None or last is not None:
-            done = run_pipeline(pipeline, asked)
-        else:
-            from headgate.cli.streaming import stopping
-
-            with stopping() as stop:
-                done = run_pipeline(pipeline, replace(asked, stop=stop))
+        command = shown_command(sys.argv[1:])
+        done = run_pipeline(pipeline, Asked(fresh, last, master, chosen, quiet, command, stopping))
     except PipelineError as error:
         # All that is wrong, one line each; the last of them as every error is told.
         for line in error.lines:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from contextlib import contextmanager
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +17,19 @@ from headgate import __version__
 from headgate.errors import TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from _typeshed import DataclassInstance
 
     from headgate.spark.session import Session
 
 STRICT_EXIT = 3
+_NAMED = ("--conf", "--option", "--set")
+"""Options whose values are NAME=VALUE."""
+_OTHERS = ("stream.options", "spark.conf")
+"""Settings of a pipeline that are tables of what others know."""
+_SECRET = re.compile(r"secret|password|token|key|credential", re.IGNORECASE)
+_INSIDE = re.compile(r"(?:secret|password|token|credential)\w*[\"']?\s*[=:]", re.IGNORECASE)
 
 
 class _Command(click.Command):
@@ -101,8 +110,48 @@ def settings(conf: tuple[str, ...]) -> dict[str, str]:
 
 def beside(path: str, word: str) -> str:
     """Name the rejected table after the output: out/snapshot -> out/snapshot-rejected.jsonl."""
+    from headgate.spark.tables import ENDINGS, is_remote, local
+
+    if is_remote(path):
+        if Path(path.rstrip("/")).suffix.lower() not in ENDINGS:
+            raise TableError(f"{path} is not on this machine: give a path that all machines see")
+        raise TableError(
+            f"{path} is not on this machine, and the {word} table is written here: say where with --{word}"
+        )
+    path = str(local(path))
     place = Path(path.rstrip("/")).absolute() if Path(path).name in {"", ".."} else Path(path.rstrip("/"))
     return str(place.with_name(f"{place.stem if place.suffix else place.name}-{word}.jsonl"))
+
+
+def shown_command(arguments: Sequence[str]) -> str:
+    """Return a command for others to see: no users and passwords, and no values that may be secret.
+
+    >>> shown_command(["run", "p.toml", "--conf", "spark.hadoop.fs.s3a.secret.key=abc", "--fresh"])
+    "headgate run p.toml --conf 'spark.hadoop.fs.s3a.secret.key=…' --fresh"
+    >>> shown_command(["run", "p.toml", "--set", "stream.events=nats://ann:abc@host/EVENTS"])
+    'headgate run p.toml --set stream.events=nats://host/EVENTS'
+    """
+    from headgate.pipeline.hiding import without_secrets
+
+    found = []
+    for before, each in pairwise(["", *arguments]):
+        option, sign, pair = each.partition("=")
+        if before in _NAMED:
+            found.append(_shown_pair(before, each))
+        elif option in _NAMED and sign:
+            found.append(f"{option}={_shown_pair(option, pair)}")
+        else:
+            found.append(without_secrets(each))
+    return shlex.join(["headgate", *found])
+
+
+def _shown_pair(option: str, text: str) -> str:
+    """Keep the name; keep the value unless it may be secret. What a broker is told may be anything."""
+    from headgate.pipeline.hiding import without_secrets
+
+    name, sign, value = text.partition("=")
+    secret = option == "--option" or name.strip() in _OTHERS or _SECRET.search(name) or _INSIDE.search(value)
+    return f"{name}{sign}…" if secret and sign else without_secrets(text)
 
 
 def tell(result: dict[str, Any], lines: list[str], *, as_json: bool) -> None:

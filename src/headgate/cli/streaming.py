@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import sys
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import click
 
 from headgate.cli.documents import format_option
 from headgate.cli.ranking import factor_option, mode_option, read_factors
-from headgate.cli.shell import cli, fields_of, session, settings, spark_options, tell
+from headgate.cli.shell import cli, fields_of, session, settings, shown_command, spark_options, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,6 +98,7 @@ SECONDS = _Seconds()
 @click.option(
     "--metrics-port", type=click.IntRange(0, 65535), metavar="PORT", help="Serve them at this port."
 )
+@click.option("--report", metavar="FILE", help="Write a page about the run there when it ends (.html).")
 @click.option(
     "--option", "options", multiple=True, metavar="NAME=VALUE", help="More for a broker; may be repeated."
 )
@@ -135,7 +137,7 @@ def stream(master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: b
     )
     check_request(wanted)
     with stopping() as stop, session(master, conf, quiet=quiet) as spark:
-        done = run_stream(spark, wanted, stop=stop, quiet=quiet)
+        done = run_stream(spark, wanted, stop=stop, quiet=quiet, command=shown_command(sys.argv[1:]))
     dead = done.malformed + done.late + done.duplicate + done.unknown_source
     counted = f"{done.events:,} events in {done.batches:,} batches"
     lines = [
@@ -147,7 +149,10 @@ def stream(master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: b
         if done.rejected_changes:
             refused = f"refused {done.rejected_changes:,}, with the reasons in {wanted.rejected}"
         lines.append(f"took {done.changes:,} changes of subscriptions, {refused}")
+    if wanted.report is not None:
+        lines.append(f"the page about the run is {wanted.report}")
     places = {"output": shown(wanted.output), "dead_letters": wanted.dead, "state": wanted.state}
+    places |= {"report": wanted.report} if wanted.report is not None else {}
     tell({**fields_of(done), **places}, lines, as_json=as_json)
 
 

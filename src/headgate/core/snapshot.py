@@ -19,6 +19,7 @@ import hashlib
 import json
 import os
 import shutil
+import threading
 import time
 import tokenize
 from dataclasses import dataclass
@@ -266,10 +267,15 @@ def _check_file(path: Path, entry: Mapping[str, Any], *, verify: bool) -> None:
         )
 
 
+HEADS = threading.Lock()
+"""NumPy has Python parse the head of a file, and Python 3.11 stumbles if two threads do that at once."""
+
+
 def _map_array(path: Path) -> NDArray[Any]:
     try:
-        # mmap refuses to map nothing; an empty array is read instead.
-        array = np.load(path, mmap_mode="r" if _has_data(path) else None, allow_pickle=False)
+        with HEADS:
+            # mmap refuses to map nothing; an empty array is read instead.
+            array = np.load(path, mmap_mode="r" if _has_data(path) else None, allow_pickle=False)
     except (OSError, ValueError, TypeError, SyntaxError, OverflowError, tokenize.TokenError) as error:
         raise SnapshotError(
             f"snapshot {path.parent} is damaged: {path.name} cannot be read ({error}); compile it again"

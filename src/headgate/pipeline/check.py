@@ -11,6 +11,7 @@ from headgate.contents import RECORDS
 from headgate.core.snapshot import check_place
 from headgate.core.values import fold
 from headgate.errors import HeadgateError
+from headgate.pipeline.possible import impossible
 from headgate.pipeline.problems import PipelineError, Problem
 from headgate.pipeline.samples import column_names, content_at_hand, is_table
 from headgate.pipeline.together import places
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
     from headgate.pipeline.model import Pipeline
 
 _DIRECTORIES = {"compile.snapshot", "plan.output"}
-_PAGES = {"page", "json", "file"}
+_FOLDERS = {"stream.output", "stream.state", "stream.dead_letters", "stream.rejected_changes"}
+_PAGES = {"page", "json", "file", "metrics", "report"}
 
 
 def check(pipeline: Pipeline, *, ours: Collection[str] = ()) -> None:
     """Refuse a pipeline with all that is wrong; `ours` are outputs that a run which was stopped has begun."""
-    found = [*_inputs(pipeline), *_outputs(pipeline, ours), *_streamed(pipeline)]
+    found = [*_inputs(pipeline), *_outputs(pipeline, ours), *_streamed(pipeline), *impossible(pipeline)]
     if found:
         raise PipelineError(str(pipeline.file), found)
 
@@ -125,12 +127,31 @@ def _output(where: str, path: str) -> None:
         if is_remote(path):
             raise HeadgateError(f"{path} is not on this machine: workers map it, so give a path that all see")
         check_place(local(path))
+        _check_above(path)
+    elif where in _FOLDERS:
+        if is_remote(path):
+            raise HeadgateError(f"{path} is not on this machine: name a folder that all machines see")
+        if local(path).is_file():
+            raise HeadgateError(f"{path} is a file: name a folder")
+        _check_above(path)
     elif where.rpartition(".")[2] in _PAGES or where == "generate (taxonomy)":
         if is_remote(path) or local(path).is_dir():
             kind = "a directory" if local(path).is_dir() else "not on this machine"
             raise HeadgateError(f"{path} is {kind}: give the path of a file")
+        _check_above(path)
+        if where == "plan.page":
+            from headgate.report.plan_page import check_output as check_page
+
+            check_page(Path(path))
     else:
         check_output(path)
+
+
+def _check_above(path: str) -> None:
+    """Refuse a place below a file; folders that are missing are made."""
+    above = next(parent for parent in local(path).absolute().parents if parent.exists())
+    if not above.is_dir():
+        raise HeadgateError(f"{path} cannot be written: {above} is not a directory")
 
 
 def _refused(where: str, check_one: Callable[[], object]) -> list[Problem]:

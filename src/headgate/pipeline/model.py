@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headgate.spark.tables import is_remote, local
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -102,11 +104,17 @@ class Pipeline:
         return self.subscriptions.ranked if self.subscriptions else None
 
 
-def beside(path: str, word: str) -> str:
+def beside(path: str, word: str, folder: Path) -> str:
     """Name the rejected table after an output: out/snapshot -> out/snapshot-rejected.jsonl.
 
-    >>> beside("out/matches.parquet", "rejected")
+    That of an output on another file system is in a folder on this machine: it is one file, and those are
+    written here only.
+
+    >>> beside("out/matches.parquet", "rejected", Path("jobs"))
     'out/matches-rejected.jsonl'
+    >>> beside("hdfs:///data/matches.parquet", "rejected", Path("jobs"))
+    'jobs/matches-rejected.jsonl'
     """
-    place = Path(path.rstrip("/"))
-    return str(place.with_name(f"{place.stem if place.suffix else place.name}-{word}.jsonl"))
+    place = local(path.rstrip("/"))
+    name = f"{place.stem if place.suffix else place.name}-{word}.jsonl"
+    return str(folder / name if is_remote(path) else place.with_name(name))

@@ -83,7 +83,8 @@ def steps_of(pipeline: Pipeline) -> list[Step]:
     events = {"events": str(pipeline.event_table)}
     form: dict[str, Any] = {"format": pipeline.events.format if pipeline.events else None}
     for each in pipeline.backtests:
-        asked: dict[str, Any] = {**form, "filter": each.filter, "dialect": each.dialect or pipeline.dialect}
+        dialect = each.dialect or pipeline.dialect
+        asked: dict[str, Any] = {**form, "filter": each.filter, "dialect": dialect, **_options(pipeline)}
         outputs = _given(output=each.output)
         steps.append(Step(f"{BACKTEST}.{each.name}", {**events, **_taxonomy(pipeline)}, outputs, asked))
     snapshot = {"snapshot": pipeline.compile.snapshot}
@@ -124,8 +125,7 @@ def _compile(pipeline: Pipeline) -> Step:
     asked = {
         "dialect": pipeline.dialect,
         "ranked": pipeline.ranked,
-        "coerce": bool(given and given.coerce),
-        "injective": bool(given and given.injective),
+        **_options(pipeline),
         **asdict(pipeline.shards),
     }
     outputs = _given(snapshot=pipeline.compile.snapshot, rejected=pipeline.compile.rejected)
@@ -149,6 +149,11 @@ def _matches(pipeline: Pipeline) -> list[Step]:
             found = {"output": str(match.output), "snapshot": pipeline.compile.snapshot}
             steps.append(Step(f"{SUMMARY}.{match.name}", found, {}, {"busiest": match.busiest}, (name,)))
     return steps
+
+
+def _options(pipeline: Pipeline) -> dict[str, bool]:
+    given = pipeline.subscriptions
+    return {"coerce": bool(given and given.coerce), "injective": bool(given and given.injective)}
 
 
 def _taxonomy(pipeline: Pipeline) -> dict[str, str]:

@@ -6,6 +6,7 @@ import difflib
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.errors import HeadgateError
+from headgate.pipeline.hiding import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,7 +43,9 @@ class PipelineError(HeadgateError):
     @property
     def lines(self) -> list[str]:
         """List what is wrong, one line each."""
-        return [" ".join(f"{self.file}: {problem.text}".split()) for problem in self.problems]
+        return [
+            " ".join(f"{self.file}: {without_secrets(problem.text)}".split()) for problem in self.problems
+        ]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -103,6 +103,9 @@ class _Reader:
         stem = self.file.stem
         said = {"name": stem, "directory": stem, **self._table("pipeline", raw.get("pipeline"))}
         about = self._make("pipeline", said, self.file.parent)
+        if about is not None and "://" in about.directory:
+            right = "name a folder; outputs may be elsewhere, each by a URI of its own"
+            self.refuse("pipeline.directory", f"{about.directory} is not on this machine", right)
         if about is None:
             return None
         folder = Path(about.directory)
@@ -187,7 +190,7 @@ class _Reader:
             stem = values.get("name") or settings["name"].default
             values.setdefault(key, str(folder / f"{stem}{ending}"))
         if "rejected" in settings and values.get("rejected") is None and "output" in values:
-            values["rejected"] = beside(values["output"], "rejected")
+            values["rejected"] = beside(values["output"], "rejected", folder)
         return TABLES[table].made(**values)
 
     def _values(self, label: str, settings: dict[str, Setting], raw: Raw, folder: Path) -> Raw:
@@ -235,7 +238,7 @@ def place(path: str, folder: Path) -> str:
 def _completed(compiled: given.Compile | None, folder: Path) -> given.Compile:
     """Name the snapshot and its rejected table where the file does not."""
     snapshot = compiled.snapshot if compiled else str(folder / "snapshot")
-    rejected = (compiled.rejected if compiled else None) or beside(snapshot, "rejected")
+    rejected = (compiled.rejected if compiled else None) or beside(snapshot, "rejected", folder)
     return given.Compile(snapshot=snapshot, rejected=rejected)
 
 

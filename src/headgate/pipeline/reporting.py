@@ -128,13 +128,11 @@ def page_of(run: Told) -> RunPage:
             events=first.get("events"),
             matches=first.get("matches"),
             seconds=ended - begun if batches else first.get("match_seconds"),
+            rejected={"subscriptions": compiled.get("rejected", 0), "events": first.get("rejected", 0)},
         ),
         steps=tuple(steps_told(run)),
         stages=stages_of(run.heard.stages, run.began) if run.heard else (),
-        throughput=tuple(
-            Partition(batch["task"], batch["start"] - begun, batch["seconds"], batch["events"])
-            for batch in batches
-        ),
+        throughput=tuple(_throughput(first, begun)),
         rejected=tuple(_refused(run)),
         matches_per_event=Histogram.of(spread) if spread else None,
         quantiles=tuple((share, quantile(spread, share)) for share in (0.5, 0.9, 0.99)) if spread else (),
@@ -145,6 +143,18 @@ def page_of(run: Told) -> RunPage:
         command=run.command,
         troubles=run.heard.troubles if run.heard else (),
     )
+
+
+def _throughput(matched: Mapping[str, Any], begun: float) -> Iterator[Partition]:
+    """List the batches of workers; an event that met several shards is shared out among them."""
+    batches = matched.get("batches", [])
+    met = sum(batch["events"] for batch in batches)
+    events = matched["events"] if matched.get("shards", 1) > 1 else met
+    passed = 0
+    for batch in batches:
+        before, passed = passed, passed + batch["events"]
+        share = passed * events // met - before * events // met if met else 0
+        yield Partition(batch["task"], batch["start"] - begun, batch["seconds"], share)
 
 
 def _refused(run: Told) -> Iterator[Refused]:
@@ -185,25 +195,21 @@ def steps_told(run: Told) -> list[Step]:
     return found
 
 
-def write_metrics(run: Told) -> None:
-    """Write counts and times for Prometheus, if the file asks for them."""
-    if run.pipeline.metrics is None:
-        return
+def write_metrics(run: Told, place: Path) -> None:
+    """Write counts and times for Prometheus; counts are those of the first matches, as on the page."""
     from headgate.spark.metrics import Metrics
 
     metrics = Metrics()
     for each in run.steps:
         metrics.gauge("headgate_step_seconds", each.seconds, step=each.name)
-    for _, result in run.results(plan.MATCH):
+    for _, result in run.results(plan.COMPILE):
+        metrics.gauge("headgate_subscriptions", result["subscriptions"])
+        metrics.count("headgate_rejected_total", result["rejected"], reason=plan.COMPILE)
+    for _, result in run.results(plan.MATCH)[:1]:
         metrics.count("headgate_events_total", result["events"])
         metrics.count("headgate_matches_total", result["matches"])
-    for kind in (plan.COMPILE, plan.MATCH):
-        for _, result in run.results(kind):
-            if kind == plan.COMPILE:
-                metrics.gauge("headgate_subscriptions", result["subscriptions"])
-            metrics.count("headgate_rejected_total", result["rejected"], reason=kind)
+        metrics.count("headgate_rejected_total", result["rejected"], reason=plan.MATCH)
     if run.heard is not None:
         run.heard.count(metrics)
-    place = Path(run.pipeline.metrics.file)
     place.parent.mkdir(parents=True, exist_ok=True)
     metrics.write(place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.errors import HeadgateError, TableError
 from headgate.pipeline import reporting
 from headgate.pipeline.check import check
+from headgate.pipeline.hiding import without_secrets
 from headgate.pipeline.lock import locked, remove_leftovers
 from headgate.pipeline.plan import COMPILE, steps_of, until
 from headgate.pipeline.reporting import DONE, SKIPPED
@@ -23,10 +24,12 @@ from headgate.report import run_page
 from headgate.spark.listening import listening
 from headgate.spark.progress import step as shown
 from headgate.spark.session import close_session, open_session
+from headgate.spark.tables import is_remote, local
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from headgate.pipeline.model import Pipeline
     from headgate.pipeline.plan import Step
@@ -49,8 +52,8 @@ class Asked:
     quiet: bool = False
     command: str = ""
     """How it was asked for, for the report."""
-    stop: threading.Event | None = None
-    """Ends a stream when it is set."""
+    stopping: Callable[[], AbstractContextManager[threading.Event]] | None = None
+    """Is entered while a stream runs, and yields what ends it when it is set."""
 
 
 @dataclass(frozen=True)
@@ -103,24 +106,24 @@ def run_pipeline(pipeline: Pipeline, asked: Asked | None = None) -> Outcome:
     outputs = [each.path for each in places(pipeline) if each.output]
     if directory.exists() and not directory.is_dir():
         check(pipeline)
-    with locked(directory) as died:
-        state = _remembered(directory, fresh=asked.fresh)
-        if died is not None:
-            remove_leftovers([*outputs, str(directory / ".headgate" / "state.json")], died)
-        state.clear_halves()
-        check(pipeline)
-        with _Running(pipeline, asked, state) as running:
-            try:
-                for step in steps:
-                    running.do(step)
-                return running.end(whole=asked.until is None)
-            except HeadgateError as error:
-                running.fail(error)
-                raise
-            finally:
-                if died is not None:
-                    # What its Java was still writing when it died is over by now.
-                    remove_leftovers(outputs, died)
+    with locked(directory) as died, _Running(pipeline, asked) as running:
+        try:
+            state = running.remember()
+            if died is not None:
+                remove_leftovers([*outputs, str(directory / ".headgate" / "state.json")], died)
+            state.clear_halves()
+            check(pipeline)
+            running.begin()
+            for step in steps:
+                running.do(step)
+            return running.end(whole=asked.until is None)
+        except BaseException as error:
+            running.fail(error)
+            raise
+        finally:
+            if died is not None:
+                # What its Java was still writing when it died is over by now.
+                remove_leftovers(outputs, died)
 
 
 def _remembered(directory: Path, *, fresh: bool) -> State:
@@ -135,13 +138,21 @@ def _remembered(directory: Path, *, fresh: bool) -> State:
     return state
 
 
+def _why(error: BaseException) -> str:
+    """Say why a run did not come to its end."""
+    if isinstance(error, KeyboardInterrupt):
+        return "the run was interrupted"
+    text = str(error) if isinstance(error, HeadgateError) else f"{type(error).__name__}: {error}"
+    return without_secrets(text)
+
+
 class _Running:
     """One run: starts Spark when a step needs it, and notes what is done."""
 
-    def __init__(self, pipeline: Pipeline, asked: Asked, state: State) -> None:
+    def __init__(self, pipeline: Pipeline, asked: Asked) -> None:
         self._pipeline = pipeline
         self._asked = asked
-        self._state = state
+        self._state = State(pipeline.directory)
         self._stack = ExitStack()
         self._hearing = ExitStack()
         self._session: Session | None = None
@@ -158,6 +169,15 @@ class _Running:
         self._hearing.close()
         self._stack.close()
 
+    def remember(self) -> State:
+        """Find out what earlier runs have done."""
+        self._state = _remembered(self._pipeline.directory, fresh=self._asked.fresh)
+        return self._state
+
+    def begin(self) -> None:
+        """Leave word for machines that the run is not over: one that is killed cannot do it later."""
+        reporting.write_json(self._told(), error="the run has not ended")
+
     def do(self, step: Step) -> None:
         """Do a step, unless it is done already."""
         why = self._state.why_not_done(step)
@@ -169,7 +189,7 @@ class _Running:
             self._say(f"{step.name}: done before, nothing has changed")
             self.done.append(StepDone(step.name, SKIPPED, "", record.seconds, record.result))
             return
-        session = self._opened()
+        session = self._heard_session()
         inputs = self._state.stamps(step.inputs)
         self._state.begin(step)
         self._say(f"{step.name}: begun, since {why}")
@@ -193,8 +213,14 @@ class _Running:
                 )
             self.starting = starting.seconds
             self._stack.callback(close_session, self._session)
-            self._heard = self._hearing.enter_context(listening(self._session))
         return self._session
+
+    def _heard_session(self) -> Session:
+        """Open the session for steps, which are listened to; a stream is not, for it may run for months."""
+        session = self._opened()
+        if self._heard is None:
+            self._heard = self._hearing.enter_context(listening(session))
+        return session
 
     def _say(self, line: str) -> None:
         if not self._asked.quiet:
@@ -212,21 +238,31 @@ class _Running:
             with shown("drawing the report", quiet=self._asked.quiet):
                 page.parent.mkdir(parents=True, exist_ok=True)
                 run_page.write(report, page)
-            reporting.write_metrics(told)
+        metrics = self._pipeline.metrics
+        if whole and metrics is not None and (busy or not Path(metrics.file).exists()):
+            reporting.write_metrics(told, Path(metrics.file))
         seconds = time.monotonic() - self._begun
         json = reporting.write_json(told)
         done = Outcome(self._pipeline, tuple(self.done), seconds, page, json, report)
         if whole and self._pipeline.stream is not None:
             from headgate.pipeline.streams import stream
 
+            session = self._opened()
             self._say("stream: begun")
-            found = stream(self._opened(), self._pipeline, self._asked.stop, quiet=self._asked.quiet)
+            # Only now: steps are to end at once when they are asked to.
+            with self._asked.stopping() if self._asked.stopping else nullcontext() as stop:
+                found = stream(session, self._pipeline, stop, quiet=self._asked.quiet, command=self._command)
             return replace(done, streamed=found)
         return done
 
-    def fail(self, error: HeadgateError) -> None:
-        """Leave word of a run that was refused half-way, for machines."""
-        reporting.write_json(self._told(), error=str(error))
+    def fail(self, error: BaseException) -> None:
+        """Leave word of a run that did not come to its end, for machines."""
+        place = self._pipeline.report.json
+        if is_remote(place) or local(place).is_dir():
+            # That is what is wrong with it.
+            return
+        with suppress(OSError):
+            reporting.write_json(self._told(), error=_why(error))
 
     def _told(self) -> reporting.Told:
         return reporting.Told(
@@ -236,5 +272,9 @@ class _Running:
             starting=self.starting,
             seconds=time.monotonic() - self._begun,
             began=self._began,
-            command=self._asked.command or f"headgate run {self._pipeline.file}",
+            command=self._command,
         )
+
+    @property
+    def _command(self) -> str:
+        return self._asked.command or f"headgate run {self._pipeline.file}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +16,7 @@ from headgate.errors import HeadgateError, TableError
 from headgate.spark.tables import ENDINGS, Format, format_of, is_remote, local
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from headgate.pipeline.model import Pipeline
     from headgate.spark.kinds import Kind
@@ -71,7 +70,10 @@ def column_names(path: str) -> list[str] | None:
     if form is Format.PARQUET:
         return list(_footer(files[0], path).schema.to_arrow_schema().names)
     with files[0].open(encoding="utf-8-sig", errors="replace", newline="") as text:
-        return next(csv.reader(text), [])
+        try:
+            return next(_reader(text), [])
+        except csv.Error as error:
+            raise TableError(f"{path} cannot be read: its header: {error}") from None
 
 
 def first_documents(path: str, kind: Kind, content_type: str | None, most: int) -> Rows:
@@ -114,8 +116,10 @@ def _parquet(files: list[Path], path: str, most: int, size: int) -> Rows:
             break
         try:
             with pq.ParquetFile(file) as opened:
-                batches = opened.iter_batches(batch_size=min(most, ROWS))
-                rows += [row for batch in itertools.islice(batches, 1) for row in batch.to_pylist()]
+                for batch in opened.iter_batches(batch_size=min(most, ROWS)):
+                    rows += batch.to_pylist()
+                    if len(rows) >= most:
+                        break
         except (OSError, pa.ArrowException) as error:
             raise TableError(f"{path} cannot be read: {file.name}: {error}") from None
     return Rows(
@@ -172,14 +176,30 @@ def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 def _csv(file: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
     with file.open(encoding="utf-8-sig", errors="replace", newline="") as text:
-        reader = csv.reader(text)
-        header = next(reader, [])
-        for values in reader:
+        reader = _reader(text)
+        header: list[str] | None = None
+        while True:
+            try:
+                values = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                yield BYTES, f"the line cannot be read: {error}"
+                continue
+            if header is None:
+                header = values
+                continue
             used = sum(len(value.encode()) + 1 for value in values)
             if len(values) != len(header):
                 yield used, "the line does not have as many fields as the header"
                 continue
             yield used, {name: value for name, value in zip(header, values, strict=True) if value != ""}
+
+
+def _reader(text: Iterable[str]) -> Iterator[list[str]]:
+    """Read CSV whose fields may be as long as a sample: by itself, Python gives up at 131,072 characters."""
+    csv.field_size_limit(BYTES)
+    return csv.reader(text)
 
 
 def typed(row: dict[str, Any], texts: tuple[str, ...] = ("id",)) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.pipeline.setting import Kind, Setting
 from headgate.pipeline.settings import STREAM
 from headgate.spark.streaming.run import check_request, run_stream
-from headgate.spark.streaming.settings import ARCHIVE, FORMATS, StreamSettings
+from headgate.spark.streaming.settings import ARCHIVE, FORMATS, StreamSettings, is_broker
 from headgate.spark.top import MODES
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ _KINDS = {
 }
 _PATHS = {
     **dict.fromkeys(("events", "changes"), Kind.INPUT),
-    **dict.fromkeys(("output", "state", "dead_letters", "rejected_changes", "metrics"), Kind.OUTPUT),
+    **dict.fromkeys(
+        ("output", "state", "dead_letters", "rejected_changes", "metrics", "report"), Kind.OUTPUT
+    ),
 }
 _CHOICES = {"format": FORMATS, "mode": MODES}
 _DEFAULTS = {"output": "stream", "state": "stream-state"}
@@ -85,6 +87,29 @@ def _words() -> dict[str, str]:
 
 def settings_of_stream(pipeline: Pipeline) -> StreamSettings:
     """Return what a stream is told; refuses what makes no sense."""
+    found = _settings(pipeline)
+    found.check()
+    return found
+
+
+def stream_places(pipeline: Pipeline) -> list[tuple[str, str, bool]]:
+    """List the paths of a stream by their settings, and whether each is written; brokers are none."""
+    if "events" not in (pipeline.stream or {}):
+        return []
+    settings = _settings(pipeline)
+    paths = {name: getattr(settings, name) for name in _PATHS}
+    paths |= {"dead_letters": settings.dead, "rejected_changes": settings.rejected}
+    if is_broker(settings.output):
+        # By default they are in the state then, which is the stream's own.
+        paths |= {name: getattr(settings, name) for name in ("dead_letters", "rejected_changes")}
+    return [
+        (name, path, _PATHS[name] is Kind.OUTPUT)
+        for name, path in paths.items()
+        if path is not None and not (is_broker(path) and name in {"events", "changes", "output"})
+    ]
+
+
+def _settings(pipeline: Pipeline) -> StreamSettings:
     given: dict[str, Any] = dict(pipeline.stream or {})
     for name, default in _DEFAULTS.items():
         given.setdefault(name, str(pipeline.directory / default))
@@ -95,13 +120,13 @@ def settings_of_stream(pipeline: Pipeline) -> StreamSettings:
     archive = str(given.get("finished", ""))
     if archive.startswith(ARCHIVE):
         given["finished"] = f"{ARCHIVE}{pipeline.directory / archive.removeprefix(ARCHIVE)}"
-    found = StreamSettings(snapshot=pipeline.compile.snapshot, **given)
-    found.check()
-    return found
+    return StreamSettings(snapshot=pipeline.compile.snapshot, **given)
 
 
-def stream(session: Session, pipeline: Pipeline, stop: threading.Event | None, *, quiet: bool) -> Streamed:
-    """Stream until the end, the time is over, or `stop` is set."""
+def stream(
+    session: Session, pipeline: Pipeline, stop: threading.Event | None, *, quiet: bool, command: str
+) -> Streamed:
+    """Stream until the end, the time is over, or `stop` is set; `command` is for the page about it."""
     settings = settings_of_stream(pipeline)
     check_request(settings)
-    return run_stream(session, settings, stop=stop, quiet=quiet)
+    return run_stream(session, settings, stop=stop, quiet=quiet, command=command)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from headgate.pipeline.model import GRAPHS
 from headgate.pipeline.problems import Problem
 from headgate.pipeline.setting import Kind, settings_of
-from headgate.pipeline.settings import TABLES
+from headgate.pipeline.settings import STREAM, TABLES
 from headgate.workloads.catalogue import EXCHANGE_SELECTIVITIES, RDF_NAMES, SOCIAL_SELECTIVITIES
 
 if TYPE_CHECKING:
@@ -86,6 +86,10 @@ def places(pipeline: Pipeline) -> list[Place]:
         path = pipeline.generated(name)
         if path is not None:
             found.append(Place(f"generate ({name})", path, output=True))
+    if pipeline.stream is not None:
+        from headgate.pipeline.streams import stream_places
+
+        found += [Place(f"{STREAM}.{name}", path, output) for name, path, output in stream_places(pipeline)]
     return found
 
 
@@ -170,6 +174,20 @@ def _sharded(pipeline: Pipeline) -> Iterator[Problem]:
         yield Problem(
             "shards.column", "the rule 'hash' looks at no column", "leave it out, or use tenant or access"
         )
+    if shards.column is not None and not all(shards.column.split(".")):
+        yield Problem("shards.column", f"{shards.column!r} is no name", "give a name, or names with dots")
+    if shards.count == 1:
+        return
+    graph, cut = pipeline.node_table is not None, "and the subscriptions are cut into shards"
+    if pipeline.plan is not None:
+        why = f"it is made of a snapshot in one piece, {cut}"
+        yield Problem("plan", why, "leave out [shards], or plan with a file of its own")
+    for each in pipeline.what_ifs:
+        label = f"what_if.{each.name}" if len(pipeline.what_ifs) > 1 else "what_if"
+        if graph or each.top is not None:
+            what = "who is reached through a graph" if graph else "who is among the best"
+            where = label if graph else f"{label}.top"
+            yield Problem(where, f"{what} is known of the whole only, {cut}", "leave out [shards]")
 
 
 def _matched(pipeline: Pipeline, match: Match) -> Iterator[Problem]:

@@ -219,7 +219,9 @@ def _plan(job: Job) -> Result:
         from headgate.report.plan_page import write_report
 
         title = f"The network of {pipeline.about.name}"
-        write_report(made.network, Path(given.page), title=title, command=f"headgate run {pipeline.file}")
+        page = Path(given.page)
+        page.parent.mkdir(parents=True, exist_ok=True)
+        write_report(made.network, page, title=title, command=f"headgate run {pipeline.file}")
     return as_plain(done)
 
 
@@ -245,10 +247,12 @@ def _what_if(job: Job) -> Result:
         effects=step.outputs["effects"],
         quiet=job.quiet,
     )
+    page = Path(step.outputs["page"])
+    page.parent.mkdir(parents=True, exist_ok=True)
     write_what_if(
         done,
         question,
-        Path(step.outputs["page"]),
+        page,
         title=step.of,
         command=f"headgate run {job.pipeline.file}",
         rejected=step.outputs["rejected"] if done.rejected or done.rejected_events else None,

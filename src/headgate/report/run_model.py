@@ -27,7 +27,7 @@ from headgate.core.machine import cores, memory
 from headgate.report.model import Machine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from headgate.report.model import Busy, Histogram, Partition, Step
@@ -54,6 +54,8 @@ class Counts:
     matches: int | None = None
     seconds: float | None = None
     """The time that events a second are reckoned with: that of matching, not of the whole run."""
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    """Refused rows by the name of the tile; what is not here is looked up among `RunPage.rejected`."""
 
     @property
     def events_per_second(self) -> float | None:

@@ -76,7 +76,7 @@ def charts(page: RunPage) -> list[Chart]:
 
 def _tiles(page: RunPage) -> list[_Tile]:
     counts = page.counts
-    refused = {each.what: each.rows for each in page.rejected}
+    refused = {**{each.what: each.rows for each in page.rejected}, **counts.rejected}
     tiles = []
     for name in ("subscriptions", "events"):
         number = getattr(counts, name)

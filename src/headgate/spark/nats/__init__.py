@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def check(settings: StreamSettings) -> None:
     """Ask the servers that a stream's settings name, before Spark starts, whether all will go well."""
     from headgate.spark.nats.addresses import changes_of, events_of, matches_of
-    from headgate.spark.nats.sink import DEFAULT, check_stream
+    from headgate.spark.nats.sink import DEFAULT, check_patience, check_stream
     from headgate.spark.nats.stream import Stream
     from headgate.spark.nats.subjects import Template
     from headgate.spark.streaming.settings import NATS
@@ -29,11 +29,12 @@ def check(settings: StreamSettings) -> None:
     if settings.changes is not None and settings.changes.startswith(NATS):
         _check_source(changes_of(settings))
     if settings.output.startswith(NATS):
-        matches = replace(matches_of(settings), patience=0.0)
+        matches = matches_of(settings)
+        check_patience(matches)
         template = Template(matches.subject or DEFAULT, matches.place)
         columns = ("event_id", "subscription_id") + (("score", "rank") if settings.top is not None else ())
         template.check(columns, matches.place)
-        with Stream(matches) as stream:
+        with Stream(replace(matches, patience=0.0)) as stream:
             check_stream(stream, template)
 
 

@@ -1,4 +1,8 @@
-"""Changes of subscriptions from a NATS stream: a message is a change, a position is a sequence number."""
+"""Changes of subscriptions from a NATS stream: a message is a change, a position is a sequence number.
+
+Behind the number stands when the NATS stream was made: one that was made anew has other messages under the
+same numbers. Positions of earlier versions lack it.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,15 @@ from headgate.errors import TableError
 from headgate.spark.nats.addresses import changes_of
 from headgate.spark.nats.reading import Range
 from headgate.spark.nats.settings import FAIL, FIRST, NEW
-from headgate.spark.nats.stream import Stream
+from headgate.spark.nats.stream import Loss, Stream
 from headgate.spark.streaming.changes import Change
 
 if TYPE_CHECKING:
     from headgate.spark.nats.stream import State
     from headgate.spark.streaming.settings import StreamSettings
+
+
+_ANEW = "compile all subscriptions again and begin anew with another state directory"
 
 
 class NatsChanges:
@@ -26,18 +33,19 @@ class NatsChanges:
     def since(self, position: str | None) -> tuple[list[Change], str | None]:
         """List the changes after a position, at most `max_rows`, and the position after them."""
         state = self._stream.state()
-        at = self._begin(state) if position is None else int(position)
-        self._check(state, at)
+        number, _, created = (position or "").partition(" ")
+        at = int(number) if number else self._begin(state)
+        self._check(state, at, created or state.created)
         stop = min(state.end, max(at, state.first) + self._settings.max_rows)
         if stop <= at:
-            return [], str(at)
+            return [], position or f"{at} {state.created}"
         wanted = Range(max(at, state.first), stop, self._settings.subject)
         found = [
             Change(one.data, f"{one.subject} {one.sequence}")
-            for part in self._stream.messages(wanted)
+            for part in self._stream.watched(wanted, state.created, self._lost)
             for one in part
         ]
-        return found, str(stop)
+        return found, f"{stop} {state.created}"
 
     def close(self) -> None:
         """Hang up."""
@@ -47,16 +55,25 @@ class NatsChanges:
         start = self._settings.start
         return {FIRST: state.first, NEW: state.end}.get(start) or int(start)
 
-    def _check(self, state: State, at: int) -> None:
+    def _check(self, state: State, at: int, created: str) -> None:
         place = self._settings.place
+        if created != state.created:
+            raise TableError(
+                f"{place}: the stream of changes was made anew at {state.created}, and {at} is the next of "
+                f"the one made at {created}: {_ANEW}"
+            )
         if at > state.end and self._settings.start != str(at):
             raise TableError(
                 f"{place}: the stream of changes ends before {state.end}, and {at} is the next: it was "
-                "made anew, so compile all subscriptions again and begin anew with another state directory"
+                f"made anew, so {_ANEW}"
             )
-        if at < state.first and self._settings.on_loss == FAIL:
+        if at < state.first:
+            self._lost(Loss(at, state.first, state.first - at))
+
+    def _lost(self, loss: Loss) -> None:
+        if self._settings.on_loss == FAIL:
             raise TableError(
-                f"{place}: the stream of changes begins at {state.first}, and {at} is the next: "
-                f"{state.first - at:,} changes were purged or expired unread; compile all subscriptions "
+                f"{self._settings.place}: the stream of changes begins at {loss.first}, and {loss.at} is the "
+                f"next: {loss.most:,} changes were purged or expired unread; compile all subscriptions "
                 "again, or set on_loss=go-on"
             )

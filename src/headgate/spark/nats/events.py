@@ -67,11 +67,14 @@ def _filled(data: bytes, given: dict[str, str]) -> bytes:
 
 
 def _opened(data: bytes) -> bytes:
-    """Take a record out of its envelope, with the envelope's id, source and time; a document stays in it."""
+    """Take a record out of its envelope, with the envelope's id, source and time; a document stays in it.
+
+    Where the record has an id, source or time of its own, the envelope's goes before it.
+    """
     found = _object(data)
     if found is None or not isinstance(found.get("data"), dict):
         return data
-    return _written({**{name: found[name] for name in _ENVELOPE if name in found}, **found["data"]})
+    return _written({**found["data"], **{name: found[name] for name in _ENVELOPE if name in found}})
 
 
 def _object(data: bytes) -> dict[str, Any] | None:

@@ -32,6 +32,8 @@ T = TypeVar("T")
 
 ANSWER, CONNECT = 15.0, 5.0
 """Seconds within which a server that lives answers, however busy its disk is; and is connected to."""
+GREETING = 3 * CONNECT
+"""Seconds after which the next server is tried."""
 
 _AGAIN, _FAREWELL = 0.2, 1.0
 _INFO, _TRANSPORT = "_server_info", "_transport"
@@ -66,6 +68,7 @@ class Link:
         self._nats = client_library()
         self._settings = settings
         self._client: Client | None = None
+        self._connecting = asyncio.Lock()
         self._seen = Exception("no reason given")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="headgate-nats", daemon=True)
@@ -105,7 +108,9 @@ class Link:
         begun = time.monotonic()
         while True:
             try:
-                return await work(await self._connected())
+                async with self._connecting:
+                    client = await self._connected()
+                return await work(client)
             except (OSError, self._nats.errors.Error) as error:
                 await self._hang_up()
                 told = self._told(error)
@@ -121,9 +126,7 @@ class Link:
         for server in self._settings.servers:
             client: Client = self._nats.aio.client.Client()
             try:
-                await asyncio.wait_for(
-                    client.connect(f"nats://{server}", **self._options(client)), 3 * CONNECT
-                )
+                await asyncio.wait_for(client.connect(f"nats://{server}", **self._options(client)), GREETING)
                 self._guard(client)
             except (OSError, self._nats.errors.Error, HeadgateError) as error:
                 await _close(client)
@@ -157,7 +160,7 @@ class Link:
             # Else the client logs every error, also those that it raises.
             "error_cb": self._see,
         }
-        if said.tls or said.ca or said.cert:
+        if said.encrypted:
             options["tls"] = self._certificates()
         secret = said.secret
         if said.user is not None:
@@ -186,9 +189,10 @@ class Link:
 
     def _guard(self, client: Client) -> None:
         """Refuse a server that does not encrypt where encryption was asked for."""
-        if self._settings.tls and not getattr(client, _INFO).get("tls_required"):
+        if self._settings.encrypted and not getattr(client, _INFO).get("tls_required"):
             raise MachineError(
-                f"{self._settings.place}: the server does not encrypt: turn TLS on there, or leave out tls"
+                f"{self._settings.place}: the server does not encrypt: turn TLS on there, or leave out "
+                "tls, ca and cert"
             )
 
     def _guarded(self, client: Client, secret: str) -> str:
@@ -219,11 +223,18 @@ class Link:
         )
 
 
-async def request(client: Client, verb: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Make one request of JetStream's interface on a connection."""
+async def request(
+    client: Client, verb: str, body: dict[str, Any] | None = None, within: float = ANSWER
+) -> dict[str, Any]:
+    """Make one request of JetStream's interface on a connection; one that is lost ends it at once."""
     payload = b"" if body is None else json.dumps(body).encode()
-    answer = await client.request(f"$JS.API.{verb}", payload, timeout=ANSWER)
-    said: dict[str, Any] = json.loads(answer.data)
+    asked = asyncio.ensure_future(client.request(f"$JS.API.{verb}", payload, timeout=within))
+    try:
+        while not (await asyncio.wait([asked], timeout=_AGAIN))[0]:
+            _alive(client)
+        said: dict[str, Any] = json.loads(asked.result().data)
+    finally:
+        asked.cancel()
     if "error" in said:
         raise ApiError(said["error"])
     return said
@@ -236,10 +247,14 @@ async def until(client: Client, event: asyncio.Event) -> None:
         try:
             await asyncio.wait_for(event.wait(), _AGAIN)
         except TimeoutError:
-            if not client.is_connected:
-                raise ConnectionResetError(None, "the connection was lost") from None
+            _alive(client)
             if time.monotonic() > over:
                 raise
+
+
+def _alive(client: Client) -> None:
+    if not client.is_connected:
+        raise ConnectionResetError(None, "the connection was lost") from None
 
 
 async def _close(client: Client) -> None:

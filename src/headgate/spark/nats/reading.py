@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.errors import MachineError
-from headgate.spark.nats.link import ANSWER, ApiError, request, until
+from headgate.spark.nats.link import ANSWER, ApiError, client_library, request, until
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -27,7 +28,10 @@ _CHUNK = 5_000
 _CHUNK_BYTES = 16 * 2**20
 _SPARE = 64 * 1024
 _IDLE = 60 * 10**9
-_BEHIND = 0.05
+_BEHIND, _FAREWELL = 0.05, 1.0
+_NOTHING, _ENDED = {"404", "408"}, "409"
+_FULL = {"batch completed", "message size exceeds maxbytes"}
+"""Why a pull ends whose consumer lives on; newer servers say the first after every full one."""
 _PLAIN = 9
 """Parts of the reply subject of a message; with a domain and an account it has more."""
 
@@ -67,27 +71,29 @@ class Reading:
         self._progress = time.monotonic()
 
     async def next(self, client: Client) -> list[Message]:
-        """Fetch the next part; `over` says that it was the last."""
+        """Fetch the next part; `over` says that it was the last.
+
+        Whatever fails here is called again, so `at` and `over` change only when nothing more can fail.
+        """
         wanted = self._wanted
         if client is not self._client:
             self._delivered = 0
             said = await add_consumer(client, self._settings, wanted._replace(start=self.at))
             self._consumer, self._client = said["name"], client
         found, behind = await self._fetch(client)
-        if found:
-            self.at = found[-1].sequence + 1
-            self._progress = time.monotonic()
-        if not behind and self.at < wanted.stop:
-            if found:
-                return found
-            following = await next_sequence(client, self._settings, self.at, wanted.subject)
-            if following is not None and following < wanted.stop:
+        at = found[-1].sequence + 1 if found else self.at
+        over = behind or at >= wanted.stop
+        if not over and not found:
+            following = await next_sequence(client, self._settings, at, wanted.subject)
+            over = following is None or following >= wanted.stop
+            if not over:
                 # The replica that we read from is behind the leader that said how far to read.
                 await self._wait()
-                return found
-        self.over = True
-        if self._client is not None:
+        if over or self._client is None:
             await delete_consumer(client, self._settings, self._consumer)
+        if found:
+            self._progress = time.monotonic()
+        self.at, self.over = at, over
         return found
 
     async def _wait(self) -> None:
@@ -131,15 +137,14 @@ class Reading:
                 await until(client, over)
             except OSError:
                 if len(raw) == before or not client.is_connected:
-                    self._client = None
                     raise
 
     def _taken(self, raw: list[Msg]) -> tuple[list[Message], bool]:
         found: list[Message] = []
         for message in raw:
             if not message.reply:
-                if (message.headers or {}).get("Status") not in {"404", "408"}:
-                    # The consumer is gone; the next part takes another.
+                if not _usual(message.headers or {}):
+                    # The consumer is of no more use; the next part takes another.
                     self._client = None
                 break
             parts = message.reply.split(".")
@@ -153,6 +158,12 @@ class Reading:
                 return found, True
             found.append(Message(int(sequence), int(stamp), message.subject, message.data, message.headers))
         return found, False
+
+
+def _usual(last: dict[str, str]) -> bool:
+    """Whether the server's last word on a pull leaves its consumer as it was."""
+    status, why = last.get("Status"), last.get("Description", "").lower()
+    return status in _NOTHING or (status == _ENDED and why in _FULL)
 
 
 async def add_consumer(client: Client, settings: NatsSettings, wanted: Range) -> dict[str, Any]:
@@ -170,11 +181,10 @@ async def add_consumer(client: Client, settings: NatsSettings, wanted: Range) ->
 
 
 async def delete_consumer(client: Client, settings: NatsSettings, name: str) -> None:
-    """Remove a consumer; that it is gone already is as well."""
-    try:
-        await request(client, f"CONSUMER.DELETE.{settings.stream}.{name}")
-    except ApiError:
-        return
+    """Remove a consumer if the server lets us: nothing is lost if not, it forgets unused ones by itself."""
+    failures = (ApiError, OSError, client_library().errors.Error)
+    with suppress(*failures):
+        await request(client, f"CONSUMER.DELETE.{settings.stream}.{name}", within=_FAREWELL)
 
 
 async def next_sequence(client: Client, settings: NatsSettings, at: int, subject: str | None) -> int | None:

@@ -26,6 +26,7 @@ PORT = 4222
 
 _STREAM = re.compile(r"[^\s.*>/\\]+\Z")
 _BLANK = re.compile(r"\s")
+_SECRET = {"password", "token"}
 _YES, _NO = ("yes", "true", "1"), ("no", "false", "0")
 
 
@@ -52,9 +53,9 @@ class NatsSettings:
     tls: bool = False
     """Encrypt, and check the server's certificate."""
     ca: str | None = None
-    """A file with the certificates that are trusted, instead of the system's."""
+    """A file with the certificates that are trusted, instead of the system's; encrypts, too."""
     cert: str | None = None
-    """A file with our own certificate, for servers that want one."""
+    """A file with our own certificate, for servers that want one; encrypts, too."""
     key: str | None = None
     """A file with the key of `cert`."""
     start: str = FIRST
@@ -84,9 +85,15 @@ class NatsSettings:
         if not address.startswith(SCHEME):
             raise TableError(f"a NATS address begins with {SCHEME}, as nats://localhost:4222/EVENTS")
         head, _, query = address.removeprefix(SCHEME).partition("?")
+        if "@" in query:
+            # What stands before it may be half a password, so nothing of it is shown.
+            raise TableError(
+                "a NATS address has no @ behind the first ?: write %40 for an @ in a setting, and %3F for "
+                "a ? in a user or password"
+            )
         access, _, place = head.rpartition("@")
         hosts, _, stream = place.partition("/")
-        said = {**(shared or {}), **_access(access), **_query(query)}
+        said = {**(shared or {}), **_access(access), **_query(query, {one.name for one in fields(cls)[2:]})}
         said |= {name: str(value) for name, value in more.items() if value is not None}
         servers = tuple(_server(host) for host in hosts.split(","))
         return cls._checked(servers, unquote(stream), said)
@@ -130,6 +137,11 @@ class NatsSettings:
         return f"nats://{','.join(self.servers)}/{self.stream}"
 
     @property
+    def encrypted(self) -> bool:
+        """Whether encryption was asked for: certificates ask for it as well."""
+        return self.tls or self.ca is not None or self.cert is not None
+
+    @property
     def secret(self) -> str | None:
         """The password, from its file if it is in one."""
         if self.password_file is None:
@@ -159,9 +171,17 @@ def shown(place: str) -> str:
 
     >>> shown("nats://ann:secret@host:4222/EVENTS?token=secret"), shown("matches/")
     ('nats://host:4222/EVENTS', 'matches/')
+
+    An @ behind the ? may end a password with a ? in it, so then nothing can be shown.
+
+    >>> shown("nats://ann:sec?ret@host:4222/EVENTS")
+    'nats://…'
     """
     scheme, found, rest = place.partition("://")
-    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}" if found else place
+    if not found:
+        return place
+    head, _, query = rest.partition("?")
+    return f"{scheme}://{'…' if '@' in query else head.rpartition('@')[2]}"
 
 
 def _server(text: str) -> str:
@@ -180,10 +200,16 @@ def _access(text: str) -> dict[str, str]:
     return {"user": unquote(user), "password": unquote(password)} if colon else {"user": unquote(user)}
 
 
-def _query(text: str) -> dict[str, str]:
-    said = {}
+def _query(text: str, known: set[str]) -> dict[str, str]:
+    said: dict[str, str] = {}
     for part in filter(None, text.split("&")):
         name, equals, value = part.partition("=")
+        if said.keys() & _SECRET and (name not in known or not equals):
+            # Perhaps the rest of a password, so it is not shown.
+            raise TableError(
+                "a NATS address has no known name=value behind its password or token: write %26 for an & in "
+                "them"
+            )
         if not equals:
             raise TableError(f"settings of a NATS address are name=value, joined by &: {name!r} has no value")
         said[name] = unquote(value)

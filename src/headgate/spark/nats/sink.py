@@ -23,6 +23,7 @@ from pyspark.sql import functions as sf
 from headgate.core.machine import cores
 from headgate.errors import TableError
 from headgate.spark.nats.addresses import matches_of
+from headgate.spark.nats.link import ANSWER, GREETING
 from headgate.spark.nats.publishing import MESSAGE_ID, Outgoing
 from headgate.spark.nats.reading import Range
 from headgate.spark.nats.settings import FAIL
@@ -58,6 +59,7 @@ class NatsSink:
         self._settings = matches_of(settings)
         self._template = Template(self._settings.subject or DEFAULT, self._settings.place)
         self._folder = Path(settings.state).absolute() / "nats-out"
+        check_patience(self._settings)
         self._stream = Stream(self._settings)
         check_stream(self._stream, self._template)
 
@@ -170,15 +172,18 @@ class Outbox:
         state, end = stream.state(), int(self._note["end"])
         if state.created != self._note["created"] or state.end == end:
             return set()
-        gone = state.end - end - stream.count(end)
+        self._lost(state.end - end - stream.count(end))
+        wanted = Range(end, state.end, self._template.pattern, bare=True)
+        parts = stream.watched(wanted, state.created, lambda loss: self._lost(loss.most))
+        headers = (one.headers or {} for found in parts for one in found)
+        return {one[MESSAGE_ID] for one in headers if one.get(MESSAGE_ID, "").startswith(self._prefix)}
+
+    def _lost(self, gone: int) -> None:
         if gone > 0 and self._settings.on_loss == FAIL:
             raise TableError(
                 f"{self._settings.place}: {gone:,} messages are gone since batch {self._batch} was begun, "
                 "so what of it was published cannot be told; on_loss=go-on publishes whatever is not there"
             )
-        wanted = Range(end, state.end, self._template.pattern, bare=True)
-        headers = (one.headers or {} for found in stream.messages(wanted) for one in found)
-        return {one[MESSAGE_ID] for one in headers if one.get(MESSAGE_ID, "").startswith(self._prefix)}
 
 
 def _mark(file: Path) -> None:
@@ -190,6 +195,17 @@ def _mark(file: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def check_patience(settings: NatsSettings) -> None:
+    """Refuse to publish again, after a lost connection, when the server may have forgotten the ids."""
+    latest = settings.patience + ANSWER + GREETING * len(settings.servers)
+    # Without patience nothing is published again.
+    if settings.patience and latest > settings.window:
+        raise TableError(
+            f"{settings.place}: with patience={settings.patience:g} a message may be published again "
+            f"{latest:g} s later, and window is {settings.window:g} s: lengthen window, or shorten patience"
+        )
 
 
 def check_stream(stream: Stream, template: Template) -> None:
@@ -208,9 +224,4 @@ def check_stream(stream: Stream, template: Template) -> None:
         raise TableError(
             f"{settings.place}: the stream knows message ids for {state.window:g} s, and {settings.window:g} "
             f"are wanted: lengthen its duplicate window, or set window={state.window:g}"
-        )
-    if settings.patience >= settings.window:
-        raise TableError(
-            f"{settings.place}: patience ({settings.patience:g} s) must be less than "
-            f"window ({settings.window:g} s)"
         )

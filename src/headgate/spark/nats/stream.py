@@ -10,7 +10,7 @@ from headgate.spark.nats.publishing import Publishing
 from headgate.spark.nats.reading import Range, Reading, add_consumer, delete_consumer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from nats.aio.client import Client
 
@@ -34,6 +34,19 @@ class State(NamedTuple):
     """Seconds for which the server knows message ids."""
     created: str
     """When the stream was made: another time, another stream."""
+
+
+class Loss(NamedTuple):
+    """Messages that were there when a range was planned, and that the server removed before they were read.
+
+    They are at most so many: numbers of other subjects and those deleted before are not told apart.
+    """
+
+    at: int
+    """The sequence number that was the next to be read."""
+    first: int
+    """The one that the stream begins at now."""
+    most: int
 
 
 class Stream:
@@ -129,6 +142,36 @@ class Stream:
                     return
         finally:
             ahead.cancel()
+
+    def watched(self, wanted: Range, created: str, lost: Callable[[Loss], None]) -> Iterator[list[Message]]:
+        """Read a range of the stream that was made at `created`, and tell what of it was removed meanwhile.
+
+        Numbers without a message are no loss as such: other subjects have them, or they were deleted. But a
+        stream that now begins behind them may have had them.
+        """
+        at = wanted.start
+        for found in self.messages(wanted):
+            stop = found[-1].sequence + 1
+            if stop - at > len(found):
+                self._compare(at, stop, found, created, lost)
+            yield found
+            at = stop
+        self._compare(at, wanted.stop, (), created, lost)
+
+    def _compare(
+        self, at: int, stop: int, found: Sequence[Message], created: str, lost: Callable[[Loss], None]
+    ) -> None:
+        """Ask whether the stream still holds what a range has besides the messages found in it."""
+        state = self.state()
+        if state.created != created:
+            raise TableError(
+                f"{self.place}: the stream was deleted and made anew while it was read: begin anew with "
+                "another state directory"
+            )
+        gone = min(state.first, stop)
+        count = gone - at - sum(one.sequence < gone for one in found)
+        if count > 0:
+            lost(Loss(at, state.first, count))
 
     def publish(self, messages: Sequence[Outgoing]) -> Published:
         """Publish messages, and wait until the server keeps them all.

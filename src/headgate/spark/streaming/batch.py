@@ -17,11 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headgate.errors import TableError
 from headgate.spark.streaming import rows as told
 from headgate.spark.streaming.file_sink import FileSink
 from headgate.spark.streaming.parts import PartFolder
 from headgate.spark.streaming.rows import DEAD, SUMMARY_DDL
-from headgate.spark.streaming.settings import PARQUET
+from headgate.spark.streaming.settings import PARQUET, is_broker
 from headgate.spark.streaming.state import COMMITTED, PINNED, READY, STAGE
 from headgate.spark.streaming.survey import Survey
 from headgate.spark.streaming.worker import Task, match_part
@@ -40,6 +41,13 @@ if TYPE_CHECKING:
     from headgate.spark.streaming.telling import Telling
 
 _MICROS = 1_000_000
+_LOOK = 0.2
+"""Seconds between looks at whether the stream ends."""
+_TRIES = 3
+
+
+class Ended(Exception):  # noqa: N818 -- it is no error
+    """A batch is not begun, because the stream ends."""
 
 
 class Batches:
@@ -68,22 +76,46 @@ class Batches:
         self._numbered = numbered
         self.under_way = threading.Lock()
         """Held while a batch is done: whoever ends the stream waits for it."""
+        self.ending = False
+        """Set by whoever ends the stream: no batch is begun any more."""
         self._arrivals: list[tuple[float, int]] = []
         self._spent: dict[str, float] = {}
 
+    def take_over(self) -> None:
+        """Refuse to write where another stream has written."""
+        folders = [self._dead]
+        if isinstance(self._sink, FileSink):
+            folders.append(self._sink.folder)
+        for folder in folders:
+            folder.take_over(self._state.owner, fresh=self._state.fresh)
+
     def __call__(self, rows: DataFrame, number: int) -> None:
         """Do a batch, or what is left to do of it."""
-        with self.under_way:
+        # Not `with`: whoever ends the stream holds it and waits for us, and Spark cannot be told to give up.
+        while not self.under_way.acquire(timeout=_LOOK):
+            if self.ending:
+                raise Ended
+        try:
+            if self.ending:
+                # Not passed over, which Spark would take for done.
+                raise Ended
             self._do(rows, number)
+        finally:
+            self.under_way.release()
 
     def _do(self, rows: DataFrame, number: int) -> None:
         begun = time.monotonic()
-        record = self._state.batch(number)
+        record, offsets = self._state.batch(number), self._state.rows_of(number)
+        if record is not None and record.get("rows", offsets) != offsets:
+            raise TableError(
+                f"batch {number} of state {self._state.root} was done with other rows than Spark's "
+                "checkpoint has now: restore both from one copy, or start with a new state and new outputs"
+            )
         if record is not None and record[STAGE] == COMMITTED:
             return
         self._arrivals, self._spent = [], {}
         if record is None:
-            record = self._state.put(number, self._pinned())
+            record = self._state.put(number, {**self._pinned(), "rows": offsets})
             self._spent["pin"] = time.monotonic() - begun
         if record[STAGE] == PINNED:
             record = self._worked(rows, number, record)
@@ -110,10 +142,7 @@ class Batches:
 
     def _worked(self, rows: DataFrame, number: int, record: Record) -> Record:
         """Read, judge and match; what comes of it is staged."""
-        survey = self._match(rows, number, record, None)
-        if self._settings.window is not None and (struck := survey.repeated()):
-            # Two parts have the same id, which only the driver can see. Once more, without the second ones.
-            survey = self._match(rows, number, record, struck)
+        survey = self._surveyed(rows, number, record)
         before = time.monotonic()
         note = self._written(rows, number, survey)
         if self._settings.window is not None:
@@ -134,6 +163,23 @@ class Batches:
                 "counts": survey.counts,
                 "origins": survey.origins,
             },
+        )
+
+    def _surveyed(self, rows: DataFrame, number: int, record: Record) -> Survey:
+        """Match each event once, also those of which two parts have one: only the driver can see that."""
+        by_name = not is_broker(self._settings.events)
+        for _ in range(_TRIES):
+            survey = self._match(rows, number, record, None)
+            struck = {} if self._settings.window is None else survey.repeated(by_name=by_name)
+            if not struck:
+                return survey
+            survey = self._match(rows, number, record, struck)
+            # The source is read again for it, and may have lost something meanwhile.
+            if survey.has_once(mark for marks in struck.values() for mark in marks):
+                return survey
+        raise TableError(
+            f"batch {number}: the source gave other rows each of {_TRIES} times that it was read; run the "
+            "stream again when nothing is removed from it"
         )
 
     def _match(

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from headgate.errors import TableError
 from headgate.spark.streaming.changes import Change
+from headgate.spark.streaming.reading import of_the_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +58,8 @@ class FileChanges:
                     if line.strip():
                         yield Change(line, file.name)
         except (OSError, pa.ArrowException) as error:
+            if isinstance(error, OSError) and not of_the_file(error):
+                raise
             yield Change(
                 f"{file.name} cannot be read: {' '.join(str(error).split())[:300]}".encode(), file.name
             )

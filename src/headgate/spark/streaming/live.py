@@ -1,4 +1,4 @@
-"""A live engine: a snapshot with the changes since, up to a version. The driver and every worker have one.
+"""Live subscriptions: a snapshot with the changes since, up to a version; the driver and workers have them.
 
 Changes are applied by one function and in one order, so all of them answer alike.
 """
@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from headgate.contents import CONTENTS, content_at
 from headgate.core.subscription import Subscription
-from headgate.engine import Engine
 from headgate.errors import SubscriptionError
-from headgate.graph.index import GraphIndex
+from headgate.spark.streaming.pieces import Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from headgate.core.event import Id
+    from headgate.core.ranks import Weights
 
 SUBSCRIBE, UNSUBSCRIBE, SCORE, WEIGHTS = OPERATIONS = ("subscribe", "unsubscribe", "score", "weights")
 
@@ -32,34 +34,50 @@ class Version(NamedTuple):
     """The version that is meant."""
     log: str
     """The directory of the log."""
+    owner: str
+    """The state that it is of: another one may have had the same place."""
+
+
+class Changing(Protocol):
+    """What changes are applied to."""
+
+    def subscribe(self, subscription: Subscription) -> None: ...
+    def unsubscribe(self, identity: Id) -> None: ...
+    def set_score(self, identity: Id, score: float) -> None: ...
+    def set_weights(self, identity: Id, weights: Weights | None) -> None: ...
 
 
 class _Held(NamedTuple):
     at: Version
-    engine: Engine
+    pieces: Pieces
 
 
 _held: dict[str, _Held] = {}
 
 
-def engine_at(wanted: Version) -> Engine:
-    """Return the engine at a version: the one of the last call, with what is new applied, if that will do."""
-    held = _held.get(wanted.snapshot)
-    if held is None or held.at.version > wanted.version or held.at.since != wanted.since:
+def pieces_at(wanted: Version) -> Pieces:
+    """Return the subscriptions at a version: those of the last call, with what is new, if that will do."""
+    # Taken out: of one that did not catch up it is not known how far it came.
+    held = _held.pop(wanted.snapshot, None)
+    if held is None or held.at.version > wanted.version or _lineage(held.at) != _lineage(wanted):
         # At most one is kept. The driver has verified the snapshot.
         _held.clear()
-        held = _Held(wanted._replace(version=wanted.since), Engine.open(Path(wanted.snapshot), verify=False))
-    catch_up(held.engine, Path(wanted.snapshot), Path(wanted.log), held.at.version, wanted.version)
-    _held[wanted.snapshot] = _Held(wanted, held.engine)
-    return held.engine
+        held = _Held(wanted._replace(version=wanted.since), Pieces.open(Path(wanted.snapshot), verify=False))
+    catch_up(held.pieces, Path(wanted.snapshot), Path(wanted.log), held.at.version, wanted.version)
+    _held[wanted.snapshot] = _Held(wanted, held.pieces)
+    return held.pieces
 
 
-def catch_up(engine: Engine, snapshot: Path, log: Path, have: int, want: int) -> None:
+def _lineage(at: Version) -> tuple[int, str]:
+    return at.since, at.owner
+
+
+def catch_up(pieces: Pieces, snapshot: Path, log: Path, have: int, want: int) -> None:
     """Apply the versions of a log after one, up to another."""
     dialect = default_dialect(snapshot)
     for version in range(have + 1, want + 1):
         for change in read_segment(log, version):
-            apply(engine, change, dialect)
+            apply(pieces, change, dialect)
 
 
 def segment(log: Path, version: int) -> Path:
@@ -80,7 +98,7 @@ def default_dialect(snapshot: Path) -> str:
     return CONTENTS[content_at(snapshot)][0]
 
 
-def apply(engine: Engine, change: Mapping[str, Any], dialect: str) -> None:
+def apply(engine: Changing, change: Mapping[str, Any], dialect: str) -> None:
     """Apply one change; refuses what makes no sense, and then nothing has changed."""
     operation, identity = change.get("op"), change.get("id")
     if operation not in OPERATIONS:
@@ -98,13 +116,7 @@ def apply(engine: Engine, change: Mapping[str, Any], dialect: str) -> None:
     elif operation == WEIGHTS:
         engine.set_weights(identity, change.get("weights"))
     else:
-        subscription = _subscription(change, identity, dialect)
-        if subscription.node is not None and not isinstance(engine.index, GraphIndex):
-            raise SubscriptionError(
-                f"subscription {identity!r} hangs at node {subscription.node!r}, and there is no graph here: "
-                "leave `node` out"
-            )
-        engine.subscribe(subscription)
+        engine.subscribe(_subscription(change, identity, dialect))
 
 
 def _subscription(change: Mapping[str, Any], identity: str | int, dialect: str) -> Subscription:

@@ -15,6 +15,7 @@ import json
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,13 +23,12 @@ import pyarrow as pa
 
 from headgate.contents import content_at
 from headgate.core.event import read_object
-from headgate.engine import Engine
 from headgate.errors import HeadgateError, SnapshotError
-from headgate.graph.index import GraphIndex
 from headgate.spark.streaming.changes import open_changes
 from headgate.spark.streaming.live import Version, apply, catch_up, default_dialect, segment
 from headgate.spark.streaming.parts import PartFolder, PartWriter
-from headgate.spark.streaming.snapshots import Snapshots, check_snapshot, have_numbers, stamp_of
+from headgate.spark.streaming.pieces import Pieces
+from headgate.spark.streaming.snapshots import Snapshots, check_snapshot, stamp_of
 from headgate.spark.streaming.state import read_record, write_record
 
 if TYPE_CHECKING:
@@ -78,10 +78,17 @@ class Subscriptions:
             self._refused = PartFolder(settings.rejected, settings.format, REFUSED)
         self.version, self._position = self._last()
         self._base = self._first()
-        self._engine = self._opened()
+        self._pieces = self._opened()
         self._logged = self._count_logged()
         self.accepted = self.refused = 0
         """Changes of this run."""
+        self.operations: Counter[str] = Counter()
+        """Those that were accepted, by what they do."""
+
+    def take_over(self) -> None:
+        """Refuse to write where another stream has written."""
+        if self._refused is not None:
+            self._refused.take_over(self._state.owner, fresh=self._state.fresh)
 
     def _last(self) -> tuple[int, str | None]:
         """Find the last version, and the position of the source after it."""
@@ -107,16 +114,11 @@ class Subscriptions:
         write_record(self._state.root / "base.json", {**base._asdict(), "position": self._position})
         return base
 
-    def _opened(self) -> Engine:
+    def _opened(self) -> Pieces:
         place = self._snapshots.place(self._base.snapshot)
-        engine = Engine.open(place)
-        catch_up(engine, place, self._state.log, self._base.since, self.version)
-        return engine
-
-    @property
-    def engine(self) -> Engine:
-        """Return the engine at the last version."""
-        return self._engine
+        pieces = Pieces.open(place)
+        catch_up(pieces, place, self._state.log, self._base.since, self.version)
+        return pieces
 
     @property
     def content(self) -> str:
@@ -126,13 +128,12 @@ class Subscriptions:
     @property
     def numbered(self) -> bool:
         """Tell whether ids of subscriptions are whole numbers in the snapshot in use."""
-        return have_numbers(self._engine, self._snapshots.place(self._base.snapshot))
+        return self._pieces.numbered
 
     @property
     def count(self) -> int:
         """Count the subscriptions."""
-        index = self._engine.index
-        return index.view.subscriptions if isinstance(index, GraphIndex) else len(index)
+        return len(self._pieces)
 
     @property
     def age(self) -> float:
@@ -141,7 +142,8 @@ class Subscriptions:
 
     def at(self, snapshot: str, since: int, version: int) -> Version:
         """Describe a version to workers."""
-        return Version(str(self._snapshots.place(snapshot)), since, version, str(self._state.log))
+        place = str(self._snapshots.place(snapshot))
+        return Version(place, since, version, str(self._state.log), self._state.owner)
 
     def pin(self) -> dict[str, Any]:
         """Take in what is new, and say what a batch that starts now uses."""
@@ -172,14 +174,14 @@ class Subscriptions:
             return
         self._base = self._put(self._adopted(digest))
         self._folded, self._logged = None, 0
-        self._engine = self._opened()
+        self._pieces = self._opened()
 
     def _check_like(self, digest: str) -> None:
         """Refuse a snapshot whose matches would be of another kind."""
         place = self._snapshots.place(digest)
         if content_at(place) != self.content:
             raise SnapshotError(f"snapshot {self._given} has filters of another kind of events")
-        if self._state.fixed("numbered", self.numbered) and not have_numbers(Engine.open(place), place):
+        if self._state.fixed("numbered", self.numbered) and not Pieces.open(place).numbered:
             raise SnapshotError(f"snapshot {self._given} has text for ids, and matches so far have numbers")
 
     def poll(self) -> None:
@@ -196,7 +198,7 @@ class Subscriptions:
             for row in rows:
                 try:
                     change = read_object(row.row)
-                    apply(self._engine, change, dialect)
+                    apply(self._pieces, change, dialect)
                     accepted.append(change)
                 except HeadgateError as error:
                     refused.append((row, str(error)))
@@ -209,7 +211,8 @@ class Subscriptions:
             beside.replace(place)
             self.version, self._position = version, position
             self.accepted += len(accepted)
-            self._logged += len(accepted)
+            self.operations.update(str(change["op"]) for change in accepted)
+            self._logged += max(1, len(accepted))
             self.refused += len(refused)
             self._fold_aside()
 
@@ -237,7 +240,8 @@ class Subscriptions:
         """Begin to fold the log into a snapshot, if it is long and nobody is at it."""
         if self._folding is not None and self._folding.is_alive():
             return
-        if self._logged < self._settings.fold:
+        if self._logged < self._settings.fold or self._folded is not None:
+            # What is folded already counts with the next batch.
             return
         work = threading.Thread(target=self._fold, args=(self._base, self.version), daemon=True)
         self._folding = work
@@ -250,10 +254,10 @@ class Subscriptions:
     def _fold(self, base: _Base, version: int) -> None:
         try:
             place = self._snapshots.place(base.snapshot)
-            # An engine of its own: the other one goes on meanwhile.
-            engine = Engine.open(place, verify=False)
-            catch_up(engine, place, self._state.log, base.since, version)
-            digest = self._snapshots.save(engine)
+            # Pieces of its own: the others go on meanwhile.
+            pieces = Pieces.open(place, verify=False)
+            catch_up(pieces, place, self._state.log, base.since, version)
+            digest = self._snapshots.save(pieces)
             with self._lock:
                 self._folded = base._replace(snapshot=digest, since=version)
         except BaseException as error:  # noqa: BLE001 -- raised by the next pin, where somebody sees it
@@ -287,6 +291,7 @@ class Subscriptions:
 def _count(log: Path, version: int) -> int:
     try:
         with segment(log, version).open("rb") as file:
-            return int(json.loads(next(file))["changes"])
+            # A version without any is a file to be read, too.
+            return max(1, int(json.loads(next(file))["changes"]))
     except FileNotFoundError:
         return 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +80,18 @@ class PartFolder:
             pq.ParquetWriter(beside, schema).close()
             beside.replace(empty)
 
+    def take_over(self, owner: str, *, fresh: bool) -> None:
+        """Note whose files these are; refuses those of another: batches of both have the same numbers."""
+        place = self.path / STAGED / "owner"
+        found = place.read_text("utf-8") if place.exists() else None
+        if found not in {None, owner} or (found is None and fresh and any(self.path.glob("batch-*"))):
+            raise TableError(
+                f"{self.path} has files of another stream, or of an earlier state of this one, and new ones "
+                "would take their place: name another folder, or go on with that state"
+            )
+        if found is None:
+            place.write_text(owner, "utf-8")
+
     def prepare(self, batch: int) -> Path:
         """Make an empty place for the tasks of a batch."""
         place = self.drop(batch)
@@ -89,13 +102,10 @@ class PartFolder:
         """Put the files of a batch in place, those that are not yet there."""
         staged = self.staged(batch)
         for name in files:
-            final = self.path / _final(name)
-            if (staged / name).exists():
+            final = self.path / final_name(name)
+            # What is not staged any more is in its place already, or somebody has taken it away from there.
+            with suppress(FileNotFoundError):
                 (staged / name).replace(final)
-            elif not final.exists():
-                raise TableError(
-                    f"{final} is gone before its batch was committed: restore it, or start with a new state"
-                )
         shutil.rmtree(staged, ignore_errors=True)
 
     def drop(self, batch: int) -> Path:
@@ -123,10 +133,10 @@ def check_folder(path: str, form: str) -> None:
                 raise TableError(f"{path} has files of another format ({file.name}): choose another folder")
 
 
-def _final(name: str) -> str:
+def final_name(name: str) -> str:
     """Name a file without the attempt of its task.
 
-    >>> _final("batch-0000000001-00000.7.parquet")
+    >>> final_name("batch-0000000001-00000.7.parquet")
     'batch-0000000001-00000.parquet'
     """
     stem, _, suffix = name.rpartition(".")

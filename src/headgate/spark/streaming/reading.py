@@ -9,6 +9,7 @@ documents       one event each: RDF or XML, by the ending of a file or the conte
 from __future__ import annotations
 
 import datetime as dt
+import errno
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -95,8 +96,7 @@ _Found = tuple[Event | EventError, "bytes | Mapping[str, Any]"]
 
 def _message(value: bytes, content_type: str | None, origin: str, reading: Reading) -> Iterator[_Found]:
     if content_type is None or content_type.partition(";")[0].strip().lower() == JSON:
-        if value.strip():
-            yield _line(value, reading), value
+        yield _line(value, reading) if value.strip() else EventError("the message is empty"), value
         return
     if reading.content == RECORDS:
         reason = f"content type {content_type!r} is no record: send {JSON}"
@@ -125,7 +125,15 @@ def _file(path: str, reading: Reading) -> Iterator[_Found]:
         else:
             yield from _document(place, reading)
     except OSError as error:
+        if not of_the_file(error):
+            raise
         yield EventError(f"the file cannot be read: {error.strerror or error}"), path.encode()
+
+
+def of_the_file(error: OSError) -> bool:
+    """Tell whether a file is to blame. Else it is the disk or the network: that passes, and is tried anew."""
+    # Arrow tells damage as an error without a number.
+    return error.errno in {None, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR}
 
 
 def _parquet(place: Path, reading: Reading) -> Iterator[_Found]:

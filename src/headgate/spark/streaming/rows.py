@@ -25,7 +25,7 @@ _DEAD: dict[str, pa.DataType] = {
 }
 DEAD = pa.schema(_DEAD)
 
-PART, FILE, DEAD_FILE, HASHES, PLACES, ORIGINS = "part", "file", "dead_file", "hashes", "places", "origins"
+PART, FILE, DEAD_FILE, HASHES, ORIGINS = "part", "file", "dead_file", "hashes", "origins"
 EVENTS, MATCHES, NEWEST, ARRIVED, READING, MATCHING = (
     "events", "matches", "newest", "arrived", "reading", "matching",
 )  # fmt: skip
@@ -43,7 +43,6 @@ _SUMMARY: dict[str, pa.DataType] = {
     "dead": pa.list_(pa.int64()),
     NEWEST: pa.int64(),
     HASHES: pa.binary(),
-    PLACES: pa.binary(),
     ORIGINS: pa.list_(pa.struct(_ORIGIN)),
     READING: pa.float64(),
     MATCHING: pa.float64(),
@@ -51,7 +50,7 @@ _SUMMARY: dict[str, pa.DataType] = {
 SUMMARY = pa.schema(_SUMMARY)
 SUMMARY_DDL = (
     f"{PART} int, {FILE} string, {DEAD_FILE} string, {EVENTS} long, {MATCHES} long, dead array<long>, "
-    f"{NEWEST} long, {HASHES} binary, {PLACES} binary, "
+    f"{NEWEST} long, {HASHES} binary, "
     f"{ORIGINS} array<struct<name: string, events: long, {ARRIVED}: double>>, {READING} double, "
     f"{MATCHING} double"
 )

@@ -19,10 +19,12 @@ from headgate.errors import TableError
 from headgate.spark.document_files import check_type
 from headgate.spark.kinds import kind_of
 from headgate.spark.session import SEMANTICS, spark_errors
+from headgate.spark.stream_listening import metering
 from headgate.spark.streaming import sources
 from headgate.spark.streaming.batch import Batches
 from headgate.spark.streaming.file_changes import check_changes
 from headgate.spark.streaming.files import check_folder as check_events
+from headgate.spark.streaming.history import History
 from headgate.spark.streaming.log import Subscriptions
 from headgate.spark.streaming.parts import check_folder
 from headgate.spark.streaming.reading import Reading
@@ -114,9 +116,13 @@ def check_request(settings: StreamSettings) -> None:
             )
     for place in places:
         check_folder(place, settings.format)
+    if settings.report is not None and not Path(settings.report).absolute().parent.is_dir():
+        raise TableError(
+            f"{settings.report} lies in no folder: make it, or choose another place for the page"
+        )
     if Path(settings.state).exists() and not Path(settings.state).is_dir():
         raise TableError(f"{settings.state} is a file, and the state of a stream is a directory")
-    apart = [settings.snapshot, settings.state, *places, settings.events, settings.changes]
+    apart = [settings.snapshot, settings.state, *places, settings.events, settings.changes, settings.report]
     check_apart(*(each for each in apart if each is None or not is_broker(each)))
 
 
@@ -126,23 +132,27 @@ def run_stream(
     *,
     stop: threading.Event | None = None,
     quiet: bool = False,
+    command: str = "",
 ) -> Streamed:
     """Run a stream until it is at its end, its time is over, or `stop` is set.
 
     It ends after the batch that is under way. Run again with the same state, it goes on where it ended, also
-    if the process was killed.
+    if the process was killed. `command` is how it was asked for, for the page about the run.
     """
     check_request(settings)
     begun = time.monotonic()
+    history = None if settings.report is None else History(settings)
     state = State(Path(settings.state).absolute())
     with spark_errors(), state.held(), ExitStack() as open_:
         subscriptions = Subscriptions(settings, state)
         open_.callback(subscriptions.close)
-        telling = Telling(settings, state.root, quiet=quiet)
+        telling = Telling(settings, state.root, quiet=quiet, history=history)
         if settings.metrics_port is not None:
             open_.enter_context(telling.metrics.serve(settings.metrics_port))
         numbered = bool(state.fixed("numbered", subscriptions.numbered))
         own = _own_session(session)
+        if settings.metrics is not None or settings.metrics_port is not None:
+            open_.enter_context(metering(own, telling.metrics))
         sink = open_sink(own, settings, match_schema(numbered=numbered, top=settings.best))
         open_.callback(sink.close)
         last = -1 if state.last is None else int(state.last["batch"])
@@ -157,6 +167,9 @@ def run_stream(
             numbered=numbered,
         )
         state.check_checkpoint()
+        _check_kind(state, settings)
+        batches.take_over()
+        subscriptions.take_over()
         query = _started(own, settings, state, batches)
         with _ended(query, batches):
             state.fixed("query", str(query.id))
@@ -164,7 +177,7 @@ def run_stream(
         subscriptions.poll()
         telling.now_and_then(None, subscriptions, last=True)
         counts = telling.counts
-        return Streamed(
+        done = Streamed(
             batches=counts["batches"],
             events=counts["events"],
             matches=counts["matches"],
@@ -177,6 +190,12 @@ def run_stream(
             latency=telling.latency,
             stopped=stopped,
         )
+    if settings.report is not None and history is not None:
+        # What draws is slow to import, and most streams do not.
+        from headgate.report import run_page
+
+        run_page.write(history.page(done, command), Path(settings.report))
+    return done
 
 
 def _own_session(session: SparkSession) -> SparkSession:
@@ -205,6 +224,17 @@ def _started(
     return writer.start()
 
 
+def _check_kind(state: State, settings: StreamSettings) -> None:
+    """Refuse another kind of output: a batch may be ready for the one that was."""
+    scheme = settings.output.partition("://")[0] if is_broker(settings.output) else "files"
+    was = state.fixed("output", scheme)
+    if was != scheme:
+        raise TableError(
+            f"state {state.root} is of a stream that writes to {was}, and {scheme} is another kind of "
+            "output: name one of that kind, or start with a new state"
+        )
+
+
 @contextmanager
 def _ended(query: StreamingQuery, batches: Batches) -> Iterator[None]:
     """End the query at the end of the body, after the batch that is under way."""
@@ -212,6 +242,7 @@ def _ended(query: StreamingQuery, batches: Batches) -> Iterator[None]:
         yield
     finally:
         with batches.under_way:
+            batches.ending = True
             query.stop()
 
 

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.core.snapshot import HEADS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -46,7 +48,8 @@ def found_in(hashes: NDArray[np.uint64], files: Sequence[str], oldest: int) -> N
     """Tell which hashes are in files, with a second that is `oldest` or later. For workers."""
     seen = np.zeros(len(hashes), bool)
     for file in files:
-        table = _mapped(file)
+        about = Path(file).stat()
+        table = _mapped(file, about.st_ino, about.st_mtime_ns)
         if not table.shape[1]:
             continue
         place = np.searchsorted(table[0], hashes)
@@ -56,7 +59,8 @@ def found_in(hashes: NDArray[np.uint64], files: Sequence[str], oldest: int) -> N
 
 
 @lru_cache(maxsize=256)
-def _mapped(file: str) -> NDArray[np.uint64]:
+def _mapped(file: str, _inode: int, _written: int) -> NDArray[np.uint64]:
+    # Another state may have had a file of this name here, in the life of the worker.
     array: NDArray[np.uint64] = np.load(file, mmap_mode="r" if Path(file).stat().st_size > 1 << 16 else None)
     return array
 
@@ -81,7 +85,7 @@ class Seen:
                 # A merged file was put in place, and its parts were not yet removed.
                 path.unlink()
             elif end <= last:
-                self._files.append(_File(first, end, _newest(np.load(path)), path))
+                self._files.append(_File(first, end, _newest(_load(path)), path))
 
     def paths(self) -> tuple[str, ...]:
         """List the files for workers."""
@@ -112,7 +116,7 @@ class Seen:
 
     def _merge(self, width: int, oldest: int) -> None:
         parts = self._files[-width:]
-        table: NDArray[Any] = np.concatenate([np.load(part.path) for part in parts], axis=1)
+        table: NDArray[Any] = np.concatenate([_load(part.path) for part in parts], axis=1)
         table = table[:, table[1] >= oldest]
         # Of one id only the last time counts.
         table = table[:, np.lexsort((table[1], table[0]))]
@@ -133,6 +137,12 @@ def _place(path: Path) -> tuple[int, int, Path]:
 
 def _newest(table: NDArray[np.uint64]) -> int:
     return int(table[1].max()) if table.shape[1] else 0
+
+
+def _load(path: Path) -> NDArray[np.uint64]:
+    with HEADS:
+        found: NDArray[np.uint64] = np.load(path)
+    return found
 
 
 def _save(path: Path, table: NDArray[np.uint64]) -> None:

@@ -75,6 +75,8 @@ class StreamSettings:
     """A file for metrics, as Prometheus reads them."""
     metrics_port: int | None = None
     """A port on this machine where Prometheus can read them."""
+    report: str | None = None
+    """A page about the run, written when it ends: a file whose name ends in .html."""
     options: Mapping[str, str] = field(default_factory=dict)
     """More for a broker, by its own names, such as kafka.security.protocol."""
 
@@ -105,6 +107,8 @@ class StreamSettings:
                 raise TableError(f"{name} is {value}: give a whole number, 1 or more")
         if self.format not in FORMATS:
             raise TableError(f"format {self.format!r} is not known: use {' or '.join(map(repr, FORMATS))}")
+        if self.report is not None and not self.report.endswith(".html"):
+            raise TableError(f"{self.report} names no page: let it end in .html")
         if self.mode not in MODES:
             raise TableError(f"there is no mode {self.mode!r}: use {' or '.join(map(repr, MODES))}")
         if self.top is None and (self.mode != EXACT or self.factors):

@@ -13,13 +13,10 @@ from typing import TYPE_CHECKING
 
 from headgate.contents import CONTENTS
 from headgate.core.snapshot import MANIFEST, open_snapshot, room_of
-from headgate.engine import Engine
 from headgate.errors import SnapshotError
 from headgate.graph.base import ROOM as GRAPH
-from headgate.graph.index import GraphIndex
 from headgate.ranking.base import ROOM as RANKING
-from headgate.ranking.base import open_frozen
-from headgate.ranking.index import RankedIndex
+from headgate.spark.streaming.pieces import SHARDED, Pieces
 from headgate.spark.targets import check_ranks
 
 if TYPE_CHECKING:
@@ -33,10 +30,9 @@ def check_snapshot(path: str, top: Top | None) -> None:
     """Refuse a snapshot that a stream cannot match against."""
     place = Path(path).absolute()
     room = room_of(place)
-    if room not in {*CONTENTS, GRAPH, RANKING}:
+    if room not in {*CONTENTS, GRAPH, RANKING, *SHARDED}:
         raise SnapshotError(
-            f"snapshot {path} is cut into shards, and a stream matches against one piece: compile it without "
-            "--shards"
+            f"snapshot {path} belongs to the room {room!r}: give one of filters, of a ranking, or of a graph"
         )
     if top is not None:
         check_ranks(place, room, top.mode)
@@ -54,18 +50,6 @@ def stamp_of(place: Path) -> Stamp | None:
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns
-
-
-def have_numbers(engine: Engine, place: Path) -> bool:
-    """Tell whether ids of subscriptions are whole numbers in a snapshot; if it has none, they are text."""
-    index = engine.index
-    if isinstance(index, GraphIndex):
-        ids = index.base.names.subscription_ids
-    elif isinstance(index, RankedIndex):
-        ids = open_frozen(place, verify=False).ids
-    else:
-        ids = index.ids
-    return len(ids) > 0 and ids.numbered
 
 
 class Snapshots:
@@ -92,7 +76,7 @@ class Snapshots:
                 shutil.copytree(given, beside, copy_function=_linked)
                 if digest_of(given) != digest:
                     continue
-                Engine.open(beside)
+                Pieces.open(beside)
             except (OSError, shutil.Error):
                 # It was replaced while we went through it.
                 if digest_of(given) == digest:
@@ -102,10 +86,10 @@ class Snapshots:
             return digest
         raise SnapshotError(f"snapshot {given} is replaced again and again: wait until it is compiled")
 
-    def save(self, engine: Engine) -> str:
-        """Write an engine as a snapshot of its own."""
+    def save(self, pieces: Pieces) -> str:
+        """Write live subscriptions as a snapshot of their own."""
         beside = self._folder / ".folded"
-        engine.save(beside, source={"folded": "changes of a stream"})
+        pieces.save(beside, source={"folded": "changes of a stream"})
         digest = digest_of(beside)
         if self.place(digest).exists():
             shutil.rmtree(beside)

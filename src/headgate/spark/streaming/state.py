@@ -25,7 +25,10 @@ done again with what was pinned, one that is ready is only put in place, one tha
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
+import os
+import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -42,10 +45,18 @@ Record = dict[str, Any]
 
 
 def write_record(place: Path, record: Record) -> None:
-    """Put a record in place at once, whole."""
+    """Put a record in place at once, whole; it is on the disk before anything that rests on it is done."""
     beside = place.with_name(f".{place.name}.new")
-    beside.write_text(json.dumps(record, ensure_ascii=False), "utf-8")
+    with beside.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(record, ensure_ascii=False))
+        file.flush()
+        os.fsync(file.fileno())
     beside.replace(place)
+    folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def read_record(place: Path) -> Record | None:
@@ -76,6 +87,10 @@ class State:
         self._batches = root / "batches"
         for folder in (self.snapshots, self.log, self.seen, self._batches):
             folder.mkdir(parents=True, exist_ok=True)
+        self._read()
+
+    def _read(self) -> None:
+        root = self.root
         self._about = read_record(root / "stream.json") or {"layout": LAYOUT}
         if self._about["layout"] != LAYOUT:
             raise TableError(
@@ -102,7 +117,26 @@ class State:
                 raise TableError(
                     f"state {self.root} is in use by another stream: end that one, or name another state"
                 ) from None
+            # What another process has done until it let go.
+            self._read()
             yield
+
+    @property
+    def owner(self) -> str:
+        """Return a name that no other state has."""
+        return str(self.fixed("owner", uuid.uuid4().hex))
+
+    @property
+    def fresh(self) -> bool:
+        """Tell whether nothing was done with this state yet."""
+        return "query" not in self._about
+
+    def rows_of(self, number: int) -> str | None:
+        """Return what tells the rows of a batch from others: a digest of what Spark noted of it."""
+        try:
+            return hashlib.sha256((self.spark / "offsets" / str(number)).read_bytes()).hexdigest()
+        except FileNotFoundError:
+            return None
 
     def fixed(self, name: str, value: Any) -> Any:
         """Return what was noted under a name when it was first asked for: `value`, if that is now."""

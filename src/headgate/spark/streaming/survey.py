@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from headgate.spark.streaming import rows as told
 from headgate.spark.streaming.rows import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
     from pyspark.sql import Row
@@ -65,22 +65,29 @@ class Survey(NamedTuple):
         """Sum up how long tasks took for a step."""
         return float(sum(row[column] for row in self.rows))
 
-    def repeated(self) -> dict[int, frozenset[int]]:
-        """Find events whose id another part has, too: all but the first by origin, part and place."""
+    def repeated(self, *, by_name: bool) -> dict[int, frozenset[int]]:
+        """Find the hashes that two parts have: by part, those that it has to leave to another.
+
+        The first counts. Files have an order by name, whatever part Spark puts them in; messages by part.
+        """
         hashes = self.hashes
         if len(np.unique(hashes)) == len(hashes):
             return {}
-        kept: dict[int, tuple[Any, ...]] = {}
+        kept: dict[int, tuple[str, int]] = {}
         struck: dict[int, set[int]] = {}
-        for row in sorted(self.rows, key=lambda row: int(row[told.PART])):
+        for row in self.rows:
             marks = np.frombuffer(bytes(row[told.HASHES]), np.uint64).tolist()
-            places = np.frombuffer(bytes(row[told.PLACES]), np.int64).tolist()
             names = [each["name"] for each in row[told.ORIGINS] for _ in range(each["events"])]
-            for mark, place, name in zip(marks, places, names, strict=True):
-                mine = (name, row[told.PART], place)
-                other = kept.get(mark)
-                kept[mark] = mine if other is None else min(mine, other)
-                if other is not None:
-                    _, part, lost = max(mine, other)
-                    struck.setdefault(part, set()).add(lost)
-        return {part: frozenset(places) for part, places in struck.items()}
+            for mark, name in zip(marks, names, strict=True):
+                mine = (name if by_name else "", int(row[told.PART]))
+                other = kept.get(mark, mine)
+                kept[mark] = min(mine, other)
+                if mine != other:
+                    struck.setdefault(max(mine, other)[1], set()).add(mark)
+        return {part: frozenset(marks) for part, marks in struck.items()}
+
+    def has_once(self, marks: Iterable[int]) -> bool:
+        """Tell whether no event is there twice, and each of some once."""
+        hashes = self.hashes
+        found = set(hashes.tolist())
+        return len(found) == len(hashes) and found.issuperset(marks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
 
 from headgate.spark.metrics import Metrics
@@ -14,6 +14,7 @@ from headgate.spark.streaming.rows import DUPLICATE, KINDS, LATE
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from headgate.spark.streaming.history import History
     from headgate.spark.streaming.log import Subscriptions
     from headgate.spark.streaming.settings import StreamSettings
     from headgate.spark.streaming.state import Record
@@ -27,8 +28,11 @@ LATENCIES = 1000
 class Telling:
     """Counts of this run, and when they were last told."""
 
-    def __init__(self, settings: StreamSettings, folder: Path, *, quiet: bool) -> None:
+    def __init__(
+        self, settings: StreamSettings, folder: Path, *, quiet: bool, history: History | None = None
+    ) -> None:
         self._settings = settings
+        self._history = history
         self._quiet = quiet
         self._place = folder / "progress.jsonl"
         self._begun = self._told = time.monotonic()
@@ -36,6 +40,7 @@ class Telling:
         self._latencies: deque[float] = deque(maxlen=LATENCIES)
         self.counts = dict.fromkeys(("batches", "events", "matches", *KINDS), 0)
         self.metrics = Metrics()
+        self._changes: Counter[str] = Counter()
         for name in ("headgate_events_total", "headgate_matches_total", "headgate_batches_total"):
             self.metrics.count(name, 0)
 
@@ -66,6 +71,8 @@ class Telling:
         told.observe("headgate_batch_seconds", seconds["batch"])
         for step, spent in seconds.items():
             told.gauge("headgate_step_seconds", spent, step=step)
+        if self._history is not None:
+            self._history.add(record, arrivals, seconds)
 
     def now_and_then(self, batch: int | None, subscriptions: Subscriptions, *, last: bool = False) -> None:
         """Tell how it goes, if that was long ago."""
@@ -78,6 +85,9 @@ class Telling:
         told.gauge("headgate_snapshot_age_seconds", subscriptions.age)
         told.gauge("headgate_snapshot_version", subscriptions.version)
         told.gauge("headgate_subscriptions", subscriptions.count)
+        for operation, count in subscriptions.operations.items():
+            told.count("headgate_changes_total", count - self._changes[operation], op=operation)
+            self._changes[operation] = count
         line = {
             "at": time.time(),
             "seconds": round(now - self._begun, 1),

@@ -20,12 +20,9 @@ from pyspark import TaskContext
 from headgate.contents import RECORDS
 from headgate.core.event import SOURCE, Event
 from headgate.errors import EventError
-from headgate.graph.index import GraphIndex
-from headgate.ranking.index import RankedIndex
-from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.spark.id_types import fit_id
 from headgate.spark.kinds import kind_of
-from headgate.spark.streaming.live import Version, engine_at
+from headgate.spark.streaming.live import Version, pieces_at
 from headgate.spark.streaming.parts import PartWriter
 from headgate.spark.streaming.reading import Given, Reading, read_given
 from headgate.spark.streaming.rows import (
@@ -44,21 +41,17 @@ from headgate.spark.streaming.rows import (
     NEWEST,
     ORIGINS,
     PART,
-    PLACES,
     READING,
     SUMMARY,
     UNKNOWN,
     match_schema,
 )
 from headgate.spark.streaming.seen import found_in, hash_ids
-from headgate.spark.top import EXACT, RANK, SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from headgate.engine import Engine
-    from headgate.graph.ranked import Ranked
-    from headgate.ranking.model import Best
+    from headgate.spark.streaming.pieces import Pieces
     from headgate.spark.top import Top
 
     Column = pa.Array[Any]
@@ -87,7 +80,7 @@ class Task(NamedTuple):
     oldest: int
     """The second from which on those count."""
     struck: Mapping[int, frozenset[int]] | None = None
-    """By part, the places of events that another part of the batch has, too."""
+    """By part, the hashes of ids that another part of the batch has, too, and that are left to it."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -101,10 +94,10 @@ def match_part(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.Rec
     number = context.partitionId() if context else 0
     name = f"batch-{task.batch:010d}-{number:05d}"
     attempt = context.taskAttemptId() if context else 0
-    engine = engine_at(task.version)
+    pieces = pieces_at(task.version)
     found = PartWriter(task.folder, f"{name}.{attempt}", task.form, task.schema)
     dead = PartWriter(task.dead_folder, f"{name}.{attempt}", task.dead_form, DEAD)
-    part = _Part(task, number, engine)
+    part = _Part(task, number, pieces)
     begun = time.perf_counter()
     asked = 0.0
     try:
@@ -129,19 +122,17 @@ _SIZE = 2048
 class _Part:
     """What is found out about a part as it is read."""
 
-    def __init__(self, task: Task, number: int, engine: Engine) -> None:
+    def __init__(self, task: Task, number: int, pieces: Pieces) -> None:
         self._task = task
         self._number = number
         self._struck = (task.struck or {}).get(number, frozenset())
-        self._engine = engine
+        self._pieces = pieces
         self._own: set[int] = set()
         self._hashes: list[bytes] = []
-        self._places: list[int] = []
         self._origins: list[list[Any]] = []
         self._newest: int | None = None
         self._dead = dict.fromkeys(KINDS, 0)
         self.rows = 0
-        self._next = 0
 
     def judged(self, given: Sequence[Given]) -> tuple[list[Event], pa.RecordBatch]:
         """Tell the events that are to be matched from the others, which come with their reasons."""
@@ -154,16 +145,14 @@ class _Part:
         seen = found_in(hashes, self._task.seen or (), self._task.oldest)
         marks, repeated = hashes.tolist(), seen.tolist()
         for (row, event), reason, mark, again in zip(read, reasons, marks, repeated, strict=True):
-            place = self._next
-            self._next += 1
-            kind, why = self._verdict(event, reason, mark, again or place in self._struck)
+            kind, why = self._verdict(event, reason, mark, again or mark in self._struck)
             if kind is not None:
                 self._dead[kind] += 1
                 dead.append((row, kind, why))
                 continue
             assert isinstance(event, Event)
             events.append(event)
-            self._note(row, event, mark, place)
+            self._note(row, event, mark)
         return events, self._letters(dead)
 
     def _read(self, given: Sequence[Given]) -> list[tuple[Given, Event | EventError]]:
@@ -180,10 +169,9 @@ class _Part:
 
     def _refused(self, events: Sequence[Event | EventError]) -> list[str | None]:
         """Say why events come from nowhere; sources get the type that ids of nodes have."""
-        if not isinstance(self._engine.index, GraphIndex):
+        if not self._pieces.graph:
             return [None] * len(events)
-        graph = self._engine.index
-        numbered = graph.base.names.node_ids.numbered
+        numbered = self._pieces.numbered_nodes
         fitted = []
         for event in events:
             source = event.source if isinstance(event, Event) else None
@@ -192,7 +180,7 @@ class _Part:
                 object.__setattr__(event, "source", fitted[-1])
         kind: pa.DataType = pa.int64() if numbered else pa.string()
         column: Column = pa.array(fitted, kind)
-        reasons = graph.sources(pa.RecordBatch.from_arrays([column], names=[SOURCE]))
+        reasons = self._pieces.sources(pa.RecordBatch.from_arrays([column], names=[SOURCE]))
         for place, event in enumerate(events):
             if isinstance(event, Event) and event.source is not None and fitted[place] is None:
                 reasons[place] = f"source {event.source!r} is no node of the graph: give the id of one"
@@ -221,7 +209,7 @@ class _Part:
             return DUPLICATE, f"event {event.id!r} was seen before, within the window"
         return None, ""
 
-    def _note(self, row: Given, event: Event, mark: int, place: int) -> None:
+    def _note(self, row: Given, event: Event, mark: int) -> None:
         if event.time is not None:
             self._newest = max(self._newest or 0, _micros(event))
         if not self._origins or self._origins[-1][0] != row.origin:
@@ -229,13 +217,12 @@ class _Part:
             self._origins.append([row.origin, 0, arrived])
         self._origins[-1][1] += 1
         self._hashes.append(mark.to_bytes(8, "little"))
-        self._places.append(place)
 
     def matches(self, events: Sequence[Event]) -> pa.RecordBatch:
         """Ask for some events, all at once."""
         ids = pa.array([str(event.id) for event in events], pa.string())
         schema = self._task.schema
-        found = ask(self._engine, events, ids, self._task.top)
+        found = self._pieces.ask(events, ids, self._task.top)
         columns = [found.column(name).cast(schema.field(name).type) for name in schema.names]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -259,34 +246,16 @@ class _Part:
             PART: self._number,
             FILE: files[0],
             DEAD_FILE: files[1],
-            EVENTS: len(self._places),
+            EVENTS: len(self._hashes),
             MATCHES: matches,
             "dead": list(self._dead.values()),
             NEWEST: self._newest,
             HASHES: b"".join(self._hashes),
-            PLACES: np.array(self._places, np.int64).tobytes(),
             ORIGINS: [{"name": name, "events": count, ARRIVED: at} for name, count, at in self._origins],
             READING: reading,
             MATCHING: matching,
         }
         return pa.RecordBatch.from_pylist([row], schema=SUMMARY)
-
-
-def ask(engine: Engine, events: Sequence[Event], ids: Column, top: Top | None) -> pa.RecordBatch:
-    """Ask a live engine for all matches of events, or the best of each."""
-    index = engine.index
-    if top is None:
-        return index.match_events(events, ids)
-    if isinstance(index, RankedIndex):
-        return index.top_events(events, top.k, top.mode, factors=top.weighing, identities=ids)
-    if isinstance(index, GraphIndex) and top.mode == EXACT:
-        return index.top_events(events, top.k, ids).rename_columns([EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK])
-    rows = []
-    for event, identity in zip(events, ids.to_pylist(), strict=True):
-        best: Sequence[Ranked | Best] = engine.top(event, top.k, top.mode, factors=top.weighing)
-        rows += [(identity, each.subscription, each.value, rank) for rank, each in enumerate(best, 1)]
-    columns: list[Column] = [pa.array([row[place] for row in rows]) for place in range(4)]
-    return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK])
 
 
 def _micros(event: Event) -> int:

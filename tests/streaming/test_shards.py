@@ -1,0 +1,375 @@
+"""Snapshots in shards: a stream answers, changes, folds and goes over to others as with one in one piece."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from dataclasses import asdict, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from headgate import Engine, Event, Subscription
+from headgate.contents import RECORDS
+from headgate.core.snapshot import room_of
+from headgate.core.subscription import SQL
+from headgate.errors import HeadgateError
+from headgate.spark.compile import compile_subscriptions
+from headgate.spark.compile_graph import Tables, compile_graph
+from headgate.spark.kinds import Read, kind_of
+from headgate.spark.shard_keys import text_key
+from headgate.spark.shard_routes import Routes
+from headgate.spark.shard_snapshots import save_shards
+from headgate.spark.sharding import ACCESS, HASH, Sharding
+from headgate.spark.streaming.live import apply, pieces_at
+from headgate.spark.streaming.log import Subscriptions
+from headgate.spark.streaming.pieces import SHARDED, Pieces
+from headgate.spark.streaming.state import State
+from headgate.spark.targets import open_target
+from headgate.spark.top import Top
+from tests.spark.files import put_lines
+from tests.spark.shard_cases import draw_case
+from tests.streaming.killing import run_and_kill
+from tests.streaming.test_run import Running
+from tests.streaming.world import World, answer, published
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from tests.spark.files import Row
+    from tests.spark.shard_cases import Case
+
+    Make = Callable[[str, str, int, str], "Made"]
+
+COMPILED = 45
+"""Subscriptions of a case that are in the snapshot; the others come live."""
+EXACT, RELAXED = {"top": 3}, {"top": 4, "mode": "relaxed"}
+SOME: list[tuple[str, str, int, str, dict[str, Any]]] = [
+    ("records", "plain", 3, ACCESS, {}),
+    ("records", "ranked", 3, HASH, RELAXED),
+    ("records", "graph", 3, ACCESS, EXACT),
+    ("rdf", "plain", 3, ACCESS, {}),
+    ("xml", "graph", 2, ACCESS, RELAXED),
+]
+"""Every content, every kind, every question."""
+KINDS = [each[:4] for each in SOME]
+
+
+class Made:
+    """A case whose first subscriptions are compiled to shards, and the rest of it as changes."""
+
+    def __init__(
+        self, spark: SparkSession, folder: Path, content: str, kind: str, count: int, by: str
+    ) -> None:
+        self.kind = kind
+        self.case = draw_case(content, 11)
+        self.given = replace(self.case, subscriptions=self.case.subscriptions[:COMPILED])
+        self.shards, self.whole = folder / "shards", folder / "whole"
+        self.settings = World(folder).settings()
+        column = "country" if by == ACCESS and content == "records" else None
+        compile_case(spark, folder, self.given, kind, Sharding.of(count, by, column), self.shards)
+        self.given.engine(kind).save(self.whole)
+
+    @cached_property
+    def asked(self) -> list[Event]:
+        """List the events as workers have them: documents are read."""
+        given = self.case.asked()
+        if self.case.content == RECORDS:
+            return given
+        read = kind_of(self.case.content).read(given)
+        return [event for each in read if isinstance(each, Read) for event in each.events]
+
+    @property
+    def ranked(self) -> bool:
+        return self.kind != "plain"
+
+    def world(self, root: Path, **more: Any) -> World:
+        """Make a stream of the shards."""
+        found = World(root, more, whole=self.whole)
+        shutil.copytree(self.shards, found.snapshot)
+        return found
+
+    def changes(self) -> list[Row]:
+        """List sound changes: each operation, ids that come back, and nodes that are on few shards."""
+        rows = self.case.rows(graph=self.kind == "graph", ranked=self.ranked)
+        for row in rows:
+            row.pop("tenant", None)
+        fresh, known = rows[COMPILED:], rows[:COMPILED]
+        found = [{"op": "subscribe", **row} for row in fresh]
+        found += [{"op": "unsubscribe", "id": row["id"]} for row in (*known[::5], *fresh[::4])]
+        # With another filter, and where there is a graph perhaps on another shard.
+        found += [
+            {"op": "subscribe", **known[n + 1], "id": known[n]["id"]} for n in range(0, COMPILED - 5, 10)
+        ]
+        if self.kind == "graph":
+            found += [
+                {"op": "subscribe", **fresh[1], "id": f"at-{node}", "node": node}
+                for node in ("idle", "leaf1")
+            ]
+            found += [{"op": "unsubscribe", "id": "node2"}, {"op": "score", "id": "node3", "score": 2}]
+        if self.ranked:
+            found += [{"op": "score", "id": row["id"], "score": n % 4} for n, row in enumerate(known[1::5])]
+            found += [{"op": "weights", "id": row["id"], "weights": _weights(row)} for row in known[2::5]]
+        return found
+
+    def wrong(self) -> list[Row]:
+        """List changes that every snapshot of the case refuses; ids of all shards are among them."""
+        row = {"op": "subscribe", "filter": self.case.subscriptions[0].filter, "node": "n0"}
+        if self.kind != "graph":
+            del row["node"]
+        wrong: list[Row] = [{**row, "id": each.id} for each in self.given.subscriptions[1:5]]
+        wrong += [{"op": "unsubscribe", "id": each} for each in ("nobody", 7)]
+        wrong += [{**row, "id": 7}, {**row, "id": "new", "node": "nowhere"}]
+        wrong += [{**row, "id": "new", "filter": "((("}, {"op": "score", "id": "nobody", "score": 1}]
+        return wrong
+
+
+def _weights(row: Row) -> dict[str, float] | None:
+    """Weigh what a filter of records looks at; those of others are not."""
+    if row["dialect"] != SQL:
+        return None
+    named = [name for name in ("country", "age", "price", "member") if name in row["filter"]]
+    return {name: 2.5 + n for n, name in enumerate(named)} or None
+
+
+def compile_case(
+    spark: SparkSession, folder: Path, case: Case, kind: str, sharding: Sharding, place: Path
+) -> None:
+    """Compile a case as users do."""
+    options: dict[str, Any] = {"rejected": str(folder / "refused.jsonl"), "quiet": True}
+    options |= {"sharding": sharding, "ranked": kind != "plain", "taxonomy": case.taxonomy}
+    rows = case.rows(graph=kind == "graph", ranked=kind != "plain")
+    table = put_lines(folder / "subscriptions.jsonl", rows)
+    if kind != "graph":
+        done: Any = compile_subscriptions(spark, table, str(place), **options)
+    else:
+        nodes = [{k: v for k, v in asdict(each).items() if v is not None} for each in case.nodes]
+        edges = [asdict(each) for each in case.edges]
+        tables = Tables(
+            put_lines(folder / "nodes.jsonl", nodes), put_lines(folder / "edges.jsonl", edges), table
+        )
+        done = compile_graph(spark, tables, str(place), **options)
+    assert (done.rejected, done.shards) == (0, sharding.count)
+
+
+@pytest.fixture(scope="module")
+def make(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """Compile each case once."""
+    made: dict[tuple[str, str, int, str], Made] = {}
+
+    def get(*asked: Any) -> Made:
+        if asked not in made:
+            made[asked] = Made(spark, tmp_path_factory.mktemp("case"), *asked)
+        return made[asked]
+
+    return get
+
+
+def test_events_pass_shards_by(make: Make) -> None:
+    """Some shards are met by all events, and others are not: all that follows is about both."""
+    for asked in KINDS:
+        routes = open_target(str(make(*asked).shards)).routes
+        assert routes is not None
+        assert routes.open.any()
+        assert asked[3] == HASH or not routes.open.all()
+
+
+@pytest.mark.parametrize(("content", "kind", "count", "by", "question"), SOME)
+def test_stream_is_engine(
+    spark: SparkSession,
+    tmp_path: Path,
+    make: Make,
+    content: str,
+    kind: str,
+    count: int,
+    by: str,
+    question: dict[str, Any],
+) -> None:
+    """Events meet the subscriptions of the shards and of the changes, as in the engine in one piece."""
+    made = make(content, kind, count, by)
+    world = made.world(tmp_path, **question)
+    world.change("1.jsonl", [*made.changes(), *made.wrong()])
+    nowhere: list[Row] = (
+        [{**made.case.events[0], "id": "lost", "source": "nowhere"}] if kind == "graph" else []
+    )
+    world.send("1.jsonl", [*made.case.events, *nowhere])
+    done = world.run(spark)
+    found = world.matches()
+    assert found == world.expected()
+    assert len(found) > 20
+    assert (done.changes, done.rejected_changes) == (len(made.changes()), len(made.wrong()))
+    assert [row["kind"] for row in world.dead()] == ["unknown-source"] * len(nowhere)
+    model = {each.id for each in made.given.subscriptions}
+    model |= (
+        {each.subscription for each in made.case.nodes if each.subscription} if kind == "graph" else set()
+    )
+    for change in made.changes():
+        if change["op"] == "subscribe":
+            model.add(change["id"])
+        elif change["op"] == "unsubscribe":
+            model.remove(change["id"])
+    assert done.subscriptions == len(model)
+
+
+def check(pieces: Pieces, engine: Engine, made: Made) -> None:
+    """Assert that shards answer as the engine, to every question about all events at once, in its order."""
+    tops = (Top.of(3), Top.of(5, "relaxed")) if made.ranked else ()
+    ids = pa.array([str(event.id) for event in made.asked])
+    for top in (None, *tops):
+        settings = made.settings if top is None else replace(made.settings, top=top.k, mode=top.mode)
+        wanted = [row for event in made.asked for row in answer(engine, event, settings)]
+        found = pieces.ask(made.asked, ids, top)
+        assert list(zip(*(column.to_pylist() for column in found.columns), strict=True)) == wanted
+
+
+@pytest.mark.parametrize(("content", "kind", "count", "by"), KINDS)
+def test_changes_and_folding(
+    tmp_path: Path, make: Make, content: str, kind: str, count: int, by: str
+) -> None:
+    """Changes in small steps, some refused; folded into shards again and again, they answer as the engine."""
+    made = make(content, kind, count, by)
+    world = made.world(tmp_path)
+    engine = Engine.open(made.whole)
+    dialect = made.case.subscriptions[0].dialect
+    rng = random.Random(5)
+    subscriptions = Subscriptions(world.settings(fold=6), State(world.state))
+    check(pieces_at(subscriptions.at(**subscriptions.pin())), engine, made)
+    changes, wrong, since, refused = made.changes(), made.wrong(), set(), 0
+    for number in range(0, len(changes), 6):
+        some = changes[number : number + 6]
+        bad = [each for each in rng.sample(wrong, 3) if _refused(engine, each, dialect)]
+        world.change(f"{number:03d}.jsonl", [*bad, *some])
+        for change in some:
+            apply(engine, change, dialect)
+        pin = subscriptions.pin()
+        check(pieces_at(subscriptions.at(**pin)), engine, made)
+        refused += len(bad)
+        assert (subscriptions.refused, len(world.rejected())) == (refused, refused)
+        since.add(pin["since"])
+        # What is being folded is done now, and used by the next batch.
+        subscriptions.close()
+    assert len(since) > 2
+    folded = subscriptions.pin()
+    place = world.state / "snapshots" / folded["snapshot"]
+    assert room_of(place) == room_of(made.shards)
+    assert len(list(place.glob("shard-*"))) == count
+    subscriptions.close()
+    again = Subscriptions(world.settings(), State(world.state))
+    check(pieces_at(again.at(**again.pin())), engine, made)
+    assert again.count == subscriptions.count
+
+
+def test_routes_live(tmp_path: Path) -> None:
+    """Events pass a shard by until it gets a subscription live; folded, that is still so of the others."""
+    countries = ("CH", "DE", "FR")
+    staged = [tmp_path / country for country in countries]
+    for place in staged:
+        # What leads there is narrower than the filters, to see that it counts.
+        Engine.build([Subscription(f"{place.name}-{n}", f"age > {n}") for n in range(2)]).save(place)
+    keys = [(2, [frozenset([text_key(country)])]) for country in countries]
+    routes = Routes.make(RECORDS, ("country",), keys)
+    sharding = Sharding(3, ACCESS, "country")
+    save_shards(tmp_path / "shards", staged, ranked=False, routes=routes, sharding=sharding)
+    pieces = Pieces.open(tmp_path / "shards")
+    here, other = (Event(n, {"country": country, "age": 9}) for n, country in enumerate(("DE", "IT")))
+    assert (published(pieces, here), published(pieces, other)) == (["DE-0", "DE-1"], [])
+    with pytest.raises(HeadgateError, match="subscribed already"):
+        pieces.subscribe(Subscription("DE-1", "age > 5"))
+    with pytest.raises(HeadgateError, match="ids here are text"):
+        pieces.subscribe(Subscription(7, "age > 5"))
+    assert published(pieces, other) == []
+    pieces.unsubscribe("FR-0")
+    # The one with the fewest gets it, and the next, too: every event meets that one anyway.
+    for number in range(4):
+        pieces.subscribe(Subscription(f"new-{number}", f"age > {number}"))
+    pieces.unsubscribe("new-0")
+    pieces.save(tmp_path / "folded", source={})
+    for each in (pieces, Pieces.open(tmp_path / "folded")):
+        assert published(each, here) == ["DE-0", "DE-1", "FR-1", "new-1", "new-2", "new-3"]
+        assert published(each, other) == ["FR-1", "new-1", "new-2", "new-3"]
+        assert len(each) == 8
+    folded = open_target(str(tmp_path / "folded")).routes
+    assert folded is not None
+    assert (folded.open.tolist(), folded.subscriptions.tolist()) == ([False, False, True], [2, 2, 4])
+
+
+def _refused(engine: Engine, change: Row, dialect: str) -> bool:
+    """Tell whether the engine refuses a change, too; an id may have been given up by now."""
+    try:
+        apply(engine, change, dialect)
+    except HeadgateError:
+        return True
+    # It was taken: then it is no longer wrong, and is taken back.
+    engine.unsubscribe(change["id"])
+    return False
+
+
+@pytest.fixture
+def running(spark: SparkSession, tmp_path: Path) -> Iterator[Running]:
+    """Start a stream with a snapshot in one piece."""
+    world = World(tmp_path)
+    Engine.build([Subscription("s0", "n > 0")]).save(world.snapshot)
+    yield Running(spark, world)
+    for end in world.ends:
+        end()
+
+
+def test_replaced_while_it_runs(spark: SparkSession, running: Running) -> None:
+    """By one in shards, by other numbers of them, by one in one piece: the next batch uses it, live."""
+    world = running.world
+    for number, count in enumerate((3, 2, 1)):
+        rows = [{"id": f"s{number}-{n}", "filter": f"n > {n}"} for n in range(6)]
+        table = put_lines(world.root / "subscriptions.jsonl", rows)
+        refused = str(world.root / "refused.jsonl")
+        sharding = Sharding(count)
+        compile_subscriptions(
+            spark, table, str(world.snapshot), rejected=refused, sharding=sharding, quiet=True
+        )
+        assert (room_of(world.snapshot) in SHARDED) is (count > 1)
+        live: list[Row] = [{"op": "subscribe", "id": f"t{number}", "filter": "n > 2"}]
+        live += [{"op": "unsubscribe", "id": f"s{number}-{n}"} for n in (0, 3)]
+        world.send(f"{number}.jsonl", [{"id": f"first {number}", "n": 4}])
+        running.wait(partial(_answered, world, f"first {number}", 4))
+        world.change(f"{number}.jsonl", live)
+        world.send(f"{number}-then.jsonl", [{"id": f"then {number}", "n": 4}])
+        running.wait(partial(_answered, world, f"then {number}", 3))
+        assert {match[1] for match in world.matches() if match[0] == f"then {number}"} == {
+            f"s{number}-1", f"s{number}-2", f"t{number}",
+        }  # fmt: skip
+    done = running.end()
+    assert (done.events, done.changes, done.rejected_changes, done.subscriptions) == (6, 9, 0, 5)
+
+
+def _answered(world: World, event: str, matches: int) -> bool:
+    return len([match for match in world.matches() if match[0] == event]) == matches
+
+
+def test_unusable_shards(tmp_path: Path, make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    """A shard that is damaged, or of another snapshot, is told and passed over; a stream begins with none."""
+    made = make("records", "plain", 3, ACCESS)
+    other = make("records", "ranked", 3, HASH)
+    world = made.world(tmp_path)
+    subscriptions = Subscriptions(world.settings(), State(world.state))
+    pin = subscriptions.pin()
+    shutil.rmtree(world.snapshot)
+    shutil.copytree(other.shards, tmp_path / "mixed")
+    shutil.rmtree(tmp_path / "mixed" / "shard-001")
+    shutil.copytree(made.shards / "shard-001", tmp_path / "mixed" / "shard-001")
+    (tmp_path / "mixed").rename(world.snapshot)
+    assert subscriptions.pin() == pin
+    told = capsys.readouterr().err
+    assert "going on with the snapshot in use" in told
+    assert "does not belong to it" in told
+    subscriptions.close()
+    with pytest.raises(HeadgateError, match="does not belong to it"):
+        Subscriptions(world.settings(), State(tmp_path / "another"))
+
+
+def test_killed_with_shards(tmp_path: Path) -> None:
+    """One kill, with a snapshot in three shards."""
+    assert len(run_and_kill(tmp_path, 1, seed=7, shards=3)) == 1
