@@ -406,7 +406,7 @@ report = "live.html"
     before = signal.getsignal(signal.SIGTERM)
     steps, streamed = (
         note_handlers(monkeypatch, run, "work"),
-        note_handlers(monkeypatch, streams, "run_stream"),
+        note_handlers(monkeypatch, streams, "run_told"),
     )
     secret = ("--conf", "spark.hadoop.fs.s3a.secret.key=TOPSECRET")
     found = headgate("run", tmp_path / "shop.toml", "--quiet", "--json", *secret).json

@@ -9,8 +9,8 @@ import pytest
 
 from headgate import Engine, Subscription
 from headgate.errors import HeadgateError
-from headgate.spark.streaming import history
-from headgate.spark.streaming.history import History
+from headgate.pipeline import stream_history as history
+from headgate.pipeline.stream_history import History, run_told
 from headgate.spark.streaming.rows import KINDS
 from headgate.spark.streaming.run import check_request
 from tests.streaming.world import World
@@ -31,7 +31,7 @@ def test_page(spark: SparkSession, tmp_path: Path, form: str) -> None:
     world.send("1.jsonl", [{"id": n, "n": n} for n in range(30)])
     world.send("2.jsonl", [{"id": 1, "n": 99}, "<b>no event</b>", {"id": 77, "n": 30}])
     world.change("1.jsonl", [{"op": "unsubscribe", "id": "nobody"}])
-    done = world.run(spark)
+    done = run_told(spark, world.settings(), quiet=True)
     assert (done.batches, done.events, done.malformed, done.duplicate) == (2, 31, 1, 1)
     text = (tmp_path / "page.html").read_text("utf-8")
     assert "<b>no event</b>" not in text

@@ -370,6 +370,7 @@ def test_unusable_shards(tmp_path: Path, make: Make, capsys: pytest.CaptureFixtu
         Subscriptions(world.settings(), State(tmp_path / "another"))
 
 
+@pytest.mark.nightly
 def test_killed_with_shards(tmp_path: Path) -> None:
     """One kill, with a snapshot in three shards."""
     assert len(run_and_kill(tmp_path, 1, seed=7, shards=3)) == 1

@@ -119,8 +119,9 @@ def stream(master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: b
       headgate stream --snapshot snapshot/ --events in/ --changes changes/ --output matches/ --state state/ \
     --lateness 1h --window 10m --finished archive:done/
     """
+    from headgate.pipeline.stream_history import run_told
     from headgate.spark.nats.settings import shown
-    from headgate.spark.streaming.run import check_request, run_stream
+    from headgate.spark.streaming.run import check_request
     from headgate.spark.streaming.settings import StreamSettings
 
     factors = read_factors(given.pop("factors"))
@@ -137,7 +138,7 @@ def stream(master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: b
     )
     check_request(wanted)
     with stopping() as stop, session(master, conf, quiet=quiet) as spark:
-        done = run_stream(spark, wanted, stop=stop, quiet=quiet, command=shown_command(sys.argv[1:]))
+        done = run_told(spark, wanted, stop=stop, quiet=quiet, command=shown_command(sys.argv[1:]))
     dead = done.malformed + done.late + done.duplicate + done.unknown_source
     counted = f"{done.events:,} events in {done.batches:,} batches"
     lines = [

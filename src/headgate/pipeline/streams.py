@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.pipeline.setting import Kind, Setting
 from headgate.pipeline.settings import STREAM
-from headgate.spark.streaming.run import check_request, run_stream
+from headgate.pipeline.stream_history import run_told
+from headgate.spark.streaming.run import check_request
 from headgate.spark.streaming.settings import ARCHIVE, FORMATS, StreamSettings, is_broker
 from headgate.spark.top import MODES
 
@@ -129,4 +130,4 @@ def stream(
     """Stream until the end, the time is over, or `stop` is set; `command` is for the page about it."""
     settings = settings_of_stream(pipeline)
     check_request(settings)
-    return run_stream(session, settings, stop=stop, quiet=quiet, command=command)
+    return run_told(session, settings, stop=stop, quiet=quiet, command=command)

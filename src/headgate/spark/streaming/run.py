@@ -24,7 +24,6 @@ from headgate.spark.streaming import sources
 from headgate.spark.streaming.batch import Batches
 from headgate.spark.streaming.file_changes import check_changes
 from headgate.spark.streaming.files import check_folder as check_events
-from headgate.spark.streaming.history import History
 from headgate.spark.streaming.log import Subscriptions
 from headgate.spark.streaming.parts import check_folder
 from headgate.spark.streaming.reading import Reading
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headgate.spark.streaming.settings import StreamSettings
+    from headgate.spark.streaming.telling import History
 
 CONF = {
     # The default one starts a process for each file that it writes; this state has one writer.
@@ -132,16 +132,15 @@ def run_stream(
     *,
     stop: threading.Event | None = None,
     quiet: bool = False,
-    command: str = "",
+    history: History | None = None,
 ) -> Streamed:
     """Run a stream until it is at its end, its time is over, or `stop` is set.
 
     It ends after the batch that is under way. Run again with the same state, it goes on where it ended, also
-    if the process was killed. `command` is how it was asked for, for the page about the run.
+    if the process was killed. `history` is told of every batch.
     """
     check_request(settings)
     begun = time.monotonic()
-    history = None if settings.report is None else History(settings)
     state = State(Path(settings.state).absolute())
     with spark_errors(), state.held(), ExitStack() as open_:
         subscriptions = Subscriptions(settings, state)
@@ -177,7 +176,7 @@ def run_stream(
         subscriptions.poll()
         telling.now_and_then(None, subscriptions, last=True)
         counts = telling.counts
-        done = Streamed(
+        return Streamed(
             batches=counts["batches"],
             events=counts["events"],
             matches=counts["matches"],
@@ -190,12 +189,6 @@ def run_stream(
             latency=telling.latency,
             stopped=stopped,
         )
-    if settings.report is not None and history is not None:
-        # What draws is slow to import, and most streams do not.
-        from headgate.report import run_page
-
-        run_page.write(history.page(done, command), Path(settings.report))
-    return done
 
 
 def _own_session(session: SparkSession) -> SparkSession:

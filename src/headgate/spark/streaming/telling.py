@@ -6,15 +6,15 @@ import json
 import sys
 import time
 from collections import Counter, deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headgate.spark.metrics import Metrics
 from headgate.spark.streaming.rows import DUPLICATE, KINDS, LATE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from headgate.spark.streaming.history import History
     from headgate.spark.streaming.log import Subscriptions
     from headgate.spark.streaming.settings import StreamSettings
     from headgate.spark.streaming.state import Record
@@ -23,6 +23,13 @@ LARGEST = 10_000_000
 """Bytes of the file of progress, about; then it begins anew, and the one before is kept."""
 LATENCIES = 1000
 """How many of the last arrivals the middle is taken of."""
+
+
+class History(Protocol):
+    """Somebody who wants to know of every batch."""
+
+    def add(self, record: Record, arrivals: list[tuple[float, int]], seconds: Mapping[str, float]) -> None:
+        """Take in a batch that was just committed."""
 
 
 class Telling:

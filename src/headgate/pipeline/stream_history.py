@@ -18,10 +18,13 @@ from headgate.spark.java import find_java
 from headgate.spark.nats.settings import shown
 from headgate.spark.streaming.parts import final_name
 from headgate.spark.streaming.rows import DUPLICATE, KINDS, LATE, MALFORMED, MATCHING, READING
+from headgate.spark.streaming.run import run_stream
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Iterator, Mapping
 
+    from headgate.spark.session import Session
     from headgate.spark.streaming.run import Streamed
     from headgate.spark.streaming.settings import StreamSettings
     from headgate.spark.streaming.state import Record
@@ -153,3 +156,23 @@ def _quantiles(arrivals: list[tuple[float, int]], now: float) -> tuple[tuple[flo
     behind = np.cumsum(events)
     places = np.searchsorted(behind, np.array(SHARES) * behind[-1])
     return tuple((share, float(waited[place])) for share, place in zip(SHARES, places, strict=True))
+
+
+def run_told(
+    session: Session,
+    settings: StreamSettings,
+    *,
+    stop: threading.Event | None = None,
+    quiet: bool = False,
+    command: str = "",
+) -> Streamed:
+    """Run a stream, and write the page about it, if one is named; `command` is how it was asked for."""
+    if settings.report is None:
+        return run_stream(session, settings, stop=stop, quiet=quiet)
+    history = History(settings)
+    done = run_stream(session, settings, stop=stop, quiet=quiet, history=history)
+    # What draws is slow to import, and most streams do not.
+    from headgate.report import run_page
+
+    run_page.write(history.page(done, command), Path(settings.report))
+    return done
