@@ -32,6 +32,7 @@ DIRECTORY = "is not on this machine: give a path that all machines see"
             TABLE.format("effects"),
         ),
         ("compile --subscriptions s.jsonl", "hdfs:///data/snapshot", DIRECTORY),
+        ("compile --subscriptions s.jsonl --rejected r.csv", "hdfs:///data/snapshot", DIRECTORY),
         ("plan --snapshot s --sample e.jsonl", "hdfs:///data/network", DIRECTORY),
         ("plan --snapshot s --sample e.jsonl --rejected r.csv", "hdfs:///data/network", DIRECTORY),
     ],

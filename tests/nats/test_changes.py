@@ -9,7 +9,7 @@ import pytest
 
 from headgate.errors import TableError
 from headgate.spark.nats.changes import NatsChanges
-from headgate.spark.streaming.changes import open_changes
+from headgate.spark.streaming.changes import Change, open_changes
 from headgate.spark.streaming.settings import StreamSettings
 
 if TYPE_CHECKING:
@@ -94,5 +94,8 @@ def test_lost_changes_are_told(server: Server) -> None:
         changes.since("77")
     changes.close()
     lenient = opened(server.url("LOST", "on_loss=go-on"))
-    assert [one.row for one in lenient.since("3")[0]] == [row(n) for n in range(5, 9)]
+    lost, *found = lenient.since("3")[0]
+    assert lost == Change(b"changes 3 to 5 were purged or expired unread", "LOST 3")
+    assert [one.row for one in found] == [row(n) for n in range(5, 9)]
+    assert [one.row for one in lenient.since("6")[0]] == [row(n) for n in range(5, 9)]
     lenient.close()

@@ -14,10 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
+from headgate.core.ids import Ids
+from headgate.core.interning import TextPool
+from headgate.records import build
 from headgate.records.access import MOST_SPOILERS
 from headgate.records.arrays import DUPLICATE, FLAGS, POINTS, RANGES, check_length
+from headgate.records.base import Base
 from headgate.records.checks import SHORT
-from headgate.records.weights import by_events
+from headgate.records.encode import encode_batch
+from headgate.records.weights import by_events, by_filters
+from headgate.workloads.catalogue import synthetic
+from headgate.workloads.specification_programs import programs
+from headgate.workloads.statistics import matches
 from tests.records import edges
 from tests.records.crowd import (
     COMMON,
@@ -577,3 +585,21 @@ def test_an_event_leads_to_more_clusters_than_there_is_room_for_at_first() -> No
     assert index.match(event) == [*range(len(texts))]
     assert index.next(event, count + 3) == count + 3
     assert index.next(event, 5) == 5
+
+
+@pytest.mark.parametrize("load", [0.3, 0.6, 0.97])
+def test_a_crowded_hash(monkeypatch: pytest.MonkeyPatch, load: float) -> None:
+    """However full the hash of pairs is: long runs of slots, fingerprints that occur twice, and its end."""
+    monkeypatch.setattr(build, "LOAD", load)
+    workload = synthetic("equality", 3_000)
+    spec = workload.specification(np.arange(3_000), 1)
+    built = build.build(programs(spec), by_filters)
+    prints = built.arrays.slot_print
+    assert (prints > 0).mean() == pytest.approx(load, abs=0.01)
+    rows = np.arange(300)
+    base = Base(Ids.from_arrow(pa.array(np.arange(3_000))), TextPool.build(()), built)
+    found = base.match(encode_batch(workload.events(rows, 1), built), len(rows))
+    for row, event in enumerate(workload.numbers(rows, 1)):
+        wanted = np.flatnonzero(matches(spec, event))
+        assert found.filters[found.events == row].tolist() == wanted.tolist()
+    assert len(found.filters) > 100

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from headgate import Engine, Event, Subscription
-from headgate.contents import RECORDS
+from headgate.contents import CONTENTS, RECORDS
 from headgate.core.snapshot import room_of
 from headgate.core.subscription import SQL
 from headgate.errors import HeadgateError
@@ -22,7 +22,7 @@ from headgate.spark.kinds import Read, kind_of
 from headgate.spark.shard_keys import text_key
 from headgate.spark.shard_routes import Routes
 from headgate.spark.shard_snapshots import save_shards
-from headgate.spark.sharding import ACCESS, HASH, Sharding
+from headgate.spark.sharding import ACCESS, HASH, TENANT, Sharding
 from headgate.spark.streaming.live import apply, pieces_at
 from headgate.spark.streaming.log import Subscriptions
 from headgate.spark.streaming.pieces import SHARDED, Pieces
@@ -57,6 +57,21 @@ SOME: list[tuple[str, str, int, str, dict[str, Any]]] = [
     ("xml", "graph", 2, ACCESS, RELAXED),
 ]
 """Every content, every kind, every question."""
+OTHERS: list[tuple[str, str, int, str, dict[str, Any]]] = [
+    (content, kind, count, by, question)
+    for content in CONTENTS
+    for kind, question in (
+        ("plain", {}),
+        ("ranked", EXACT),
+        ("ranked", RELAXED),
+        ("graph", {}),
+        ("graph", EXACT),
+        ("graph", RELAXED),
+    )
+    for count, by in ((2, TENANT), (3, HASH), (3, ACCESS))
+    if (content, kind, count, by, question) not in SOME
+]
+"""All the rest, for the nightly lane."""
 KINDS = [each[:4] for each in SOME]
 
 
@@ -179,7 +194,10 @@ def test_events_pass_shards_by(make: Make) -> None:
         assert asked[3] == HASH or not routes.open.all()
 
 
-@pytest.mark.parametrize(("content", "kind", "count", "by", "question"), SOME)
+@pytest.mark.parametrize(
+    ("content", "kind", "count", "by", "question"),
+    [*SOME, *(pytest.param(*each, marks=pytest.mark.nightly) for each in OTHERS)],
+)
 def test_stream_is_engine(
     spark: SparkSession,
     tmp_path: Path,

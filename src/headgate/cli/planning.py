@@ -11,7 +11,6 @@ import click
 
 from headgate.cli.documents import format_option
 from headgate.cli.shell import beside, cli, fields_of, session, shown_command, spark_options, tell
-from headgate.errors import TableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,10 +133,7 @@ def plan(
     from headgate.plan.making import Settings
     from headgate.plan.rewritability import Search
     from headgate.spark.planning import check_request, plan_subscriptions
-    from headgate.spark.tables import is_remote
 
-    if is_remote(output):
-        raise TableError(f"{output} is not on this machine: give a path that all machines see")
     refused = rejected or beside(output, "rejected")
     settings = Settings(
         search=Search(k=rewritings),

@@ -110,11 +110,11 @@ def settings(conf: tuple[str, ...]) -> dict[str, str]:
 
 def beside(path: str, word: str) -> str:
     """Name the rejected table after the output: out/snapshot -> out/snapshot-rejected.jsonl."""
-    from headgate.spark.tables import ENDINGS, is_remote, local
+    from headgate.spark.tables import ENDINGS, check_here, is_remote, local
 
     if is_remote(path):
         if Path(path.rstrip("/")).suffix.lower() not in ENDINGS:
-            raise TableError(f"{path} is not on this machine: give a path that all machines see")
+            check_here(path)
         raise TableError(
             f"{path} is not on this machine, and the {word} table is written here: say where with --{word}"
         )

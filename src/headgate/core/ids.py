@@ -96,6 +96,19 @@ class Ids(Sequence["Id"]):
             raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
         return bisect_left(self, identity)
 
+    def find(self, identity: Id) -> int:
+        """Find the number of an id; -1 for one that is not here.
+
+        >>> Ids.of(["b", "d"]).find("d"), Ids.of(["b", "d"]).find("c"), Ids.of(["b"]).find(7)
+        (1, -1, -1)
+        """
+        if not len(self) or isinstance(identity, bool):
+            return -1
+        if not isinstance(identity, int if self.numbered else str):
+            return -1
+        number = self.place(identity)
+        return number if number < len(self) and self[number] == identity else -1
+
     def places(self, identities: Sequence[Id]) -> NDArray[np.int64]:
         """Find for each of some ids, of the type of these, the number of the first that is at least it.
 

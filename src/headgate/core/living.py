@@ -51,12 +51,8 @@ StateT = TypeVar("StateT", bound="LivingState[Any, Any]")
 
 def find_in(base: Frozen, identity: Id) -> int:
     """Find the number of a subscription of a base that is not removed; -1 for none."""
-    ids = base.ids
-    if not len(ids) or isinstance(identity, int) is not ids.numbered:
-        return -1
-    number = ids.place(identity)
-    there = number < len(ids) and ids[number] == identity and not base.removed[number]
-    return number if there else -1
+    number = base.ids.find(identity)
+    return -1 if number < 0 or base.removed[number] else number
 
 
 class LivingState(ABC, Generic[BaseT, FilterT]):

@@ -160,12 +160,8 @@ class Base:
 
     def find(self, node: int | str) -> int:
         """Find the vertex of a node, -1 for none."""
-        ids = self.names.node_ids
-        if not len(ids) or isinstance(node, bool) or isinstance(node, int) is not ids.numbered:
-            return -1
-        place = ids.place(node)
-        there = place < len(ids) and ids[place] == node
-        return int(self.names.vertex_of_node[place]) if there else -1
+        place = self.names.node_ids.find(node)
+        return int(self.names.vertex_of_node[place]) if place >= 0 else -1
 
 
 def _owner(built: Built, names: Names, vertex: int) -> str:

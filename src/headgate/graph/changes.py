@@ -361,12 +361,8 @@ class Changes:
 
     def _known_subscription(self, identity: Id) -> int:
         """Return the place of a subscription's id, -1 for none."""
-        ids = self._base.names.subscription_ids
-        if len(ids) and isinstance(identity, int) is ids.numbered:
-            place = ids.place(identity)
-            if place < len(ids) and ids[place] == identity:
-                return place
-        return self._subscription_place.get(identity, -1)
+        place = self._base.names.subscription_ids.find(identity)
+        return place if place >= 0 else self._subscription_place.get(identity, -1)
 
     def _servers(self, identity: Id) -> list[int]:
         """List the vertices that serve a subscription."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.errors import SubscriptionError
+from headgate.graph.hanging import find
 from headgate.graph.parts import EDGE, NODE, SUBSCRIPTION
 
 if TYPE_CHECKING:
@@ -154,12 +155,7 @@ def explain(view: View, event: Event, subscription: Id) -> GraphExplanation:
 
 def _servers(view: View, subscription: Id) -> list[int]:
     """List the vertices that serve a subscription, rising; refuses one that is not there."""
-    ids, later, place = view.base.names.subscription_ids, view.later, -1
-    if len(ids) and isinstance(subscription, int) is ids.numbered:
-        found = ids.place(subscription)
-        place = found if found < len(ids) and ids[found] == subscription else -1
-    if place < 0 and later is not None and subscription in later.subscription_ids:
-        place = len(ids) + list(later.subscription_ids).index(subscription)
+    place, later = find(view, subscription), view.later
     serves = view.arrays.serves if later is None else np.concatenate([view.arrays.serves, later.serves])
     servers = [v for v in np.flatnonzero(serves == place).tolist() if place >= 0 and _serves(view, v)]
     if not servers:

@@ -65,13 +65,10 @@ def servers(view: View, place: int) -> list[int]:
 def find(view: View, subscription: Id) -> int:
     """Find the place of a subscription, -1 for none; it need not be served any more."""
     ids = view.base.names.subscription_ids
-    if len(ids) and isinstance(subscription, int) is ids.numbered:
-        place = ids.place(subscription)
-        if place < len(ids) and ids[place] == subscription:
-            return place
-    if view.later is not None and subscription in view.later.subscription_ids:
+    place = ids.find(subscription)
+    if place < 0 and view.later is not None and subscription in view.later.subscription_ids:
         return len(ids) + view.later.subscription_ids.index(subscription)
-    return -1
+    return place
 
 
 def score(view: View, subscription: Id) -> float | None:

@@ -85,10 +85,7 @@ class Base:
 
     def find(self, identity: Id) -> int:
         """Find the row of an id, -1 for none."""
-        if not len(self.ids) or not isinstance(identity, int if self.ids.numbered else str):
-            return -1
-        row = self.ids.place(identity)
-        return row if row < len(self.ids) and self.ids[row] == identity else -1
+        return self.ids.find(identity)
 
     def top(self, question: Question, dimensions: Sequence[str], k: int, method: str, alive: Alive) -> Rows:
         """Find the best k."""

@@ -74,12 +74,8 @@ class Rows:
         place = self._place.get(identity)
         if place is not None:
             return place
-        ids = self.base
-        if not len(ids) or isinstance(identity, bool) or isinstance(identity, int) is not ids.numbered:
-            return -1
-        row = ids.place(identity)
-        there = row < len(ids) and ids[row] == identity and not self._gone[row]
-        return row if there else -1
+        row = self.base.find(identity)
+        return -1 if row < 0 or self._gone[row] else row
 
     def get(self, identity: Id) -> int:
         """Find the row of a subscription; refuses an id that is not here."""

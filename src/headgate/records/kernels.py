@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.core.bits import lowest, place_of
+from headgate.core.bits import EACH, eight_bytes, lowest, place_of, zero_bytes
 from headgate.core.jit import bare, bare_inner, kernel
 from headgate.records.checking import other_checks, scalar_checks, tree_holds
 from headgate.records.hashing import pair_hash, pair_slot
@@ -92,21 +92,39 @@ def _find_pairs(
     room = len(clusters)
     begin = found
     for i in range(partners):
+        # Fitting atoms are listed from `rest` on, and one place more: those that do not fit are written too.
+        rest = room - i - 1
+        if found + i > rest:
+            return -1
         mask = masks[i]
         line = np.uint64(lines[i])
+        last = rest
         for j in range(i):
-            if (mask >> np.uint64(lines[j])) & (masks[j] >> line) & np.uint64(1):
-                code = pair_hash(min(atoms[i], atoms[j]), max(atoms[i], atoms[j]))
-                slot = pair_slot(code, slots)
-                fingerprint = np.uint8(code & np.uint64(0xFF)) | np.uint8(1)
-                while slot_print[slot]:
-                    if slot_print[slot] == fingerprint:
-                        if found == room:
-                            return -1
-                        clusters[found, 0] = slot
-                        clusters[found, 1] = (i << 16) | j
-                        found += 1
-                    slot = np.int64(slot + 1 if slot + 1 < slots else 0)
+            clusters[last, 0] = j
+            last += int((mask >> np.uint64(lines[j])) & (masks[j] >> line) & np.uint64(1))
+        for c in range(rest, last):
+            j = clusters[c, 0]
+            code = pair_hash(min(atoms[i], atoms[j]), max(atoms[i], atoms[j]))
+            slot = pair_slot(code, slots)
+            fingerprint = (code & np.uint64(0xFF)) | np.uint64(1)
+            same, free = np.uint64(0), np.uint64(0)
+            if slot + 8 <= slots:
+                prints = eight_bytes(slot_print, int(slot))
+                free = zero_bytes(prints)
+                same = zero_bytes(prints ^ (fingerprint * EACH)) & (lowest(free) - np.uint64(1))
+            if free and not same & (same - np.uint64(1)):
+                clusters[found, 0] = slot + (place_of(lowest(same)) >> 3)
+                clusters[found, 1] = (i << 16) | j
+                found += int(same != 0)
+                continue
+            while slot_print[slot]:
+                if slot_print[slot] == fingerprint:
+                    if found + last - c > rest:
+                        return -1
+                    clusters[found, 0] = slot
+                    clusters[found, 1] = (i << 16) | j
+                    found += 1
+                slot = np.int64(slot + 1 if slot + 1 < slots else 0)
     for c in range(begin, found):
         clusters[c, 0] = slot_at[clusters[c, 0]]
     kept = begin

@@ -129,7 +129,7 @@ def left_out(page: RunPage) -> Chart:
     parts = sliced(page.batches)
     times = [part[0].start for part in parts]
     caption = (
-        f"{words.count(kinds['duplicates'])} duplicates, {words.count(kinds['late'])} late and "
+        f"{words.count(kinds['duplicates'])} duplicate, {words.count(kinds['late'])} late and "
         f"{words.count(kinds['malformed'])} malformed events were left out and are in the dead-letter table."
         + _slice_words(page.batches, parts)
     )

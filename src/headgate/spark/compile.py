@@ -36,6 +36,7 @@ from headgate.spark.sharding import Sharding
 from headgate.spark.tables import (
     Format,
     check_apart,
+    check_here,
     check_input,
     check_output,
     is_remote,
@@ -121,7 +122,7 @@ def compile_subscriptions(
             lines,
             form,
             contents,
-            Path(output),
+            local(output),
             sharding,
             rejected=rejected,
             dialect=dialect,
@@ -129,7 +130,9 @@ def compile_subscriptions(
             source=source,
             quiet=quiet,
         )
-    return Compiled(**done._asdict(), ranked=ranked, shards=sharding.count, **counted(contents, Path(output)))
+    return Compiled(
+        **done._asdict(), ranked=ranked, shards=sharding.count, **counted(contents, local(output))
+    )
 
 
 def _in_one_piece(
@@ -181,6 +184,7 @@ def check_request(
 
 def check_places(inputs: list[str], output: str, *, rejected: str, wanted: Wanted) -> None:
     """Refuse tables that are not there, places that are taken, and a schema that cannot be read."""
+    check_here(output)
     wanted.check()
     sample = wanted.sample
     for table in [*inputs, *([] if sample is None else [sample])]:
@@ -189,7 +193,7 @@ def check_places(inputs: list[str], output: str, *, rejected: str, wanted: Wante
     check_apart(*inputs, output, rejected)
     if sample is not None:
         check_apart(sample, output, rejected)
-    check_place(Path(output))
+    check_place(local(output))
     if wanted.schema is not None:
         try:
             read_schema(wanted.schema)

@@ -35,7 +35,7 @@ from headgate.spark.ranked_rows import WEIGHTS
 from headgate.spark.session import spark_errors
 from headgate.spark.shard_graph import place_graph
 from headgate.spark.sharding import Sharding
-from headgate.spark.tables import Format, check_input, read_lines, to_frame, write_table
+from headgate.spark.tables import Format, check_input, local, read_lines, to_frame, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -132,11 +132,11 @@ def compile_graph(
             saving = _Saving(assembled, contents)
             source = {name: Path(path).name for name, path in places.items()}
             if sharding.count == 1:
-                saving.save(assembled.parts, Path(output), source=source)
+                saving.save(assembled.parts, local(output), source=source)
             else:
                 home, routes = place_graph(session, assembled, contents, sharding, tables.subscriptions)
                 save_shards(
-                    Path(output),
+                    local(output),
                     assembled.parts,
                     sharding.count,
                     saving.save,
@@ -159,7 +159,7 @@ def compile_graph(
         parse_seconds=parsing.seconds,
         build_seconds=building.seconds,
         ranked=ranked,
-        **counted(contents, Path(output)),
+        **counted(contents, local(output)),
     )
 
 

@@ -7,7 +7,7 @@ by all shards, or come from a node that leads nowhere and is on another shard.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,7 +38,7 @@ from headgate.spark.opening import opened_as
 from headgate.spark.shard_matching import in_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headgate.core.event import Id
     from headgate.spark.matching import Task
@@ -61,6 +61,26 @@ def opened_graph(path: str, digest: str) -> GraphIndex:
     return opened_as(path, digest, lambda place: GraphIndex.open(place, room=room_at(place), verify=False))
 
 
+def refused_by_all(
+    events: pa.RecordBatch, shards: Iterable[Callable[[pa.RecordBatch], list[str | None]]]
+) -> list[str | None]:
+    """Say of each event why every shard refuses its source; None where one does not."""
+    found: list[str | None] = [""] * events.num_rows
+    for refused in shards:
+        # A node that leads nowhere is on one shard only, the others are on all: the first mostly will do.
+        rows = [row for row, reason in enumerate(found) if reason is not None]
+        if not rows:
+            break
+        for row, reason in zip(rows, refused(events.take(pa.array(rows))), strict=True):
+            found[row] = reason
+    return found
+
+
+def _refused(place: str, digest: str, events: pa.RecordBatch) -> list[str | None]:
+    with in_memory(place):
+        return opened_graph(place, digest).sources(events)
+
+
 class Sources(NamedTuple):
     """The nodes where events may enter a graph, on all of its shards."""
 
@@ -70,16 +90,7 @@ class Sources(NamedTuple):
     def refusals(self, given: Column) -> list[str | None]:
         """Say of sources as they were given why they are refused; None for those that are nodes."""
         batch = pa.RecordBatch.from_arrays([fit_ids(given, numbered=self.numbered)], names=[SOURCE])
-        found: list[str | None] = [""] * len(given)
-        for place, digest in self.shards:
-            # A node that leads nowhere is on one shard only, the others are on all: the first mostly will do.
-            rows = [row for row, reason in enumerate(found) if reason is not None]
-            if not rows:
-                break
-            with in_memory(place):
-                reasons = opened_graph(place, digest).sources(batch.take(pa.array(rows)))
-            for row, reason in zip(rows, reasons, strict=True):
-                found[row] = reason
+        found = refused_by_all(batch, (partial(_refused, *shard) for shard in self.shards))
         misfits = given.is_valid().to_pylist() if batch.column(0).null_count > given.null_count else []
         for row, (there, reason) in enumerate(zip(misfits, found, strict=False)):
             if there and reason is not None:

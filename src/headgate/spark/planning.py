@@ -24,7 +24,7 @@ from headgate.spark.planning_graphs import embedding_graph, find_rewritings, joi
 from headgate.spark.progress import step
 from headgate.spark.session import spark_errors
 from headgate.spark.sites import Bounds, read_sites
-from headgate.spark.tables import check_apart, check_input, check_output
+from headgate.spark.tables import check_apart, check_here, check_input, check_output, local
 from headgate.views import check_views
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def plan_subscriptions(
             progress=steps.begin,
         )
         steps.begin("writing the network")
-        made.network.save(Path(output))
+        made.network.save(local(output))
     return _planned(made, found), made
 
 
@@ -158,6 +158,7 @@ def check_request(
     carries: str | None = None,
 ) -> None:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
+    check_here(output)
     content = content_at(Path(snapshot))
     check_views(Path(snapshot), carries=carries)
     if content != RECORDS:
@@ -173,7 +174,7 @@ def check_request(
         check_input(sites)
     check_output(rejected)
     check_apart(snapshot, sample, sites, output, rejected)
-    check_place(Path(output))
+    check_place(local(output))
 
 
 def _planned(made: Made, found: Estimates) -> Planned:

@@ -127,6 +127,12 @@ def check_output(path: str) -> Format:
     return form
 
 
+def check_here(path: str) -> None:
+    """Refuse a directory on another file system: workers map what is in it."""
+    if is_remote(path):
+        raise TableError(f"{path} is not on this machine: give a path that all machines see")
+
+
 def check_apart(*paths: str | None) -> None:
     """Refuse a place that is named twice: an output would bury an input or another output."""
     seen: set[str] = set()

@@ -29,9 +29,14 @@ class NatsChanges:
     def __init__(self, settings: StreamSettings) -> None:
         self._settings = changes_of(settings)
         self._stream = Stream(self._settings)
+        self._losses: list[Change] = []
 
     def since(self, position: str | None) -> tuple[list[Change], str | None]:
-        """List the changes after a position, at most `max_rows`, and the position after them."""
+        """List the changes after a position, at most `max_rows`, and the position after them.
+
+        In place of those that are lost comes a line that says so, which is no change and will be refused.
+        """
+        self._losses = []
         state = self._stream.state()
         number, _, created = (position or "").partition(" ")
         at = int(number) if number else self._begin(state)
@@ -45,7 +50,7 @@ class NatsChanges:
             for part in self._stream.watched(wanted, state.created, self._lost)
             for one in part
         ]
-        return found, f"{stop} {state.created}"
+        return self._losses + found, f"{stop} {state.created}"
 
     def close(self) -> None:
         """Hang up."""
@@ -77,3 +82,7 @@ class NatsChanges:
                 f"next: {loss.most:,} changes were purged or expired unread; compile all subscriptions "
                 "again, or set on_loss=go-on"
             )
+        place = f"{self._settings.stream} {loss.at}"
+        self._losses.append(
+            Change(f"changes {loss.at:,} to {loss.first - 1:,} were purged or expired unread".encode(), place)
+        )

@@ -27,7 +27,7 @@ from headgate.graph.sharding import shard_name
 from headgate.ranking.base import open_frozen
 from headgate.ranking.index import RankedIndex
 from headgate.spark import shard_snapshots
-from headgate.spark.graph_matching import known
+from headgate.spark.graph_matching import known, refused_by_all
 from headgate.spark.shard_routes import Routes
 from headgate.spark.shard_snapshots import have_numbers
 from headgate.spark.sharding import Sharding
@@ -80,10 +80,7 @@ class _Piece:
 
     def had(self, identity: Id) -> bool:
         """Tell whether an id is one of the snapshot's."""
-        if not len(self.ids) or isinstance(identity, int) is not self.ids.numbered:
-            return False
-        place = self.ids.place(identity)
-        return place < len(self.ids) and self.ids[place] == identity
+        return self.ids.find(identity) >= 0
 
     def has_node(self, node: Id | None) -> bool:
         """Tell whether a node is here; those that lead on are everywhere."""
@@ -162,16 +159,7 @@ class Pieces:
 
     def sources(self, events: pa.RecordBatch) -> list[str | None]:
         """Say of each event why its source is refused; None where it is a node of any shard."""
-        first, *others = (piece.engine.graph for piece in self._pieces)
-        found = first.sources(events)
-        for graph in others:
-            # A node that leads nowhere is on some shards only.
-            rows = [row for row, reason in enumerate(found) if reason is not None]
-            if not rows:
-                break
-            for row, reason in zip(rows, graph.sources(events.take(pa.array(rows))), strict=True):
-                found[row] = reason
-        return found
+        return refused_by_all(events, (piece.engine.graph.sources for piece in self._pieces))
 
     def ask(self, events: Sequence[Event], ids: Column, top: Top | None) -> pa.RecordBatch:
         """Ask for all matches of events, or the best of each; `ids` stand for theirs."""

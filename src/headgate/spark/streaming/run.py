@@ -18,6 +18,7 @@ from headgate.contents import RECORDS, content_at
 from headgate.errors import TableError
 from headgate.spark.document_files import check_type
 from headgate.spark.kinds import kind_of
+from headgate.spark.nats.settings import shown
 from headgate.spark.session import SEMANTICS, spark_errors
 from headgate.spark.stream_listening import metering
 from headgate.spark.streaming import sources
@@ -112,7 +113,7 @@ def check_request(settings: StreamSettings) -> None:
     for place in (*places, settings.state):
         if is_remote(place):
             raise TableError(
-                f"{place}: a stream writes to a folder that all machines see; name one, or a broker"
+                f"{shown(place)}: a stream writes to a folder that all machines see; name one, or a broker"
             )
     for place in places:
         check_folder(place, settings.format)
