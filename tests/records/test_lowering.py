@@ -9,8 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate import Event, RecordIndex, Subscription, parse_filter
-from headgate.records import reference
-from headgate.records.model import Literal, LiteralType
+from headgate.records import lowering, reference
+from headgate.records.model import (
+    ArrayContains,
+    ArraysOverlap,
+    Comparison,
+    In,
+    Like,
+    Literal,
+    LiteralType,
+)
 from headgate.records.printing import print_literal
 from tests.records.edges import FILTERS, LITERALS, SCALARS, TREES, VALUES
 
@@ -74,3 +82,25 @@ def test_a_double_meets_every_whole_number_that_rounds_to_it() -> None:
             )
             expected = 0 if float(value) < double else 1 if float(value) == double else 2
             assert index.match(Event("e", {"a": value})) == [expected]
+
+
+def test_leaves_of_long_predicates_are_not_kept() -> None:
+    """Else some thousands of long texts would stay in the memory of a worker."""
+    long, many = "x" * 1000, ", ".join(map(str, range(100)))
+    texts = [f"a = '{long}'", f"a LIKE '{long}%'", f"a IN ('{long}', 'b')", f"a IN ({many})"]
+    texts += [f"array_contains(a, '{long}')", f"arrays_overlap(a, array('{long}'))"]
+    kept = lowering.lower_again.cache_info
+    before = kept().currsize
+    for text in texts:
+        lower_all(text)
+    assert kept().currsize == before
+    for _ in range(2):
+        lower_all("a = 'of the usual length, and never seen before'")
+    assert kept().currsize == before + 1
+
+
+def lower_all(text: str) -> None:
+    """Lower a filter that is one predicate."""
+    tree = parse_filter(text)
+    assert isinstance(tree, Comparison | Like | In | ArrayContains | ArraysOverlap)
+    lowering.lower(tree, negated=False)

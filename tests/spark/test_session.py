@@ -22,6 +22,7 @@ said = {"rows": session.range(3).mapInArrow(lambda batches: batches, "id long").
 
 FAILURES = """
 import logging, os
+import numpy as np
 from headgate.errors import FilterError, HeadgateError, TableError
 
 def refuse_table(batches):
@@ -35,6 +36,9 @@ def vanish(batches):
 
 def fail_unforeseen(batches):
     return [1 // 0]
+
+def want_memory(batches):
+    np.empty(1 << 60, np.uint8)
 
 def outcome(work):
     try:
@@ -59,6 +63,7 @@ said["cast"] = outcome(lambda: session.range(1).selectExpr("CAST(concat('a', id)
 said["table"] = outcome(mapped(refuse_table))
 said["filter"] = outcome(mapped(refuse_filter))
 said["vanish"] = outcome(mapped(vanish))
+said["memory"] = outcome(mapped(want_memory))
 said["unforeseen"] = outcome(mapped(fail_unforeseen))[0]
 """
 
@@ -112,8 +117,11 @@ def test_a_session_is_silent_shared_and_ends_its_java(tmp_path: Path) -> None:
     assert said["table"] == ["TableError", "no column named x"]
     assert said["filter"] == ["FilterError", "'+' is not part of it, at character 3: a ⟪+ 1"]
     assert said["vanish"][0] == "MachineError"
+    assert said["memory"][0] == "MachineError"
+    assert said["memory"][1].startswith("a Python worker ran out of memory: give workers more")
     assert said["unforeseen"] == "RuntimeError"
-    assert all("\n" not in said[name][1] for name in ("path", "parse", "cast", "table", "filter", "vanish"))
+    lines = ("path", "parse", "cast", "table", "filter", "vanish", "memory")
+    assert all("\n" not in said[name][1] for name in lines)
 
 
 @pytest.mark.spark

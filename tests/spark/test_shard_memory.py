@@ -18,10 +18,10 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-FILTERS, CHARACTERS = 2000, 200_000
-"""About 760 MB of arrays."""
+FILTERS, CHARACTERS, SHARDS = 4000, 200_000, "32"
+"""About 1,530 MB of arrays."""
 LIMIT = "2000m"
-"""What a worker may map; without an index it is 1,300 MB, most of it libraries."""
+"""What a worker may map; without an index it is 700 MB, most of it libraries. A shard is built in 900 MB."""
 SCRIPT = """
 import json, sys
 from headgate.errors import HeadgateError
@@ -30,7 +30,7 @@ from headgate.spark.match import match_events
 from headgate.spark.session import close_session, open_session
 count, limit = int(sys.argv[1]), sys.argv[2]
 name = f"cut-{count}"
-settings = {"spark.sql.execution.arrow.maxRecordsPerBatch": "50"}
+settings = {"spark.sql.execution.arrow.maxRecordsPerBatch": "50", "spark.driver.memory": "6g"}
 settings |= {"spark.executor.pyspark.memory": limit} if limit else {}
 session = open_session("local[1]", settings=settings)
 try:
@@ -71,9 +71,10 @@ def test_shards_fit_where_the_whole_does_not(tmp_path: Path) -> None:
     )
     assert "\n" not in str(said["error"])
     # The workers that build the shards are as small.
-    assert run(tmp_path, "16", LIMIT, "compile") == {}
-    assert run(tmp_path, "16", LIMIT) == {"matches": FILTERS}
+    assert run(tmp_path, SHARDS, LIMIT, "compile") == {}
+    assert run(tmp_path, SHARDS, LIMIT) == {"matches": FILTERS}
     found = {
-        tuple(json.loads(line).values()) for line in (tmp_path / "cut-16.jsonl").read_text().splitlines()
+        tuple(json.loads(line).values())
+        for line in (tmp_path / f"cut-{SHARDS}.jsonl").read_text().splitlines()
     }
     assert found == {(number, number) for number in numbers}

@@ -60,13 +60,32 @@ class Place(NamedTuple):
     high: Cut
 
 
-@lru_cache(maxsize=65_536)
+_SHORT = 256
+"""Characters of a predicate whose leaf is kept; a literal counts as eight."""
+
+
 def lower(predicate: Predicate, *, negated: bool) -> Leaf:
     """Make the leaf that is true exactly when the predicate (or its negation) is TRUE.
 
-    BETWEEN and comparisons with NULL are gone by now (see `rewrite`). Cached, because subscriptions repeat
-    each other's predicates.
+    BETWEEN and comparisons with NULL are gone by now (see `rewrite`). Those of short predicates are kept,
+    because subscriptions repeat them; long ones seldom are the same, and would fill the memory.
     """
+    return (lower_again if _is_short(predicate) else _lower)(predicate, negated=negated)
+
+
+def _is_short(predicate: Predicate) -> bool:
+    match predicate:
+        case Comparison(literal=literal) | ArrayContains(literal=literal):
+            return not isinstance(literal.value, str) or len(literal.value) <= _SHORT
+        case In(literals=literals) | ArraysOverlap(literals=literals) | ForAll(literals=literals):
+            texts = [each.value for each in literals[: _SHORT // 8] if isinstance(each.value, str)]
+            return len(literals) < _SHORT // 8 and sum(map(len, texts)) <= _SHORT
+        case Like(pattern=pattern):
+            return len(pattern) <= _SHORT
+    return True
+
+
+def _lower(predicate: Predicate, *, negated: bool) -> Leaf:
     path = predicate.attribute.path
     match predicate:
         case IsNull():
@@ -94,6 +113,9 @@ def lower(predicate: Predicate, *, negated: bool) -> Leaf:
         case ForAll():
             return _forall(predicate, negated=negated)
     raise AssertionError(f"{type(predicate).__name__} should have been rewritten")
+
+
+lower_again = lru_cache(maxsize=65_536)(_lower)
 
 
 def _elements(path: tuple[str, ...], literals: tuple[Literal, ...], *, negated: bool) -> Leaf:

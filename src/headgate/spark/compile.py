@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 
 TASK_ROWS, TASK_BYTES = 100_000, 8 << 20
 """How much a task is given to read, at most."""
+FEW_ROWS, FEW_BYTES = 500, 64 << 10
+"""What a task reads in the time that it takes to start one: a small table is not cut finer."""
 
 
 @dataclass(frozen=True)
@@ -207,20 +209,24 @@ def spread(session: SparkSession, lines: DataFrame, form: Format, path: str) -> 
     Lines of text are cut into parts of equal size as they are read. A Parquet file may be one group of rows,
     and CSV is read as a whole. What a task has made of its rows must fit into memory several times.
     """
-    parts = max(4 * session.sparkContext.defaultParallelism, _size(session, form, path))
-    even = form is Format.JSONL and lines.rdd.getNumPartitions() >= parts
+    parts = _parts(session, form, path)
+    even = (form is Format.JSONL or parts == 1) and lines.rdd.getNumPartitions() >= parts
     return lines if even else lines.repartition(parts)
 
 
-def _size(session: SparkSession, form: Format, path: str) -> int:
-    """Measure a table in tasks of some megabytes; 0 if that is not to be had without reading it."""
+def _parts(session: SparkSession, form: Format, path: str) -> int:
+    """Choose how many parts a table is cut into: some for each core, unless it is small or large."""
+    usual = 4 * session.sparkContext.defaultParallelism
     if form is Format.PARQUET:
-        return read_columns(session, path, form).count() // TASK_ROWS
-    if is_remote(path):
-        return 0
-    place = local(path)
-    files = [place] if place.is_file() else place.iterdir()
-    return sum(file.stat().st_size for file in files) // TASK_BYTES
+        size, few, many = read_columns(session, path, form).count(), FEW_ROWS, TASK_ROWS
+    elif is_remote(path):
+        # Not to be had without reading it.
+        return usual
+    else:
+        place = local(path)
+        files = [place] if place.is_file() else place.iterdir()
+        size, few, many = sum(file.stat().st_size for file in files), FEW_BYTES, TASK_BYTES
+    return max(1, min(usual, size // few), size // many)
 
 
 def _compile(

@@ -54,6 +54,8 @@ Session: TypeAlias = SparkSession
 _MASTER = re.compile(r"(local(-cluster)?(\[[^]]+\])?|yarn)\Z|(spark|k8s)://.")
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _PYTHON = "spark.pyspark.python"
+_WORKER_MEMORY = "spark.executor.pyspark.memory"
+_WORKER_POOL = "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL"
 _GATEWAY, _JVM = "_gateway", "_jvm"
 
 
@@ -112,6 +114,7 @@ def close_session(session: SparkSession) -> None:
         with suppress(_PY4J.Py4JError, OSError):
             # Tasks that are cut short would say so at length.
             context.setLogLevel("OFF")
+        with suppress(_PY4J.Py4JError, OSError):
             session.stop()
         context.stop()
         _end_java()
@@ -156,6 +159,11 @@ def spark_errors() -> Iterator[None]:
                 f"the Python of Spark's workers lacks {lacking[1]}: install Headgate there, or name another "
                 "Python with --conf spark.pyspark.python=PATH"
             ) from error
+        if re.search(r"^\S*MemoryError\b", text, re.MULTILINE):
+            raise MachineError(
+                "a Python worker ran out of memory: give workers more (spark.executor.pyspark.memory, if it "
+                "is set), fewer cores each, or smaller batches (spark.sql.execution.arrow.maxRecordsPerBatch)"
+            ) from error
         if "Traceback (most recent call last)" in text:
             # Its words are fetched from Java when they are shown, and by then Java may be gone.
             raise RuntimeError(text) from None
@@ -176,6 +184,9 @@ def _start(master: str, app: str, given: Mapping[str, str]) -> SparkSession:
         )
     _hush_pyspark()
     settings = {**_defaults(master), **given}
+    if _WORKER_MEMORY in given:
+        # It bounds address space, of which Arrow's own allocator reserves more than a gigabyte at once.
+        settings.setdefault(_WORKER_POOL, "system")
     if _JAVA_OPTIONS in given:
         settings[_JAVA_OPTIONS] = f"{_quiet_log()} {given[_JAVA_OPTIONS]}"
     builder = SparkSession.builder.master(master).appName(app)
