@@ -68,8 +68,8 @@ def test_a_stream_has_its_own_charts() -> None:
     worst = max(dict(each.latency)[0.99] for each in STREAM.batches)
     assert f"the highest p99 is {words.duration(worst)}." in latency
     assert batches.startswith("60 micro-batches with 300,000 events. One in the middle took ")
-    for name in ("duplicates", "late", "malformed"):
-        assert f"{sum(getattr(each, name) for each in STREAM.batches)} {name}" in left_out
+    for name, said in (("duplicates", "duplicate"), ("late", "late"), ("malformed", "malformed")):
+        assert f"{sum(getattr(each, name) for each in STREAM.batches)} {said}" in left_out
     assert versions.startswith("It changed 3 times, from version 0 to 3;")
     texts = svg_texts(stream_pictures.latency(STREAM).svg or "")
     assert {"p50", "p95", "p99", "seconds since the stream began"} <= set(texts)
