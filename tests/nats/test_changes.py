@@ -95,7 +95,7 @@ def test_lost_changes_are_told(server: Server) -> None:
     changes.close()
     lenient = opened(server.url("LOST", "on_loss=go-on"))
     lost, *found = lenient.since("3")[0]
-    assert lost == Change(b"changes 3 to 5 were purged or expired unread", "LOST 3")
+    assert lost == Change(b"sequence numbers 3 to 5 were purged or expired unread", "LOST 3")
     assert [one.row for one in found] == [row(n) for n in range(5, 9)]
     assert [one.row for one in lenient.since("6")[0]] == [row(n) for n in range(5, 9)]
     lenient.close()

@@ -82,7 +82,6 @@ class NatsChanges:
                 f"next: {loss.most:,} changes were purged or expired unread; compile all subscriptions "
                 "again, or set on_loss=go-on"
             )
-        place = f"{self._settings.stream} {loss.at}"
-        self._losses.append(
-            Change(f"changes {loss.at:,} to {loss.first - 1:,} were purged or expired unread".encode(), place)
-        )
+        # Numbers, not changes: some of them may have been of other subjects.
+        said = f"sequence numbers {loss.at:,} to {loss.first - 1:,} were purged or expired unread"
+        self._losses.append(Change(said.encode(), f"{self._settings.stream} {loss.at}"))
