@@ -9,25 +9,31 @@ import click
 
 from benchmarks.results import Result, as_table, write_json, write_markdown
 
-AREAS = ("records", "pipeline", "stream", "parsing", "graph", "ranking", "rdf", "xml", "plan")
+AREAS = ("records", "pipeline", "stream", "parsing", "graph", "ranking", "rdf", "xml", "plan", "kernels")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("area", type=click.Choice(AREAS))
+@click.argument("area", type=click.Choice([*AREAS, "all"]))
 @click.option("--size", default="quick", show_default=True, type=click.Choice(["quick", "full"]))
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Also write JSON.")
 @click.option(
     "--markdown", "page", type=click.Path(path_type=Path, dir_okay=False), help="Also write a page."
 )
 def main(area: str, size: str, json_file: Path | None, page: Path | None) -> None:
-    r"""Measure an area. `quick` takes seconds and checks that answers agree; `full` prints the figures.
+    r"""Measure an area, or all of them in one process.
+
+    `quick` takes seconds and checks that answers agree; `full` prints the figures.
 
     \b
     Example:
       python -m benchmarks records --size full --markdown docs/benchmarks/records.md
     """
-    results: list[Result] = import_module(f"benchmarks.{area}").run(size)
-    click.echo(as_table(results))
+    if area == "all" and (json_file or page):
+        raise click.UsageError("--json and --markdown take one area")
+    results: list[Result] = []
+    for each in AREAS if area == "all" else (area,):
+        results = import_module(f"benchmarks.{each}").run(size)
+        click.echo(as_table(results))
     if json_file is not None:
         write_json(results, json_file)
     if page is not None:

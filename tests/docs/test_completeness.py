@@ -17,6 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     "room",
     [
         "core",
+        "core/jit",
         "records",
         "rdf",
         "xml",

@@ -47,7 +47,9 @@ def test_unknown_command_is_one_line_and_exit_code_2() -> None:
     done = run_dev("dmeo")
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr == "./dev: unknown command 'dmeo'; it is one of demo, test, nightly, setup, lock\n"
+    assert done.stderr == (
+        "./dev: unknown command 'dmeo'; it is one of demo, test, nightly, setup, wheel, signatures, lock\n"
+    )
 
 
 def test_setup_takes_no_arguments() -> None:
@@ -81,8 +83,9 @@ def test_every_pin_has_hashes_and_no_place(lock: str) -> None:
 
 def test_direct_dependencies_are_locked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    direct = names(project["project"]["dependencies"])
-    java = names(project["project"]["optional-dependencies"]["java"])
+    extras = project["project"]["optional-dependencies"]
+    direct = names([*project["project"]["dependencies"], *extras["spark"]])
+    java = names(extras["java"])
     groups = project["dependency-groups"]
     assert direct <= pins("run")
     assert java == pins("java")

@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 refused, with one line on stderr; 2 wrong usage; 3 done, b
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 
@@ -42,6 +43,7 @@ __all__ = [
 
 def main() -> None:
     """Run the command line; every foreseen error is one line on stderr."""
+    _show_compiling()
     try:
         cli.main(prog_name="headgate", standalone_mode=False)
     except click.exceptions.Abort:
@@ -61,6 +63,16 @@ def main() -> None:
     except OSError as error:
         # The disk is full, a place cannot be written: the machine's fault, and its words are clear.
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)
+
+
+def _show_compiling() -> None:
+    """Show as progress that kernels are compiled, where it takes long."""
+    shown = logging.getLogger("headgate.kernels")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("headgate: %(message)s"))
+    shown.addHandler(handler)
+    shown.propagate = False
+    shown.setLevel(logging.ERROR if "--quiet" in sys.argv else logging.INFO)
 
 
 def _fail(message: str, code: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from headgate.cli.shell import cli, settings, spark_options, tell
+from headgate.cli.shell import cli, counting, settings, spark_options, tell
 
 
 @cli.command()
@@ -34,6 +34,66 @@ def doctor(*, deep: bool, as_json: bool) -> None:
     tell({"ok": sound, "findings": [asdict(finding) for finding in findings]}, lines, as_json=as_json)
     if not sound:
         sys.exit(1)
+
+
+@cli.command()
+@click.argument("rooms", metavar="[ROOM]...", nargs=-1)
+@click.option(
+    "--native", is_flag=True, help="Make code for this very processor, which others may not be able to run."
+)
+@click.option(
+    "--processes", type=click.IntRange(min=1), help="How many compile at a time; by default one a core."
+)
+@click.option(
+    "--copy-to",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also copy the machine code of all rooms to this directory, as a wheel carries it.",
+)
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+def warm(
+    rooms: tuple[str, ...],
+    processes: int | None,
+    copy_to: Path | None,
+    *,
+    native: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    r"""Compile all kernels ahead of time, or those of the rooms named.
+
+    A kernel that is compiled already is left alone. Where Headgate was installed from a wheel of this kind of
+    processor, all of them are.
+
+    \b
+    Example:
+      headgate warm records graph
+    """
+    from headgate.core.jit import signatures
+
+    for room in rooms:
+        if room not in signatures.rooms():
+            known = ", ".join(signatures.rooms())
+            raise click.UsageError(f"{room!r} is no room with kernels: those are {known}")
+    if rooms and copy_to:
+        raise click.UsageError("--copy-to takes all rooms: name none")
+    from headgate.core.jit.warming import copy_code
+    from headgate.core.jit.warming import warm as compile_all
+
+    with counting("compiling kernels", quiet=quiet) as tell_done:
+        done = compile_all(rooms, native=native, processes=processes, tell=tell_done)
+    result: dict[str, object] = {
+        "processor": done.target.cpu,
+        "ready": done.ready,
+        "compiled": done.compiled,
+        "seconds": round(done.seconds, 1),
+    }
+    lines = [f"kernels for {done.target.cpu}: {done.compiled} compiled, {done.ready} were ready"]
+    if copy_to is not None:
+        size = copy_code(done.target, copy_to)
+        result["bytes"] = size
+        lines.append(f"copied to {copy_to}: {size / 1e6:.1f} MB")
+    tell(result, lines, as_json=as_json)
 
 
 @cli.command()

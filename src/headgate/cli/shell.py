@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import time
 from contextlib import contextmanager
 from dataclasses import fields
 from itertools import pairwise
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from headgate.spark.session import Session
 
 STRICT_EXIT = 3
+_EVERY = 10.0
+"""Seconds between two lines about progress, where there is no terminal."""
 _NAMED = ("--conf", "--option", "--set")
 """Options whose values are NAME=VALUE."""
 _OTHERS = ("stream.options", "spark.conf")
@@ -95,6 +98,29 @@ def session(master: str | None, conf: tuple[str, ...], *, quiet: bool) -> Iterat
         yield session
     finally:
         close_session(session)
+
+
+@contextmanager
+def counting(title: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """Show on stderr how many of how many are done: a bar on a terminal, a line now and then elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True, quiet=quiet)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task(title, total=None)
+        spoke = began = time.monotonic()
+
+        def tell_done(done: int, total: int) -> None:
+            nonlocal spoke
+            bar.update(task, completed=done, total=total)
+            now = time.monotonic()
+            if not console.is_terminal and now - spoke > _EVERY:
+                spoke = now
+                console.print(f"{title}: {done} of {total}, {now - began:.0f} s", highlight=False)
+
+        yield tell_done
 
 
 def settings(conf: tuple[str, ...]) -> dict[str, str]:

@@ -1,0 +1,128 @@
+"""The signatures of kernels that the product uses, and what meets one that is not among them.
+
+`signatures.json` names each kernel that Python code of the product calls, and with which types (see
+`notation.py`). Kernels that only other kernels call are compiled with these. `./dev signatures` writes the
+file anew from what the tests call.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headgate.core.jit.sources import PACKAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+FILE = Path(__file__).with_name("signatures.json")
+MODE = "HEADGATE_SIGNATURES"
+"""The environment's word: `strict` refuses signatures that are not in the file; a directory collects them."""
+STRICT = "strict"
+
+
+@cache
+def known(file: Path = FILE) -> Mapping[str, frozenset[str]]:
+    """Return the signatures that the product uses, by kernel (`module:name`)."""
+    return {kernel: frozenset(listed) for kernel, listed in read_signatures(file).items()}
+
+
+def rooms() -> list[str]:
+    """Name the rooms that have kernels."""
+    return sorted({room_of(kernel) for kernel in known()})
+
+
+def room_of(kernel: str) -> str:
+    """Name the room of a kernel.
+
+    >>> room_of("headgate.records.kernels:match_events")
+    'records'
+    """
+    return kernel.split(".")[1]
+
+
+def read_signatures(file: Path = FILE) -> dict[str, list[str]]:
+    """Read a file of signatures; a tuple that stands in many of them is written once, as #number."""
+    content = json.loads(file.read_text("utf-8"))
+    tuples: list[str] = content["tuples"]
+
+    def whole(text: str) -> str:
+        return re.sub(r"#(\d+)", lambda found: whole(tuples[int(found[1])]), text)
+
+    return {name: [whole(text) for text in listed] for name, listed in content["kernels"].items()}
+
+
+def write_signatures(found: Mapping[str, Iterable[str]], file: Path = FILE) -> None:
+    """Write a file of signatures, each named tuple once."""
+    tuples: dict[str, int] = {}
+
+    def folded(text: str) -> str:
+        # From within: what is inside a tuple has a number before the tuple has.
+        while inside := re.search(r"[\w.]+\.[\w]+\([^()]*\)", text):
+            number = tuples.setdefault(inside[0], len(tuples))
+            text = text[: inside.start()] + f"#{number}" + text[inside.end() :]
+        return text
+
+    kernels = {name: [folded(text) for text in sorted(set(found[name]))] for name in sorted(found)}
+    content = {"tuples": list(tuples), "kernels": kernels}
+    file.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+
+
+def meet(kernel: str, args: str) -> None:
+    """Take note that a kernel is called with a signature, where the environment asks for it."""
+    mode = os.environ.get(MODE)
+    if not mode or not _called_by_us():
+        return
+    if mode != STRICT:
+        with (Path(mode) / f"{os.getpid()}.txt").open("a", encoding="utf-8") as file:
+            file.write(f"{kernel}\t{args}\n")
+    elif args not in known().get(kernel, ()):
+        raise RuntimeError(
+            f"kernel {kernel} is called with a signature that is not in {FILE.name}: run ./dev signatures "
+            f"({args})"
+        )
+
+
+def _called_by_us() -> bool:
+    """Tell a call by a module of the product from one by a test, a doctest or a benchmark."""
+    return next(_callers(), "").startswith(f"{PACKAGE}{os.sep}")
+
+
+def _callers() -> Iterator[str]:
+    """Name the files on the stack, the innermost first, without those of the compiler and of kernels."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        module, file = str(frame.f_globals.get("__name__", "")), frame.f_code.co_filename
+        if not module.startswith(("numba.", "contextlib", __package__)):
+            yield file
+        frame = frame.f_back
+
+
+def collect(folder: Path) -> dict[str, set[str]]:
+    """Gather what processes have written into a directory of signatures."""
+    found: dict[str, set[str]] = {}
+    for file in sorted(folder.glob("*.txt")):
+        for line in file.read_text("utf-8").splitlines():
+            kernel, _, args = line.partition("\t")
+            found.setdefault(kernel, set()).add(args)
+    return found
+
+
+def main(folder: str, *more: str) -> None:
+    """Write the file anew from a directory of signatures, or with `--add` add to it."""
+    found = collect(Path(folder))
+    if "--add" in more:
+        for kernel, listed in read_signatures().items():
+            found.setdefault(kernel, set()).update(listed)
+    write_signatures(found)
+    print(f"{FILE.name}: {sum(map(len, found.values()))} signatures of {len(found)} kernels")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

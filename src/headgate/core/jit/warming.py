@@ -1,0 +1,163 @@
+"""Compile every kernel that the product uses, for every signature, ahead of time and in several processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from headgate.core.jit import signatures
+from headgate.core.jit.processor import Target, host, runnable
+from headgate.core.jit.store import PREBUILT, file_name, own_place
+from headgate.core.machine import cores
+from headgate.errors import MachineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+
+class Unit(NamedTuple):
+    """A kernel for one signature, and the file of its machine code, below any place."""
+
+    kernel: str
+    args: str
+    file: Path
+
+
+@dataclass(frozen=True)
+class Warmed:
+    """What was done."""
+
+    target: Target
+    ready: int
+    """Kernels that were compiled already."""
+    compiled: int
+    seconds: float
+    """CPU seconds that compiling took."""
+
+
+def units(target: Target, chosen: Sequence[str] = ()) -> list[Unit]:
+    """List every kernel that the product calls, for every signature, of the rooms chosen or of all."""
+    return [
+        Unit(kernel, args, file_name(kernel, args, target))
+        for kernel, listed in sorted(signatures.known().items())
+        if not chosen or signatures.room_of(kernel) in chosen
+        for args in sorted(listed)
+    ]
+
+
+def is_ready(unit: Unit) -> bool:
+    """Say whether a kernel is compiled."""
+    return (own_place() / unit.file).exists() or (PREBUILT / unit.file).exists()
+
+
+def warm(
+    chosen: Sequence[str] = (),
+    *,
+    native: bool = False,
+    processes: int | None = None,
+    tell: Callable[[int, int], None] | None = None,
+) -> Warmed:
+    """Compile what is not compiled yet; `tell` hears how many of how many are done.
+
+    The code is for the baseline if this processor runs it, so that it serves all processors alike; `native`
+    makes code for this very processor.
+    """
+    target = (None if native else runnable()) or host()
+    listed = units(target, chosen)
+    waiting = deque(unit for unit in listed if not is_ready(unit))
+    lacking, seconds = len(waiting), 0.0
+    if waiting:
+        try:
+            own_place().mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise MachineError(
+                f"kernels cannot be kept in {own_place()} ({error.strerror}): set NUMBA_CACHE_DIR to a "
+                "directory that can be written"
+            ) from error
+        crew = _Crew(waiting, target, tell)
+        seconds = crew.work(processes or min(cores(), lacking))
+    return Warmed(target, len(listed) - lacking, lacking, seconds)
+
+
+def copy_code(target: Target, folder: Path) -> int:
+    """Copy the machine code of all kernels into a directory, as a wheel carries it; return the bytes."""
+    size = 0
+    for unit in units(target):
+        source = next(place / unit.file for place in (own_place(), PREBUILT) if (place / unit.file).exists())
+        (folder / unit.file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, folder / unit.file)
+        size += source.stat().st_size
+    return size
+
+
+class _Crew:
+    """Processes that share a list of kernels.
+
+    Kernels of one module call the same others, so neighbours in the list would wait for each other: every
+    second process takes from the end.
+    """
+
+    def __init__(self, waiting: deque[Unit], target: Target, tell: Callable[[int, int], None] | None) -> None:
+        self._waiting = waiting
+        self._total = len(waiting)
+        self._done = 0
+        self._seconds = 0.0
+        self._problems: list[str] = []
+        self._lock = threading.Lock()
+        self._tell = tell
+        # No mode for signatures: nothing is called here.
+        named = {"NUMBA_CPU_NAME": target.cpu, "NUMBA_CPU_FEATURES": target.features}
+        self._environment = {**os.environ, **named, signatures.MODE: ""}
+
+    def work(self, processes: int) -> float:
+        """Compile all; return the CPU seconds that it took."""
+        threads = [threading.Thread(target=self._drive, args=(number,)) for number in range(processes)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if self._problems:
+            raise MachineError(f"kernels could not be compiled: {self._problems[0]}")
+        return self._seconds
+
+    def _take(self, number: int) -> Unit | None:
+        with self._lock:
+            if not self._waiting or self._problems:
+                return None
+            return self._waiting.pop() if number % 2 else self._waiting.popleft()
+
+    def _drive(self, number: int) -> None:
+        command = [sys.executable, "-m", "headgate.core.jit.worker"]
+        with subprocess.Popen(
+            command, env=self._environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            while (unit := self._take(number)) is not None:
+                try:
+                    process.stdin.write(f"{unit.kernel}\t{unit.args}\n")
+                    process.stdin.flush()
+                    answer = json.loads(process.stdout.readline() or "null")
+                except (OSError, ValueError):
+                    answer = None
+                if answer is None:
+                    answer = {"seconds": 0.0, "problem": f"the process for {unit.kernel} ended, see above"}
+                self._hear(answer["seconds"], answer["problem"])
+            process.stdin.close()
+
+    def _hear(self, seconds: float, problem: str) -> None:
+        with self._lock:
+            self._done += 1
+            self._seconds += seconds
+            if problem:
+                self._problems.append(problem)
+            if self._tell is not None:
+                self._tell(self._done, self._total)
