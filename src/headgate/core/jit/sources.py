@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2]
+PREBUILT = Path(__file__).with_name("prebuilt")
+"""The machine code that came with the package; a source tree has none."""
 _OURS = "headgate"
 _APART = f"{_OURS}.core.jit"
 """How kernels are compiled is part of a file's name by itself: see `store.py`."""

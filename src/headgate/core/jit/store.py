@@ -32,15 +32,13 @@ from headgate.core.jit import kernels, signatures
 from headgate.core.jit.kernels import Kernel
 from headgate.core.jit.notation import describe
 from headgate.core.jit.processor import Target, lacking, runnable
-from headgate.core.jit.sources import digest_of, find_source
+from headgate.core.jit.sources import PREBUILT, digest_of, find_source
 from headgate.core.machine import cache_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import IO
 
-PREBUILT = Path(__file__).with_name("prebuilt")
-"""The machine code that came with the package; a source tree has none."""
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _SETTINGS = (
     "BOUNDSCHECK",

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.core.jit import signatures
 from headgate.core.jit.processor import Target, host, runnable
-from headgate.core.jit.store import PREBUILT, file_name, own_place
+from headgate.core.jit.sources import PREBUILT
+from headgate.core.jit.store import file_name, own_place
 from headgate.core.machine import cores
 from headgate.errors import MachineError
 
