@@ -12,6 +12,10 @@ from headgate.errors import GraphError
 if TYPE_CHECKING:
     from headgate.core.event import Id
 
+MINUS, TIMES = "minus", "times"
+"""How the way takes off a score: its cost is subtracted, or every step multiplies."""
+DECAY = 0.9
+
 
 @dataclass(frozen=True)
 class Node:

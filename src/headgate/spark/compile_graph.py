@@ -19,8 +19,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.core.rooms import CLAUSES
 from headgate.core.subscription import SQL
-from headgate.engine import CLAUSES
 from headgate.graph.base import Base, Names
 from headgate.graph.build import build
 from headgate.graph.sharding import check_count, save_shards

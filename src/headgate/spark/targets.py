@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.contents import CONTENTS, RECORDS, content_at, room_at
+from headgate.core.rooms import CLAUSES, FILTERS, GRAPH, RANKING
 from headgate.core.snapshot import digest_of, is_snapshot, room_of
 from headgate.engine import Engine
 from headgate.errors import SnapshotError
 from headgate.graph import sharding
-from headgate.graph.base import ROOM as GRAPH
-from headgate.ranking.base import CLAUSES, CONTENT
-from headgate.ranking.base import ROOM as RANKING
 from headgate.ranking.index import RankedIndex
 from headgate.records.encode import compared
 from headgate.records.index import RecordIndex
@@ -162,7 +160,7 @@ def _open_filters(places: list[Path], *, ranked: bool) -> Target:
 
 def _filters(places: list[Path]) -> list[Path]:
     """List the snapshots of filters inside others, and those of clauses if there are any."""
-    inside = [place / name for place in places for name in (CONTENT, Path(CLAUSES) / CONTENT)]
+    inside = [place / name for place in places for name in (FILTERS, Path(CLAUSES) / FILTERS)]
     return [each for each in inside if is_snapshot(each)]
 
 
