@@ -22,8 +22,8 @@ from headgate.spark.events import judge
 from headgate.spark.generate import generate
 from headgate.spark.match import match_events
 from headgate.spark.matching import ENCODING, MATCHING, NAMING, PACKED, RECEIVING, STAGES, WRITING
+from headgate.spark.places import Format
 from headgate.spark.session import close_session, open_session
-from headgate.spark.tables import Format
 from headgate.workloads import advertising
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.statistics import matches

@@ -23,7 +23,7 @@ from headgate.core.event import Event
 from headgate.graph.ways import BY_FILTERS, BY_GRAPH, Ways
 from headgate.spark.compile_graph import Tables, compile_graph
 from headgate.spark.match import match_events
-from headgate.spark.top import Top
+from headgate.spark.wishes import Top
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.hashing import Key, integers
 

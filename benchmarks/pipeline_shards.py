@@ -9,7 +9,7 @@ from benchmarks.measure import once
 from benchmarks.results import Result
 from headgate.spark.compile import compile_subscriptions
 from headgate.spark.match import match_events
-from headgate.spark.sharding import ACCESS, HASH, Sharding
+from headgate.spark.wishes import ACCESS, HASH, Sharding
 
 if TYPE_CHECKING:
     from pathlib import Path

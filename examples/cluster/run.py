@@ -27,7 +27,7 @@ from headgate.spark.compile import compile_subscriptions
 from headgate.spark.compile_graph import Tables, compile_graph
 from headgate.spark.match import match_events
 from headgate.spark.session import close_session, open_session, spark_errors
-from headgate.spark.top import Top
+from headgate.spark.wishes import Top
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,29 +1,28 @@
-"""Which content room filters belong to: by their dialects, and by the snapshot that they are in."""
+"""Which content room filters belong to: by their dialects, and by the snapshot that they are in.
+
+A room is loaded when it is asked for: each takes a part of a second, and most programs need one.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from headgate.core.rooms import FILTERS, GRAPH, RANKING, RDF, RECORDS, XML
 from headgate.core.snapshot import room_of
 from headgate.core.subscription import LABELS, SPARQL, SQL, TREE, TUPLES, XPATH
 from headgate.errors import SnapshotError, SubscriptionError
-from headgate.graph.base import CONTENT as FILTERS
-from headgate.graph.base import ROOM as GRAPH
-from headgate.ranking.base import ROOM as RANKING
-from headgate.rdf.base import ROOM as RDF
-from headgate.rdf.index import RdfRoom
-from headgate.records.base import ROOM as RECORDS
-from headgate.records.index import RecordIndex
-from headgate.xml.base import ROOM as XML
-from headgate.xml.index import XmlIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["CONTENTS", "RDF", "RECORDS", "XML", "Room", "content_at", "content_of", "quoted", "room_at"]
+    from headgate.rdf.index import RdfRoom
+    from headgate.records.index import RecordIndex
+    from headgate.xml.index import XmlIndex
 
-Room: TypeAlias = type[RecordIndex] | RdfRoom | type[XmlIndex]
+    Room: TypeAlias = type[RecordIndex] | RdfRoom | type[XmlIndex]
+
+__all__ = ["CONTENTS", "RDF", "RECORDS", "XML", "content_at", "content_of", "quoted", "room_at"]
 
 CONTENTS = {RECORDS: (SQL, LABELS), RDF: (SPARQL, TUPLES), XML: (XPATH, TREE)}
 """The dialects of each content room."""
@@ -72,10 +71,18 @@ def room_at(path: Path) -> Room:
 
 
 def room_of_content(content: str | None) -> Room:
-    """Return a content room by its name, without settings; records if it has none."""
+    """Load a content room by its name, without settings; records if it has none."""
     if content == RDF:
+        from headgate.rdf.index import RdfRoom
+
         return RdfRoom()
-    return XmlIndex if content == XML else RecordIndex
+    if content == XML:
+        from headgate.xml.index import XmlIndex
+
+        return XmlIndex
+    from headgate.records.index import RecordIndex
+
+    return RecordIndex
 
 
 def quoted(words: Iterable[str]) -> str:

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
-
 from headgate.errors import TableError
-from headgate.pipeline.read import read_pipeline
-from headgate.pipeline.run import Asked, run_pipeline
-from headgate.pipeline.state import write_whole
 from headgate.report.words import shorten
 
 if TYPE_CHECKING:
@@ -56,14 +49,13 @@ class Outcome:
 
 def run_demo(demo: Demo) -> Outcome:
     """Write the demo's pipeline file and run it, from nothing."""
+    check_place(demo.directory)
+    from headgate.pipeline.read import read_pipeline
+    from headgate.pipeline.run import Asked, run_pipeline
+    from headgate.pipeline.state import write_whole
+
     here = demo.directory
-    if here.exists() and any(here.iterdir()) and not (here / _MARK).exists():
-        raise TableError(f"{here} is not empty and not a demo's directory: choose another with --output")
     file = here / FILE
-    if file.exists() and not _is_ours(file.read_text("utf-8", "replace")):
-        raise TableError(
-            f"{file} was changed: run it with headgate run, or choose another directory with --output"
-        )
     here.mkdir(parents=True, exist_ok=True)
     (here / _MARK).touch()
     write_whole(file, pipeline_text(demo))
@@ -77,6 +69,17 @@ def run_demo(demo: Demo) -> Outcome:
     done = run_pipeline(read_pipeline(file), asked)
     assert done.page is not None
     return Outcome(done.report, done.page, file, done.seconds)
+
+
+def check_place(here: Path) -> None:
+    """Refuse a directory that holds something else than a demo."""
+    if here.exists() and any(here.iterdir()) and not (here / _MARK).exists():
+        raise TableError(f"{here} is not empty and not a demo's directory: choose another with --output")
+    file = here / FILE
+    if file.exists() and not _is_ours(file.read_text("utf-8", "replace")):
+        raise TableError(
+            f"{file} was changed: run it with headgate run, or choose another directory with --output"
+        )
 
 
 def pipeline_text(demo: Demo) -> str:
@@ -109,6 +112,10 @@ def _command(demo: Demo) -> str:
 
 def summary_lines(outcome: Outcome) -> list[str]:
     """Write the outcome as a table for people."""
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+
     report = outcome.report
     counts, rate = report.counts, report.counts.events_per_second
     table = Table(box=SIMPLE, show_header=False, pad_edge=False)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.core.machine import cache_home, cores, memory
 from headgate.errors import HeadgateError
 from headgate.spark.java import find_java
+from headgate.spark.needed import ADVICE, PACKAGES, missing, need_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,12 +59,14 @@ def _packages() -> Iterator[Finding]:
         return
     for requirement in required:
         wanted = re.match(r"([\w.-]+)(?:\[[^]]*])?\s*([^;]*)", requirement)
-        if wanted and "extra ==" not in requirement:
+        if wanted and ("extra ==" not in requirement or wanted[1] in PACKAGES):
             yield _package(wanted[1], wanted[2].strip())
 
 
 def _package(name: str, wanted: str) -> Finding:
     advice = f"run pip install '{name}{wanted}'"
+    if name in missing():
+        return Finding(name, False, "not installed", ADVICE)
     try:
         found = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -144,6 +147,7 @@ def _loopback() -> Finding:
 def _spark() -> Finding:
     # By name, so that looking at a machine without Spark does not end at an import.
     try:
+        need_spark()
         sessions: Any = importlib.import_module("headgate.spark.session")
         session = sessions.open_session()
         try:

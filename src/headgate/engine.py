@@ -1,42 +1,45 @@
-"""The facade that joins the rooms: one object, whatever there is between publishers and subscribers."""
+"""The facade that joins the rooms: one object, whatever there is between publishers and subscribers.
+
+Rooms are loaded when filters, a graph or ranks ask for them. So indexes are told apart by the names of their
+rooms: a class to compare with would have to be loaded first.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.contents import RDF, RECORDS, XML, Room, content_of, quoted, room_at, room_of_content
+from headgate.contents import content_of, quoted, room_at, room_of_content
+from headgate.core.rooms import CLAUSES, GRAPH, RANKING, RDF, RECORDS, XML
 from headgate.core.snapshot import is_snapshot, open_with_inside, room_of
 from headgate.core.subscription import SPARQL, XPATH, Subscription
 from headgate.errors import GraphError, SnapshotError, SubscriptionError, TaxonomyError
-from headgate.graph.base import ROOM as GRAPH
-from headgate.graph.index import GraphIndex
-from headgate.graph.ranked import DECAY, MINUS
-from headgate.ranking.base import ROOM as RANKING
-from headgate.ranking.clause_index import ClauseIndex
-from headgate.ranking.explain import explain_exact
-from headgate.ranking.index import EXACT, RankedIndex, check_asked
-from headgate.ranking.model import Best
-from headgate.rdf.index import RdfIndex, RdfRoom
-from headgate.reached import CLAUSES, ReachedClauses, comes_to, own_filter
-from headgate.records.index import RecordIndex
-from headgate.xml.index import XmlIndex
+from headgate.graph.model import DECAY, MINUS
+from headgate.ranking.model import EXACT, Best, check_asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from headgate.contents import Room
     from headgate.core.content import Verdict
     from headgate.core.event import Event, Id
     from headgate.core.ranks import Weights
+    from headgate.graph.index import GraphIndex
     from headgate.graph.model import Edge, Node
     from headgate.graph.ranked import Ranked
+    from headgate.ranking.clause_index import ClauseIndex
     from headgate.ranking.explain import RankExplanation
+    from headgate.ranking.index import RankedIndex
     from headgate.rdf.bindings import Bindings
+    from headgate.rdf.index import RdfIndex
     from headgate.rdf.model import Options
     from headgate.rdf.taxonomy import Taxonomy
+    from headgate.reached import ReachedClauses
+    from headgate.records.index import RecordIndex
     from headgate.xml.answers import Answer
+    from headgate.xml.index import XmlIndex
 
-__all__ = ["CLAUSES", "Engine"]
+__all__ = ["Engine"]
 
 
 class Engine:
@@ -71,13 +74,15 @@ class Engine:
         index: RecordIndex | RdfIndex | XmlIndex | GraphIndex | RankedIndex,
         clauses: ClauseIndex | None = None,
         *,
-        room: Room = RecordIndex,
+        room: Room | None = None,
     ) -> None:
         self.index = index
-        self._room = room
+        self._room = room_of_content(None) if room is None else room
         self._reached: ReachedClauses | None = None
-        if isinstance(index, GraphIndex) and clauses is not None:
-            self._reached = ReachedClauses(index, clauses, room)
+        if index.room_name == GRAPH and clauses is not None:
+            from headgate.reached import ReachedClauses
+
+            self._reached = ReachedClauses(index, clauses, self._room)
 
     @classmethod
     def build(
@@ -113,11 +118,17 @@ class Engine:
             if ranked is None:
                 ranked = weighed or any(each.score != 0 for each in subscriptions)
             if ranked:
+                from headgate.ranking.index import RankedIndex
+
                 return cls(RankedIndex.build(subscriptions, room=room), room=room)
             return cls(room.build(subscriptions), room=room)
+        from headgate.graph.index import GraphIndex
+
         graph = GraphIndex.build(nodes, edges, subscriptions, room=room)
         if not (weighed if ranked is None else ranked):
             return cls(graph, room=room)
+        from headgate.reached import ReachedClauses
+
         return cls(graph, ReachedClauses.build(nodes, subscriptions, room=room), room=room)
 
     @classmethod
@@ -133,13 +144,19 @@ class Engine:
         if kind == GRAPH:
             return open_with_inside(path, lambda: cls._open_graph(path, room, verify=verify))
         if kind == RANKING:
+            from headgate.ranking.index import RankedIndex
+
             return cls(RankedIndex.open(path, room=room, verify=verify), room=room)
         return cls(room.open(path, verify=verify), room=room)
 
     @classmethod
     def _open_graph(cls, path: Path, room: Room, *, verify: bool) -> Engine:
+        from headgate.graph.index import GraphIndex
+
         clauses = None
         if is_snapshot(path / CLAUSES):
+            from headgate.ranking.clause_index import ClauseIndex
+
             clauses = ClauseIndex.open(path / CLAUSES, room=room, verify=verify)
         return cls(GraphIndex.open(path, room=room, verify=verify), clauses, room=room)
 
@@ -150,16 +167,16 @@ class Engine:
     @property
     def graph(self) -> GraphIndex:
         """Return the graph; refuses if there is none."""
-        if isinstance(self.index, GraphIndex):
+        if self.index.room_name == GRAPH:
             return self.index
         raise GraphError("there is no graph here: build the engine with nodes and edges")
 
     @property
     def taxonomy(self) -> Taxonomy:
         """Return the taxonomy, which may be changed; refuses if there is none."""
-        if isinstance(self.index, RdfIndex):
+        if self.index.room_name == RDF:
             return self.index.taxonomy
-        if isinstance(self._room, RdfRoom) and self._room.taxonomy is not None:
+        if self._room.room_name == RDF and self._room.taxonomy is not None:
             return self._room.taxonomy
         raise TaxonomyError("there is no taxonomy here: only filters of RDF have one")
 
@@ -172,7 +189,7 @@ class Engine:
         if self._reached is not None:
             self._reached.subscribe(subscription)
             return
-        if subscription.weights is not None and not isinstance(self.index, RankedIndex):
+        if subscription.weights is not None and self.index.room_name != RANKING:
             raise SubscriptionError(
                 f"subscription {subscription.id!r} has weights, and clauses are not ranked here: "
                 "build the engine with ranked=True, or leave them out"
@@ -185,7 +202,7 @@ class Engine:
 
     def set_score(self, identity: Id, score: float) -> None:
         """Give a subscription another score."""
-        if isinstance(self.index, RecordIndex | RdfIndex | XmlIndex):
+        if self.index.room_name not in {GRAPH, RANKING}:
             raise SubscriptionError("nothing is ranked here: build the engine with ranked=True")
         self.index.set_score(identity, score)
 
@@ -202,19 +219,24 @@ class Engine:
 
         There is none if no way through the graph leads the event to the subscription.
         """
-        if isinstance(self.index, RdfIndex):
+        if self.index.room_name == RDF:
             return self.index.bindings(event, identity, limit)
-        if not isinstance(self._room, RdfRoom):
+        if self._room.room_name != RDF:
             raise SubscriptionError("these filters bind no variables: those of RDF do")
-        if isinstance(self.index, GraphIndex):
+        if self.index.room_name == GRAPH:
+            from headgate.reached import own_filter
+
             text = own_filter(self.index.view, identity) or self._room.always
         else:
             text = self.index.filter(identity)
         # Built from the text alone: what is asked for rarely need not be kept.
         alone = self._room.build([Subscription(0, text, SPARQL)])
         found = alone.bindings(event, 0, limit)
-        if isinstance(self.index, GraphIndex) and not comes_to(self.index.view, event, identity):
-            return found._replace(rows=(), complete=True)
+        if self.index.room_name == GRAPH:
+            from headgate.reached import comes_to
+
+            if not comes_to(self.index.view, event, identity):
+                return found._replace(rows=(), complete=True)
         return found
 
     def answer(self, event: Event, identity: Id) -> Answer | None:
@@ -222,17 +244,19 @@ class Engine:
 
         None too if no way through the graph leads the event to the subscription.
         """
-        if isinstance(self.index, XmlIndex):
+        if self.index.room_name == XML:
             return self.index.answer(event, identity)
-        if self._room is not XmlIndex:
+        if self._room.room_name != XML:
             raise SubscriptionError("these filters return no nodes: those of XML do")
-        if isinstance(self.index, GraphIndex):
-            text = own_filter(self.index.view, identity) or XmlIndex.always
+        if self.index.room_name == GRAPH:
+            from headgate.reached import comes_to, own_filter
+
+            text = own_filter(self.index.view, identity) or self._room.always
             if not comes_to(self.index.view, event, identity):
                 return None
         else:
             text = self.index.filter(identity)
-        return XmlIndex.build([Subscription(0, text, XPATH)]).answer(event, 0)
+        return self._room.build([Subscription(0, text, XPATH)]).answer(event, 0)
 
     def top(
         self,
@@ -254,9 +278,9 @@ class Engine:
         self._check_asked(k, mode, factors, by, decay, hops)
         if mode != EXACT:
             return self._relaxed().top(event, k, factors=factors)
-        if isinstance(self.index, GraphIndex):
+        if self.index.room_name == GRAPH:
             return self.index.top(event, k, by=by, decay=decay, hops=hops) if k else []
-        if isinstance(self.index, RankedIndex):
+        if self.index.room_name == RANKING:
             return self.index.top(event, k)
         return [Best(identity, 0.0) for identity in self.index.match(event)[:k]]
 
@@ -273,13 +297,15 @@ class Engine:
         hops: bool = False,
     ) -> RankExplanation:
         """Say why a subscription has its rank, and what it lacked to enter the best k."""
+        from headgate.ranking.explain import explain_exact
+
         self._check_asked(k, mode, factors, by, decay, hops)
         if mode != EXACT:
             return self._relaxed().explain(event, identity, k, factors=factors)
-        if isinstance(self.index, RankedIndex):
+        if self.index.room_name == RANKING:
             return self.index.explain_rank(event, identity, k)
         verdict = self.index.explain(event, identity)
-        if isinstance(self.index, GraphIndex):
+        if self.index.room_name == GRAPH:
             whole = self.index.top(event, self.index.view.subscriptions + 1, by=by, decay=decay, hops=hops)
             found = [Best(each.subscription, each.value) for each in whole]
             return explain_exact(found, Best(identity, self.index.score(identity)), k, verdict)
@@ -292,7 +318,7 @@ class Engine:
         """Refuse a question that makes no sense here."""
         check_asked(k, mode, factors)
         way = (by, decay, hops) != (MINUS, DECAY, False)
-        if way and (mode != EXACT or not isinstance(self.index, GraphIndex)):
+        if way and (mode != EXACT or self.index.room_name != GRAPH):
             raise GraphError(
                 "`by`, `decay` and `hops` say what the way through a graph costs: leave them out without a "
                 "graph, and in mode 'relaxed'"
@@ -302,7 +328,7 @@ class Engine:
         """Return the clauses; refuses if there are none."""
         if self._reached is not None:
             return self._reached
-        if isinstance(self.index, RankedIndex):
+        if self.index.room_name == RANKING:
             return self.index.clauses
         raise SubscriptionError("clauses are not ranked here: build the engine with ranked=True")
 
@@ -320,4 +346,6 @@ def _room(
             f"a taxonomy and options are for filters of RDF, and these are {quoted(sorted(dialects))}: "
             "leave them out, or give the filters their dialect"
         )
+    from headgate.rdf.index import RdfRoom
+
     return RdfRoom(taxonomy, options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.contents import RDF, content_of, room_of_content
+from headgate.contents import RDF, XML, content_of, room_of_content
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.subscription import Subscription
@@ -25,9 +25,7 @@ from headgate.plan.model import SOURCE, Plan
 from headgate.plan.options import Option
 from headgate.plan.program import solve
 from headgate.plan.rewritability import find_rewritings
-from headgate.rdf.index import RdfRoom
 from headgate.views import views_of
-from headgate.xml.views import XmlViews
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -143,9 +141,8 @@ class Dissemination:
         numbers = now.views.tolist()
         some = _Some(self._views, numbers)
         found = disseminate(some, now.plan, now.rewritings, event).results
-        if isinstance(self._views, XmlViews):
-            views = self._views
-            found = [views.written(number, result) for number, result in zip(numbers, found, strict=True)]
+        if content_of({each.dialect for each in self._subscriptions}, "the views") == XML:
+            found = _as_written(self._views, numbers, found)
         return {self._subscriptions[number].id: result for number, result in zip(numbers, found, strict=True)}
 
     def feeding(self, identity: Id) -> Feeding:
@@ -275,11 +272,17 @@ class _Taken(NamedTuple):
     def matching(self, subscriptions: Sequence[Subscription]) -> Callable[[Event], Iterable[int]]:
         """Return what lists the numbers of the subscriptions that an event matches."""
         content = content_of((each.dialect for each in subscriptions), "the views")
-        room: ContentRoom = RdfRoom(self.taxonomy) if content == RDF else room_of_content(content)
-        index = room.build(
+        index = self._room(content).build(
             Subscription(number, each.filter, each.dialect) for number, each in enumerate(subscriptions)
         )
         return lambda event: index.numbers(event).tolist()
+
+    def _room(self, content: str | None) -> ContentRoom:
+        if content != RDF:
+            return room_of_content(content)
+        from headgate.rdf.index import RdfRoom
+
+        return RdfRoom(self.taxonomy)
 
 
 class _Some:
@@ -300,6 +303,15 @@ class _Some:
 
     def size(self, result: Any) -> tuple[int, int]:
         return self._views.size(result)
+
+
+def _as_written(views: Views, numbers: Sequence[int], results: Sequence[Any]) -> list[Any]:
+    """Return what views over XML give with their nodes as subscribers wrote them."""
+    from headgate.xml.views import XmlViews
+
+    if not isinstance(views, XmlViews):
+        return list(results)
+    return [views.written(number, result) for number, result in zip(numbers, results, strict=True)]
 
 
 def _living(network: Network, settings: Settings) -> LivingPlan:

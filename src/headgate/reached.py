@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
+from headgate.core.rooms import CLAUSES
 from headgate.core.subscription import Subscription
 from headgate.errors import SubscriptionError
 from headgate.graph.hanging import find, hanging, served, servers
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
 
 # The overloads of Arrow's functions are about types that are known before; these are not.
 _compute: Any = pc
-
-CLAUSES = "clauses"
-"""The snapshot of the clauses, inside that of a graph."""
 
 
 class _Joined(NamedTuple):

@@ -7,16 +7,6 @@ from typing import TYPE_CHECKING
 from headgate.contents import RDF, RECORDS, XML, content_of
 from headgate.core.snapshot import room_of
 from headgate.errors import PlanError
-from headgate.rdf.base import Base as RdfBase
-from headgate.rdf.model import Options
-from headgate.rdf.parse import parse_filter as parse_rdf
-from headgate.rdf.views import RdfViews
-from headgate.records.base import Base as RecordBase
-from headgate.records.dialects import to_sql
-from headgate.records.views import ROW, RecordViews
-from headgate.xml.base import Base as XmlBase
-from headgate.xml.parse import parse_filter as parse_xml
-from headgate.xml.views import XmlViews
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,11 +37,21 @@ def views_of(
     _check_carries(carries, room)
     if taxonomy is not None and room != RDF:
         raise PlanError("a taxonomy is for views over RDF: leave it out")
+    # Each room is loaded if it is asked for.
     if room == RECORDS:
+        from headgate.records.dialects import to_sql
+        from headgate.records.views import ROW, RecordViews
+
         texts = [to_sql(each.filter, each.dialect) for each in subscriptions]
         return RecordViews.build(texts, carries or ROW)
     if room == RDF:
+        from headgate.rdf.parse import parse_filter as parse_rdf
+        from headgate.rdf.views import RdfViews
+
         return RdfViews.build([parse_rdf(each.filter, each.dialect) for each in subscriptions], taxonomy)
+    from headgate.xml.parse import parse_filter as parse_xml
+    from headgate.xml.views import XmlViews
+
     return XmlViews.build([parse_xml(each.filter, each.dialect) for each in subscriptions])
 
 
@@ -62,9 +62,17 @@ def views_at(path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
     """
     room = check_views(path, carries=carries)
     if room == RECORDS:
+        from headgate.records.base import Base as RecordBase
+        from headgate.records.views import ROW, RecordViews
+
         records = RecordBase.open(path, verify=True)
         return records.ids, RecordViews.build(records.filters.texts(), carries or ROW)
     if room == RDF:
+        from headgate.rdf.base import Base as RdfBase
+        from headgate.rdf.model import Options
+        from headgate.rdf.parse import parse_filter as parse_rdf
+        from headgate.rdf.views import RdfViews
+
         rdf = RdfBase.open(path)
         if rdf.options != Options():
             raise PlanError(
@@ -72,6 +80,10 @@ def views_at(path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
                 "compile it without them"
             )
         return rdf.ids, RdfViews.build([parse_rdf(text) for text in rdf.filters.texts()], rdf.taxonomy)
+    from headgate.xml.base import Base as XmlBase
+    from headgate.xml.parse import parse_filter as parse_xml
+    from headgate.xml.views import XmlViews
+
     xml = XmlBase.open(path)
     return xml.ids, XmlViews.build([parse_xml(text) for text in xml.filters.texts()])
 

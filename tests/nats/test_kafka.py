@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate.errors import MachineError, TableError
-from headgate.spark.streaming import kafka
+from headgate.spark.streaming import kafka, topics
 from headgate.spark.streaming.settings import StreamSettings
 from headgate.spark.streaming.sources import SCHEMA
 
@@ -61,11 +61,11 @@ def test_the_connector_is_told_what_the_address_says() -> None:
 )
 def test_a_wrong_address_is_told(address: str, words: str) -> None:
     with pytest.raises(TableError) as caught:
-        kafka.check(settings(address))
+        topics.check(settings(address))
     assert words in str(caught.value)
     assert "pa55" not in str(caught.value)
     with pytest.raises(TableError, match=r"changes of subscriptions come from a folder or from nats://"):
-        kafka.check(StreamSettings("", "in", "out", "state", changes="kafka://a:9092/t"))
+        topics.check(StreamSettings("", "in", "out", "state", changes="kafka://a:9092/t"))
 
 
 def test_rows_of_the_connector_become_events(spark: SparkSession) -> None:

@@ -25,12 +25,12 @@ from headgate.spark.compile import compile_subscriptions
 from headgate.spark.compile_graph import Tables, compile_graph
 from headgate.spark.match import match_events
 from headgate.spark.planning import plan_subscriptions
+from headgate.spark.question import Question
 from headgate.spark.session import close_session, open_session
-from headgate.spark.sharding import Sharding
 from headgate.spark.streaming.run import run_stream
 from headgate.spark.streaming.settings import StreamSettings
-from headgate.spark.top import Top
-from headgate.spark.what_if import Question, what_if
+from headgate.spark.what_if import what_if
+from headgate.spark.wishes import Sharding, Top
 from tests.spark.files import get_lines, get_table, put_lines
 from tests.streaming.world import read_folder
 

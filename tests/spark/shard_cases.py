@@ -18,7 +18,7 @@ from tests.xml.random_patterns import random_pattern as random_tree
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headgate.spark.top import Top
+    from headgate.spark.wishes import Top
     from tests.spark.files import Row
 
 CONTENTS = ("records", "rdf", "xml")

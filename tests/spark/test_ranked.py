@@ -18,9 +18,9 @@ from headgate.spark.compile import compile_subscriptions
 from headgate.spark.compile_graph import Tables, compile_graph
 from headgate.spark.compile_ranked import has_any
 from headgate.spark.match import match_events
+from headgate.spark.places import Format
 from headgate.spark.ranked_rows import RANKS
-from headgate.spark.tables import Format
-from headgate.spark.top import Top
+from headgate.spark.wishes import Top
 from tests.spark.files import Row, get_lines, get_table, names, put, put_lines, put_table
 
 if TYPE_CHECKING:

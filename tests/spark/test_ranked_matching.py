@@ -14,8 +14,9 @@ from headgate.ranking.index import RankedIndex
 from headgate.spark import top_matching
 from headgate.spark.matching import PACKED, Task
 from headgate.spark.tables import VALUE
-from headgate.spark.top import KEY, Top
+from headgate.spark.top import KEY
 from headgate.spark.top_matching import rank_columns, rank_lines
+from headgate.spark.wishes import Top
 
 if TYPE_CHECKING:
     from pathlib import Path

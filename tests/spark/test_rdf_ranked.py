@@ -10,7 +10,7 @@ import pytest
 
 from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.spark.compile_graph import Tables, compile_graph
-from headgate.spark.top import Top
+from headgate.spark.wishes import Top
 from tests.spark.files import get_lines, put_lines
 from tests.spark.rdf_cases import Job, document, pattern, subscription_row, taxonomy
 

@@ -26,7 +26,8 @@ from headgate.spark.shard_keys import MOST, Finder, rdf_keys, record_keys, xml_k
 from headgate.spark.shard_matching import in_memory
 from headgate.spark.shard_routes import MOST_KEYS, Route, Routes
 from headgate.spark.shard_rows import _Told, tenant_of
-from headgate.spark.sharding import Placing, Sharding
+from headgate.spark.sharding import Placing
+from headgate.spark.wishes import Sharding
 from headgate.xml.columns import compile_all as compile_xml
 from headgate.xml.parse import parse_filter as parse_xml
 from headgate.xml.printing import print_pattern as print_xml

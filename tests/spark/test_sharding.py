@@ -16,9 +16,8 @@ from headgate.spark.match import match_events
 from headgate.spark.matching import Task, match_lines
 from headgate.spark.shard_matching import match_routed
 from headgate.spark.shard_snapshots import ids_at, shard_places
-from headgate.spark.sharding import ACCESS, HASH, RULES, TENANT, Sharding
 from headgate.spark.targets import open_target
-from headgate.spark.top import Top
+from headgate.spark.wishes import ACCESS, HASH, RULES, TENANT, Sharding, Top
 from tests.spark.files import get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.shard_cases import CONTENTS, KINDS, draw_case
 

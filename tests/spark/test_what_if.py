@@ -13,9 +13,10 @@ import pytest
 from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.errors import SnapshotError, TableError
 from headgate.spark.compile import compile_subscriptions
-from headgate.spark.top import Top
-from headgate.spark.what_if import NOISY, NOTHING, Question, WhatIf, what_if
+from headgate.spark.question import Question
+from headgate.spark.what_if import NOISY, NOTHING, WhatIf, what_if
 from headgate.spark.what_if_cost import SAMPLE
+from headgate.spark.wishes import Top
 from tests.contract.rooms import ROOMS, Room, every_room
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
 

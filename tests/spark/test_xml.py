@@ -12,7 +12,7 @@ from headgate import Edge, Engine, Event, Node, Subscription, SubscriptionError,
 from headgate.core.subscription import XPATH
 from headgate.spark.backtest_documents import backtest_documents
 from headgate.spark.compile_graph import Tables, compile_graph
-from headgate.spark.top import Top
+from headgate.spark.wishes import Top
 from headgate.xml.printing import print_pattern
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table
 from tests.spark.rdf_cases import Job, answers, subscription_row

@@ -16,7 +16,7 @@ from headgate import Engine, Subscription
 from headgate.contents import RECORDS
 from headgate.spark.shard_routes import Routes
 from headgate.spark.shard_snapshots import save_shards
-from headgate.spark.sharding import Sharding
+from headgate.spark.wishes import Sharding
 from tests.streaming.world import State, World
 
 if TYPE_CHECKING:

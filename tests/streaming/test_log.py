@@ -15,7 +15,7 @@ from headgate.errors import SnapshotError
 from headgate.spark.streaming.live import pieces_at
 from headgate.spark.streaming.log import Subscriptions
 from headgate.spark.streaming.state import State
-from headgate.spark.top import Top
+from headgate.spark.wishes import Top
 from tests.streaming.world import World, best, move, published
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from headgate import Engine, Subscription
 from headgate.errors import HeadgateError
 from headgate.pipeline import stream_history as history
 from headgate.pipeline.stream_history import History, run_told
+from headgate.spark.streaming.request import check_request
 from headgate.spark.streaming.rows import KINDS
-from headgate.spark.streaming.run import check_request
 from tests.streaming.world import World
 
 if TYPE_CHECKING:

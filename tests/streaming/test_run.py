@@ -12,7 +12,7 @@ import pytest
 
 from headgate import Engine, Subscription
 from headgate.errors import HeadgateError
-from headgate.spark.streaming.run import Streamed, check_request
+from headgate.spark.streaming.request import check_request
 from tests.streaming.world import PARQUET, State, World, move
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from headgate.spark.streaming.run import Streamed
 
 PATIENCE = 60.0
 

@@ -22,13 +22,12 @@ from headgate.spark.kinds import Read, kind_of
 from headgate.spark.shard_keys import text_key
 from headgate.spark.shard_routes import Routes
 from headgate.spark.shard_snapshots import save_shards
-from headgate.spark.sharding import ACCESS, HASH, TENANT, Sharding
 from headgate.spark.streaming.live import apply, pieces_at
 from headgate.spark.streaming.log import Subscriptions
 from headgate.spark.streaming.pieces import SHARDED, Pieces
 from headgate.spark.streaming.state import State
 from headgate.spark.targets import open_target
-from headgate.spark.top import Top
+from headgate.spark.wishes import ACCESS, HASH, TENANT, Sharding, Top
 from tests.spark.files import put_lines
 from tests.spark.shard_cases import draw_case
 from tests.streaming.killing import run_and_kill

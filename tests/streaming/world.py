@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headgate.spark.streaming.pieces import Pieces
-    from headgate.spark.top import Top
+    from headgate.spark.wishes import Top
 
 Row = dict[str, Any]
 Match = tuple[Any, ...]

@@ -24,7 +24,8 @@ from headgate.cli import (
     streaming,
 )
 from headgate.cli.shell import cli
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, MachineError
+from headgate.spark.needed import ADVICE, PACKAGES
 
 __all__ = [
     "backtesting",
@@ -60,6 +61,10 @@ def main() -> None:
         _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
         _fail("interrupted", 130)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in PACKAGES:
+            raise
+        _fail(ADVICE, MachineError.exit_code)
     except OSError as error:
         # The disk is full, a place cannot be written: the machine's fault, and its words are clear.
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)

@@ -12,11 +12,12 @@ from headgate.cli.documents import (
     feed_lines,
     format_option,
     rdf_options,
+    read_options,
     read_settings,
     refuse_options,
 )
 from headgate.cli.ranking import factor_option, mode_option, wanted_top
-from headgate.cli.shell import cli, fields_of, session, spark_options, tell
+from headgate.cli.shell import cli, fields_of, ready, session, spark_options, tell
 from headgate.core.subscription import SQL
 
 if TYPE_CHECKING:
@@ -108,9 +109,9 @@ def backtest(
     if (filter_text is None) == (changes is None):
         raise click.UsageError("give one of --filter and --changes")
     if changes is not None:
-        taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective)
+        options = read_options(coerce=coerce, injective=injective)
         asked = ChangeOptions(
-            changes, events, snapshot, subscriptions, dialect, taxonomy, options, output, effects, rejected,
+            changes, events, snapshot, subscriptions, dialect, taxonomies, options, output, effects, rejected,
             report, noise, wanted_top("--top", top, mode, factors), form, cost=not no_cost,
         )  # fmt: skip
         try_changes(asked, master, conf, quiet=quiet, as_json=as_json)
@@ -166,10 +167,11 @@ def _one_filter(
     refuse_options(content)
     if content != RECORDS:
         run = _documents(
-            text, dialect, content, events, output, form, taxonomies, coerce=coerce, injective=injective
-        )
+            text, dialect, content, events, output, form, taxonomies, master, conf,
+            coerce=coerce, injective=injective,
+        )  # fmt: skip
     else:
-        run = _records(text, dialect, events, output)
+        run = _records(text, dialect, events, output, master, conf)
     with session(master, conf, quiet=quiet) as spark:
         done = run(spark, quiet=quiet)
     share = f"{done.matches / done.events:.2%}" if done.events else "none"
@@ -184,15 +186,19 @@ def _one_filter(
     tell(fields_of(done), lines, as_json=as_json)
 
 
-def _records(text: str, dialect: str, events: str, output: str | None) -> Callable[..., Backtested]:
+def _records(
+    text: str, dialect: str, events: str, output: str | None, master: str | None, conf: tuple[str, ...]
+) -> Callable[..., Backtested]:
     """Check what is asked of records, and return how to do it."""
+    from headgate.spark.requests import check_backtest
+
+    check_backtest(events, output)
     from headgate.records.dialects import to_sql
     from headgate.records.parse import parse_filter
-    from headgate.spark.backtest import backtest as run
-    from headgate.spark.backtest import check_request
 
     parse_filter(to_sql(text, dialect))
-    check_request(events, output)
+    ready(master, conf)
+    from headgate.spark.backtest import backtest as run
 
     def over(spark: Session, *, quiet: bool) -> Backtested:
         return run(spark, text, events, dialect=dialect, output=output, quiet=quiet)
@@ -208,16 +214,23 @@ def _documents(
     output: str | None,
     form: str | None,
     taxonomies: tuple[str, ...],
+    master: str | None,
+    conf: tuple[str, ...],
     *,
     coerce: bool,
     injective: bool,
 ) -> Callable[..., Backtested]:
     """Check what is asked of RDF or XML, and return how to do it."""
     from headgate.contents import room_of_content
-    from headgate.spark.backtest_documents import backtest_documents, check_request
+    from headgate.spark.requests import check_backtest_documents
+    from headgate.spark.taxonomy_files import check_taxonomy
 
+    check_backtest_documents(events, output, content, form)
+    check_taxonomy(taxonomies)
     room_of_content(content).clauses(text, dialect)
-    check_request(events, output, content, form)
+    ready(master, conf)
+    from headgate.spark.backtest_documents import backtest_documents
+
     taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective)
 
     def over(spark: Session, *, quiet: bool) -> Backtested:

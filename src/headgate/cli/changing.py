@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headgate.cli.documents import refuse_options
-from headgate.cli.shell import beside, session, shown_command, tell
+from headgate.cli.shell import beside, ready, session, shown_command, tell
 from headgate.core.subscription import SQL
 from headgate.errors import TableError
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
     from headgate.rdf.model import Options
     from headgate.rdf.taxonomy import Taxonomy
+    from headgate.spark.question import Question
     from headgate.spark.session import Session
-    from headgate.spark.top import Top
-    from headgate.spark.what_if import Effect, Question, WhatIf
+    from headgate.spark.what_if import Effect, WhatIf
+    from headgate.spark.wishes import Top
 
 SHOWN = 10
 """Subscriptions that are told one by one."""
@@ -38,7 +39,7 @@ class ChangeOptions:
     snapshot: str | None
     subscriptions: str | None
     dialect: str | None
-    taxonomy: Taxonomy | None
+    taxonomies: tuple[str, ...]
     options: Options | None
     output: str | None
     effects: str | None
@@ -63,9 +64,10 @@ def try_changes(
     asked: ChangeOptions, master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool
 ) -> None:
     """Try changes and tell what they would do."""
-    from headgate.pipeline.what_if_told import write_what_if
-    from headgate.spark.what_if import Question, what_if
+    from headgate.spark.question import Question
+    from headgate.spark.taxonomy_files import check_taxonomy, read_taxonomy
 
+    check_taxonomy(asked.taxonomies)
     if (asked.snapshot is None) == (asked.subscriptions is None):
         raise click.UsageError("--changes wants one of --snapshot and --subscriptions")
     if asked.report is not None and not asked.report.endswith(".html"):
@@ -83,9 +85,16 @@ def try_changes(
         if asked.snapshot is not None:
             _check_snapshot(asked)
             question(asked.snapshot).check(asked.output, effects, refused)
+        else:
+            _check_tables(asked, effects, refused)
+        ready(master, conf)
+        from headgate.pipeline.what_if_told import write_what_if
+        from headgate.spark.what_if import what_if
+
+        taxonomy = read_taxonomy(asked.taxonomies)
         with (
             session(master, conf, quiet=quiet) as spark,
-            _snapshot(spark, asked, folder, quiet=quiet) as made,
+            _snapshot(spark, asked, taxonomy, folder, quiet=quiet) as made,
         ):
             done = what_if(
                 spark, question(made), output=asked.output, effects=effects, rejected=refused, quiet=quiet
@@ -110,7 +119,7 @@ def _check_snapshot(asked: ChangeOptions) -> None:
 
     for option, given in (
         ("--dialect", asked.dialect),
-        ("--taxonomy", asked.taxonomy),
+        ("--taxonomy", asked.taxonomies or None),
         ("--coerce and --injective", asked.options),
     ):
         if given is not None:
@@ -118,8 +127,22 @@ def _check_snapshot(asked: ChangeOptions) -> None:
     refuse_options(content_at(Path(asked.snapshot or "")))
 
 
+def _check_tables(asked: ChangeOptions, effects: str | None, rejected: str) -> None:
+    """Refuse tables that are not there, and places that are taken, as far as is known before compiling."""
+    from headgate.spark.places import check_apart, check_input, check_output
+
+    outputs = [place for place in (asked.output, effects, rejected) if place is not None]
+    for table in (asked.changes, asked.subscriptions or ""):
+        check_input(table)
+    for place in outputs:
+        check_output(place)
+    check_apart(asked.changes, asked.subscriptions, asked.events, *outputs)
+
+
 @contextmanager
-def _snapshot(spark: Session, asked: ChangeOptions, folder: str, *, quiet: bool) -> Iterator[str]:
+def _snapshot(
+    spark: Session, asked: ChangeOptions, taxonomy: Taxonomy | None, folder: str, *, quiet: bool
+) -> Iterator[str]:
     """Yield the snapshot that was named, or one that is compiled from the table that was."""
     from headgate.spark.compile import compile_subscriptions
 
@@ -133,7 +156,7 @@ def _snapshot(spark: Session, asked: ChangeOptions, folder: str, *, quiet: bool)
         place,
         rejected=str(Path(folder) / "refused.jsonl"),
         dialect=asked.dialect or SQL,
-        taxonomy=asked.taxonomy,
+        taxonomy=taxonomy,
         options=asked.options,
         quiet=quiet,
     )

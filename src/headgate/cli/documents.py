@@ -97,18 +97,23 @@ def read_settings(
     taxonomies: tuple[str, ...], *, coerce: bool, injective: bool
 ) -> tuple[Taxonomy | None, Options | None]:
     """Read what is said of filters of RDF; none where nothing is."""
-    from headgate.rdf.model import Options
     from headgate.spark.taxonomy_files import read_taxonomy
 
-    options = Options(coerce=coerce, injective=injective)
-    return read_taxonomy(taxonomies), options if coerce or injective else None
+    return read_taxonomy(taxonomies), read_options(coerce=coerce, injective=injective)
+
+
+def read_options(*, coerce: bool, injective: bool) -> Options | None:
+    """Return what departs from SPARQL; none if nothing does."""
+    from headgate.rdf.model import Options
+
+    return Options(coerce=coerce, injective=injective) if coerce or injective else None
 
 
 def read_document(content: str, given: str, form: str | None, source: str | None, item: int | None) -> Event:
     """Read an event that is a document: a file, text, standard input, or a row of a table as JSON."""
     from headgate.core.event import RSS, Event, read_object
     from headgate.rdf.feeds import read_feed
-    from headgate.spark.document_files import check_type, type_of_file
+    from headgate.spark.document_names import check_type, type_of_file
     from headgate.spark.kinds import kind_of
 
     kind = kind_of(content)
@@ -145,7 +150,7 @@ def read_document(content: str, given: str, form: str | None, source: str | None
 
 def _data(given: str, kind: Kind) -> tuple[str, bytes]:
     """Find the name and the bytes of a document that is named or written out."""
-    from headgate.spark.document_files import type_of_file
+    from headgate.spark.document_names import type_of_file
 
     if given == "-":
         return "", sys.stdin.buffer.read()

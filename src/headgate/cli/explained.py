@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headgate.graph.explain import GraphExplanation
     from headgate.ranking.explain import RankExplanation
     from headgate.rdf.bindings import Bindings
-    from headgate.spark.top import Top
+    from headgate.spark.wishes import Top
     from headgate.xml.answers import Answer
 
 
@@ -71,7 +71,7 @@ def explain_rank(event: Event, snapshot: str, subscription: str, top: Top) -> To
     from headgate.engine import Engine
     from headgate.graph.base import ROOM as GRAPH
     from headgate.ranking.index import ROOM as RANKING
-    from headgate.spark.targets import check_ranks
+    from headgate.spark.requests import check_ranks
 
     place = Path(snapshot)
     room = room_of(place)
@@ -118,7 +118,7 @@ def _explain_graph(event: Event, snapshot: Path, subscription: str) -> tuple[Gra
     """Explain how an event gets through a graph, on the shard that has the subscription."""
     from headgate.engine import Engine
     from headgate.graph.explain import NO_PATH, GraphExplanation
-    from headgate.spark.targets import graph_places
+    from headgate.spark.requests import graph_places
 
     engines = [Engine.open(place) for place in graph_places(snapshot)]
     names = engines[0].graph.base.names

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.cli.shell import cli, session, spark_options, tell
+from headgate.cli.shell import cli, ready, session, spark_options, tell
 from headgate.workloads.catalogue import (
     EXCHANGE_SELECTIVITIES,
     NAMES,
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     Maker = Callable[[NDArray[np.int64], int], pa.RecordBatch]
     Tables = dict[str, tuple[Maker, pa.Schema, int]]
     Decorated = Callable[..., Any]
+
+TAXONOMY = "taxonomy.nt"
 
 
 @cli.group()
@@ -73,6 +75,7 @@ def generate_records(name: str, subscriptions: int, events: int, **shared: Any) 
       headgate generate records --output ads/ --subscriptions 1000 --events 500
       headgate generate records --output mix/ --workload mixed
     """
+    _check("subscriptions", "events", **shared)
     from headgate.workloads.catalogue import workload
 
     made = workload(name, subscriptions)
@@ -113,6 +116,7 @@ def generate_exchange(
       headgate generate exchange --output exchange/
       headgate generate exchange --output large/ --scale 5 --selectivity 1/16 --vocabulary 10000
     """
+    _check("nodes", "edges", "events", **shared)
     from headgate.workloads.exchange import Exchange
 
     _write(_tables(Exchange(scale, selectivity, vocabulary), events), **shared)
@@ -138,6 +142,7 @@ def generate_social(nodes: int, edges: int, selectivity: str, events: int, **sha
     Example:
       headgate generate social --output social/ --nodes 10000 --edges 100000
     """
+    _check("nodes", "edges", "events", **shared)
     from headgate.workloads.social import Social
 
     _write(_tables(Social(nodes, edges, selectivity), events), **shared)
@@ -186,17 +191,18 @@ def generate_ranking(
       headgate generate ranking --output boxes/ --dimensions 4 --subscriptions 100000
       headgate generate ranking --output sparse/ --attributes 500 --presence 0.2
     """
+    if attributes is not None and dimensions is not None:
+        raise click.UsageError("give --dimensions or --attributes, not both")
+    if attributes is None and presence is not None:
+        raise click.UsageError("--presence goes with --attributes")
+    _check("subscriptions", "events", **shared)
     from headgate.workloads.ranking import Ranking, Sparse
     from headgate.workloads.ranking_boxes import TABLE_1
 
     law = TABLE_1._replace(skew_length=skew_length)
     if attributes is not None:
-        if dimensions is not None:
-            raise click.UsageError("give --dimensions or --attributes, not both")
         part = 1.0 if presence is None else presence
         made: Ranking | Sparse = Sparse(attributes, presence=part, scores=scores, law=law)
-    elif presence is not None:
-        raise click.UsageError("--presence goes with --attributes")
     else:
         made = Ranking(1 if dimensions is None else dimensions, scores, law)
     tables: Tables = {
@@ -248,13 +254,14 @@ def generate_rdf(
       headgate generate rdf --output graphs/ --subscriptions 30000 --events 1000
       headgate generate rdf --output stars/ --workload stars
     """
-    from headgate.workloads.stars import Stars
-    from headgate.workloads.triples import Paper
-
     given = {"ratio": match_ratio, "overlap": overlap, "constrained": constrained or None}
     chosen: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
     if name == "stars" and chosen:
         raise click.UsageError("--match-ratio, --overlap and --constrained go with --workload paper")
+    _check("subscriptions", "events", taxonomy=True, **shared)
+    from headgate.workloads.stars import Stars
+    from headgate.workloads.triples import Paper
+
     made = Stars() if name == "stars" else Paper(**chosen)
     tables: Tables = {
         "subscriptions": (made.subscriptions, made.subscription_schema(), subscriptions),
@@ -293,6 +300,7 @@ def generate_xmark(
       headgate generate xmark --output auctions/ --subscriptions 10000 --events 100
       headgate generate xmark --output popular/ --subscriptions 10000 --unique 3000
     """
+    _check("subscriptions", "events", **shared)
     from headgate.workloads.xmark import XMark
 
     least, most = kilobytes
@@ -312,6 +320,31 @@ def _tables(made: GraphWorkload, events: int) -> Tables:
     }
 
 
+def _check(
+    *names: str,
+    output: Path,
+    form: str,
+    master: str | None,
+    conf: tuple[str, ...],
+    taxonomy: bool = False,
+    **others: Any,
+) -> None:
+    """Refuse places that are taken, and a machine without Spark, before what takes long to load."""
+    from headgate.errors import TableError
+    from headgate.spark.places import check_output
+
+    del others
+    for name in names:
+        check_output(_place(output, name, form))
+    if taxonomy and (output / TAXONOMY).is_dir():
+        raise TableError(f"{output / TAXONOMY} is a directory: choose another place")
+    ready(master, conf)
+
+
+def _place(output: Path, name: str, form: str) -> str:
+    return str(output / f"{name}.{form}")
+
+
 def _write(
     tables: Tables,
     output: Path,
@@ -325,16 +358,10 @@ def _write(
     taxonomy: str | None = None,
 ) -> None:
     """Write tables into a directory, and a taxonomy if there is one, and tell where they are."""
-    from headgate.errors import TableError
     from headgate.spark.generate import generate as run
-    from headgate.spark.tables import check_output
 
-    places = {name: str(output / f"{name}.{form}") for name in tables}
-    for place in places.values():
-        check_output(place)
-    classes = output / "taxonomy.nt"
-    if taxonomy is not None and classes.is_dir():
-        raise TableError(f"{classes} is a directory: choose another place")
+    places = {name: _place(output, name, form) for name in tables}
+    classes = output / TAXONOMY
     with session(master, conf, quiet=quiet) as spark:
         for name, (make, schema, count) in tables.items():
             run(spark, make, schema, count, places[name], seed=seed, quiet=quiet)

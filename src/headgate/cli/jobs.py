@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.cli.documents import dialect_option, feed_lines, format_option, rdf_options, read_settings
+from headgate.cli.documents import dialect_option, feed_lines, format_option, rdf_options, read_options
 from headgate.cli.ranking import factor_option, mode_option, wanted_top
-from headgate.cli.shell import STRICT_EXIT, beside, cli, fields_of, read_text, session, spark_options, tell
+from headgate.cli.shell import (
+    STRICT_EXIT,
+    beside,
+    cli,
+    fields_of,
+    read_text,
+    ready,
+    session,
+    spark_options,
+    tell,
+)
 from headgate.core.subscription import SQL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headgate.spark.choosing import Wanted
     from headgate.spark.compile import Compiled
     from headgate.spark.compile_graph import CompiledGraph
     from headgate.spark.session import Session
-    from headgate.spark.sharding import Sharding
+    from headgate.spark.wishes import Sharding, Wanted
 
 
 @cli.command(name="compile")
@@ -104,13 +114,21 @@ def compile_(
       headgate compile --subscriptions patterns.csv --dialect sparql --taxonomy topics.ttl --output rdf/
       headgate compile --subscriptions trees.jsonl --dialect xpath --output xml/
     """
-    from headgate.spark.choosing import Wanted
+    from headgate.spark.requests import check_compile
+    from headgate.spark.taxonomy_files import check_taxonomy, read_taxonomy
+    from headgate.spark.wishes import Wanted
 
     refused = rejected or beside(output, "rejected")
     types = read_text(schema) if schema else None
-    settings = read_settings(taxonomies, coerce=coerce, injective=injective)
-    wanted = Wanted(dialect or SQL, types, sample, *settings)
+    check_taxonomy(taxonomies)
+    options = read_options(coerce=coerce, injective=injective)
+    wanted = Wanted(dialect or SQL, types, sample, options=options)
     sharding = _sharding(shards, shard_by, shard_column)
+    tables = _tables(subscriptions, nodes, edges)
+    check_compile(tables, output, rejected=refused, wanted=wanted, sharding=sharding)
+    ready(master, conf)
+    wanted = replace(wanted, taxonomy=read_taxonomy(taxonomies))
+    wanted.check()
     compile_one = _compiling(subscriptions, nodes, edges, output, refused, wanted, sharding, ranked=ranked)
     with session(master, conf, quiet=quiet) as spark:
         done, told = compile_one(spark, quiet=quiet)
@@ -125,7 +143,7 @@ def compile_(
 
 def _sharding(count: int | None, by: str | None, column: str | None) -> Sharding:
     """Read how subscriptions are to be cut."""
-    from headgate.spark.sharding import Sharding
+    from headgate.spark.wishes import Sharding
 
     if count is None and (by is not None or column is not None):
         raise click.UsageError("--shard-by and --shard-column go with --shards")
@@ -145,6 +163,17 @@ def _over(done: Compiled | CompiledGraph) -> str:
     return f"{found} and a taxonomy of {done.rdf.taxonomy:,} statements{others}"
 
 
+def _tables(subscriptions: str | None, nodes: str | None, edges: str | None) -> list[str]:
+    """List the tables; refuses half a graph, and none."""
+    if nodes is not None and edges is not None:
+        return [table for table in (nodes, edges, subscriptions) if table is not None]
+    if nodes is not None or edges is not None:
+        raise click.UsageError("a graph has nodes and edges: give both --nodes and --edges")
+    if subscriptions is None:
+        raise click.UsageError("Missing option '--subscriptions', or '--nodes' and '--edges'.")
+    return [subscriptions]
+
+
 def _compiling(
     subscriptions: str | None,
     nodes: str | None,
@@ -156,14 +185,13 @@ def _compiling(
     *,
     ranked: bool | None,
 ) -> Callable[..., tuple[Compiled | CompiledGraph, str]]:
-    """Check what is to be compiled, and return how: a call that gives the result and names it."""
+    """Return how tables are compiled: a call that gives the result and names it."""
     from headgate.spark import compile as plain
     from headgate.spark import compile_graph as graph
 
     more: dict[str, Any] = {"sharding": sharding, "rejected": rejected}
     if nodes is not None and edges is not None:
         tables = graph.Tables(nodes, edges, subscriptions)
-        graph.check_request(tables, output, wanted=wanted, **more)
         more["ranked"] = ranked
 
         def with_graph(spark: Session, *, quiet: bool) -> tuple[CompiledGraph, str]:
@@ -173,15 +201,12 @@ def _compiling(
             return done, counts + parts
 
         return with_graph
-    if nodes is not None or edges is not None:
-        raise click.UsageError("a graph has nodes and edges: give both --nodes and --edges")
-    if subscriptions is None:
-        raise click.UsageError("Missing option '--subscriptions', or '--nodes' and '--edges'.")
-    plain.check_request(subscriptions, output, wanted=wanted, **more)
     more["ranked"] = ranked
 
+    table = str(subscriptions)
+
     def without(spark: Session, *, quiet: bool) -> tuple[Compiled, str]:
-        done = plain.compile_subscriptions(spark, subscriptions, output, quiet=quiet, **more, **vars(wanted))
+        done = plain.compile_subscriptions(spark, table, output, quiet=quiet, **more, **vars(wanted))
         parts = f" in {done.shards} shards" if done.shards > 1 else ""
         return done, f"{done.subscriptions:,} {'ranked ' if done.ranked else ''}subscriptions{parts}"
 
@@ -255,12 +280,16 @@ def match(
       headgate match --snapshot rdf/ --events feeds/ --output matches.jsonl
       headgate match --snapshot xml/ --events documents/ --output matches.jsonl --tuples tuples.jsonl
     """
-    from headgate.spark.match import check_request, match_events
-    from headgate.spark.targets import open_target
+    from headgate.spark.requests import check_match, check_target
 
     refused = rejected or beside(output, "rejected")
     wanted = wanted_top("--top", top, mode, factors)
-    check_request(snapshot, events, output, rejected=refused, content_type=form, tuples=tuples)
+    check_match(snapshot, events, output, rejected=refused, content_type=form, tuples=tuples)
+    check_target(snapshot, graph=graph, top=wanted)
+    ready(master, conf)
+    from headgate.spark.match import match_events
+    from headgate.spark.targets import open_target
+
     open_target(snapshot, graph=graph, top=wanted)
     with session(master, conf, quiet=quiet) as spark:
         done = match_events(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from headgate.cli.shell import cli, counting, settings, spark_options, tell
+from headgate.cli.shell import cli, counting, ready, spark_options, tell
 
 
 @cli.command()
@@ -123,9 +123,11 @@ def demo(
     Example:
       headgate demo --subscriptions 10000 --events 2000
     """
-    from headgate.demo import Demo, run_demo, summary_lines
+    from headgate.demo import Demo, check_place, run_demo, summary_lines
 
-    outcome = run_demo(Demo(output, subscriptions, events, seed, master, settings(conf), quiet))
+    check_place(output)
+    chosen = ready(master, conf)
+    outcome = run_demo(Demo(output, subscriptions, events, seed, master, chosen, quiet))
     report = outcome.report
     refused = {each.what: each.rows for each in report.rejected}
     result = {

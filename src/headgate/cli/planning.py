@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headgate.cli.documents import format_option
-from headgate.cli.shell import beside, cli, fields_of, session, shown_command, spark_options, tell
+from headgate.cli.shell import beside, cli, fields_of, ready, session, shown_command, spark_options, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,11 +130,18 @@ def plan(
       headgate plan --snapshot xml/ --sample docs.jsonl --output network/ --sites sites.csv --report plan.html
       headgate plan --snapshot records/ --sample events.jsonl --output network/ --carries key --fan-out 10
     """
-    from headgate.plan.making import Settings
-    from headgate.plan.rewritability import Search
-    from headgate.spark.planning import check_request, plan_subscriptions
+    from headgate.report.formats import check_output
+    from headgate.spark.requests import check_plan
 
     refused = rejected or beside(output, "rejected")
+    check_plan(snapshot, sample, output, rejected=refused, sites=sites, content_type=form, carries=carries)
+    if report is not None:
+        check_output(Path(report))
+    ready(master, conf)
+    from headgate.plan.making import Settings
+    from headgate.plan.rewritability import Search
+    from headgate.spark.planning import plan_subscriptions
+
     settings = Settings(
         search=Search(k=rewritings),
         fan_out=_or_none(fan_out),
@@ -150,11 +157,6 @@ def plan(
         time_limit=time_limit,
         gap=gap,
     )
-    check_request(snapshot, sample, output, rejected=refused, sites=sites, content_type=form, carries=carries)
-    if report is not None:
-        from headgate.report.plan_page import check_output
-
-        check_output(Path(report))
     with session(master, conf, quiet=quiet) as spark:
         done, made = plan_subscriptions(
             spark,

@@ -65,18 +65,21 @@ def report_graph(
       headgate report graph --snapshot rdf/ --output path.svg --event news.ttl --source pub-1
     """
     from headgate.contents import RECORDS, content_at
-    from headgate.report.graph_page import FORMATS, GraphReport, write
-    from headgate.spark.id_types import fit_id
-    from headgate.spark.progress import step
+    from headgate.report.formats import FORMATS
 
     place = Path(output)
     if place.suffix not in FORMATS:
         raise click.UsageError(f"--output {output}: let the name end in .html, .svg or .png")
+    _check_graph(Path(snapshot))
     content = RECORDS if event is None else content_at(Path(snapshot))
     refuse_options(content)
     given = None
     if event is not None:
         given = _event(event) if content == RECORDS else _document(content, event, form, source, item)
+    from headgate.report.graph_page import GraphReport, write
+    from headgate.spark.id_types import fit_id
+    from headgate.spark.progress import step
+
     with step("opening the snapshot", quiet=quiet):
         index = _open(Path(snapshot))
     if content != RECORDS and given is not None and source is not None:
@@ -111,11 +114,15 @@ def report_plan(network: str, output: str, *, quiet: bool, as_json: bool) -> Non
       headgate report plan --network network/ --output plan.html
       headgate report plan --network network/ --output plan.png
     """
-    from headgate.plan.network import Network
-    from headgate.report.plan_page import check_output, sentence, write_report
-    from headgate.spark.progress import step
+    from headgate.core.snapshot import room_of
+    from headgate.report.formats import check_output
 
     check_output(Path(output))
+    room_of(Path(network))
+    from headgate.plan.network import Network
+    from headgate.report.plan_page import sentence, write_report
+    from headgate.spark.progress import step
+
     with step("opening the network", quiet=quiet):
         found = Network.open(Path(network))
     command = shlex.join(["headgate", "report", "plan", "--network", network, "--output", output])
@@ -153,18 +160,25 @@ def _document(content: str, given: str, form: str | None, source: str | None, it
     return replace(event, data=write_lines(graph_of(event)), content_type=N_TRIPLES)
 
 
-def _open(path: Path) -> GraphIndex:
-    from headgate.contents import room_at
+def _check_graph(path: Path) -> None:
+    """Refuse a snapshot that is not one of a graph in one piece."""
+    from headgate.core.rooms import GRAPH, GRAPH_SHARDS
     from headgate.core.snapshot import room_of
-    from headgate.graph import sharding
-    from headgate.graph.index import ROOM, GraphIndex
 
     room = room_of(path)
-    if room == sharding.ROOM:
-        first = sharding.shard_places(path)[0]
+    if room == GRAPH_SHARDS:
+        from headgate.graph.sharding import shard_places
+
+        first = shard_places(path)[0]
         raise SnapshotError(f"snapshot {path} is a graph in shards: give one of them, such as {first}")
-    if room != ROOM:
+    if room != GRAPH:
         raise SnapshotError(f"snapshot {path} is of the room {room!r} and has no graph: give one of a graph")
+
+
+def _open(path: Path) -> GraphIndex:
+    from headgate.contents import room_at
+    from headgate.graph.index import GraphIndex
+
     return GraphIndex.open(path, room=room_at(path))
 
 

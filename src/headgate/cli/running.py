@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.cli.shell import STRICT_EXIT, cli, fields_of, settings, shown_command, spark_options, tell
+from headgate.cli.shell import (
+    STRICT_EXIT,
+    cli,
+    fields_of,
+    ready,
+    settings,
+    shown_command,
+    spark_options,
+    tell,
+)
 
 if TYPE_CHECKING:
     from headgate.pipeline.model import Pipeline
@@ -54,6 +63,7 @@ def run(
       headgate run pipeline.toml --until compile
       headgate run pipeline.toml --set match.top=20 --set events.table=monday.parquet --fresh
     """
+    from headgate.pipeline.plan import steps_of, until
     from headgate.pipeline.problems import PipelineError
     from headgate.pipeline.read import read_pipeline
     from headgate.pipeline.values import read_overrides
@@ -65,6 +75,8 @@ def run(
     chosen = settings(conf)
     try:
         pipeline = read_pipeline(file, overrides)
+        until(steps_of(pipeline), last)
+        ready(master, conf)
         if dry_run:
             _rehearse(pipeline, last, fresh=fresh, quiet=quiet, as_json=as_json)
             return

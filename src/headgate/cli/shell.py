@@ -16,6 +16,7 @@ import click
 
 from headgate import __version__
 from headgate.errors import TableError
+from headgate.spark.needed import check_master, need_spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -88,10 +89,10 @@ def spark_options(command: Callable[..., None]) -> Callable[..., None]:
 @contextmanager
 def session(master: str | None, conf: tuple[str, ...], *, quiet: bool) -> Iterator[Session]:
     """Hold a Spark session while a command works."""
+    chosen = ready(master, conf)
     from headgate.spark.progress import step
     from headgate.spark.session import close_session, open_session
 
-    chosen = settings(conf)
     with step("starting Spark", quiet=quiet):
         session = open_session(master, settings=chosen)
     try:
@@ -123,6 +124,18 @@ def counting(title: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]
         yield tell_done
 
 
+def ready(master: str | None, conf: tuple[str, ...]) -> dict[str, str]:
+    """Refuse what Spark cannot be started with, and a machine without it; returns the settings.
+
+    To be called before anything that takes long to load.
+    """
+    chosen = settings(conf)
+    if master is not None:
+        check_master(master)
+    need_spark()
+    return chosen
+
+
 def settings(conf: tuple[str, ...]) -> dict[str, str]:
     """Read NAME=VALUE pairs."""
     found = {}
@@ -136,7 +149,7 @@ def settings(conf: tuple[str, ...]) -> dict[str, str]:
 
 def beside(path: str, word: str) -> str:
     """Name the rejected table after the output: out/snapshot -> out/snapshot-rejected.jsonl."""
-    from headgate.spark.tables import ENDINGS, check_here, is_remote, local
+    from headgate.spark.places import ENDINGS, check_here, is_remote, local
 
     if is_remote(path):
         if Path(path.rstrip("/")).suffix.lower() not in ENDINGS:

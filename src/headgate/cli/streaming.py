@@ -13,7 +13,7 @@ import click
 
 from headgate.cli.documents import format_option
 from headgate.cli.ranking import factor_option, mode_option, read_factors
-from headgate.cli.shell import cli, fields_of, session, settings, shown_command, spark_options, tell
+from headgate.cli.shell import cli, fields_of, ready, session, settings, shown_command, spark_options, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,9 +119,8 @@ def stream(master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: b
       headgate stream --snapshot snapshot/ --events in/ --changes changes/ --output matches/ --state state/ \
     --lateness 1h --window 10m --finished archive:done/
     """
-    from headgate.pipeline.stream_history import run_told
     from headgate.spark.nats.settings import shown
-    from headgate.spark.streaming.run import check_request
+    from headgate.spark.streaming.request import check_request
     from headgate.spark.streaming.settings import StreamSettings
 
     factors = read_factors(given.pop("factors"))
@@ -137,6 +136,9 @@ def stream(master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: b
         **given,
     )
     check_request(wanted)
+    ready(master, conf)
+    from headgate.pipeline.stream_history import run_told
+
     with stopping() as stop, session(master, conf, quiet=quiet) as spark:
         done = run_told(spark, wanted, stop=stop, quiet=quiet, command=shown_command(sys.argv[1:]))
     dead = done.malformed + done.late + done.duplicate + done.unknown_source

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from headgate.core.values import Kind, dotted, fold
 from headgate.errors import TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
 
     from headgate.core.values import Path
 
@@ -119,7 +120,9 @@ def _read_arrow(field: pa.Field[pa.DataType], prefix: Path, types: dict[Path, Ty
         types[path] = Type(kind, arrow_kind(field.type.field(0).type))
         return
     types[path] = Type(kind)
-    if pa.types.is_struct(field.type):
+    from pyarrow.types import is_struct
+
+    if is_struct(field.type):
         for child in field.type:
             _read_arrow(child, path, types)
 
@@ -127,30 +130,38 @@ def _read_arrow(field: pa.Field[pa.DataType], prefix: Path, types: dict[Path, Ty
 def arrow_kind(kind: pa.DataType) -> Kind:
     """Say what values an Arrow type holds; OBJECT for anything that only `IS NULL` can see.
 
+    >>> import pyarrow as pa
     >>> arrow_kind(pa.int32()).name, arrow_kind(pa.list_(pa.string())).name
     ('INT', 'ARRAY')
     """
-    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+    from pyarrow.types import is_dictionary, is_run_end_encoded
+
+    if is_dictionary(kind) or is_run_end_encoded(kind):
         return arrow_kind(kind.value_type)
-    for test, found in _ARROW:
+    for test, found in _arrow():
         if test(kind):
             return found
     return Kind.OBJECT
 
 
-_ARROW = (
-    (pa.types.is_null, Kind.NULL),
-    (pa.types.is_boolean, Kind.BOOL),
-    (pa.types.is_integer, Kind.INT),
-    (pa.types.is_floating, Kind.FLOAT),
-    (pa.types.is_string, Kind.STRING),
-    (pa.types.is_large_string, Kind.STRING),
-    (pa.types.is_string_view, Kind.STRING),
-    (pa.types.is_timestamp, Kind.TIMESTAMP),
-    (pa.types.is_date, Kind.TIMESTAMP),
-    (pa.types.is_list, Kind.ARRAY),
-    (pa.types.is_large_list, Kind.ARRAY),
-    (pa.types.is_fixed_size_list, Kind.ARRAY),
-    (pa.types.is_list_view, Kind.ARRAY),
-    (pa.types.is_large_list_view, Kind.ARRAY),
-)
+@cache
+def _arrow() -> tuple[tuple[Callable[[pa.DataType], bool], Kind], ...]:
+    # A schema of JSON is read where nothing else needs Arrow, which takes long to load.
+    from pyarrow import types
+
+    return (
+        (types.is_null, Kind.NULL),
+        (types.is_boolean, Kind.BOOL),
+        (types.is_integer, Kind.INT),
+        (types.is_floating, Kind.FLOAT),
+        (types.is_string, Kind.STRING),
+        (types.is_large_string, Kind.STRING),
+        (types.is_string_view, Kind.STRING),
+        (types.is_timestamp, Kind.TIMESTAMP),
+        (types.is_date, Kind.TIMESTAMP),
+        (types.is_list, Kind.ARRAY),
+        (types.is_large_list, Kind.ARRAY),
+        (types.is_fixed_size_list, Kind.ARRAY),
+        (types.is_list_view, Kind.ARRAY),
+        (types.is_large_list_view, Kind.ARRAY),
+    )

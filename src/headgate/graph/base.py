@@ -10,6 +10,7 @@ import numpy as np
 from headgate.core.ids import Ids
 from headgate.core.plane_build import Conjunctions, build_planes
 from headgate.core.planes import Cells
+from headgate.core.rooms import FILTERS, GRAPH
 from headgate.core.snapshot import open_snapshot, open_with_inside, write_snapshot
 from headgate.core.subscription import Subscription
 from headgate.errors import FilterError, GraphError, SnapshotError
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
     from headgate.core.planes import Planes
     from headgate.graph.build import Built
 
-ROOM = "graph"
+ROOM = GRAPH
 LAYOUT = 1
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
-CONTENT = "filters"
+CONTENT = FILTERS
 """The snapshot of the filters, inside that of the graph."""
 
 

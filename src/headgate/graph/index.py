@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from headgate.core.rooms import GRAPH
 from headgate.core.subscription import SQL
 from headgate.errors import GraphError, SubscriptionError
 from headgate.graph import batch, evaluators, ranked_batch
@@ -17,9 +18,9 @@ from headgate.graph.compaction import to_parts
 from headgate.graph.evaluators import EVALUATORS
 from headgate.graph.explain import explain
 from headgate.graph.hanging import hanging, score
-from headgate.graph.model import check_score
+from headgate.graph.model import DECAY, MINUS, check_score
 from headgate.graph.parts import NODE
-from headgate.graph.ranked import DECAY, MINUS, check_ranking, top
+from headgate.graph.ranked import check_ranking, top
 from headgate.graph.tables import from_models
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class GraphIndex:
     >>> graph.match(Event("e2", {"topic": "news"}, source="pub"))
     []
     """
+
+    room_name: ClassVar[Literal["graph"]] = GRAPH
 
     def __init__(self, base: Base, room: ContentRoom) -> None:
         self._room = room

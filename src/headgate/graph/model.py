@@ -12,6 +12,12 @@ from headgate.errors import GraphError
 if TYPE_CHECKING:
     from headgate.core.event import Id
 
+MINUS, TIMES = "minus", "times"
+"""How the way takes off a score: its cost is subtracted, or every step multiplies."""
+DECAY = 0.9
+MOST_SHARDS = 1000
+"""Of one graph; the names of their directories have three digits."""
+
 
 @dataclass(frozen=True)
 class Node:
@@ -71,3 +77,9 @@ def check_score(score: float, what: str) -> None:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def check_count(count: int) -> None:
+    """Refuse a number of shards that cannot be."""
+    if not 1 <= count <= MOST_SHARDS:
+        raise GraphError(f"{count} shards: give a number from 1 to {MOST_SHARDS:,}")

@@ -18,6 +18,7 @@ from headgate.errors import GraphError
 from headgate.graph import ranked_kernels as kernels
 from headgate.graph.base import NO_CELLS, NO_PLANES
 from headgate.graph.leading import NOTHING_ABOVE, above
+from headgate.graph.model import DECAY, MINUS, TIMES
 from headgate.graph.parts import SUBSCRIPTION
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from headgate.core.event import Event, Id
     from headgate.graph.leading import Above
     from headgate.graph.view import View
-
-MINUS, TIMES = "minus", "times"
-DECAY = 0.9
 
 
 @dataclass(frozen=True)

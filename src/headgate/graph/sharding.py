@@ -20,8 +20,9 @@ import pyarrow as pa
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.jit import kernel
+from headgate.core.rooms import GRAPH_SHARDS
 from headgate.core.snapshot import open_snapshot, open_with_inside, write_snapshot
-from headgate.errors import GraphError
+from headgate.graph.model import check_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,9 +35,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
     Homes = NDArray[np.int64]
 
-ROOM = "shards"
-MOST = 1000
-"""Shards of one graph; the names of their directories have three digits."""
+ROOM = GRAPH_SHARDS
 
 
 def shard(parts: Parts, count: int) -> list[Parts]:
@@ -83,12 +82,6 @@ def _hashed(offsets: NDArray[np.int64], data: NDArray[np.uint8]) -> NDArray[np.u
     hashes = np.empty(len(offsets) - 1, np.uint64)
     _hash_texts(offsets, data, hashes)
     return _mixed(hashes)
-
-
-def check_count(count: int) -> None:
-    """Refuse a number of shards that cannot be."""
-    if not 1 <= count <= MOST:
-        raise GraphError(f"{count} shards: give a number from 1 to {MOST:,}")
 
 
 def take_shard(parts: Parts, home: Homes, count: int, number: int) -> Parts:

@@ -15,10 +15,10 @@ from headgate.pipeline.possible import impossible
 from headgate.pipeline.problems import PipelineError, Problem
 from headgate.pipeline.samples import column_names, content_at_hand, is_table
 from headgate.pipeline.together import places
-from headgate.spark.document_files import check_events
+from headgate.spark.document_names import check_events
 from headgate.spark.kinds import kind_of
-from headgate.spark.record_contents import read_schema
-from headgate.spark.tables import check_input, check_output, is_remote, local
+from headgate.spark.places import check_input, check_output, is_remote, local
+from headgate.spark.requests import read_schema
 from headgate.spark.taxonomy_files import read_taxonomy
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _output(where: str, path: str) -> None:
             raise HeadgateError(f"{path} is {kind}: give the path of a file")
         _check_above(path)
         if where == "plan.page":
-            from headgate.report.plan_page import check_output as check_page
+            from headgate.report.formats import check_output as check_page
 
             check_page(Path(path))
     else:

@@ -25,7 +25,7 @@ from headgate.pipeline.judging import (
     judge_subscriptions,
 )
 from headgate.pipeline.samples import content_at_hand
-from headgate.spark.tables import Format, format_of
+from headgate.spark.places import Format, format_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from headgate.core.event import Event
     from headgate.pipeline.model import Pipeline
     from headgate.pipeline.settings import Match
-    from headgate.spark.choosing import Wanted
+    from headgate.spark.wishes import Wanted
 
 _PAIRS = 200_000
 """Matches of the sample that are written to see what one takes."""

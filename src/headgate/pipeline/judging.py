@@ -27,10 +27,10 @@ from headgate.pipeline.samples import (
 from headgate.rdf.model import Options
 from headgate.rdf.taxonomy import Taxonomy
 from headgate.spark.kinds import kind_of
+from headgate.spark.places import Format, format_of, is_remote
 from headgate.spark.ranked_rows import Clauses, read_score, read_weights
 from headgate.spark.rdf_contents import RdfContents
 from headgate.spark.record_contents import RecordContents
-from headgate.spark.tables import Format, format_of, is_remote
 from headgate.spark.xml_contents import XmlContents
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from headgate.pipeline.generating import Made
     from headgate.pipeline.model import Pipeline
-    from headgate.spark.choosing import Wanted
     from headgate.spark.contents import Writers
+    from headgate.spark.wishes import Wanted
 
 EVENTS, DOCUMENTS = 1_000, 200
 """Events of a sample: each is matched, and documents are parsed as well."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from headgate.errors import TableError
 from headgate.pipeline.state import HOME
-from headgate.spark.tables import is_remote, local
+from headgate.spark.places import is_remote, local
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

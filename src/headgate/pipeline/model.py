@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.spark.tables import is_remote, local
+from headgate.spark.places import is_remote, local
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

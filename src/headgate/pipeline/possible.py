@@ -15,8 +15,8 @@ from headgate.rdf.taxonomy import Taxonomy
 from headgate.records.dialects import to_sql
 from headgate.records.parse import parse_filter
 from headgate.spark.backtest_documents import Pattern
+from headgate.spark.places import is_remote, local
 from headgate.spark.ranked_rows import RANKS, WEIGHTS
-from headgate.spark.tables import is_remote, local
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

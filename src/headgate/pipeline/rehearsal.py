@@ -12,9 +12,9 @@ from headgate.pipeline.plan import COMPILE, GENERATE, MATCH, steps_of, until
 from headgate.pipeline.state import State
 from headgate.pipeline.work import wanted
 from headgate.report.words import shorten
-from headgate.spark.choosing import Wanted
 from headgate.spark.nats.settings import shown as without_secrets
 from headgate.spark.progress import step as shown
+from headgate.spark.wishes import Wanted
 
 if TYPE_CHECKING:
     from headgate.pipeline.judging import Judged

@@ -22,9 +22,9 @@ from headgate.pipeline.together import places
 from headgate.pipeline.work import Job, work
 from headgate.report import run_page
 from headgate.spark.listening import listening
+from headgate.spark.places import is_remote, local
 from headgate.spark.progress import step as shown
 from headgate.spark.session import close_session, open_session
-from headgate.spark.tables import is_remote, local
 
 if TYPE_CHECKING:
     import threading

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from headgate.contents import RECORDS, content_of
 from headgate.core.event import read_object
 from headgate.errors import HeadgateError, TableError
-from headgate.spark.tables import ENDINGS, Format, format_of, is_remote, local
+from headgate.spark.places import ENDINGS, Format, format_of, is_remote, local
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,7 +78,7 @@ def column_names(path: str) -> list[str] | None:
 
 def first_documents(path: str, kind: Kind, content_type: str | None, most: int) -> Rows:
     """Read the first files of a folder of documents, as rows."""
-    from headgate.spark.document_files import type_of_file, type_of_name
+    from headgate.spark.document_names import type_of_file, type_of_name
 
     files = table_files(path)
     said = None if content_type is None else type_of_name(content_type, kind)

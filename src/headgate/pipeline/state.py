@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.core.snapshot import MANIFEST
 from headgate.errors import TableError
 from headgate.pipeline.plan import named
-from headgate.spark.tables import is_remote, local
+from headgate.spark.places import is_remote, local
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

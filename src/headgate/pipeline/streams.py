@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from headgate.pipeline.setting import Kind, Setting
 from headgate.pipeline.settings import STREAM
 from headgate.pipeline.stream_history import run_told
-from headgate.spark.streaming.run import check_request
+from headgate.spark.streaming.request import check_request
 from headgate.spark.streaming.settings import ARCHIVE, FORMATS, StreamSettings, is_broker
-from headgate.spark.top import MODES
+from headgate.spark.wishes import MODES
 
 if TYPE_CHECKING:
     import threading

@@ -11,7 +11,8 @@ from headgate.report.what_if_model import Changed, Costs, WhatIfPage
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.spark.what_if import Question, WhatIf
+    from headgate.spark.question import Question
+    from headgate.spark.what_if import WhatIf
 
 
 def write_what_if(

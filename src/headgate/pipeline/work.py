@@ -17,14 +17,13 @@ from headgate.rdf.model import Options
 from headgate.spark import backtest, backtest_documents, planning
 from headgate.spark import compile as plain
 from headgate.spark import compile_graph as graph
-from headgate.spark.choosing import Wanted
 from headgate.spark.generate import generate
 from headgate.spark.match import match_events
 from headgate.spark.progress import watch
 from headgate.spark.refusals import refusals_of
 from headgate.spark.summary import summarise
 from headgate.spark.taxonomy_files import read_taxonomy
-from headgate.spark.top import Top
+from headgate.spark.wishes import Top, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -111,7 +110,7 @@ def _sharding(pipeline: Pipeline) -> dict[str, Any]:
     shards = pipeline.shards
     if shards.by == "hash":
         return {"shards": shards.count}
-    from headgate.spark.sharding import Sharding
+    from headgate.spark.wishes import Sharding
 
     return {"sharding": Sharding.of(shards.count, shards.by, shards.column)}
 
@@ -226,7 +225,8 @@ def _plan(job: Job) -> Result:
 
 
 def _what_if(job: Job) -> Result:
-    from headgate.spark.what_if import Question, what_if
+    from headgate.spark.question import Question
+    from headgate.spark.what_if import what_if
 
     step, asked = job.step, job.step.settings
     top = None if asked["top"] is None else Top.of(asked["top"])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.core.rooms import FILTERS, RANKING
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import SnapshotError
 from headgate.ranking.clauses import Named, Weighted
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 
     from headgate.core.snapshot import Snapshot
 
-ROOM, CLAUSES_ROOM = "ranking", "clauses"
+ROOM, CLAUSES_ROOM = RANKING, "clauses"
 LAYOUT = 1
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
-CONTENT, CLAUSES = "filters", "clauses"
-"""The snapshots inside."""
+CONTENT = FILTERS
+"""The snapshot of the filters, inside that of the ranking."""
 
 
 class Frozen(NamedTuple):

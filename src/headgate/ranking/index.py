@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from headgate.core.ids import Ids
-from headgate.core.ranks import check_k, check_score
+from headgate.core.ranks import check_score
+from headgate.core.rooms import CLAUSES, RANKING
 from headgate.core.snapshot import open_with_inside
 from headgate.core.subscription import Subscription
 from headgate.errors import SubscriptionError
@@ -17,7 +18,7 @@ from headgate.ranking.base import ROOM
 from headgate.ranking.clause_index import ClauseIndex
 from headgate.ranking.explain import RankExplanation
 from headgate.ranking.keys import RankKeys, rank
-from headgate.ranking.model import Best
+from headgate.ranking.model import EXACT, MODES, RELAXED, Best, check_asked
 from headgate.ranking.moments import Moments
 from headgate.ranking.rows import Rows
 from headgate.ranking.score_state import ScoreState
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 __all__ = ["EXACT", "MODES", "RELAXED", "ROOM", "RankedIndex"]
-
-EXACT, RELAXED = "exact", "relaxed"
-MODES = (EXACT, RELAXED)
 
 
 class RankedIndex:
@@ -64,6 +62,8 @@ class RankedIndex:
     >>> index.top(event, 5, "relaxed")
     [Best(subscription='s1', value=1.0), Best(subscription='s2', value=1.0)]
     """
+
+    room_name: ClassVar[Literal["ranking"]] = RANKING
 
     def __init__(self, state: ScoreState, clauses: ClauseIndex | None, room: ContentRoom) -> None:
         self._state = state
@@ -119,7 +119,7 @@ class RankedIndex:
     def _open(cls, path: Path, room: ContentRoom, *, verify: bool) -> RankedIndex:
         frozen = base.open_frozen(path, verify=verify)
         content = room.open(path / base.CONTENT, verify=verify)
-        clauses = ClauseIndex.open(path / base.CLAUSES, room=room, verify=verify) if frozen.relaxed else None
+        clauses = ClauseIndex.open(path / CLAUSES, room=room, verify=verify) if frozen.relaxed else None
         keys = RankKeys(frozen.keys, frozen.rows)
         return cls(ScoreState(Rows(frozen.ids), frozen.scores, keys, content, room.dialect), clauses, room)
 
@@ -131,7 +131,7 @@ class RankedIndex:
             keys, rows = state.keys.live()
             inside: dict[str, Callable[[Path], None]] = {base.CONTENT: state.content.save}
             if self._clauses is not None:
-                inside[base.CLAUSES] = self._clauses.save
+                inside[CLAUSES] = self._clauses.save
             frozen = base.Frozen(state.rows.base, state.scores, keys, rows, self._clauses is not None)
             base.save_frozen(path, frozen, inside, source)
 
@@ -344,12 +344,3 @@ class RankedIndex:
         with self._moments.changing():
             self._stale = True
             yield
-
-
-def check_asked(k: int, mode: str, factors: Mapping[str, float] | None) -> None:
-    """Refuse a question that makes no sense."""
-    check_k(k)
-    if mode not in MODES:
-        raise SubscriptionError(f"there is no mode {mode!r}: use {EXACT!r} or {RELAXED!r}")
-    if mode == EXACT and factors:
-        raise SubscriptionError(f"factors re-weigh clauses, which mode {EXACT!r} does not: use {RELAXED!r}")

@@ -15,7 +15,22 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
 
-__all__ = ["Best", "Box", "Interval", "check_k", "check_score", "check_total", "check_weight"]
+__all__ = [
+    "EXACT",
+    "MODES",
+    "RELAXED",
+    "Best",
+    "Box",
+    "Interval",
+    "check_asked",
+    "check_k",
+    "check_score",
+    "check_total",
+    "check_weight",
+]
+
+EXACT, RELAXED = MODES = ("exact", "relaxed")
+"""What makes a subscription better: its score if all clauses hold, or the weights of those that hold."""
 
 
 @dataclass(frozen=True)
@@ -118,3 +133,12 @@ class Best:
 
     subscription: Id
     value: float
+
+
+def check_asked(k: int, mode: str, factors: Mapping[str, float] | None) -> None:
+    """Refuse a question that makes no sense."""
+    check_k(k)
+    if mode not in MODES:
+        raise SubscriptionError(f"there is no mode {mode!r}: use {EXACT!r} or {RELAXED!r}")
+    if mode == EXACT and factors:
+        raise SubscriptionError(f"factors re-weigh clauses, which mode {EXACT!r} does not: use {RELAXED!r}")

@@ -10,6 +10,7 @@ import numpy as np
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.living import find_in
+from headgate.core.rooms import RDF
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import SnapshotError
 from headgate.rdf.arrays import Checks, Dictionary, Edges, Entries, Groups, Patterns, RdfArrays
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.rdf.model import Pattern
 
-ROOM = "rdf"
+ROOM = RDF
 LAYOUT = 1
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 _PARTS: dict[str, Any] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from headgate.core.event import ID, Event
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.living import Living
+from headgate.core.rooms import RDF
 from headgate.core.subscription import SPARQL
 from headgate.errors import EventError, SubscriptionError
 from headgate.rdf.base import ROOM, Base
@@ -79,6 +80,7 @@ class RdfIndex(Living[State]):
     [{'x': 'http://example.org/a', 'y': '2001'}]
     """
 
+    room_name: ClassVar[Literal["rdf"]] = RDF
     dialect = SPARQL
     """What `filter` and `clauses` write."""
     always = "ASK {}"
@@ -300,6 +302,8 @@ class RdfRoom:
     All that is built or opened through one room shares one taxonomy; if none is given, that of the first
     snapshot that is opened.
     """
+
+    room_name: ClassVar[Literal["rdf"]] = RDF
 
     taxonomy: Taxonomy | None = None
     options: Options | None = None

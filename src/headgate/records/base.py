@@ -12,6 +12,7 @@ import pyarrow as pa
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.living import find_in
+from headgate.core.rooms import RECORDS
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import SnapshotError
 from headgate.records import kernels, walking
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event, Id
 
-ROOM = "records"
+ROOM = RECORDS
 LAYOUT = 2
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 

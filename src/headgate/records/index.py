@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ from headgate.core.event import ID, Event
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.living import Living
+from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
 from headgate.errors import EventError
 from headgate.records.base import ROOM, Base, Pairs
@@ -70,6 +71,7 @@ class RecordIndex(Living[State]):
     ['s1', 's3']
     """
 
+    room_name: ClassVar[Literal["records"]] = RECORDS
     dialect = SQL
     """What `filter` and `clauses` write."""
     always = "TRUE"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.errors import TableError
 from headgate.graph.summary import (
     HANGING,
     INTERMEDIARY,
@@ -19,6 +18,7 @@ from headgate.graph.summary import (
     outline,
 )
 from headgate.report import graph_picture, graph_words, words
+from headgate.report.formats import check_output
 from headgate.report.graph_scene import scene
 from headgate.report.pages import template, write_whole
 
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from headgate.graph.summary import Journey, Outline
     from headgate.graph.view import View
 
-__all__ = ["FORMATS", "GraphReport", "render", "write"]
+__all__ = ["GraphReport", "render", "write"]
 
-FORMATS = (".html", ".svg", ".png")
 _SHOWN = 50
 _LARGEST = 5
 
@@ -85,17 +84,14 @@ class _Table(NamedTuple):
 
 def write(report: GraphReport, path: Path) -> None:
     """Write a report in the format of its file's name, whole or not at all."""
+    check_output(path)
     given = report.view, report.outline, report.journey
     if path.suffix == ".svg":
         data = graph_picture.svg(*given, report.sentence)
     elif path.suffix == ".png":
         data = graph_picture.png(*given, report.sentence)
-    elif path.suffix == ".html":
-        data = render(report).encode("utf-8", "replace")
     else:
-        raise TableError(
-            f"{path} names no known format: let it end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
-        )
+        data = render(report).encode("utf-8", "replace")
     write_whole(data, path)
 
 

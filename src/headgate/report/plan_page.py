@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.errors import TableError
 from headgate.plan.measures import levels, measures
 from headgate.plan.model import SOURCE
 from headgate.report import words
 from headgate.report.drawing import sheet
+from headgate.report.formats import check_output
 from headgate.report.pages import template, write_whole
 from headgate.report.plan_pictures import charts
 
@@ -19,23 +19,13 @@ if TYPE_CHECKING:
 
     from headgate.plan.network import Network
 
-__all__ = ["FORMATS", "check_output", "render", "write_report"]
-
-FORMATS = (".html", ".svg", ".png")
+__all__ = ["render", "write_report"]
 
 
 class _Tile(NamedTuple):
     label: str
     value: str
     note: str = ""
-
-
-def check_output(path: Path) -> None:
-    """Refuse a name that says no format."""
-    if path.suffix not in FORMATS:
-        raise TableError(
-            f"{path} names no known format: let it end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
-        )
 
 
 def write_report(network: Network, path: Path, *, title: str, command: str = "") -> None:

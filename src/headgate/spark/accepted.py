@@ -15,7 +15,8 @@ from headgate.records.programs import starts
 from headgate.spark.compile_ranked import Filters, ranked_index, read_ranks
 from headgate.spark.compiling import FILTER, NUMBER, PART, PLACE, PROGRAMS, REASON, ROW
 from headgate.spark.id_types import are_whole
-from headgate.spark.tables import BLOCK, FILE, POSITION, Format
+from headgate.spark.places import Format
+from headgate.spark.tables import BLOCK, FILE, POSITION
 
 if TYPE_CHECKING:
     from pathlib import Path

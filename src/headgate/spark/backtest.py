@@ -18,17 +18,11 @@ from headgate.records.model import predicates
 from headgate.records.parse import parse_filter
 from headgate.spark.events import judge
 from headgate.spark.matching import keep_events
+from headgate.spark.places import Format
 from headgate.spark.progress import watch
+from headgate.spark.requests import check_backtest
 from headgate.spark.session import spark_errors
-from headgate.spark.tables import (
-    VALUE,
-    Format,
-    check_apart,
-    check_input,
-    check_output,
-    column,
-    write_table,
-)
+from headgate.spark.tables import VALUE, column, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +63,7 @@ def backtest(
     """
     sql = to_sql(filter_text, dialect)
     tree = parse_filter(sql)
-    form = check_request(events, output)
+    form = check_backtest(events, output)
     with spark_errors(), watch(session, "backtesting", quiet=quiet) as timing:
         judged = judge(session, events, form)
         table = _parsed(judged.events) if form is Format.JSONL else judged.events
@@ -93,15 +87,6 @@ def backtest(
         sample=tuple(str(row[0]) for row in sample),
         seconds=timing.seconds,
     )
-
-
-def check_request(events: str, output: str | None) -> Format:
-    """Refuse what cannot be done before any work: used before Spark starts, too."""
-    form = check_input(events)
-    if output is not None:
-        check_output(output)
-    check_apart(events, output)
-    return form
 
 
 def _parsed(lines: DataFrame) -> DataFrame:

@@ -17,12 +17,11 @@ from headgate.rdf.model import Options
 from headgate.rdf.taxonomy import Taxonomy
 from headgate.spark.backtest import Backtested
 from headgate.spark.document_events import SOURCES, judge_documents
-from headgate.spark.document_files import check_events
 from headgate.spark.document_matching import read_events
-from headgate.spark.kinds import kind_of
 from headgate.spark.progress import watch
+from headgate.spark.requests import check_backtest_documents
 from headgate.spark.session import spark_errors
-from headgate.spark.tables import check_apart, check_output, write_table
+from headgate.spark.tables import write_table
 from headgate.xml.index import XmlIndex
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def backtest_documents(
     content = content_of([dialect], "the filter") or RDF
     pattern = Pattern(filter_text, dialect, content, options or Options(), taxonomy.to_arrays())
     pattern.indexed()
-    check_request(events, output, content, content_type)
+    check_backtest_documents(events, output, content, content_type)
     with spark_errors(), watch(session, "backtesting", quiet=quiet) as timing:
         judged, feeds = judge_documents(session, events, content, content_type, keep=output is not None)
         # Kept, because it is asked three times.
@@ -97,14 +96,6 @@ def backtest_documents(
         seconds=timing.seconds,
         feeds=feeds,
     )
-
-
-def check_request(events: str, output: str | None, content: str, content_type: str | None) -> None:
-    """Refuse what cannot be done before any work: used before Spark starts, too."""
-    check_events(events, kind_of(content), content_type)
-    if output is not None:
-        check_output(output)
-    check_apart(events, output)
 
 
 def _keep(batches: Iterable[pa.RecordBatch], pattern: Pattern) -> Iterator[pa.RecordBatch]:

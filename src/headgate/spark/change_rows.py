@@ -21,8 +21,9 @@ from headgate.core.values import fold
 from headgate.errors import HeadgateError, SubscriptionError
 from headgate.graph.index import GraphIndex
 from headgate.spark.id_types import fit_id
+from headgate.spark.places import Format, check_input
 from headgate.spark.ranked_rows import read_score, read_weights
-from headgate.spark.tables import BROKEN, ORDER, VALUE, Format, check_input, read_lines
+from headgate.spark.tables import BROKEN, ORDER, VALUE, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

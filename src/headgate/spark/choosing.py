@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
@@ -12,24 +11,16 @@ import pyarrow as pa
 from pyspark.sql import functions as sf
 
 from headgate.contents import RDF, XML, content_of, quoted
-from headgate.core.subscription import SQL
 from headgate.core.values import fold
 from headgate.errors import HeadgateError, TableError
 from headgate.rdf.model import Options
 from headgate.rdf.taxonomy import Taxonomy
 from headgate.spark.compiling import DIALECT, FILTER, UNUSUAL, read_row
+from headgate.spark.places import Format, check_input, for_reading
 from headgate.spark.rdf_contents import RdfContents
 from headgate.spark.record_contents import RecordContents
 from headgate.spark.sampling import read_sample
-from headgate.spark.tables import (
-    VALUE,
-    Format,
-    check_input,
-    column,
-    column_names,
-    for_reading,
-    read_columns,
-)
+from headgate.spark.tables import VALUE, column, column_names, read_columns
 from headgate.spark.xml_contents import XmlContents
 
 if TYPE_CHECKING:
@@ -38,61 +29,31 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
     from headgate.spark.contents import Contents
+    from headgate.spark.wishes import Wanted
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What is said of all filters of a job."""
-
-    dialect: str = SQL
-    """That of rows that name none."""
-    schema: str | None = None
-    """The attributes' types, as JSON; for records."""
-    sample: str | None = None
-    """A table of events; for records."""
-    taxonomy: Taxonomy | None = None
-    """For RDF."""
-    options: Options | None = None
-    """For RDF."""
-
-    def check(self) -> None:
-        """Refuse what cannot go together, whatever the tables hold."""
-        if self._for_records and self._for_rdf:
-            raise TableError(
-                "a schema and a sample are for filters of records, a taxonomy and options for those of RDF: "
-                "give the ones or the others"
-            )
-
-    @property
-    def _for_records(self) -> bool:
-        return self.schema is not None or self.sample is not None
-
-    @property
-    def _for_rdf(self) -> bool:
-        return self.taxonomy is not None or self.options is not None
-
-    def contents(self, session: SparkSession, tables: Sequence[str]) -> Contents:
-        """Choose the room that the filters of tables are for; refuses a mixture, and what does not fit."""
-        dialects = {each for path in tables for each in dialects_of(session, path, self.dialect)}
-        what = f"the filters of {' and '.join(tables)}"
-        content = content_of(dialects, what) or content_of([self.dialect], what)
-        spoken = quoted(sorted(dialects)) if dialects else "none"
-        if content in {RDF, XML} and self._for_records:
-            raise TableError(
-                f"a schema and a sample are for filters of records, and {what} are {spoken}: leave them out"
-            )
-        if content == RDF:
-            taxonomy = Taxonomy() if self.taxonomy is None else self.taxonomy
-            return RdfContents(taxonomy, self.options or Options())
-        if self._for_rdf:
-            raise TableError(
-                f"a taxonomy and options are for filters of RDF, and {what} are {spoken}: leave them out, or "
-                "say --dialect sparql"
-            )
-        if content == XML:
-            return XmlContents()
-        sample = None if self.sample is None else read_sample(session, self.sample)
-        return RecordContents(self.schema, sample)
+def contents_of(wanted: Wanted, session: SparkSession, tables: Sequence[str]) -> Contents:
+    """Choose the room that the filters of tables are for; refuses a mixture, and what does not fit."""
+    dialects = {each for path in tables for each in dialects_of(session, path, wanted.dialect)}
+    what = f"the filters of {' and '.join(tables)}"
+    content = content_of(dialects, what) or content_of([wanted.dialect], what)
+    spoken = quoted(sorted(dialects)) if dialects else "none"
+    if content in {RDF, XML} and wanted.for_records:
+        raise TableError(
+            f"a schema and a sample are for filters of records, and {what} are {spoken}: leave them out"
+        )
+    if content == RDF:
+        taxonomy = Taxonomy() if wanted.taxonomy is None else wanted.taxonomy
+        return RdfContents(taxonomy, wanted.options or Options())
+    if wanted.for_rdf:
+        raise TableError(
+            f"a taxonomy and options are for filters of RDF, and {what} are {spoken}: leave them out, or "
+            "say --dialect sparql"
+        )
+    if content == XML:
+        return XmlContents()
+    sample = None if wanted.sample is None else read_sample(session, wanted.sample)
+    return RecordContents(wanted.schema, sample)
 
 
 def dialects_of(session: SparkSession, path: str, default: str) -> set[str]:

@@ -18,34 +18,20 @@ from pyspark import TaskContext
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.core.event import ID
-from headgate.core.snapshot import check_place
 from headgate.core.subscription import SQL
-from headgate.errors import EventError, TableError
-from headgate.graph.sharding import check_count
 from headgate.spark.accepted import number_rows, save_index
-from headgate.spark.choosing import Wanted
+from headgate.spark.choosing import contents_of
 from headgate.spark.compile_ranked import has_any
 from headgate.spark.compiling import COMPILED, COMPILED_RANKED, FILTER, compile_batches
 from headgate.spark.contents import counted
+from headgate.spark.places import Format, check_input, is_remote, local
 from headgate.spark.progress import step, watch
 from headgate.spark.ranked_rows import RANKS
-from headgate.spark.record_contents import read_schema
+from headgate.spark.requests import check_compile
 from headgate.spark.session import spark_errors
 from headgate.spark.shard_compile import Sharded, compile_shards
-from headgate.spark.sharding import Sharding
-from headgate.spark.tables import (
-    Format,
-    check_apart,
-    check_here,
-    check_input,
-    check_output,
-    is_remote,
-    local,
-    read_columns,
-    read_lines,
-    to_frame,
-    write_table,
-)
+from headgate.spark.tables import read_columns, read_lines, to_frame, write_table
+from headgate.spark.wishes import Sharding, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,12 +96,13 @@ def compile_subscriptions(
     """
     wanted = Wanted(dialect, schema, sample, taxonomy, options)
     sharding = sharding or Sharding(shards)
-    form = check_request(subscriptions, output, rejected=rejected, wanted=wanted, sharding=sharding)
+    check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
+    form = check_input(subscriptions)
     source: dict[str, object] = {"subscriptions": Path(subscriptions).name}
     with spark_errors():
         if ranked is None:
             ranked = has_any(session, subscriptions, form, RANKS)
-        contents = wanted.contents(session, [subscriptions])
+        contents = contents_of(wanted, session, [subscriptions])
         sharding.check_content(contents.name)
         lines = spread(session, read_lines(session, subscriptions, ID, FILTER), form, subscriptions)
         job = compile_shards if sharding.count > 1 else _in_one_piece
@@ -168,39 +155,6 @@ def _in_one_piece(
         parsing.seconds,
         building.seconds,
     )
-
-
-def check_request(
-    subscriptions: str,
-    output: str,
-    *,
-    rejected: str,
-    wanted: Wanted,
-    sharding: Sharding | None = None,
-) -> Format:
-    """Refuse what cannot be done before any work: used before Spark starts, too."""
-    check_places([subscriptions], output, rejected=rejected, wanted=wanted)
-    check_count(1 if sharding is None else sharding.count)
-    return check_input(subscriptions)
-
-
-def check_places(inputs: list[str], output: str, *, rejected: str, wanted: Wanted) -> None:
-    """Refuse tables that are not there, places that are taken, and a schema that cannot be read."""
-    check_here(output)
-    wanted.check()
-    sample = wanted.sample
-    for table in [*inputs, *([] if sample is None else [sample])]:
-        check_input(table)
-    check_output(rejected)
-    check_apart(*inputs, output, rejected)
-    if sample is not None:
-        check_apart(sample, output, rejected)
-    check_place(local(output))
-    if wanted.schema is not None:
-        try:
-            read_schema(wanted.schema)
-        except EventError as error:
-            raise TableError(f"schema: {error}") from None
 
 
 def spread(session: SparkSession, lines: DataFrame, form: Format, path: str) -> DataFrame:

@@ -19,23 +19,25 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.core.rooms import CLAUSES
 from headgate.core.subscription import SQL
-from headgate.engine import CLAUSES
 from headgate.graph.base import Base, Names
 from headgate.graph.build import build
-from headgate.graph.sharding import check_count, save_shards
-from headgate.spark.choosing import Wanted
-from headgate.spark.compile import check_places, spread
+from headgate.graph.sharding import save_shards
+from headgate.spark.choosing import contents_of
+from headgate.spark.compile import spread
 from headgate.spark.compile_ranked import clause_index, has_any
 from headgate.spark.contents import counted
 from headgate.spark.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.spark.graph_tables import ORDER, TABLE, Read, assemble
+from headgate.spark.places import Format, check_input, local
 from headgate.spark.progress import step, watch
 from headgate.spark.ranked_rows import WEIGHTS
+from headgate.spark.requests import check_compile
 from headgate.spark.session import spark_errors
 from headgate.spark.shard_graph import place_graph
-from headgate.spark.sharding import Sharding
-from headgate.spark.tables import Format, check_input, local, read_lines, to_frame, write_table
+from headgate.spark.tables import read_lines, to_frame, write_table
+from headgate.spark.wishes import Sharding, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,13 +116,13 @@ def compile_graph(
     """
     wanted = Wanted(dialect, schema, sample, taxonomy, options)
     sharding = sharding or Sharding(shards)
-    check_request(tables, output, rejected=rejected, wanted=wanted, sharding=sharding)
+    check_compile(list(tables.places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
     places = tables.places
     with spark_errors():
         with watch(session, "reading the graph", quiet=quiet) as parsing:
             if ranked is None:
                 ranked = _has_weights(session, tables.subscriptions)
-            contents = wanted.contents(session, list(places.values()))
+            contents = contents_of(wanted, session, list(places.values()))
             sharding.check_content(contents.name)
             reading = partial(_read, session, contents, dialect)
             read = {
@@ -161,14 +163,6 @@ def compile_graph(
         ranked=ranked,
         **counted(contents, local(output)),
     )
-
-
-def check_request(
-    tables: Tables, output: str, *, rejected: str, wanted: Wanted, sharding: Sharding | None = None
-) -> None:
-    """Refuse what cannot be done before any work: used before Spark starts, too."""
-    check_places(list(tables.places.values()), output, rejected=rejected, wanted=wanted)
-    check_count(1 if sharding is None else sharding.count)
 
 
 def _has_weights(session: SparkSession, subscriptions: str | None) -> bool:

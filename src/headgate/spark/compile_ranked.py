@@ -25,6 +25,7 @@ from headgate.ranking.index import RankedIndex
 from headgate.ranking.keys import rank
 from headgate.records.programs import starts
 from headgate.spark.choosing import mentions
+from headgate.spark.places import Format, for_reading
 from headgate.spark.ranked_rows import (
     CLAUSE_PROGRAMS,
     CLAUSES,
@@ -34,7 +35,7 @@ from headgate.spark.ranked_rows import (
     WEIGHTS,
     find_fields,
 )
-from headgate.spark.tables import VALUE, Format, column_names, for_reading
+from headgate.spark.tables import VALUE, column_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

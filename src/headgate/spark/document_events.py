@@ -12,7 +12,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.core.event import CONTENT_TYPE, DATA, ID
-from headgate.spark.document_files import check_events, check_type, read_files
+from headgate.spark.document_files import read_files
+from headgate.spark.document_names import check_events, check_type
 from headgate.spark.document_rows import (
     FEEDS,
     LENIENT,
@@ -31,7 +32,8 @@ from headgate.spark.document_rows import (
 )
 from headgate.spark.events import Judged
 from headgate.spark.kinds import Feeds, kind_of
-from headgate.spark.tables import BROKEN, VALUE, Format, is_remote, local, read_lines
+from headgate.spark.places import Format, is_remote, local
+from headgate.spark.tables import BROKEN, VALUE, read_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -15,7 +15,8 @@ import pyarrow as pa
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_object
 from headgate.core.values import check, fold
 from headgate.errors import EventError
-from headgate.spark.document_files import CONTENT, LENGTH, PATH, too_large, type_of_file, type_of_name
+from headgate.spark.document_files import CONTENT, LENGTH, PATH, too_large
+from headgate.spark.document_names import type_of_file, type_of_name
 from headgate.spark.id_types import is_whole
 from headgate.spark.kinds import kind_of
 from headgate.spark.tables import BROKEN, VALUE

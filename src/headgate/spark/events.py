@@ -18,16 +18,8 @@ from headgate.errors import TableError
 from headgate.spark.graph_matching import count_refused, list_refused
 from headgate.spark.id_types import WHOLE
 from headgate.spark.matching import NUMBERS, REASON, ROW, SURVEY_DDL, TEXTS, survey_lines
-from headgate.spark.tables import (
-    BROKEN,
-    VALUE,
-    Format,
-    check_columns,
-    column,
-    for_reading,
-    is_remote,
-    read_columns,
-)
+from headgate.spark.places import Format, for_reading, is_remote
+from headgate.spark.tables import BROKEN, VALUE, check_columns, column, read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

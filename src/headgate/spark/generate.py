@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from headgate.spark.places import check_output
 from headgate.spark.progress import watch
 from headgate.spark.session import spark_errors
-from headgate.spark.tables import check_output, write_table
+from headgate.spark.tables import write_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

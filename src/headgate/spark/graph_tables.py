@@ -22,9 +22,9 @@ from headgate.spark.compile_ranked import Ranks, read_ranks, with_unfiltered
 from headgate.spark.compiling import DIALECT, FILTER, NUMBER, PART, PLACE, PROGRAMS, REASON, ROW
 from headgate.spark.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, number_of, text_of
 from headgate.spark.id_types import are_whole, fit_ids
+from headgate.spark.places import Format
 from headgate.spark.ranked_rows import CLAUSES, RANKED
 from headgate.spark.tables import ORDER as PLACES
-from headgate.spark.tables import Format
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

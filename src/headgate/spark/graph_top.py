@@ -20,8 +20,9 @@ from headgate.errors import EventError
 from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.spark.graph_matching import fit_event, fit_source, known
 from headgate.spark.opening import opened_as
-from headgate.spark.top import EXACT, RANK, SCORE
+from headgate.spark.top import RANK, SCORE
 from headgate.spark.top_matching import ask_columns, ask_lines
+from headgate.spark.wishes import EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from headgate.contents import RDF, XML
+from headgate.core.rooms import RDF, XML
+from headgate.spark.document_names import Documents
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from headgate.core.event import Event
     from headgate.errors import EventError
@@ -31,20 +32,8 @@ class Read(NamedTuple):
     notes: int = 0
 
 
-class Kind(Protocol):
+class Kind(Documents, Protocol):
     """Documents of one content room; workers find theirs by the room's name."""
-
-    @property
-    def title(self) -> str:
-        """Return how people call such documents."""
-
-    @property
-    def types(self) -> Mapping[str, str]:
-        """Return the content types, by their short names."""
-
-    @property
-    def suffixes(self) -> Mapping[str, str]:
-        """Return the content types of files, by the endings of their names."""
 
     @property
     def most(self) -> int:

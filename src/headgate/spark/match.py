@@ -21,31 +21,20 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from headgate.contents import RECORDS, content_at
-from headgate.errors import TableError
-from headgate.spark.document_files import check_events
+from headgate.contents import RECORDS
 from headgate.spark.graph_matching import Sources
-from headgate.spark.kinds import kind_of
 from headgate.spark.match_documents import read_given
 from headgate.spark.match_records import read_records
 from headgate.spark.matching import CODECS, FILE, FILE_DDL, Task, write_matches
+from headgate.spark.places import Format, format_of, is_remote, local
 from headgate.spark.progress import watch
+from headgate.spark.requests import check_match
 from headgate.spark.session import spark_errors
 from headgate.spark.shard_matching import match_routed
-from headgate.spark.tables import (
-    Format,
-    check_apart,
-    check_input,
-    check_output,
-    format_of,
-    is_remote,
-    local,
-    replacing,
-    write_table,
-)
+from headgate.spark.tables import replacing, write_table
 from headgate.spark.targets import open_target
 from headgate.spark.top import merged, with_key
-from headgate.spark.tuples import check_tuples, write_tuples
+from headgate.spark.tuples import write_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +44,7 @@ if TYPE_CHECKING:
     from headgate.spark.events import Given, Work
     from headgate.spark.kinds import Feeds
     from headgate.spark.targets import Target
-    from headgate.spark.top import Top
+    from headgate.spark.wishes import Top
 
 
 @dataclass(frozen=True)
@@ -113,7 +102,7 @@ def match_events(
     of rows that name none, and of files whatever their names. What patterns over XML return goes to the table
     `tuples`, if one is named.
     """
-    check_request(snapshot, events, output, rejected=rejected, content_type=content_type, tuples=tuples)
+    check_match(snapshot, events, output, rejected=rejected, content_type=content_type, tuples=tuples)
     target = open_target(snapshot, graph=graph, top=top)
     sources = Sources(target.shards, target.numbered_nodes) if target.graph else None
     with spark_errors(), tempfile.TemporaryDirectory(prefix="headgate-") as notes:
@@ -166,34 +155,6 @@ def match_events(
         shards=len(target.shards),
         met=met.value,
     )
-
-
-def check_request(
-    snapshot: str,
-    events: str,
-    output: str,
-    *,
-    rejected: str,
-    content_type: str | None = None,
-    tuples: str | None = None,
-) -> None:
-    """Refuse what cannot be done before any work: used before Spark starts, too."""
-    content = content_at(Path(snapshot))
-    if content != RECORDS:
-        check_events(events, kind_of(content), content_type)
-    elif content_type is not None:
-        raise TableError(
-            f"snapshot {snapshot} has filters of records, and their events have no content type: leave out "
-            "--format"
-        )
-    else:
-        check_input(events)
-    check_output(output)
-    check_output(rejected)
-    if tuples is not None:
-        check_tuples(snapshot)
-        check_output(tuples)
-    check_apart(snapshot, events, output, rejected, tuples)
 
 
 def _read(

@@ -28,7 +28,8 @@ from headgate.spark.events import Given, judge
 from headgate.spark.graph_matching import match_graph_columns, match_graph_lines
 from headgate.spark.graph_top import rank_graph_columns, rank_graph_lines
 from headgate.spark.matching import PACKED, match_columns, match_lines
-from headgate.spark.tables import Format, check_input, column
+from headgate.spark.places import Format, check_input
+from headgate.spark.tables import column
 from headgate.spark.top_matching import rank_columns, rank_lines
 
 if TYPE_CHECKING:

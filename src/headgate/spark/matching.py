@@ -26,7 +26,7 @@ from headgate.records.encode import encode
 from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.spark.opening import opened_as
 from headgate.spark.tables import VALUE
-from headgate.spark.top import KEY, RANK, SCORE, Top
+from headgate.spark.top import KEY, RANK, SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from headgate.records.arrays import Events
     from headgate.records.columns import Columns
+    from headgate.spark.wishes import Top
 
 REASON = "reason"
 ROW = "row"

@@ -9,23 +9,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.contents import RECORDS, content_at
+from headgate.contents import content_at
 from headgate.core.interning import TextPool
-from headgate.core.snapshot import check_place
-from headgate.errors import TableError
 from headgate.plan.cycles import without_cycles
 from headgate.plan.joining import statistics_of
 from headgate.plan.making import HELD, Given, Ways, make_network
 from headgate.plan.measures import measures
-from headgate.spark.document_files import check_events
 from headgate.spark.estimating import estimate, open_views
-from headgate.spark.kinds import kind_of
+from headgate.spark.places import local
 from headgate.spark.planning_graphs import embedding_graph, find_rewritings, joined_rewritings
 from headgate.spark.progress import step
+from headgate.spark.requests import check_plan
 from headgate.spark.session import spark_errors
 from headgate.spark.sites import Bounds, read_sites
-from headgate.spark.tables import check_apart, check_here, check_input, check_output, local
-from headgate.views import check_views
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,7 +78,7 @@ def plan_subscriptions(
     The sample says what each subscription gives for an event. `on_spark` has workers find the graphs; if that
     is not said, they do unless Spark runs inside this process.
     """
-    check_request(
+    check_plan(
         snapshot,
         sample,
         output,
@@ -145,36 +141,6 @@ def plan_subscriptions(
         steps.begin("writing the network")
         made.network.save(local(output))
     return _planned(made, found), made
-
-
-def check_request(
-    snapshot: str,
-    sample: str,
-    output: str,
-    *,
-    rejected: str,
-    sites: str | None = None,
-    content_type: str | None = None,
-    carries: str | None = None,
-) -> None:
-    """Refuse what cannot be done before any work: used before Spark starts, too."""
-    check_here(output)
-    content = content_at(Path(snapshot))
-    check_views(Path(snapshot), carries=carries)
-    if content != RECORDS:
-        check_events(sample, kind_of(content), content_type)
-    elif content_type is not None:
-        raise TableError(
-            f"snapshot {snapshot} has filters of records, and their events have no content type: leave out "
-            "--format"
-        )
-    else:
-        check_input(sample)
-    if sites is not None:
-        check_input(sites)
-    check_output(rejected)
-    check_apart(snapshot, sample, sites, output, rejected)
-    check_place(local(output))
 
 
 def _planned(made: Made, found: Estimates) -> Planned:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from headgate.core.event import JSON_LD, N_TRIPLES, RDF_TYPES, RDF_XML, RSS, TURTLE, Event
+from headgate.core.event import N_TRIPLES, RSS, Event
 from headgate.errors import EventError
 from headgate.rdf.feeds import read_feed
 from headgate.rdf.model import Graph
 from headgate.rdf.ntriples import write_lines
 from headgate.rdf.reading import Reader
 from headgate.rdf.screening import Limits
+from headgate.spark.document_names import RDF_NAMES
 from headgate.spark.kinds import Read
 
 if TYPE_CHECKING:
@@ -29,19 +30,9 @@ _PACKED: msgspec.msgpack.Decoder[tuple[bytes, bytes]] = msgspec.msgpack.Decoder(
 class RdfKind:
     """Documents that are RDF."""
 
-    title: str = "RDF"
-    types: Mapping[str, str] = field(default_factory=lambda: RDF_TYPES)
-    suffixes: Mapping[str, str] = field(
-        default_factory=lambda: {
-            ".ttl": TURTLE,
-            ".nt": N_TRIPLES,
-            ".rdf": RDF_XML,
-            ".owl": RDF_XML,
-            ".xml": RDF_XML,
-            ".jsonld": JSON_LD,
-            ".rss": RSS,
-        }
-    )
+    title: str = RDF_NAMES.title
+    types: Mapping[str, str] = field(default_factory=lambda: RDF_NAMES.types)
+    suffixes: Mapping[str, str] = field(default_factory=lambda: RDF_NAMES.suffixes)
     most: int = Limits().size
 
     def read(self, events: Sequence[Event | EventError]) -> list[Read | EventError]:

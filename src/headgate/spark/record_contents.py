@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headgate.contents import RECORDS
-from headgate.core.event import read_object
-from headgate.core.schema import Schema
 from headgate.core.subscription import SQL
 from headgate.core.values import dotted
 from headgate.records.binding import Binder, compile_filters, parse_text
@@ -19,6 +16,7 @@ from headgate.records.index import RecordIndex
 from headgate.records.programs import concatenate, take
 from headgate.records.transport import from_bytes, to_bytes
 from headgate.records.typecheck import check_types
+from headgate.spark.requests import read_schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,9 +116,3 @@ class RecordContents:
     def counts(self, snapshot: Path) -> None:
         """Count nothing: the attributes say it."""
         del snapshot
-
-
-@lru_cache(maxsize=4)
-def read_schema(text: str) -> Schema:
-    """Read the types of attributes."""
-    return Schema.from_json(read_object(text))

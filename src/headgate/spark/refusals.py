@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark.sql import functions as sf
 
 from headgate.core.values import fold
+from headgate.spark.places import Format, check_input, for_reading
 from headgate.spark.session import spark_errors
-from headgate.spark.tables import BROKEN, Format, check_input, column, for_reading, read_csv, read_parquet
+from headgate.spark.tables import BROKEN, column, read_csv, read_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,7 +9,8 @@ import pyarrow as pa
 from headgate.core.event import Event
 from headgate.records.columns import BatchColumns, EventColumns
 from headgate.spark.matching import read_event
-from headgate.spark.tables import BROKEN, VALUE, Format, check_input, for_reading, read_columns
+from headgate.spark.places import Format, check_input, for_reading
+from headgate.spark.tables import BROKEN, VALUE, read_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -30,6 +30,7 @@ from headgate import errors
 from headgate.core.machine import cores, memory
 from headgate.errors import FilterError, HeadgateError, MachineError, TableError
 from headgate.spark.java import find_java, quiet_home
+from headgate.spark.needed import check_master
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,7 +52,6 @@ SEMANTICS = {
 Session: TypeAlias = SparkSession
 """For those who hold a session and must not import pyspark."""
 
-_MASTER = re.compile(r"(local(-cluster)?(\[[^]]+\])?|yarn)\Z|(spark|k8s)://.")
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _PYTHON = "spark.pyspark.python"
 _WORKER_MEMORY = "spark.executor.pyspark.memory"
@@ -176,12 +176,7 @@ def spark_errors() -> Iterator[None]:
 
 
 def _start(master: str, app: str, given: Mapping[str, str]) -> SparkSession:
-    if not _MASTER.match(master):
-        what = "a Spark Connect server, which" if master.startswith("sc://") else "one that"
-        raise MachineError(
-            f"master {master!r} is {what} Headgate cannot use: "
-            "it can use local[N], spark://host:port, yarn or k8s://host:port"
-        )
+    check_master(master)
     _hush_pyspark()
     settings = {**_defaults(master), **given}
     if _WORKER_MEMORY in given:

@@ -24,6 +24,7 @@ from headgate.core.event import ID
 from headgate.errors import SnapshotError
 from headgate.spark.compiling import PLACE, REASON, ROW
 from headgate.spark.id_types import WHOLE
+from headgate.spark.places import Format
 from headgate.spark.progress import watch
 from headgate.spark.shard_keys import Finder
 from headgate.spark.shard_routes import Routes
@@ -46,8 +47,9 @@ from headgate.spark.shard_rows import (
     write_shard,
 )
 from headgate.spark.shard_snapshots import save_shards
-from headgate.spark.sharding import ACCESS, TENANT, Placing
-from headgate.spark.tables import ORDER, POSITION, Format, write_table
+from headgate.spark.sharding import Placing
+from headgate.spark.tables import ORDER, POSITION, write_table
+from headgate.spark.wishes import ACCESS, TENANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.spark.contents import Contents
-    from headgate.spark.sharding import Sharding
+    from headgate.spark.wishes import Sharding
 
 _GOOD, _TEXTS, _WHOLE, _KEYED = "good", "texts", "whole", "keyed"
 

@@ -20,8 +20,9 @@ from headgate.spark.compiling import UNUSUAL, read_row
 from headgate.spark.shard_keys import Finder
 from headgate.spark.shard_routes import Routes, rarest
 from headgate.spark.shard_rows import tenant_of
-from headgate.spark.sharding import ACCESS, TENANT, Placing
+from headgate.spark.sharding import Placing
 from headgate.spark.tables import ORDER, VALUE, read_lines
+from headgate.spark.wishes import ACCESS, TENANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from headgate.spark.contents import Contents
     from headgate.spark.graph_tables import Assembled
     from headgate.spark.shard_keys import Keys
-    from headgate.spark.sharding import Sharding
+    from headgate.spark.wishes import Sharding
 
 
 class Placed(NamedTuple):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from headgate.core.values import Path
     from headgate.rdf.model import Graph
     from headgate.spark.shard_keys import Keys
-    from headgate.spark.sharding import Sharding
+    from headgate.spark.wishes import Sharding
     from headgate.xml.document import Document
 
     Bools = NDArray[np.bool_]

@@ -28,10 +28,11 @@ from headgate.spark.compiling import (
     compile_batches,
 )
 from headgate.spark.id_types import fit_ids
+from headgate.spark.places import Format
 from headgate.spark.shard_keys import number_key, text_key
 from headgate.spark.shard_matching import in_memory
 from headgate.spark.shard_routes import MOST_KEYS, rarest
-from headgate.spark.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE, Format
+from headgate.spark.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headgate.contents import room_at
+from headgate.core.rooms import FILTER_SHARDS, RANKING_SHARDS
 from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
 from headgate.graph.sharding import shard_name
 from headgate.ranking.base import open_frozen
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
     from headgate.core.ids import Ids
     from headgate.spark.shard_routes import Routes
-    from headgate.spark.sharding import Sharding
+    from headgate.spark.wishes import Sharding
 
-RANKED, PLAIN = ROOMS = ("ranking-shards", "filter-shards")
+RANKED, PLAIN = ROOMS = (RANKING_SHARDS, FILTER_SHARDS)
 
 
 def save_shards(

@@ -9,82 +9,20 @@ Whatever the rule, a subscription is on one shard, and the answers are the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents import RECORDS
-from headgate.core.event import SOURCE
-from headgate.core.values import fold
-from headgate.errors import TableError
-from headgate.graph.sharding import check_count, hash_numbers, hash_texts
+from headgate.graph.sharding import hash_numbers, hash_texts
+from headgate.spark.wishes import ACCESS, HASH, TENANT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.core.values import Path
+    from headgate.spark.wishes import Sharding
 
     Homes = NDArray[np.int64]
-
-HASH, TENANT, ACCESS = RULES = ("hash", "tenant", "access")
-TENANTS = "tenant"
-"""The column of the rule `tenant`, if none is named."""
-
-
-@dataclass(frozen=True)
-class Sharding:
-    """A number of shards and a rule.
-
-    `column` is that of the table for `tenant`, and an attribute of events for `access`.
-    """
-
-    count: int = 1
-    by: str = HASH
-    column: str | None = None
-
-    @classmethod
-    def of(cls, count: int, by: str = HASH, column: str | None = None) -> Sharding:
-        """Refuse what cannot be.
-
-        >>> Sharding.of(4, "tenant").column
-        'tenant'
-        """
-        check_count(count)
-        if by not in RULES:
-            raise TableError(f"there is no rule {by!r} for shards: use {', '.join(map(repr, RULES))}")
-        if column is not None and not all(column.split(".")):
-            raise TableError(f"{column!r} is no name for a shard's column: give a name, or names with dots")
-        if by == HASH and column is not None:
-            raise TableError(
-                f"shards by hash look at ids alone: leave out the column {column!r}, or use access"
-            )
-        return cls(count, by, TENANTS if by == TENANT and column is None else column)
-
-    def routed_by(self, content: str) -> Path | None:
-        """Name the attribute of events that leads to shards; none if there is none, or for documents.
-
-        >>> Sharding(4, "access", "User.Country").routed_by("records")
-        ('user', 'country')
-        """
-        if content != RECORDS or self.column is None:
-            return None
-        path = tuple(map(fold, self.column.split(".")))
-        # What a graph makes of a source is not what the filter sees.
-        return None if path == (SOURCE,) else path
-
-    def check_content(self, content: str) -> None:
-        """Refuse `access` without an attribute, for records: they have many, and none comes first."""
-        if self.count > 1 and self.by == ACCESS and content == RECORDS and self.column is None:
-            raise TableError(
-                "shards by access of records need the attribute that leads to them: give --shard-column"
-            )
-        if self.by == ACCESS and content != RECORDS and self.column is not None:
-            raise TableError(
-                f"shards by access of documents go by what their patterns name, and {self.column!r} is an "
-                "attribute of records: leave out --shard-column"
-            )
 
 
 class Placing:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as sf
 
 from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID
+from headgate.spark.places import Format, for_reading, format_of
 from headgate.spark.progress import watch
 from headgate.spark.session import spark_errors
-from headgate.spark.tables import Format, for_reading, format_of, read_columns
+from headgate.spark.tables import read_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

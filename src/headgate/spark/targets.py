@@ -6,26 +6,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.contents import CONTENTS, RECORDS, content_at, room_at
+from headgate.contents import RECORDS, content_at, room_at
+from headgate.core.rooms import CLAUSES, FILTERS, GRAPH, RANKING
 from headgate.core.snapshot import digest_of, is_snapshot, room_of
 from headgate.engine import Engine
-from headgate.errors import SnapshotError
 from headgate.graph import sharding
-from headgate.graph.base import ROOM as GRAPH
-from headgate.ranking.base import CLAUSES, CONTENT
-from headgate.ranking.base import ROOM as RANKING
 from headgate.ranking.index import RankedIndex
 from headgate.records.encode import compared
 from headgate.records.index import RecordIndex
 from headgate.spark import shard_snapshots
+from headgate.spark.requests import check_target, graph_places
 from headgate.spark.shard_routes import Routes
 from headgate.spark.shard_snapshots import have_numbers, ids_at, shard_places
-from headgate.spark.top import EXACT
+from headgate.spark.wishes import EXACT
 
 if TYPE_CHECKING:
     from headgate.core.values import Path as Attribute
     from headgate.spark.shard_routes import Route
-    from headgate.spark.top import Top
+    from headgate.spark.wishes import Top
 
 
 class Shard(NamedTuple):
@@ -77,11 +75,9 @@ def open_target(snapshot: str, *, graph: bool | None = None, top: Top | None = N
 
     With `top`, refuse one that cannot say which subscriptions are best.
     """
+    check_target(snapshot, graph=graph, top=top)
     place = Path(snapshot).absolute()
     room = room_of(place)
-    check_wish(snapshot, room, graph=graph)
-    if top is not None:
-        check_ranks(place, room, top.mode)
     if room in {GRAPH, sharding.ROOM}:
         target = _open_graph(graph_places(place))
     else:
@@ -89,42 +85,6 @@ def open_target(snapshot: str, *, graph: bool | None = None, top: Top | None = N
     if room not in {sharding.ROOM, *shard_snapshots.ROOMS}:
         return target
     return replace(target, routes=Routes.read(place, room, target.content))
-
-
-def check_wish(snapshot: str, room: str, *, graph: bool | None) -> None:
-    """Refuse to use a graph that is not there, and to leave out one that is."""
-    if graph is True and room not in {GRAPH, sharding.ROOM}:
-        raise SnapshotError(
-            f"snapshot {snapshot} was compiled without a graph: leave out --graph, or compile it with "
-            "--nodes and --edges"
-        )
-    if graph is False and room in {GRAPH, sharding.ROOM}:
-        raise SnapshotError(
-            f"snapshot {snapshot} was compiled with a graph, and without it events would reach subscriptions "
-            "that no path leads to: leave out --no-graph, or compile the subscriptions alone and match "
-            "against that"
-        )
-
-
-def check_ranks(place: Path, room: str, mode: str) -> None:
-    """Refuse to rank where there is nothing to rank by."""
-    if room in {*CONTENTS, shard_snapshots.PLAIN}:
-        raise SnapshotError(
-            f"snapshot {place} was compiled without ranks: compile its subscriptions with --ranked, or "
-            "with a column 'score' or 'weights'"
-        )
-    if mode == EXACT or room not in {GRAPH, sharding.ROOM}:
-        return
-    if not is_snapshot(graph_places(place)[0] / CLAUSES):
-        raise SnapshotError(
-            f"snapshot {place} ranks by score and path only: compile the graph with --ranked, or its "
-            "subscriptions with a column 'weights'"
-        )
-
-
-def graph_places(place: Path) -> list[Path]:
-    """List the directories of a graph's shards; a graph that is not cut is one."""
-    return sharding.shard_places(place) if room_of(place) == sharding.ROOM else [place]
 
 
 def _open_graph(places: list[Path]) -> Target:
@@ -162,7 +122,7 @@ def _open_filters(places: list[Path], *, ranked: bool) -> Target:
 
 def _filters(places: list[Path]) -> list[Path]:
     """List the snapshots of filters inside others, and those of clauses if there are any."""
-    inside = [place / name for place in places for name in (CONTENT, Path(CLAUSES) / CONTENT)]
+    inside = [place / name for place in places for name in (FILTERS, Path(CLAUSES) / FILTERS)]
     return [each for each in inside if is_snapshot(each)]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
     from headgate.spark.change_rows import Row
-    from headgate.spark.top import Top
+    from headgate.spark.wishes import Top
 
 
 @dataclass(frozen=True)

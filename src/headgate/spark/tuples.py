@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from functools import partial, reduce
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.contents import XML, content_at
-from headgate.core.snapshot import room_of
-from headgate.errors import TableError
+from headgate.contents import XML
 from headgate.spark.document_matching import opened_patterns, read_events
-from headgate.spark.shard_snapshots import PLAIN
 from headgate.spark.tables import write_table
 from headgate.xml.index import XmlIndex
 
@@ -33,16 +29,6 @@ REFUSED = "refused"
 """The name of the value that says that there was too much to return."""
 ENOUGH = 64 << 20
 """Characters that are sent together, about."""
-
-
-def check_tuples(snapshot: str) -> None:
-    """Refuse a snapshot whose filters return nothing, or not by themselves."""
-    room = room_of(Path(snapshot))
-    if room != XML and not (room == PLAIN and content_at(Path(snapshot)) == XML):
-        raise TableError(
-            f"snapshot {snapshot} belongs to the room {room!r}, and tuples are of XML patterns without graph "
-            "and ranks: compile the subscriptions alone, or leave out --tuples"
-        )
 
 
 def write_tuples(

@@ -22,33 +22,20 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as sf
 
-from headgate.contents import RECORDS, content_at
-from headgate.core.snapshot import room_of
+from headgate.contents import RECORDS
 from headgate.engine import Engine
-from headgate.errors import SnapshotError, TableError
-from headgate.graph import sharding
+from headgate.errors import TableError
 from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID
-from headgate.spark import shard_snapshots
-from headgate.spark.change_rows import OPERATIONS, UNSUBSCRIBE, form_of, read_rows
+from headgate.spark.change_rows import OPERATIONS, UNSUBSCRIBE, read_rows
 from headgate.spark.comparing import AFTER, BEFORE, NET, Pair, compare
-from headgate.spark.document_files import check_events
 from headgate.spark.graph_matching import Sources
-from headgate.spark.kinds import kind_of
 from headgate.spark.match_documents import read_given
 from headgate.spark.match_records import read_records
 from headgate.spark.matching import REASON, ROW, Task
+from headgate.spark.places import is_remote, local
 from headgate.spark.progress import step, watch
 from headgate.spark.session import spark_errors
-from headgate.spark.tables import (
-    check_apart,
-    check_input,
-    check_output,
-    is_remote,
-    local,
-    to_frame,
-    write_table,
-)
-from headgate.spark.targets import check_ranks
+from headgate.spark.tables import to_frame, write_table
 from headgate.spark.trying import try_changes
 from headgate.spark.what_if_cost import Cost, days_of, sampled, size_of, timed
 
@@ -60,15 +47,13 @@ if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.spark.change_rows import Change
     from headgate.spark.events import Given
+    from headgate.spark.question import Question
     from headgate.spark.targets import Target
-    from headgate.spark.top import Top
     from headgate.spark.trying import Tried
 
 CHANGE = "change"
 GAINED, LOST = "gained", "lost"
 NOTHING, NOISY = "matches nothing", "noisy"
-NOISE = 0.1
-"""The share of events above which a subscription is noisy."""
 
 
 @dataclass(frozen=True)
@@ -110,49 +95,6 @@ class WhatIf:
     def deliveries_a_day(self) -> float | None:
         """Return how many more matches a day there would be; None if events have no times."""
         return (self.gained - self.lost) / self.days if self.days else None
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is asked: of which changes, against what, over which events."""
-
-    changes: str
-    snapshot: str
-    events: str
-    top: Top | None = None
-    content_type: str | None = None
-    noise: float = NOISE
-    cost: bool = True
-
-    def check(self, *outputs: str | None) -> None:
-        """Refuse what cannot be done before any work: used before Spark starts, too."""
-        form_of(self.changes)
-        place = Path(self.snapshot)
-        content, room = content_at(place), room_of(place)
-        if content != RECORDS:
-            check_events(self.events, kind_of(content), self.content_type)
-        elif self.content_type is not None:
-            raise TableError(
-                f"snapshot {self.snapshot} has filters of records, and their events have no content type: "
-                "leave out --format"
-            )
-        else:
-            check_input(self.events)
-        if not 0 <= self.noise <= 1:
-            raise TableError(f"noise {self.noise} is no share of the events: give one from 0 to 1")
-        if self.top is not None:
-            check_ranks(place, room, self.top.mode)
-        if room == sharding.ROOM or (self.top is not None and room in shard_snapshots.ROOMS):
-            raise SnapshotError(
-                f"snapshot {self.snapshot} is cut into shards, and {_WHOLE}: compile it in one piece for this"
-            )
-        for output in outputs:
-            if output is not None:
-                check_output(output)
-        check_apart(self.changes, self.snapshot, self.events, *outputs)
-
-
-_WHOLE = "who is reached through a graph, or among the best, is known of the whole only"
 
 
 def what_if(

@@ -15,16 +15,8 @@ from headgate.core.values import fold
 from headgate.errors import EventError, HeadgateError
 from headgate.spark.document_matching import read_events
 from headgate.spark.matching import read_event
-from headgate.spark.tables import (
-    BROKEN,
-    ENDINGS,
-    VALUE,
-    Format,
-    check_input,
-    column,
-    for_reading,
-    read_columns,
-)
+from headgate.spark.places import ENDINGS, Format, check_input, for_reading
+from headgate.spark.tables import BROKEN, VALUE, column, read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.engine import Engine
-    from headgate.spark.top import Top
+    from headgate.spark.wishes import Top
 
 _DAY = 86_400.0
 SAMPLE = 1000

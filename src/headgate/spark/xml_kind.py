@@ -10,6 +10,7 @@ import numpy as np
 
 from headgate.core.event import XML, Event
 from headgate.errors import EventError
+from headgate.spark.document_names import XML_NAMES
 from headgate.spark.kinds import Read
 from headgate.xml.document import Document
 from headgate.xml.limits import Limits
@@ -27,9 +28,9 @@ _PACKED: msgspec.msgpack.Decoder[tuple[tuple[str, ...], list[tuple[str, bytes]]]
 class XmlKind:
     """Documents that are XML."""
 
-    title: str = "XML"
-    types: Mapping[str, str] = field(default_factory=lambda: {"xml": XML})
-    suffixes: Mapping[str, str] = field(default_factory=lambda: {".xml": XML})
+    title: str = XML_NAMES.title
+    types: Mapping[str, str] = field(default_factory=lambda: XML_NAMES.types)
+    suffixes: Mapping[str, str] = field(default_factory=lambda: XML_NAMES.suffixes)
     most: int = Limits().size
 
     def read(self, events: Sequence[Event | EventError]) -> list[Read | EventError]:

@@ -10,6 +10,7 @@ import numpy as np
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.living import find_in
+from headgate.core.rooms import XML
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import SnapshotError
 from headgate.xml.answers import Prepared
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
-ROOM = "xml"
+ROOM = XML
 LAYOUT = 1
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 _PARTS: dict[str, Any] = {"trie": Trie, "units": Units, "tests": Tests, "forests": Forests}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from headgate.core.event import ID, Event
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.living import Living
+from headgate.core.rooms import XML
 from headgate.core.subscription import XPATH
 from headgate.errors import EventError, SubscriptionError
 from headgate.xml.base import ROOM, Base
@@ -73,6 +74,7 @@ class XmlIndex(Living[State]):
     ('pen',)
     """
 
+    room_name: ClassVar[Literal["xml"]] = XML
     dialect = XPATH
     """What `filter` and `clauses` write."""
     always = "/*{}"

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from headgate.graph.index import GraphIndex
 from headgate.ranking.index import RankedIndex
 from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID
-from headgate.spark.top import EXACT, RANK, SCORE
+from headgate.spark.top import RANK, SCORE
+from headgate.spark.wishes import EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from headgate.engine import Engine
     from headgate.graph.ranked import Ranked
     from headgate.ranking.model import Best
-    from headgate.spark.top import Top
+    from headgate.spark.wishes import Top
 
     Column = pa.Array[Any]
 
@@ -49,7 +50,7 @@ def merged(answers: Sequence[pa.RecordBatch], ids: Column, top: Top | None) -> p
 
     A subscription is on one shard, so nothing is there twice; and the best of all are among the best of each.
 
-    >>> from headgate.spark.top import Top
+    >>> from headgate.spark.wishes import Top
     >>> answers = [
     ...     pa.RecordBatch.from_pydict({EVENT_ID: [0, 0], SUBSCRIPTION_ID: ["b", "d"], SCORE: [2.0, 1.0]}),
     ...     pa.RecordBatch.from_pydict({EVENT_ID: [0, 1], SUBSCRIPTION_ID: ["a", "c"], SCORE: [2.0, 0.5]}),

@@ -9,20 +9,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.errors import TableError
 from headgate.spark.streaming.changes import Change
 from headgate.spark.streaming.reading import of_the_file
+from headgate.spark.streaming.request import check_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ENDINGS = (".jsonl", ".ndjson", ".parquet")
-
-
-def check_changes(path: str) -> None:
-    """Refuse a place that is no folder."""
-    if not Path(path).is_dir():
-        raise TableError(f"{path} is not a folder: make it, and move files of changes into it")
 
 
 class FileChanges:

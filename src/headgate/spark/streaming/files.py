@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
 
-from headgate.errors import TableError
+from headgate.spark.places import for_reading
 from headgate.spark.streaming.settings import ARCHIVE, DELETE
 from headgate.spark.streaming.sources import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
-from headgate.spark.tables import for_reading, is_remote, local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,22 +21,6 @@ if TYPE_CHECKING:
     from headgate.spark.streaming.settings import StreamSettings
 
 _SCHEMA = "path string, modificationTime timestamp, length long, content binary"
-
-
-def check_folder(settings: StreamSettings) -> None:
-    """Refuse a folder that files cannot be taken from."""
-    if is_remote(settings.events):
-        raise TableError(
-            f"{settings.events}: a stream takes files from a folder that all machines see: name one, "
-            "or a broker"
-        )
-    if not local(settings.events).is_dir():
-        raise TableError(f"{settings.events} is not a folder: make it, and move files of events into it")
-    kept = settings.finished.removeprefix(ARCHIVE)
-    if kept != settings.finished:
-        inside = Path(kept).absolute().is_relative_to(local(settings.events).absolute())
-        if not kept or inside:
-            raise TableError(f"finished is {settings.finished!r}: name a folder outside of {settings.events}")
 
 
 def read_files(session: SparkSession, settings: StreamSettings) -> DataFrame:

@@ -12,19 +12,18 @@ import shutil
 import uuid
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
 from headgate.errors import MachineError, TableError
 from headgate.spark.session import spark_errors
-from headgate.spark.streaming.settings import KAFKA
 from headgate.spark.streaming.sources import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
+from headgate.spark.streaming.topics import Topic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -35,52 +34,8 @@ PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 SERVERS = "kafka.bootstrap.servers"
 ID = "headgate-id"
 """The header by which a record that comes twice is known."""
-NATS_OPTIONS = "nats."
 
 _TYPES = ("content-type", "ce_datacontenttype", "ce-datacontenttype")
-
-
-class Topic(NamedTuple):
-    """What an address names."""
-
-    servers: str
-    name: str
-    options: Mapping[str, str]
-
-    @classmethod
-    def of(cls, address: str, shared: Mapping[str, str]) -> Topic:
-        """Read an address; its own options go before those that are shared.
-
-        >>> Topic.of("kafka://a:9092,b:9092/events?startingOffsets=latest", {})
-        Topic(servers='a:9092,b:9092', name='events', options={'startingOffsets': 'latest'})
-        """
-        place, _, query = address.removeprefix(KAFKA).partition("?")
-        servers, _, name = place.partition("/")
-        if "@" in servers:
-            raise TableError(
-                "a Kafka address has no user: set kafka.security.protocol, kafka.sasl.mechanism and "
-                "kafka.sasl.jaas.config as options"
-            )
-        if not servers or not name:
-            raise TableError("a Kafka address is kafka://host:9092/topic, with options after a ?")
-        options = {key: value for key, value in shared.items() if not key.startswith(NATS_OPTIONS)}
-        for part in filter(None, query.split("&")):
-            key, equals, value = part.partition("=")
-            if not equals:
-                raise TableError(
-                    f"options of a Kafka address are name=value, joined by &: {key!r} has no value"
-                )
-            options[key] = unquote(value)
-        return cls(servers, unquote(name), options)
-
-
-def check(settings: StreamSettings) -> None:
-    """Refuse addresses that cannot be right, before Spark starts."""
-    for address in (settings.events, settings.output):
-        if address.startswith(KAFKA):
-            Topic.of(address, settings.options)
-    if (settings.changes or "").startswith(KAFKA):
-        raise TableError("changes of subscriptions come from a folder or from nats://, not from Kafka")
 
 
 def read_kafka(session: SparkSession, settings: StreamSettings) -> DataFrame:

@@ -28,7 +28,8 @@ from headgate.spark.streaming.changes import open_changes
 from headgate.spark.streaming.live import Version, apply, catch_up, default_dialect, segment
 from headgate.spark.streaming.parts import PartFolder, PartWriter
 from headgate.spark.streaming.pieces import Pieces
-from headgate.spark.streaming.snapshots import Snapshots, check_snapshot, stamp_of
+from headgate.spark.streaming.request import check_snapshot
+from headgate.spark.streaming.snapshots import Snapshots, stamp_of
 from headgate.spark.streaming.state import read_record, write_record
 
 if TYPE_CHECKING:

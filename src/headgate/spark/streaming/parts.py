@@ -18,12 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.errors import TableError
-from headgate.spark.streaming.settings import JSONL, PARQUET
+from headgate.spark.streaming.request import STAGED
+from headgate.spark.streaming.settings import PARQUET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-STAGED = "_staged"
 
 
 class PartWriter:
@@ -117,20 +116,6 @@ class PartFolder:
     def staged(self, batch: int) -> Path:
         """Return where the tasks of a batch write."""
         return self.path / STAGED / str(batch)
-
-
-def check_folder(path: str, form: str) -> None:
-    """Refuse a folder that holds something else than what streams write, before any work."""
-    place = Path(path)
-    if place.exists() and not place.is_dir():
-        raise TableError(f"{path} is a file, and a stream writes to a folder: choose another place")
-    if place.is_dir():
-        other = JSONL if form == PARQUET else PARQUET
-        for file in place.iterdir():
-            if file.name != STAGED and not file.name.startswith(("batch-", "columns.", ".")):
-                raise TableError(f"{path} has {file.name}, which no stream wrote: choose another folder")
-            if file.name.startswith("batch-") and file.suffix == f".{other}":
-                raise TableError(f"{path} has files of another format ({file.name}): choose another folder")
 
 
 def final_name(name: str) -> str:

@@ -30,9 +30,8 @@ from headgate.spark import shard_snapshots
 from headgate.spark.graph_matching import known, refused_by_all
 from headgate.spark.shard_routes import Routes
 from headgate.spark.shard_snapshots import have_numbers
-from headgate.spark.sharding import Sharding
 from headgate.spark.streaming.asking import ask, merged
-from headgate.spark.top import EXACT
+from headgate.spark.wishes import EXACT, Sharding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from headgate.core.snapshot import Snapshot
     from headgate.core.subscription import Subscription
     from headgate.spark.shard_routes import Route
-    from headgate.spark.top import Top
+    from headgate.spark.wishes import Top
 
     Column = pa.Array[Any]
 

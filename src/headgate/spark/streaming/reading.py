@@ -21,7 +21,8 @@ from headgate.contents import RECORDS
 from headgate.core.event import CONTENT_TYPE, DATA, ID, JSON, SOURCE, TIME, Event, read_object
 from headgate.core.values import check, fold
 from headgate.errors import EventError
-from headgate.spark.document_files import too_large, type_of_file, type_of_name
+from headgate.spark.document_files import too_large
+from headgate.spark.document_names import type_of_file, type_of_name
 from headgate.spark.kinds import kind_of
 from headgate.spark.matching import read_event
 from headgate.spark.streaming import sources

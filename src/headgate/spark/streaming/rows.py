@@ -10,7 +10,7 @@ from headgate.records.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.spark.top import RANK, SCORE
 
 if TYPE_CHECKING:
-    from headgate.spark.top import Top
+    from headgate.spark.wishes import Top
 
 MALFORMED, LATE, DUPLICATE, UNKNOWN = KINDS = ("malformed", "late", "duplicate", "unknown-source")
 """Why an event is a dead letter."""

@@ -14,28 +14,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.contents import RECORDS, content_at
+from headgate.contents import RECORDS
 from headgate.errors import TableError
-from headgate.spark.document_files import check_type
+from headgate.spark.document_names import check_type
 from headgate.spark.kinds import kind_of
-from headgate.spark.nats.settings import shown
 from headgate.spark.session import SEMANTICS, spark_errors
 from headgate.spark.stream_listening import metering
 from headgate.spark.streaming import sources
 from headgate.spark.streaming.batch import Batches
-from headgate.spark.streaming.file_changes import check_changes
-from headgate.spark.streaming.files import check_folder as check_events
 from headgate.spark.streaming.log import Subscriptions
-from headgate.spark.streaming.parts import check_folder
 from headgate.spark.streaming.reading import Reading
+from headgate.spark.streaming.request import check_request
 from headgate.spark.streaming.rows import KINDS, match_schema
 from headgate.spark.streaming.seen import Seen
-from headgate.spark.streaming.settings import KAFKA, NATS, is_broker
+from headgate.spark.streaming.settings import is_broker
 from headgate.spark.streaming.sinks import open_sink
-from headgate.spark.streaming.snapshots import check_snapshot
 from headgate.spark.streaming.state import State
 from headgate.spark.streaming.telling import Telling
-from headgate.spark.tables import check_apart, is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,51 +75,6 @@ class Streamed:
     """The middle of the last times from arrival to commit, in seconds."""
     stopped: str
     """Why it ended: once, seconds, or asked."""
-
-
-def check_request(settings: StreamSettings) -> None:
-    """Refuse what cannot be done before any work: used before Spark starts, too."""
-    settings.check()
-    check_snapshot(settings.snapshot, settings.best)
-    content = content_at(Path(settings.snapshot))
-    if content != RECORDS:
-        check_type(settings.content_type, kind_of(content))
-    elif settings.content_type is not None:
-        raise TableError(
-            f"snapshot {settings.snapshot} has filters of records, and their events have no content type: "
-            "leave it out"
-        )
-    named = [settings.events, settings.output, settings.changes or ""]
-    if any(each.startswith(NATS) for each in named):
-        from headgate.spark import nats
-
-        nats.check(settings)
-    if any(each.startswith(KAFKA) for each in named):
-        from headgate.spark.streaming import kafka
-
-        kafka.check(settings)
-    if not is_broker(settings.events):
-        check_events(settings)
-    if settings.changes is not None and not is_broker(settings.changes):
-        check_changes(settings.changes)
-    places = [settings.dead, settings.rejected]
-    if not is_broker(settings.output):
-        places.append(settings.output)
-    for place in (*places, settings.state):
-        if is_remote(place):
-            raise TableError(
-                f"{shown(place)}: a stream writes to a folder that all machines see; name one, or a broker"
-            )
-    for place in places:
-        check_folder(place, settings.format)
-    if settings.report is not None and not Path(settings.report).absolute().parent.is_dir():
-        raise TableError(
-            f"{settings.report} lies in no folder: make it, or choose another place for the page"
-        )
-    if Path(settings.state).exists() and not Path(settings.state).is_dir():
-        raise TableError(f"{settings.state} is a file, and the state of a stream is a directory")
-    apart = [settings.snapshot, settings.state, *places, settings.events, settings.changes, settings.report]
-    check_apart(*(each for each in apart if each is None or not is_broker(each)))
 
 
 def run_stream(

@@ -8,34 +8,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.contents import CONTENTS
 from headgate.core.snapshot import MANIFEST, open_snapshot, room_of
 from headgate.errors import SnapshotError
-from headgate.graph.base import ROOM as GRAPH
-from headgate.ranking.base import ROOM as RANKING
-from headgate.spark.streaming.pieces import SHARDED, Pieces
-from headgate.spark.targets import check_ranks
+from headgate.spark.streaming.pieces import Pieces
 
 if TYPE_CHECKING:
-    from headgate.spark.top import Top
+    from pathlib import Path
 
 _TRIES = 10
 Stamp = tuple[int, int]
-
-
-def check_snapshot(path: str, top: Top | None) -> None:
-    """Refuse a snapshot that a stream cannot match against."""
-    place = Path(path).absolute()
-    room = room_of(place)
-    if room not in {*CONTENTS, GRAPH, RANKING, *SHARDED}:
-        raise SnapshotError(
-            f"snapshot {path} belongs to the room {room!r}: give one of filters, of a ranking, or of a graph"
-        )
-    if top is not None:
-        check_ranks(place, room, top.mode)
 
 
 def digest_of(place: Path) -> str:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from headgate.spark.streaming.pieces import Pieces
-    from headgate.spark.top import Top
+    from headgate.spark.wishes import Top
 
     Column = pa.Array[Any]
 

@@ -1,0 +1,18 @@
+"""The names of the rooms, as snapshots and indexes carry them: known without loading a room."""
+
+from __future__ import annotations
+
+from typing import Final
+
+RECORDS: Final = "records"
+RDF: Final = "rdf"
+XML: Final = "xml"
+GRAPH: Final = "graph"
+RANKING: Final = "ranking"
+FILTERS: Final = "filters"
+"""The snapshot of the filters, inside that of a graph or of a ranking."""
+CLAUSES: Final = "clauses"
+"""The snapshot of the clauses, inside that of a graph or of a ranking."""
+GRAPH_SHARDS: Final = "shards"
+RANKING_SHARDS: Final = "ranking-shards"
+FILTER_SHARDS: Final = "filter-shards"
