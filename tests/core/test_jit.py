@@ -15,6 +15,7 @@ import headgate
 from headgate.core.jit import signatures, sources, store
 from headgate.core.jit.notation import describe, parse
 from headgate.core.jit.processor import Target
+from headgate.core.jit.warming import remove_old
 
 PACKAGE = Path(headgate.__file__).parent
 MATCH = """
@@ -291,3 +292,16 @@ print(pool.place(["art", "news", "sport"], 0, 3).tolist(), len(heard.buffer) > 0
     assert made in text
     file.write_text(text.replace(made, 'cls(np.frombuffer(b"".join(parts), np.uint8), offsets)'), "utf-8")
     assert run(code, **where) == first == "[1, 5, 6] True"
+
+
+def test_code_of_old_sources_is_removed_after_a_while(tmp_path: Path) -> None:
+    current = f"headgate.core.kernels-{sources.digest_of('headgate.core.kernels')}"
+    for name in (current, "headgate.core.kernels-old", "headgate.core.kernels-other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "k.nbc").touch()
+    long_ago = 1_000_000_000
+    os.utime(tmp_path / "headgate.core.kernels-old", (long_ago, long_ago))
+    os.utime(tmp_path / current, (long_ago, long_ago))
+    assert remove_old(tmp_path) == 1
+    assert {place.name for place in tmp_path.iterdir()} == {current, "headgate.core.kernels-other"}
+    assert remove_old(tmp_path / "nowhere") == 0

@@ -87,6 +87,7 @@ def warm(
         "ready": done.ready,
         "compiled": done.compiled,
         "seconds": round(done.seconds, 1),
+        "removed": done.removed,
     }
     lines = [f"kernels for {done.target.cpu}: {done.compiled} compiled, {done.ready} were ready"]
     if copy_to is not None:

@@ -8,13 +8,14 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.core.jit import signatures
 from headgate.core.jit.processor import Target, host, runnable
-from headgate.core.jit.sources import PREBUILT
+from headgate.core.jit.sources import PREBUILT, digest_of
 from headgate.core.jit.store import file_name, own_place
 from headgate.core.machine import cores
 from headgate.errors import MachineError
@@ -22,6 +23,10 @@ from headgate.errors import MachineError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+
+OLD = 30.0
+"""Days after which machine code of other sources is removed."""
 
 
 class Unit(NamedTuple):
@@ -42,6 +47,8 @@ class Warmed:
     compiled: int
     seconds: float
     """CPU seconds that compiling took."""
+    removed: int
+    """Directories of old sources that were removed."""
 
 
 def units(target: Target, chosen: Sequence[str] = ()) -> list[Unit]:
@@ -85,7 +92,23 @@ def warm(
             ) from error
         crew = _Crew(waiting, target, tell)
         seconds = crew.work(processes or min(cores(), lacking))
-    return Warmed(target, len(listed) - lacking, lacking, seconds)
+    return Warmed(target, len(listed) - lacking, lacking, seconds, remove_old(own_place()))
+
+
+def remove_old(place: Path, days: float = OLD) -> int:
+    """Remove the machine code of sources that are not these, and that nothing was compiled of for long."""
+    current = {f"{module}-{digest_of(module)}" for module in _modules()}
+    before = time.time() - days * 86_400
+    removed = 0
+    for folder in place.iterdir() if place.is_dir() else ():
+        if folder.name not in current and folder.is_dir() and folder.stat().st_mtime < before:
+            shutil.rmtree(folder, ignore_errors=True)
+            removed += 1
+    return removed
+
+
+def _modules() -> set[str]:
+    return {kernel.partition(":")[0] for kernel in signatures.known()}
 
 
 def copy_code(target: Target, folder: Path) -> int:
