@@ -322,17 +322,17 @@ def test_a_nameless_column_of_csv_is_passed_over(job: Job) -> None:
 
 def test_moments_in_parquet(job: Job) -> None:
     moment = dt.datetime(2024, 1, 1, 0, 0, 0, 123000)
-    kinds = {
+    kinds: dict[str, pa.DataType] = {
         "micros": pa.timestamp("us"),
         "millis": pa.timestamp("ms"),
         "utc": pa.timestamp("us", "UTC"),
         "zurich": pa.timestamp("ms", "Europe/Zurich"),
     }
+    zoned = moment.replace(tzinfo=dt.UTC)
     same = "= TIMESTAMP '2024-01-01 00:00:00.123'"
     job.build({"day": "day = DATE '2024-01-01'", "s": f"at {same}", **{n: f"{n} {same}" for n in kinds}})
     columns = {
-        name: pa.array([moment.replace(tzinfo=dt.UTC) if kind.tz else moment], kind)
-        for name, kind in kinds.items()
+        name: pa.array([zoned if name in {"utc", "zurich"} else moment], kind) for name, kind in kinds.items()
     }
     job.parquet(id=[1], day=pa.array([moment.date()]), **columns)
     assert job.pairs() == [(1, name) for name in sorted(["day", *kinds])]
