@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import doctest
+import io
 import os
+import shlex
 import shutil
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.running import Command as Here
 from tests.docs.fences import ROOT, Command, Fence, agrees, commands, fences
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 TUTORIALS = {
@@ -42,6 +47,24 @@ def run(command: Command, folder: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+def run_here(command: Command, folder: Path, here: Here, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Run a `headgate` command in this process, on the Spark that is there; whatever else in a shell."""
+    before, bar, text = command.text.replace("\\\n", " ").rpartition(" | headgate ")
+    lexer = shlex.shlex(f"headgate {text}" if bar else text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words = list(lexer)
+    told = words[-3:] == [";", "echo", "exit code $?"]
+    words = words[:-3] if told else words
+    if words[0] != "headgate" or any(set(word) <= set("();<>|&") for word in words if word):
+        return run(command, folder)
+    if bar:
+        given = "".join(f"{line}\n" for line in run(Command(before, ()), folder))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode()), "utf-8"))
+    ran = here(*words[1:])
+    lines = (ran.out + ran.err).splitlines()
+    return [*lines, f"exit code {ran.code}"] if told else lines
+
+
 def run_python(fence: Fence, name: str, names: dict[str, object]) -> None:
     """Run a block of `>>>` lines; names live on into the next block."""
     test = doctest.DocTestParser().get_doctest(fence.body, names, name, name, fence.line)
@@ -53,27 +76,39 @@ def run_python(fence: Fence, name: str, names: dict[str, object]) -> None:
     assert not report, "".join(report)
 
 
+@pytest.mark.nightly
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "page",
-    # One of them in every run; the others start Spark as often again, and are for the nightly lane.
-    [
-        page if page == "docs/tutorial.md" else pytest.param(page, marks=pytest.mark.nightly)
-        for page in TUTORIALS
-    ],
-)
+@pytest.mark.parametrize("page", TUTORIALS)
 def test_tutorial(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As its reader would: every command is a process."""
     if not (ROOT / ".venv" / "bin" / "headgate").exists():
         assert shutil.which("headgate"), "headgate is neither in .venv nor on PATH"
+    follow(page, tmp_path, monkeypatch, lambda command: run(command, tmp_path))
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_tutorial_on_one_spark(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    here = Here(monkeypatch, capsys)
+    follow(page, tmp_path, monkeypatch, lambda command: run_here(command, tmp_path, here, monkeypatch))
+
+
+def follow(
+    page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, run_one: Callable[[Command], list[str]]
+) -> None:
+    """Do what a tutorial says in a folder, and compare what is shown with what comes."""
     data = TUTORIALS[page]
     if data is not None:
-        shutil.copytree(ROOT / data, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
+        shutil.copytree(ROOT / data, folder, dirs_exist_ok=True)
+    monkeypatch.chdir(folder)
     names: dict[str, object] = {}
     for fence in fences(ROOT / page):
         if fence.language == "console":
             for command in commands(fence.body):
-                real = run(command, tmp_path)
+                real = run_one(command)
                 assert agrees(command.shown, real), (
                     f"{page}, line {fence.line}: {command.text}\nshown:\n"
                     + "\n".join(command.shown)

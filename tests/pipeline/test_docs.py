@@ -52,6 +52,7 @@ def test_the_file_on_the_page_is_the_example() -> None:
     assert shown == (EXAMPLES / "shop.toml").read_text("utf-8")
 
 
+@pytest.mark.usefixtures("spark")
 def test_what_is_printed_is_what_is_shown(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,

@@ -187,6 +187,11 @@ class World:
         return Subscription(given.id, given.filter, given.dialect, score=score)
 
 
+def jobs_of(content: str) -> tuple[str, ...]:
+    """List the jobs that a content has."""
+    return (*JOBS, TUPLES) if content == XML else JOBS
+
+
 def expected(world: World) -> dict[str, Answer]:
     """Say what the jobs must give, by the engine alone."""
     events, before, through, ranked = world.events(), world.plain(), world.graph(), world.ranked()
@@ -286,11 +291,7 @@ class Jobs:
         self._session = session
         self._folder = folder
         self._world = world
-
-    def run(self) -> dict[str, Answer]:
-        """Run them all; the answers of each, sorted."""
-        self._compile()
-        named: dict[str, Callable[[], Answer]] = {
+        self._named: dict[str, Callable[[], Answer]] = {
             "match": partial(self._match, "plain"),
             "match, empty partitions": partial(self._match, "plain", events="pieces"),
             "match, shards by hash": partial(self._match, "hash"),
@@ -307,16 +308,24 @@ class Jobs:
             "top, shards": partial(self._match, "ranked-shards", top=Top(K)),
             "top through a graph": partial(self._match, "graph", top=Top(K)),
             "top through a graph in shards": partial(self._match, "graph-shards", top=Top(K)),
+            TUPLES: self._tuples,
         }
-        if self._world.content == XML:
-            named[TUPLES] = self._tuples
-        return {name: sorted(job()) for name, job in named.items()}
+
+    @classmethod
+    def new(cls, session: SparkSession, folder: Path, content: str) -> Jobs:
+        """Fill a folder with the tables of a content, and run jobs there."""
+        put_world(folder, World(content))
+        return cls(session, folder, World(content))
+
+    def answer(self, name: str) -> Answer:
+        """Run one job; what it gives, sorted."""
+        return sorted(self._named[name]())
 
     def plan(self) -> list[float]:
         """Plan a network of the plain subscriptions; what is told of it."""
         done, _ = plan_subscriptions(
             self._session,
-            self._at("plain"),
+            self._snapshot("plain"),
             self._at("events.jsonl"),
             self._at("network"),
             Settings(search=Search(k=10), fan_out=20.0, gap=0.0),
@@ -330,41 +339,39 @@ class Jobs:
     def _at(self, name: str) -> str:
         return str(self._folder / name)
 
-    def _compile(self) -> None:
+    def _snapshot(self, name: str) -> str:
+        """Compile the snapshot of this name, unless it is there; where it is."""
+        place = self._at(name)
+        if Path(place).exists():
+            return place
+        many = 4 if name == "access" else 3
         rule = "topic" if self._world.content == RECORDS else None
-        for name, table, sharding in (
-            ("plain", "plain", None),
-            ("hash", "plain", Sharding.of(3)),
-            ("access", "plain", Sharding.of(4, "access", rule)),
-            ("tenant", "plain", Sharding.of(3, "tenant")),
-            ("ranked", "ranked", None),
-            ("ranked-shards", "ranked", Sharding.of(3)),
-        ):
-            done = compile_subscriptions(
-                self._session,
-                self._at(f"{table}.jsonl"),
-                self._at(name),
-                rejected=self._at("refused.jsonl"),
-                sharding=sharding,
-                quiet=True,
-            )
-            assert (done.subscriptions, done.rejected) == (SUBSCRIPTIONS, 0)
-        tables = Tables(self._at("nodes.jsonl"), self._at("edges.jsonl"), self._at("hung.jsonl"))
-        for name, sharding in (("graph", None), ("graph-shards", Sharding.of(3))):
+        sharding = {
+            "hash": Sharding.of(many),
+            "access": Sharding.of(many, "access", rule),
+            "tenant": Sharding.of(many, "tenant"),
+            "ranked-shards": Sharding.of(many),
+            "graph-shards": Sharding.of(many),
+        }.get(name)
+        rejected = self._at("refused.jsonl")
+        if name.startswith("graph"):
+            tables = Tables(self._at("nodes.jsonl"), self._at("edges.jsonl"), self._at("hung.jsonl"))
             through = compile_graph(
-                self._session,
-                tables,
-                self._at(name),
-                rejected=self._at("refused.jsonl"),
-                sharding=sharding,
-                quiet=True,
+                self._session, tables, place, rejected=rejected, sharding=sharding, quiet=True
             )
             assert through.rejected == 0
+            return place
+        table = self._at("ranked.jsonl" if name.startswith("ranked") else "plain.jsonl")
+        done = compile_subscriptions(
+            self._session, table, place, rejected=rejected, sharding=sharding, quiet=True
+        )
+        assert (done.subscriptions, done.rejected) == (SUBSCRIPTIONS, 0)
+        return place
 
     def _match(self, snapshot: str, *, events: str = "events.jsonl", top: Top | None = None) -> Answer:
         done = match_events(
             self._session,
-            self._at(snapshot),
+            self._snapshot(snapshot),
             self._at(events),
             self._at("matches.parquet"),
             rejected=self._at("refused.jsonl"),
@@ -377,7 +384,7 @@ class Jobs:
     def _tuples(self) -> Answer:
         match_events(
             self._session,
-            self._at("plain"),
+            self._snapshot("plain"),
             self._at("events.jsonl"),
             self._at("matches.parquet"),
             rejected=self._at("refused.jsonl"),
@@ -391,7 +398,7 @@ class Jobs:
         run_stream(
             self._session,
             StreamSettings(
-                self._at(snapshot),
+                self._snapshot(snapshot),
                 self._at("in"),
                 self._at(f"{name}-out"),
                 self._at(f"{name}-state"),
@@ -419,7 +426,7 @@ class Jobs:
     def _what_if(self) -> Answer:
         what_if(
             self._session,
-            Question(self._at("changes.jsonl"), self._at("plain"), self._at("events.jsonl")),
+            Question(self._at("changes.jsonl"), self._snapshot("plain"), self._at("events.jsonl")),
             rejected=self._at("refused.jsonl"),
             output=self._at("change.jsonl"),
             quiet=True,
@@ -434,10 +441,9 @@ def main(folder: str, master: str) -> None:
     try:
         found: dict[str, Any] = {"executors": session.sparkContext.defaultParallelism}
         for content in CONTENTS:
-            place, world = Path(folder) / content, World(content)
-            put_world(place, world)
-            jobs = Jobs(session, place, world)
-            found[content] = {"answers": jobs.run(), "plan": jobs.plan()}
+            jobs = Jobs.new(session, Path(folder) / content, content)
+            answers = {job: jobs.answer(job) for job in jobs_of(content)}
+            found[content] = {"answers": answers, "plan": jobs.plan()}
     finally:
         close_session(session)
     print(json.dumps(found))

@@ -1,11 +1,17 @@
-"""Compile and match where workers are processes of their own, and a real installation ships the code."""
+"""Jobs where workers are processes of their own, and a real installation ships the code.
+
+All clusters are in this file: they share a folder inside Spark, and files of tests may run
+at the same time.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyspark
@@ -13,16 +19,33 @@ import pytest
 
 from headgate import RecordIndex, Subscription
 from headgate.workloads import advertising
+from tests.conftest import QUICK_JAVA
+from tests.docs.fences import ROOT
+from tests.spark.every_job import CONTENTS, TUPLES, Jobs, World, expected, jobs_of
 from tests.spark.files import Row, get_lines, names, put_lines
+from tests.spark.test_session import END, JOB, run
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MASTER = "local-cluster[2,1,1024]"
+QUICK = {"spark.executor.extraJavaOptions": QUICK_JAVA}
+CELLS = (("records", "stream with changes"), ("rdf", "match, shards by access"), ("xml", TUPLES))
+"""Of every content a job that the script has not."""
 SCRIPT = """
-import dataclasses, json
+import json
 from headgate.spark.compile import compile_subscriptions
 from headgate.spark.compile_graph import Tables, compile_graph
+from headgate.spark.listening import listening
 from headgate.spark.match import match_events
 from headgate.spark.session import close_session, open_session
+from pathlib import Path
+from tests.spark.every_job import Jobs
+from tests.spark.test_cluster import CELLS, MASTER, QUICK
 
-session = open_session("local-cluster[2,1,1024]")
+session = open_session(MASTER, settings=QUICK)
+with listening(session) as heard:
+    session.range(0, 800, 1, 8).selectExpr("id % 3 AS k").groupBy("k").count().collect()
 compiled = compile_subscriptions(session, "subs.jsonl", "snapshot", rejected="refused-subs.jsonl", quiet=True)
 matched = match_events(
     session, "snapshot", "events.jsonl", "matches.jsonl", rejected="refused-events.jsonl", quiet=True
@@ -33,7 +56,15 @@ passed = match_events(
     session, "graph", "sent.jsonl", "passed.jsonl", rejected="refused-sent.jsonl", quiet=True
 )
 said = {"executors": session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1}
-close_session(session)
+worlds = [Jobs.new(session, Path("worlds") / content, content) for content, _ in CELLS]
+said |= {"answers": [jobs.answer(job) for jobs, (_, job) in zip(worlds, CELLS)]}
+# The first holder that closes Spark ends it, whoever listens.
+with listening(session) as cut:
+    session.range(5).count()
+    close_session(session)
+said |= {"cut": len(cut.troubles)}
+stages = [[s.planned, len(s.tasks), sorted({t.executor for t in s.tasks})] for s in heard.stages]
+said |= {"heard": stages, "troubles": heard.troubles}
 said |= {"compiled": [compiled.subscriptions, compiled.rejected]}
 said |= {"matched": [matched.events, matched.rejected, matched.matches]}
 said |= {"graph": [through.nodes, through.edges, through.rejected]}
@@ -42,8 +73,57 @@ print(json.dumps(said))
 """
 
 
+def applications() -> list[str] | None:
+    """List what clusters have left inside Spark, by now or by those that were killed; None if all is gone."""
+    work = Path(pyspark.__file__).parent / "work"
+    return names(work) if work.exists() else None
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Run every job on two workers that are processes of their own."""
+    folder: Path = tmp_path_factory.mktemp("cluster")
+    command = [sys.executable, "-m", "tests.spark.every_job", str(folder), MASTER]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert found["executors"] == 2
+    return found
+
+
+@pytest.mark.nightly
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("content", "job"), [(content, job) for content in CONTENTS for job in jobs_of(content)]
+)
+def test_every_job_on_separate_workers(cluster: dict[str, Any], content: str, job: str) -> None:
+    assert cluster[content]["answers"][job] == expected(World(content))[job]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("content", CONTENTS)
+def test_plans_are_the_same_on_separate_workers(
+    spark: SparkSession, tmp_path: Path, cluster: dict[str, Any], content: str
+) -> None:
+    here = Jobs.new(spark, tmp_path / content, content).plan()
+    assert here == cluster[content]["plan"]
+    assert here[0] == 40
+
+
+@pytest.mark.nightly
+@pytest.mark.spark
+def test_a_local_cluster_leaves_nothing_in_spark(tmp_path: Path) -> None:
+    script = JOB.replace("open_session()", "open_session('local-cluster[1,1,1024]')")
+    where = (
+        "import pyspark, pathlib\nsaid['work'] = (pathlib.Path(pyspark.__file__).parent / 'work').exists()\n"
+    )
+    said = run(script + END.replace("print", where + "print"), tmp_path)
+    assert said == {"rows": 3, "java": 0, "work": False}
+
+
 @pytest.mark.spark
 def test_a_cluster_gives_the_same_answers(tmp_path: Path) -> None:
+    before = applications()
     made = advertising.subscriptions(np.arange(400), 2).to_pylist()
     events = advertising.events(np.arange(300), 2)
     rows = [{**row, "time": row["time"].isoformat()} for row in events.to_pylist()]
@@ -53,14 +133,30 @@ def test_a_cluster_gives_the_same_answers(tmp_path: Path) -> None:
     put_lines(tmp_path / "nodes.jsonl", [{"id": 0}, *nodes, {"id": 99, "filter": "age +"}])
     put_lines(tmp_path / "edges.jsonl", [{"source": n // 2, "target": n} for n in range(1, 60)])
     put_lines(tmp_path / "sent.jsonl", [{"id": 7, "source": 0, "age": 30}, {"id": 8, "source": 99}])
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", SCRIPT],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("listening to Spark: Spark was gone before all of its events were heard")
+    assert done.stderr.count("\n") == 1
     index = RecordIndex.build(Subscription(row["id"], row["filter"]) for row in made)
     answer = index.match_batch(events).to_pylist()
-    assert json.loads(done.stdout) == {
+    told = json.loads(done.stdout)
+    stages = told.pop("heard")
+    assert stages[0][:2] == [8, 8]
+    assert {executor for stage in stages for executor in stage[2]} <= {"0", "1"}
+    assert told == {
         "executors": 2,
+        "troubles": [],
+        "cut": 1,
+        "answers": [expected(World(content))[job] for content, job in CELLS],
         "compiled": [400, 1],
         "matched": [300, 1, len(answer)],
         "graph": [60, 59, 1],
@@ -69,7 +165,7 @@ def test_a_cluster_gives_the_same_answers(tmp_path: Path) -> None:
     passed = sorted((row["event_id"], row["subscription_id"]) for row in get_lines(tmp_path / "passed.jsonl"))
     assert passed == [(7, n) for n in range(1, 30)]
     assert get_lines(tmp_path / "matches.jsonl") == answer
-    assert not (Path(pyspark.__file__).parent / "work").exists()
+    assert applications() == before
     assert names(tmp_path) == [
         "edges.jsonl",
         "events.jsonl",
@@ -84,4 +180,5 @@ def test_a_cluster_gives_the_same_answers(tmp_path: Path) -> None:
         "sent.jsonl",
         "snapshot",
         "subs.jsonl",
+        "worlds",
     ]

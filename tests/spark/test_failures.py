@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 import time
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,9 +34,10 @@ if TYPE_CHECKING:
 FILTERS, EVENTS = 300, 20_000
 
 
-@pytest.fixture
-def place(spark: SparkSession, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compile some filters, beside a table of events in several files."""
+    tmp_path = tmp_path_factory.mktemp("made")
     put_lines(tmp_path / "subs.jsonl", advertising.subscriptions(np.arange(FILTERS), 3).to_pylist())
     compile_subscriptions(
         spark,
@@ -48,6 +51,13 @@ def place(spark: SparkSession, tmp_path: Path) -> Path:
         pq.write_table(
             pa.Table.from_batches([advertising.events(rows, 3)]), tmp_path / "events" / f"{number}.parquet"
         )
+    return tmp_path
+
+
+@pytest.fixture
+def place(made: Path, tmp_path: Path) -> Path:
+    """Copy what was compiled, so that a test may damage it."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
@@ -66,6 +76,7 @@ def answers(place: Path) -> list[tuple[object, ...]]:
     return sorted(tuple(row.values()) for row in get_table(place / "matches.parquet"))
 
 
+@cache
 def wanted(count: int = EVENTS) -> list[tuple[object, ...]]:
     rows = advertising.subscriptions(np.arange(FILTERS), 3).to_pylist()
     index = RecordIndex.build(Subscription(row["id"], row["filter"]) for row in rows)
@@ -195,7 +206,7 @@ def _workers() -> Iterator[int]:
             above = (Path("/proc") / str(parent) / "cmdline").read_bytes()
         except (OSError, ValueError):
             continue
-        if b"pyspark.daemon" in command and b"pyspark.daemon" in above and _is_ours(parent):
+        if b"pyspark.worker" in command and b"pyspark.worker" in above and _is_ours(parent):
             yield int(folder.name)
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -160,34 +157,3 @@ def test_a_stream_feeds_metrics(spark: SparkSession, tmp_path: Path) -> None:
         assert metrics.value("headgate_observed", name="seen.rows") == 40
         assert metrics.value("headgate_phase_seconds", phase="triggerExecution") > 0
     assert meter.troubles == []
-
-
-SCRIPT = """
-import json
-from headgate.spark.listening import listening
-from headgate.spark.session import close_session, open_session
-
-session = open_session("local-cluster[2,1,1024]")
-with listening(session) as heard:
-    session.range(0, 800, 1, 8).selectExpr("id % 3 AS k").groupBy("k").count().collect()
-said = [[s.planned, len(s.tasks), sorted({t.executor for t in s.tasks})] for s in heard.stages]
-close_session(session)
-with_session_gone = open_session("local[1]")
-with listening(with_session_gone) as cut:
-    with_session_gone.range(5).count()
-    close_session(with_session_gone)
-print(json.dumps([said, heard.troubles, len(cut.troubles)]))
-"""
-
-
-@pytest.mark.spark
-def test_on_a_cluster_and_when_spark_is_gone(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    said, troubles, cut = json.loads(done.stdout)
-    assert (said[0][:2], troubles, cut) == ([8, 8], [], 1)
-    assert {executor for stage in said for executor in stage[2]} <= {"0", "1"}
-    assert done.stderr.startswith("listening to Spark: Spark was gone before all of its events were heard")
-    assert done.stderr.count("\n") == 1

@@ -11,6 +11,7 @@ import pytest
 from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.spark.compile_graph import Tables, compile_graph
 from headgate.spark.wishes import Top
+from tests.lanes import some
 from tests.spark.files import get_lines, put_lines
 from tests.spark.rdf_cases import Job, document, pattern, subscription_row, taxonomy
 
@@ -39,7 +40,7 @@ def job(spark: SparkSession, tmp_path: Path) -> Job:
     return Job(spark, tmp_path)
 
 
-@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize("shards", some([1, 3], 1))
 def test_ranked_subscriptions(job: Job, shards: int) -> None:
     rng = random.Random(shards)
     subscriptions = [
@@ -103,7 +104,7 @@ def draw(rng: random.Random) -> Drawn:
     return nodes, edges, subscriptions
 
 
-@pytest.mark.parametrize("shards", [1, 2])
+@pytest.mark.parametrize("shards", some([1, 2], 1))
 def test_graphs(spark: SparkSession, tmp_path: Path, shards: int) -> None:
     job = GraphJob(spark, tmp_path)
     rng = random.Random(f"graph {shards}")

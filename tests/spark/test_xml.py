@@ -14,6 +14,7 @@ from headgate.spark.backtest_documents import backtest_documents
 from headgate.spark.compile_graph import Tables, compile_graph
 from headgate.spark.wishes import Top
 from headgate.xml.printing import print_pattern
+from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table
 from tests.spark.rdf_cases import Job, answers, subscription_row
 from tests.xml.random_patterns import random_document, random_pattern
@@ -151,7 +152,7 @@ def test_what_is_refused_of_a_table(spark: SparkSession, tmp_path: Path) -> None
         job.compile(str(tmp_path / "subs.jsonl"), dialect=XPATH, schema="{}")
 
 
-@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize("shards", some([1, 3], 1))
 def test_the_best_are_those_of_the_library(spark: SparkSession, tmp_path: Path, shards: int) -> None:
     job = Job(spark, tmp_path)
     subscriptions = drawn_subscriptions(4, 60)

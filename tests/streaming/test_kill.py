@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def test_killed_twice(tmp_path: Path) -> None:
+    """Two kills, in the midst of a batch or between batches."""
+    assert len(run_and_kill(tmp_path, 2, seed=2)) == 2
+
+
+@pytest.mark.nightly
 def test_killed_five_times(tmp_path: Path) -> None:
     """Five kills, some in the midst of a batch."""
     assert len(run_and_kill(tmp_path, 5, seed=5)) == 5

@@ -23,6 +23,7 @@ from headgate.spark.streaming.sinks import open_sink
 from headgate.spark.streaming.sources import SCHEMA
 from headgate.spark.streaming.state import State
 from headgate.spark.streaming.telling import Telling
+from tests.lanes import some
 from tests.streaming.world import World, lines
 
 if TYPE_CHECKING:
@@ -96,29 +97,31 @@ def make(world: World, spark: SparkSession) -> list[DataFrame]:
     return found
 
 
-def test_dying_again_and_again(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("after", some([False, True], 1), ids=["before", "after"])
+def test_dying_again_and_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, after: bool
+) -> None:
     """Dying again and again, each process one step further than the one before it."""
     reaper = Reaper(monkeypatch)
     world = World(tmp_path / "whole")
     attempt(world, make(world, spark), spark)
     steps = reaper.count
     assert steps > 20
-    for after in (False, True):
-        # One stream that dies at step 1, 2, 3, … of each process, until one comes through.
-        world = World(tmp_path / f"stubborn-{after}")
-        batches = make(world, spark)
-        deaths = 0
-        for step in range(1, steps + 1):
-            reaper.left, reaper.after = step, after
-            try:
-                attempt(world, batches, spark)
-                break
-            except Died:
-                deaths += 1
-        reaper.left = None
-        assert deaths > 5
-        attempt(world, batches, spark)
-        check(world)
+    # One stream that dies at step 1, 2, 3, … of each process, until one comes through.
+    world = World(tmp_path / "stubborn")
+    batches = make(world, spark)
+    deaths = 0
+    for step in range(1, steps + 1):
+        reaper.left, reaper.after = step, after
+        try:
+            attempt(world, batches, spark)
+            break
+        except Died:
+            deaths += 1
+    reaper.left = None
+    assert deaths > 5
+    attempt(world, batches, spark)
+    check(world)
 
 
 @pytest.mark.nightly
