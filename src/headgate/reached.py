@@ -8,10 +8,10 @@ serves it, is one clause that always holds and weighs 1.
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pyarrow.compute as pc
 
 from headgate.core.rooms import CLAUSES
 from headgate.core.subscription import Subscription
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from headgate.ranking.rows import Rows
 
     Ints = NDArray[np.int64]
-
-# The overloads of Arrow's functions are about types that are known before; these are not.
-_compute: Any = pc
 
 
 class _Joined(NamedTuple):
@@ -186,7 +183,9 @@ class ReachedClauses:
             wanted, known = base.subscription_array, ids.to_arrow()
             found = np.full(len(wanted), -1, np.int64)
             if wanted.type == known.type:
-                found = np.asarray(_compute.index_in(wanted, value_set=known).fill_null(-1), np.int64)
+                # The overloads are about types that are known before; these are not.
+                compute: Any = import_module("pyarrow.compute")
+                found = np.asarray(compute.index_in(wanted, value_set=known).fill_null(-1), np.int64)
             self._matched = matched = (base, ids, found)
         return matched[2].copy()
 

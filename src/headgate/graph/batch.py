@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.event import ID, SOURCE, Event
@@ -37,8 +36,6 @@ CHUNK = 4096
 """Events encoded together."""
 PORTION = 1 << 20
 """Matches that are handed on, once there are so many."""
-
-_compute: Any = pc
 
 
 class Matches(NamedTuple):
@@ -118,7 +115,7 @@ def column(events: pa.RecordBatch, name: str) -> Column:
 
 def sources(view: View, events: pa.RecordBatch) -> NDArray[np.int32]:
     """Find the vertices of the sources, -1 where there is none."""
-    coded = _compute.dictionary_encode(column(events, SOURCE))
+    coded: Any = column(events, SOURCE).dictionary_encode()
     values = coded.dictionary.to_pylist()
     place = np.asarray(coded.indices.fill_null(len(values)))
     return np.asarray(np.array([*find_all(view, values), -1], np.int32)[place])

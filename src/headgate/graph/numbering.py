@@ -13,8 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from headgate.core.jit import kernel
 
@@ -97,6 +95,10 @@ def _components(rows: Rows, count: int) -> NDArray[np.int32]:
     """Label the strongly connected components."""
     if not count:
         return np.zeros(0, np.int32)
+    # Numbered graphs are opened where nothing else needs scipy.
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     ones = np.ones(len(rows.target), np.int8)
     graph = csr_array((ones, rows.target, rows.start), shape=(count, count))
     _, labels = connected_components(graph, directed=True, connection="strong")

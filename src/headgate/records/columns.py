@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headgate.core.interning import TextPool
 from headgate.core.schema import arrow_kind
@@ -131,6 +130,8 @@ def from_values(values: Sequence[object]) -> Column:
 
 def from_arrow(array: pa.Array[Any]) -> Column:
     """Read an Arrow array, all of one kind but for nulls."""
+    import pyarrow.compute as pc
+
     kind = arrow_kind(array.type)
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
@@ -151,6 +152,8 @@ def from_arrow(array: pa.Array[Any]) -> Column:
 
 def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
     """Find an attribute in a batch by its folded path, through nested structs."""
+    import pyarrow.compute as pc
+
     names = [fold(name) for name in batch.schema.names]
     if path[0] not in names:
         return None
@@ -194,6 +197,8 @@ def _from_texts(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
 
 
 def _from_lists(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
+    import pyarrow.compute as pc
+
     lengths = np.asarray(pc.list_value_length(array).fill_null(0), np.int64)
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     count = len(kinds)

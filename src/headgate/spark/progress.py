@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-# By name because py4j has no types.
-_PY4J: Any = importlib.import_module("py4j.protocol")
 _JAVA_CONTEXT = "_jsc"
 _DESCRIPTION = "spark.job.description"
 
@@ -97,13 +95,18 @@ def _described(session: SparkSession, title: str) -> Iterator[None]:
         _describe(session, before)
 
 
+def _py4j() -> Any:
+    # By name because py4j has no types, and here because work without Spark is shown as well.
+    return importlib.import_module("py4j.protocol")
+
+
 def _describe(session: SparkSession, title: str | None) -> str | None:
     """Set the title of jobs; return the one before."""
     try:
         context = session.sparkContext
         before = context.getLocalProperty(_DESCRIPTION)
         context.setLocalProperty(_DESCRIPTION, title)  # type: ignore[arg-type]  # None takes it away
-    except (_PY4J.Py4JError, OSError, AttributeError):
+    except (_py4j().Py4JError, OSError, AttributeError):
         # The session ended or broke. The body will say so.
         return None
     return before
@@ -124,7 +127,7 @@ class _StageCounter:
                 info = tracker.getStageInfo(stage)
                 if info is not None:
                     self._seen[stage] = Tasks(info.numCompletedTasks, info.numTasks, self._rows(stage))
-        except (_PY4J.Py4JError, OSError, AttributeError):
+        except (_py4j().Py4JError, OSError, AttributeError):
             # The session ended or broke. The body will say so; the display only goes on without counts.
             return None
         done = sum(tasks.done if stage in active else tasks.total for stage, tasks in self._seen.items())
@@ -140,7 +143,7 @@ class _StageCounter:
         store: Any = getattr(self._session.sparkContext, _JAVA_CONTEXT).sc().statusStore()
         try:
             return int(store.lastStageAttempt(stage).inputRecords())
-        except _PY4J.Py4JJavaError:
+        except _py4j().Py4JJavaError:
             return 0
 
 
