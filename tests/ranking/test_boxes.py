@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+pytestmark = pytest.mark.jit_off
+
 NAMES = ("age", "hours", "pay")
 NOTIONS = ("overlap", "within")
 
