@@ -17,8 +17,6 @@ from tests.plan.graph_lists import edges_of
 from tests.plan.set_views import SetViews, random_views
 from tests.seeds import seeds
 
-pytestmark = pytest.mark.jit_off
-
 Edges = list[tuple[int, int]]
 
 
@@ -69,6 +67,7 @@ def component_of(edges: Edges, vertex: int, vertices: int) -> set[int]:
     return reached(edges) & reached([(b, a) for a, b in edges])
 
 
+@pytest.mark.jit_off
 @pytest.mark.parametrize("seed", seeds(60))
 def test_no_cycle_is_left_and_little_is_removed(seed: int) -> None:
     """What is left is a part of the graph, without cycles; what was removed is near the least possible."""
@@ -100,6 +99,7 @@ def test_it_is_near_the_least_on_the_whole() -> None:
     assert least <= removed <= 1.1 * least
 
 
+@pytest.mark.jit_off
 @pytest.mark.parametrize("seed", seeds(30))
 def test_the_bound_of_eades_lin_and_smyth(seed: int) -> None:
     """Without cycles of two edges, at most |E| / 2 - |V| / 6 edges of a component are removed."""
@@ -123,6 +123,7 @@ def test_the_bound_of_eades_lin_and_smyth(seed: int) -> None:
     assert all(b in component_of(edges, a, vertices) for a, b in gone)
 
 
+@pytest.mark.jit_off
 @pytest.mark.parametrize("seed", seeds(10))
 def test_in_a_clique_benefit_decides(seed: int) -> None:
     """Any order removes the same number, so it is by the shares that views cover, then by size."""
@@ -143,6 +144,7 @@ def test_in_a_clique_benefit_decides(seed: int) -> None:
     assert all(rank[a] < rank[b] for a, b in edges_of(left))
 
 
+@pytest.mark.jit_off
 def test_the_view_that_shows_more_feeds_the_other() -> None:
     """Two views of the same set: the one that shows all covers the other, not the reverse."""
     views = SetViews.build([([1, 2], []), ([1, 2], [1, 2])])
@@ -152,6 +154,7 @@ def test_the_view_that_shows_more_feeds_the_other() -> None:
         assert edges_of(left) == ([(1, 0)] if needed is not None else [(0, 1)])
 
 
+@pytest.mark.jit_off
 @pytest.mark.parametrize("seed", seeds(10))
 @pytest.mark.parametrize("spread", [1, 3, 32])
 def test_embeddings_with_many_views_alike(seed: int, spread: int) -> None:
@@ -176,6 +179,7 @@ def test_embeddings_with_many_views_alike(seed: int, spread: int) -> None:
             assert spread < 32 or sum(fed) == len(members) - 1
 
 
+@pytest.mark.jit_off
 def test_a_graph_without_edges() -> None:
     """Nothing is removed from nothing."""
     left, removed = without_cycles(graph_of(3, []))

@@ -34,8 +34,6 @@ from tests.seeds import seeds
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-pytestmark = pytest.mark.jit_off
-
 Instance = tuple[Rewritings, Costs, Capacities]
 
 
@@ -87,6 +85,7 @@ def solved(instance: Instance) -> float:
     return solution.utilization
 
 
+@pytest.mark.jit_off
 @pytest.mark.parametrize("seed", seeds(60))
 def test_the_optimum_is_that_of_all_plans(seed: int) -> None:
     instance = small_instance(seed, 6)
@@ -103,6 +102,7 @@ def compare_with_the_second_solver(numbers: Iterable[int]) -> None:
     assert any(map(math.isfinite, ours))
 
 
+@pytest.mark.jit_off
 def test_the_optimum_is_that_of_the_paper_s_program_in_another_solver() -> None:
     # Number 20 has no plan, and few others have none.
     compare_with_the_second_solver((20 + number) % 60 for number in seeds(60))
@@ -120,6 +120,7 @@ def hard_program(seed: int, views: int) -> Instance:
     return rewritings, costs, capacities._replace(bandwidth=np.full(views, width), cpu=np.full(views, 12.0))
 
 
+@pytest.mark.jit_off
 @pytest.mark.parametrize("seed", seeds(3))
 def test_the_way_of_large_programs_finds_what_small_ones_prove(seed: int) -> None:
     rewritings, costs, capacities = hard_program(seed, 300)
@@ -182,6 +183,7 @@ def test_any_prices_give_a_bound(seed: int) -> None:
     assert bound_of(program, prices) <= least_of_all(instance) + 1e-9
 
 
+@pytest.mark.jit_off
 @pytest.mark.parametrize("seed", seeds(20))
 def test_bargaining_gives_nothing_or_a_plan_that_keeps_bounds(seed: int) -> None:
     rewritings, costs, capacities = random_instance(random.Random(seed), 60, limits=TIGHT)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     Columns = NDArray[np.float64]
 
-pytestmark = pytest.mark.jit_off
-
 MISSING = (-np.inf, np.inf)
 
 

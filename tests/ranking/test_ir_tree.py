@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from headgate.ranking.scored import Scored
 
-pytestmark = pytest.mark.jit_off
-
 ALL = 10_000
 EVERYTHING = probe(Interval(), OVERLAP)
 
@@ -145,6 +143,7 @@ OPERATION = st.tuples(
 )
 
 
+@pytest.mark.jit_off
 @examples(150)
 @given(
     tables(12), st.lists(OPERATION, max_size=60), st.lists(questions, max_size=5), st.sampled_from([2, ALL])

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Floats64 = NDArray[np.float64]
 
-pytestmark = pytest.mark.jit_off
-
 NAMES = [f"a{number}" for number in range(7)]
 INFINITE = float("inf")
 
