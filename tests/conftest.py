@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
+
+from headgate.core.jit import signatures
+from tests.durations import Recorder
+from tests.seeds import NIGHTLY, share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+# Before any test module is imported: what a module says about its own examples starts from the profile.
+settings.register_profile("nightly", deadline=None, print_blob=True, max_examples=100)
+settings.register_profile("default", settings.get_profile("nightly"), max_examples=share(100))
+settings.load_profile("nightly" if NIGHTLY else "default")
 
 
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -28,10 +39,16 @@ SMALL_TABLES = {
 }
 
 
-def pytest_configure() -> None:
-    """Let every Java that tests start, here or in processes of their own, compile little."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Set what processes that tests start take over, and measure where that is asked for."""
+    # Every Java that tests start, here or in processes of their own, compiles little.
     for name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
         os.environ.setdefault(name, QUICK_JAVA)
+    # Every process of the tests refuses kernels that `headgate warm` would not have compiled.
+    os.environ.setdefault(signatures.MODE, signatures.STRICT)
+    folder = os.environ.get("HEADGATE_DURATIONS")
+    if folder and not config.getoption("numprocesses", None):
+        config.pluginmanager.register(Recorder(Path(folder)))
 
 
 @pytest.fixture(scope="session")
@@ -49,3 +66,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector pass over what collecting has made: it stays, and is walked through ever again."""
+    gc.collect()
+    gc.freeze()

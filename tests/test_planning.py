@@ -17,6 +17,7 @@ from headgate.xml.printing import print_pattern
 from headgate.xml.reading import document_of
 from headgate.xml.views import XmlViews
 from tests.rdf.random_patterns import random_graph
+from tests.seeds import seeds
 from tests.xml.random_patterns import random_document
 from tests.xml.random_views import view_set
 
@@ -88,7 +89,7 @@ def check(
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_everybody_gets_what_the_publisher_would_send(case: str, seed: int) -> None:
     draw, more = CASES[case]
     rng = random.Random(seed)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, Subscription, SubscriptionError
 from tests.contract.rooms import Room, every_room
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     from headgate.core.content import Content, Portion
     from headgate.core.event import Id
 
+pytestmark = pytest.mark.jit_off
+
 # Seeds instead of drawn numbers: a graph pattern takes more of them than hypothesis wants to keep.
-seeds = st.integers(0, 2**32 - 1).map(random.Random)
+randoms = st.integers(0, 2**32 - 1).map(random.Random)
 
 
 def name_of(number: int, *, text: bool) -> Id:
@@ -37,8 +40,8 @@ def drawn(room: Room, rng: random.Random, *, text: bool, count: int = 12) -> tup
 
 
 @every_room
-@settings(max_examples=40, deadline=None)
-@given(seeds, st.booleans())
+@examples(40)
+@given(randoms, st.booleans())
 def test_one_story(room: Room, rng: random.Random, text: bool) -> None:
     index, ids = drawn(room, rng, text=text)
     assert len(index) == len(ids)
@@ -61,8 +64,8 @@ def test_one_story(room: Room, rng: random.Random, text: bool) -> None:
 
 
 @every_room
-@settings(max_examples=10, deadline=None)
-@given(seeds)
+@examples(10)
+@given(randoms)
 def test_portions_tell_the_same_story(room: Room, rng: random.Random) -> None:
     index, ids = drawn(room, rng, text=False)
     rows = [room.draw_row(rng, number) for number in range(9)]

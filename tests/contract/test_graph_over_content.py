@@ -14,11 +14,14 @@ from headgate.graph.evaluators import EVALUATORS
 from headgate.graph.reference import reach_nodes, reach_subscriptions
 from tests.contract.rooms import Room, WithoutPlanes, every_room
 from tests.graph.random_graphs import SHAPES, Drawn, draw_graph
+from tests.seeds import seeds, share
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.core.content import ContentRoom
+
+pytestmark = pytest.mark.jit_off
 
 
 def draw(room: Room, rng: random.Random, shape: str) -> Drawn:
@@ -57,7 +60,7 @@ def test_every_evaluator_over_every_room(room: Room, shape: str, *, planes: bool
     graph = GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=index)
     rows = []
     expected = []
-    for number in range(5):
+    for number in seeds(5):
         row = {**room.draw_row(rng, number), "source": rng.choice(drawn.nodes).id}
         event = Event.from_row(row)
         assert event.source is not None
@@ -85,7 +88,7 @@ def test_a_changed_graph_over_every_room(room: Room, tmp_path: Path) -> None:
     """Later filters and one that changed: compaction and a snapshot do not change the answers."""
     rng = random.Random(f"changed {room.name}")
     dialect = room.index.dialect
-    for _ in range(6):
+    for _ in range(share(6)):
         drawn = draw(room, rng, SHAPES[0])
         graph = GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=room.index)
         text = room.draw_filter(rng)

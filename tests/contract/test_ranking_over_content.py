@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, RankedIndex, Subscription
 from headgate.ranking import content_reference
 from headgate.ranking.index import EXACT, MODES, RELAXED
 from tests.contract.rooms import Room, every_room
+from tests.seeds import examples, seeds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.core.ranks import Weights
 
+pytestmark = pytest.mark.jit_off
+
 # Seeds instead of drawn numbers: a graph pattern takes more of them than hypothesis wants to keep.
-seeds = st.integers(0, 2**32 - 1).map(random.Random)
+randoms = st.integers(0, 2**32 - 1).map(random.Random)
 SCORES = (-1.5, 0.0, 1.0, 1.0, 1.0, 2.0, 7.25)
 # The sum of 0.1, 0.2 and 0.3 depends on the order.
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 1.0, 1.0, 1.0, 2.0)
@@ -78,8 +81,8 @@ def answer(
 
 
 @every_room
-@settings(max_examples=15, deadline=None)
-@given(seeds, st.booleans())
+@examples(15)
+@given(randoms, st.booleans())
 def test_both_modes_are_as_their_slow_twins(room: Room, rng: random.Random, text: bool) -> None:
     subscriptions = draw_all(room, rng, 12, text=text)
     index = RankedIndex.build(subscriptions, room=room.index)
@@ -114,8 +117,8 @@ def test_both_modes_are_as_their_slow_twins(room: Room, rng: random.Random, text
 
 
 @every_room
-@settings(max_examples=10, deadline=None)
-@given(seeds)
+@examples(10)
+@given(randoms)
 def test_changes_are_as_a_rebuild(room: Room, rng: random.Random) -> None:
     here = {each.id: each for each in draw_all(room, rng, 8, text=True)}
     index = RankedIndex.build(here.values(), room=room.index)
@@ -185,7 +188,7 @@ def test_a_saved_index_answers_the_same(room: Room, tmp_path: Path, *, relaxed: 
 @every_room
 def test_a_filter_is_its_clauses(room: Room) -> None:
     rng = random.Random(4)
-    for number in range(60):
+    for number in seeds(60):
         text = room.both(room.draw_filter(rng), room.draw_filter(rng))
         clauses = room.index.clauses(text, room.index.dialect)
         assert len(clauses) >= 2

@@ -25,6 +25,7 @@ from headgate.xml.printing import print_pattern as print_xml
 from tests.rdf import random_views as rdf_views
 from tests.rdf.random_patterns import random_graph
 from tests.records.random_filters import random_event, random_filter
+from tests.seeds import seeds
 from tests.xml import random_views as xml_views
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.views import Views
+
+pytestmark = pytest.mark.jit_off
 
 SIZE = 18
 
@@ -96,7 +99,7 @@ def _matrix(views: Views) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
 
 
 @every_kind
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_embedding_is_a_preorder_that_the_filters_keep(kind: Kind, seed: int) -> None:
     """Every view embeds in itself and covers all of itself; embedding is transitive; nothing is left out."""
     views = kind.views(kind.draw(random.Random(seed), SIZE)[0])
@@ -119,7 +122,7 @@ def test_embedding_is_a_preorder_that_the_filters_keep(kind: Kind, seed: int) ->
 
 
 @every_kind
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_what_is_rewritten_is_the_result(kind: Kind, seed: int) -> None:
     """Whatever inputs cover a view, they compute it; with one that is missing they are refused."""
     rng = random.Random(seed)

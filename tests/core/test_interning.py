@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from hypothesis import example, given, settings
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headgate.core.interning import TextPool
+
+pytestmark = pytest.mark.jit_off
 
 # Few characters, so that texts share prefixes; from each length of UTF-8, and the edges between them.
 LETTERS = "\0a~\x7f\x80ÿ\u07ff\u0800日\ud7ff\ue000\uffff\U00010000🎈\U0010ffff"
@@ -28,7 +31,6 @@ def test_texts_come_back(texts: list[str]) -> None:
     assert [pool.text(i) for i in range(pool.size)] == texts
 
 
-@settings(deadline=None)
 @example([], [""])
 @example([""], ["", "a"])
 @example(["\uffff", "\U00010000"], ["\U00010000", "\uffff", "\ue000", "\U0010ffff"])
@@ -40,7 +42,6 @@ def test_places_are_those_of_python(texts: list[str], wanted: list[str]) -> None
     assert found == [expected_place(run, text) for text in wanted]
 
 
-@settings(deadline=None)
 @given(TEXTS, TEXTS, TEXTS)
 def test_a_run_inside_a_pool(before: list[str], texts: list[str], after: list[str]) -> None:
     run = sorted(set(texts))

@@ -11,6 +11,9 @@ import pytest
 from headgate.core import planes as kernels
 from headgate.core.plane_build import Conjunctions, build_planes
 from headgate.core.planes import ALL, ANY, ASK, NO, SCALAR, YES, Cells
+from tests.seeds import seeds
+
+pytestmark = pytest.mark.jit_off
 
 
 class Check(NamedTuple):
@@ -75,7 +78,7 @@ def pack(filters: list[Filter], codes: list[int]) -> Conjunctions:
 
 
 @pytest.mark.parametrize("budget", [0, 20_000, 1 << 30])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_planes_say_what_checks_say(seed: int, budget: int) -> None:
     rng = random.Random(seed)
     codes = [rng.choice((1, 3, 40, 700, 3000)) for _ in range(4)]

@@ -14,6 +14,7 @@ from headgate.errors import FilterError, GraphError, SubscriptionError
 from headgate.graph.evaluators import EVALUATORS
 from headgate.graph.reference import reach_nodes, reach_subscriptions
 from tests.graph.random_graphs import SHAPES, Drawn, draw_event, draw_filter, draw_graph, valid_text
+from tests.seeds import seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +87,7 @@ def check(index: GraphIndex, drawn: Drawn, event: Event, evaluators: tuple[str, 
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_random_changes(shape: str, seed: int) -> None:
     rng = random.Random(f"changes {shape}{seed}")
     drawn = draw_graph(rng, shape, rng.choice((2, 10, 60, 130, 400)))

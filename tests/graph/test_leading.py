@@ -20,6 +20,8 @@ from tests.graph.test_ways import best_one_by_one, by, rows_of, was_asked
 if TYPE_CHECKING:
     from headgate.graph.arrays import GraphArrays
 
+pytestmark = pytest.mark.jit_off
+
 
 def parents_of(g: GraphArrays) -> dict[int, set[int]]:
     found: dict[int, set[int]] = {p: set() for p in range(g.vertices - g.roots)}

@@ -15,10 +15,13 @@ from headgate.graph.ranked import search
 from headgate.graph.ranked_kernels import VISITED
 from headgate.graph.reference import best_paths, passes
 from tests.graph.random_graphs import SHAPES, Drawn, draw_event, draw_filter, draw_graph, valid_text
+from tests.seeds import seeds
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.graph.ranked import Ranked
+
+pytestmark = pytest.mark.jit_off
 
 ALL = 10_000
 RANKINGS = [
@@ -96,7 +99,7 @@ def check_path(drawn: Drawn, event: Event, found: Ranked, *, hops: bool) -> None
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_the_best_are_those_of_the_reference(shape: str, seed: int) -> None:
     rng = random.Random(f"ranked {shape}{seed}")
     drawn = drawn_graph(rng, shape)
@@ -142,7 +145,7 @@ def alter(rng: random.Random, index: GraphIndex, drawn: Drawn, number: int) -> N
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_a_changed_graph_ranks_as_one_built_anew(shape: str, seed: int) -> None:
     rng = random.Random(f"ranked changes {shape}{seed}")
     drawn = draw_graph(rng, shape, rng.choice((2, 10, 60, 130)))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from headgate.graph.parts import Parts
 
+pytestmark = pytest.mark.jit_off
+
 NODES = [
     Node("pub"),
     Node("net", "topic = 'sport'", subscription="watch"),

@@ -16,6 +16,7 @@ from tests.contract.rooms import WithoutPlanes
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
 from tests.graph.test_batches import pairs, table
 from tests.graph.test_ranked import drawn_graph
+from tests.seeds import seeds, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -81,7 +82,7 @@ def test_both_ways_lead_to_the_same(shape: str, room: ContentRoom, way: int) -> 
 def test_the_best_of_many_events_are_those_of_each(shape: str, k: int, way: int) -> None:
     rng = random.Random(f"top {shape} {k}")
     some = False
-    for _ in range(4):
+    for _ in range(share(4)):
         drawn = drawn_graph(rng, shape)
         index = by(GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=RecordIndex), way)
         events = [draw_event(rng, str(rng.choice(drawn.nodes).id), number) for number in range(40)]
@@ -96,7 +97,7 @@ def test_the_best_of_many_events_are_those_of_each(shape: str, k: int, way: int)
     assert some
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_changed_graphs_answer_many_events_as_they_answer_one(seed: int) -> None:
     rng = random.Random(seed)
     drawn = drawn_graph(rng, SHAPES[seed % len(SHAPES)])

@@ -16,6 +16,7 @@ from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings
 from headgate.plan.options import Option
 from headgate.plan.validate import problems
 from tests.plan.instances import LIMITS, random_costs, random_instance, rewritings_of, valid_plan
+from tests.seeds import seeds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +59,7 @@ def _source(rng: random.Random) -> Option:
     return Option((), rng.uniform(3, 9), rng.uniform(1, 3), (rng.uniform(1, 4),), (rng.uniform(1, 3),), 0.5)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_random_changes(seed: int) -> None:
     """Views come and go, sites fail, plans are made anew: after every step all is as it must be."""
     rng = random.Random(seed)

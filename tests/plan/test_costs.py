@@ -11,9 +11,10 @@ import pytest
 from headgate.errors import PlanError
 from headgate.plan.costs import Settings, costs_of
 from tests.plan.instances import random_rewritings, rewritings_of
+from tests.seeds import seeds
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_costs_are_as_written(seed: int) -> None:
     """Every rewriting and every view, one by one."""
     rng = random.Random(seed)

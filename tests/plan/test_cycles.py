@@ -15,6 +15,7 @@ from headgate.plan.embeddings import embedding_graph
 from headgate.plan.model import Embeddings
 from tests.plan.graph_lists import edges_of
 from tests.plan.set_views import SetViews, random_views
+from tests.seeds import seeds
 
 Edges = list[tuple[int, int]]
 
@@ -66,7 +67,8 @@ def component_of(edges: Edges, vertex: int, vertices: int) -> set[int]:
     return reached(edges) & reached([(b, a) for a, b in edges])
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.jit_off
+@pytest.mark.parametrize("seed", seeds(60))
 def test_no_cycle_is_left_and_little_is_removed(seed: int) -> None:
     """What is left is a part of the graph, without cycles; what was removed is near the least possible."""
     rng = random.Random(seed)
@@ -88,7 +90,7 @@ def test_no_cycle_is_left_and_little_is_removed(seed: int) -> None:
 def test_it_is_near_the_least_on_the_whole() -> None:
     """Over many graphs, hardly more is removed than must be."""
     removed = least = 0
-    for seed in range(100):
+    for seed in seeds(100):
         rng = random.Random(seed)
         vertices = rng.randrange(4, 9)
         edges = random_edges(rng, vertices)
@@ -97,7 +99,8 @@ def test_it_is_near_the_least_on_the_whole() -> None:
     assert least <= removed <= 1.1 * least
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.jit_off
+@pytest.mark.parametrize("seed", seeds(30))
 def test_the_bound_of_eades_lin_and_smyth(seed: int) -> None:
     """Without cycles of two edges, at most |E| / 2 - |V| / 6 edges of a component are removed."""
     rng = random.Random(seed)
@@ -120,7 +123,8 @@ def test_the_bound_of_eades_lin_and_smyth(seed: int) -> None:
     assert all(b in component_of(edges, a, vertices) for a, b in gone)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.jit_off
+@pytest.mark.parametrize("seed", seeds(10))
 def test_in_a_clique_benefit_decides(seed: int) -> None:
     """Any order removes the same number, so it is by the shares that views cover, then by size."""
     rng = random.Random(seed)
@@ -140,6 +144,7 @@ def test_in_a_clique_benefit_decides(seed: int) -> None:
     assert all(rank[a] < rank[b] for a, b in edges_of(left))
 
 
+@pytest.mark.jit_off
 def test_the_view_that_shows_more_feeds_the_other() -> None:
     """Two views of the same set: the one that shows all covers the other, not the reverse."""
     views = SetViews.build([([1, 2], []), ([1, 2], [1, 2])])
@@ -149,7 +154,8 @@ def test_the_view_that_shows_more_feeds_the_other() -> None:
         assert edges_of(left) == ([(1, 0)] if needed is not None else [(0, 1)])
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.jit_off
+@pytest.mark.parametrize("seed", seeds(10))
 @pytest.mark.parametrize("spread", [1, 3, 32])
 def test_embeddings_with_many_views_alike(seed: int, spread: int) -> None:
     """However edges between views that are alike are spread, no cycle is left, and some source for each."""
@@ -173,6 +179,7 @@ def test_embeddings_with_many_views_alike(seed: int, spread: int) -> None:
             assert spread < 32 or sum(fed) == len(members) - 1
 
 
+@pytest.mark.jit_off
 def test_a_graph_without_edges() -> None:
     """Nothing is removed from nothing."""
     left, removed = without_cycles(graph_of(3, []))

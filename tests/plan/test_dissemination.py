@@ -22,6 +22,7 @@ from headgate.plan.rewritability import rewritings as find_rewritings
 from headgate.plan.validate import problems
 from headgate.xml.views import XmlViews
 from tests.plan.instances import random_plan, rewritings_of, valid_plan
+from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _direct(views: Views, event: Event) -> list[Any]:
     return [views.result(view, event) for view in range(len(views))]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_all_views_get_their_results(seed: int) -> None:
     """Random plans over random views, as deep as they come, for a few documents."""
     rng = random.Random(seed)
@@ -57,7 +58,7 @@ def test_all_views_get_their_results(seed: int) -> None:
         assert disseminate(views, plan, rewritings, event).results == _direct(views, event)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_plans_of_low_latency_too(seed: int) -> None:
     """Costs from a sample, a plan within bounds, less latency: the same results, and fewer levels at best."""
     rng = random.Random(seed)

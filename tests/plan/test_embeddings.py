@@ -15,12 +15,15 @@ from headgate.plan.embeddings import embedding_graph
 from headgate.plan.folding import find_classes
 from tests.plan.graph_lists import rows_of, same
 from tests.plan.set_views import SetViews, random_views
+from tests.seeds import seeds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.jit_off
 
-@pytest.mark.parametrize("seed", range(20))
+
+@pytest.mark.parametrize("seed", seeds(20))
 def test_it_is_what_asking_about_every_pair_gives(seed: int) -> None:
     """Folding, grouping and signatures leave nothing out and add nothing."""
     rng = random.Random(seed)
@@ -29,7 +32,7 @@ def test_it_is_what_asking_about_every_pair_gives(seed: int) -> None:
     assert same(found, reference.embedding_graph(views))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_blocks_and_room_for_pairs_do_not_show(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small blocks and little room give the same as large ones."""
     views = random_views(random.Random(seed), 120, 6)
@@ -38,7 +41,7 @@ def test_blocks_and_room_for_pairs_do_not_show(seed: int, monkeypatch: pytest.Mo
     assert same(embedding_graph(views), reference.embedding_graph(views))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_rows_of_some_targets(seed: int) -> None:
     """Rows of some targets are those of the whole graph; others are empty."""
     rng = random.Random(seed)
@@ -49,7 +52,7 @@ def test_rows_of_some_targets(seed: int) -> None:
         assert found[view] == (row if view in some else {})
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_groups_near_each_other_are_those_of_the_trie(seed: int) -> None:
     """The look-up by the rarest label finds the subsets that the paper's trie finds."""
     views = random_views(random.Random(seed), 100, 12)
@@ -66,7 +69,7 @@ def test_groups_near_each_other_are_those_of_the_trie(seed: int) -> None:
         assert sorted(found) == sorted(reference.subsets(trie, sets[group]))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 @pytest.mark.parametrize("spread", [1, 2, 5])
 def test_large_classes_are_spread(seed: int, spread: int) -> None:
     """Each target has at most `spread` sources of a class, all of which embed, and no fewer than that."""

@@ -20,6 +20,9 @@ from headgate.plan.solution import OPTIMAL, TIME_LIMIT
 from headgate.plan.validate import problems
 from tests.plan.instances import LOOSE, random_instance
 from tests.plan.test_program import Instance, plans, small_instance
+from tests.seeds import seeds
+
+pytestmark = pytest.mark.jit_off
 
 WEIGHTS = [(0.0, 1.0), (1.0, 1.0), (1.0, 0.1), (1.0, 0.0)]
 
@@ -36,7 +39,7 @@ def least_of_all(instance: Instance, alpha: float, beta: float) -> float:
     return found
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_the_optimum_is_that_of_all_plans(seed: int) -> None:
     instance = small_instance(seed, 6, whole=seed % 2 == 0)
     alpha, beta = WEIGHTS[seed % 4]
@@ -53,7 +56,7 @@ def test_the_optimum_is_that_of_all_plans(seed: int) -> None:
     assert found.cost == pytest.approx(alpha * found.utilization + beta * found.latency)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_it_is_no_worse_than_the_search_for_low_latency(seed: int) -> None:
     rewritings, costs, capacities = random_instance(random.Random(seed), 40, limits=LOOSE, most=4)
     first = solve(rewritings, costs, capacities)

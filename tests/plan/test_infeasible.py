@@ -14,6 +14,7 @@ from headgate.plan.model import Capacities, Costs, Rewritings
 from headgate.plan.program import solve
 from tests.plan.instances import TIGHT, random_instance, rewritings_of
 from tests.plan.large_instances import large_instance
+from tests.seeds import seeds
 
 
 def ones(rewritings: Rewritings) -> Costs:
@@ -75,7 +76,7 @@ def test_sites_that_are_short_together_are_named_with_what_they_lack() -> None:
     assert "lacks" in str(error)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30))
 def test_what_is_lacked_is_enough(seed: int) -> None:
     rewritings, costs, capacities = random_instance(random.Random(seed), 30, limits=TIGHT)
     error = refusal(rewritings, costs, capacities._replace(source_fan_out=3.0))

@@ -20,9 +20,12 @@ from headgate.plan.measures import latencies, levels, loads, measures, mixed_cos
 from headgate.plan.model import SOURCE, Costs, Plan
 from headgate.plan.orders import order_of, plan_order
 from tests.plan.instances import LIMITS, random_instance, random_plan, rewritings_of
+from tests.seeds import seeds
+
+pytestmark = pytest.mark.jit_off
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_measures_are_as_defined(seed: int) -> None:
     """The quick way gives what recursion over the definitions gives."""
     rng = random.Random(seed)
@@ -67,7 +70,7 @@ def test_measures_are_as_defined(seed: int) -> None:
     assert used.source_cpu == pytest.approx(costs.source_sending[direct].sum())
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_orders_put_inputs_first(seed: int) -> None:
     """In the order of a graph all inputs come first, in that of a plan those that are chosen."""
     rng = random.Random(seed)
@@ -84,7 +87,7 @@ def test_orders_put_inputs_first(seed: int) -> None:
             assert all(chosen_place[each] < chosen_place[view] for each in chosen)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30))
 @pytest.mark.parametrize("limit", [None, 0])
 def test_reach_counts_all_that_is_fed(seed: int, limit: int | None) -> None:
     """Both ways of counting give what the definition gives, also past one block of bits."""
@@ -153,7 +156,7 @@ def test_figure_1() -> None:
     assert [measures(plan, rewritings, costs).source_fed for plan in (flat, joined, chain)] == [5, 3, 1]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_figure_3(seed: int) -> None:
     """Section 3.3's formulas: v1 of v2 and v3; v4 of v2 and v3, or of v1."""
     rng = random.Random(seed)

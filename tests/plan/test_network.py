@@ -16,6 +16,7 @@ from headgate.plan.latency_reference import latency_of
 from headgate.plan.model import SOURCE, Plan
 from headgate.plan.network import Network
 from tests.plan.instances import random_instance
+from tests.seeds import seeds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,7 +55,7 @@ def drawn(seed: int, views: int = 30) -> Network:
     )
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_a_snapshot_brings_it_back(tmp_path: Path, seed: int) -> None:
     network = drawn(seed)
     network.save(tmp_path / "network")
@@ -68,7 +69,7 @@ def test_a_snapshot_brings_it_back(tmp_path: Path, seed: int) -> None:
     assert pq.read_table(tmp_path / "network" / "feeds.parquet").equals(network.feeds())
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_tables_say_who_feeds_whom(seed: int) -> None:
     network = drawn(seed)
     all_chosen = network.plan.chosen.tolist()

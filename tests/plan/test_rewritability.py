@@ -17,6 +17,9 @@ from headgate.plan.model import Embeddings
 from headgate.plan.rewritability import Search, find_rewritings, rewritings
 from tests.plan.graph_lists import inputs_of
 from tests.plan.set_views import SetViews, random_views
+from tests.seeds import seeds
+
+pytestmark = pytest.mark.jit_off
 
 ALL = Search(k=100_000, quota=None, most_inputs=16, most_steps=10_000_000)
 
@@ -48,7 +51,7 @@ def one_row(needed: int, row: list[tuple[int, int]]) -> tuple[np.ndarray, Embedd
     return np.array([needed] + [1] * len(row), np.uint64), graph
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", seeds(150))
 def test_all_minimal_covers_are_found_each_once(seed: int) -> None:
     """Without bounds it is what trying all sets gives."""
     needed, row = random_row(random.Random(seed))
@@ -59,7 +62,7 @@ def test_all_minimal_covers_are_found_each_once(seed: int) -> None:
     assert not len(found.cut_short)
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", seeds(150))
 def test_bounds_leave_minimal_covers(seed: int) -> None:
     """Within bounds, what is found are minimal covers, as many as the bounds allow."""
     rng = random.Random(seed)
@@ -79,7 +82,7 @@ def test_bounds_leave_minimal_covers(seed: int) -> None:
         assert len(covers) >= min(search.quota, len(every))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_a_view_is_rewritable_if_all_others_cover_it(seed: int) -> None:
     """Over a whole graph, with threads, and whatever the blocks."""
     rng = random.Random(seed)
@@ -97,7 +100,7 @@ def test_a_view_is_rewritable_if_all_others_cover_it(seed: int) -> None:
             assert set(inputs) <= set(graph.sources[begin:end].tolist())
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_rewritings_give_what_the_view_gives(seed: int) -> None:
     """Computed from their inputs, views are what they are from the event."""
     rng = random.Random(seed)
@@ -183,7 +186,7 @@ def test_bounds_out_of_range_are_refused(search: Search, message: str) -> None:
         find_rewritings(*one_row(1, []), search)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 @pytest.mark.parametrize("spread", [2, 32])
 def test_joined_graphs_have_no_cycle_and_the_same_sources(
     seed: int, spread: int, monkeypatch: pytest.MonkeyPatch

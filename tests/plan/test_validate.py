@@ -16,6 +16,7 @@ from headgate.plan.measures import loads
 from headgate.plan.model import SOURCE, Capacities, Plan
 from headgate.plan.validate import problems
 from tests.plan.instances import LIMITS, random_costs, random_instance, random_plan, rewritings_of
+from tests.seeds import seeds
 
 REWRITINGS = rewritings_of([[], [(0,)], [(0, 1), (1,)], [(2,)]])
 COSTS = random_costs(random.Random(0), REWRITINGS, whole=True)
@@ -109,7 +110,7 @@ def test_views_of_one_site_count_together() -> None:
     assert _judged(plan, same_capacities(4, 2, sites=[0, 0, 1, 1])) == []
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_random_plans(seed: int) -> None:
     """The judge agrees with two other ways of counting, for sites and for the source."""
     rng = random.Random(seed)

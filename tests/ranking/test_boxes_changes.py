@@ -14,6 +14,7 @@ from headgate.ranking import reference
 from headgate.ranking.boxes_index import BoxIndex, methods
 from headgate.ranking.model import Best, Box, Interval
 from tests.ranking.test_boxes import FUNCTIONS, NAMES, combinations, draw_box, draw_event
+from tests.seeds import seeds
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
@@ -65,7 +66,7 @@ def agrees(rng: random.Random, index: BoxIndex, boxes: dict[Id, Box]) -> None:
     ), (method, k, combine)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 @pytest.mark.parametrize("text", [False, True])
 def test_random_changes(seed: int, text: bool) -> None:
     rng = random.Random(seed)

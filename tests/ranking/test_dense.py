@@ -11,6 +11,7 @@ from headgate.ranking.dense import Answers, DenseExact, DenseRelaxed
 from headgate.ranking.dense_build import LONGEST, SHORTEST, make_dense
 from headgate.ranking.marks import make_marks, mark, next_mark, previous_mark, unmark
 from headgate.ranking.sketch import make_sketch
+from tests.seeds import seeds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,7 +76,7 @@ def listed(found: Answers, i: int) -> list[tuple[int, float]]:
 
 @pytest.mark.parametrize("d", [1, 2, 3, 5])
 @pytest.mark.parametrize("n", [0, 1, 70, 1100])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_relaxed_adds_up_what_holds(d: int, n: int, seed: int) -> None:
     rng = np.random.default_rng([d, n, seed])
     low, high, weight = boxes(rng, d, n)

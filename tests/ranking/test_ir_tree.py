@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import SubscriptionError
@@ -17,6 +17,7 @@ from headgate.ranking.model import Interval
 from headgate.ranking.reference import top_ranks
 from headgate.ranking.scored import rank
 from tests.ranking.scored_cases import LONG, SHORT, ask, many, questions, table, tables
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,7 +89,7 @@ def some_questions(rng: np.random.Generator, top: int, count: int = 6) -> list[P
     return asked
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(tables(40), st.lists(questions, max_size=6), st.sampled_from([0, 1, 3, 50]), st.sampled_from([4, 7]))
 def test_narrow_trees_agree(scored: Scored, asked: list[Probe], k: int, width: int) -> None:
     tree = IrTree(scored, width=width)
@@ -142,7 +143,8 @@ OPERATION = st.tuples(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.jit_off
+@examples(150)
 @given(
     tables(12), st.lists(OPERATION, max_size=60), st.lists(questions, max_size=5), st.sampled_from([2, ALL])
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, FilterError, RankedIndex, RecordIndex, Subscription, SubscriptionError
@@ -17,6 +17,7 @@ from headgate.ranking import clause_index
 from headgate.ranking.keys import GAP, LIMIT, RankKeys, rank
 from headgate.ranking.moments import Moments
 from headgate.ranking.rows import Rows
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,7 @@ class Shelf:
         assert not len(keys) or (keys[0] >= -LIMIT and keys[-1] < 2 * LIMIT)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.sampled_from([0.0, 1.0, 2.0, 2.5]), max_size=8), st.randoms(use_true_random=False))
 def test_keys_follow_random_changes(scores: list[float], rng: random.Random) -> None:
     shelf = Shelf(scores)

@@ -7,11 +7,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, RankedIndex, RecordIndex, Subscription, SubscriptionError
 from headgate.ranking.explain import ClauseValue, enough, total
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     import random
@@ -109,7 +110,7 @@ def test_properties() -> None:
         index.explain_rank(EVENT, "a", -1)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.randoms(use_true_random=False))
 def test_what_is_said_is_so(rng: random.Random) -> None:
     """Ranks agree with the answer; and with the clauses that are enough made true, it enters."""

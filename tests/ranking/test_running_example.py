@@ -27,7 +27,7 @@ from itertools import combinations, groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.ranking.interval_tree import NO_NODE, IntervalTree
@@ -36,6 +36,7 @@ from headgate.ranking.rtree import RTree
 from headgate.ranking.segment_tree import SegmentTree
 from headgate.ranking.sopt import SoptTree, arrangement, constraint_graph, edge_count, visible_blocks
 from tests.ranking.scored_cases import many, points, table, tables
+from tests.seeds import examples, seeds
 
 if TYPE_CHECKING:
     from headgate.ranking.ends import Probe
@@ -193,7 +194,7 @@ def stretches(scored: Scored) -> tuple[list[float], list[set[int]]]:
     return ends, [set(range(place[low], place[high] + 1)) for low, high in both]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(tables(20))
 def test_edges_are_those_of_the_definition(scored: Scored) -> None:
     _, has = stretches(scored)
@@ -206,7 +207,7 @@ def test_edges_are_those_of_the_definition(scored: Scored) -> None:
     assert len(expected) <= edge_count(scored) <= 3 * len(has)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(tables(20))
 def test_leftmost_of_the_free_comes_next(scored: Scored) -> None:
     _, has = stretches(scored)
@@ -222,7 +223,7 @@ def test_leftmost_of_the_free_comes_next(scored: Scored) -> None:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(tables(20), st.integers(0, 20))
 def test_blocks_are_what_is_seen_from_below(scored: Scored, count: int) -> None:
     ends, has = stretches(scored)
@@ -239,7 +240,7 @@ def test_blocks_are_what_is_seen_from_below(scored: Scored, count: int) -> None:
     assert visible_blocks(scored, count) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(tables(40), points)
 def test_leaves_visited(scored: Scored, question: Probe) -> None:
     tree = SoptTree(scored, fanout=4)
@@ -251,7 +252,7 @@ def test_leaves_visited(scored: Scored, question: Probe) -> None:
 
 
 def test_leaves_visited_of_many() -> None:
-    for seed in range(4):
+    for seed in seeds(4):
         scored = many(500, seed)
         assert edge_count(scored) <= 3 * 500
         tree = SoptTree(scored, fanout=4)

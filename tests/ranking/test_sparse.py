@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import EventError, SubscriptionError
@@ -14,6 +14,7 @@ from headgate.ranking.ends import MISSING, NOTIONS, closed_ends, probe
 from headgate.ranking.model import Box, Interval
 from headgate.ranking.reference import relaxed
 from headgate.ranking.sparse import Sparse
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,7 +90,7 @@ events = st.dictionaries(st.sampled_from(NAMES), values)
 
 
 @given(boxes=box_lists(), event=events, notion=st.sampled_from(NOTIONS), k=st.integers(0, 50))
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_agrees_with_the_reference(boxes: list[Box], event: dict[str, object], notion: str, k: int) -> None:
     """Points, intervals that overlap or lie within, missing values; ties, empty and unbounded intervals."""
     assert answer(build(boxes).top(*questions(event, notion), k)) == right(boxes, event, k, notion)
@@ -102,7 +103,7 @@ def test_agrees_with_the_reference(boxes: list[Box], event: dict[str, object], n
     factors=st.dictionaries(st.sampled_from(NAMES), st.sampled_from([0.0, 1e-7, 0.3, 1.0, 3.7, 1e8])),
     removed=st.sets(st.integers(0, 39)),
 )
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_factors_and_removed_rows(
     boxes: list[Box], event: dict[str, object], k: int, factors: dict[str, float], removed: set[int]
 ) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import SubscriptionError
@@ -23,6 +23,7 @@ from headgate.ranking.segment_tree import SegmentTree
 from headgate.ranking.sopt import SoptTree
 from headgate.ranking.structures import STRUCTURES, structure
 from tests.ranking.scored_cases import ask, many, questions, table, tables
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from headgate.ranking.scored import Scored, ScoredIndex
 
     Maker = Callable[[Scored], ScoredIndex]
+
+pytestmark = pytest.mark.jit_off
 
 # Narrow trees, too: with a few intervals the others have one node.
 MAKERS: dict[str, Maker] = {
@@ -60,7 +63,7 @@ def best(make: Maker, scored: Scored, question: Probe) -> list[int]:
 
 
 @every_structure
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(tables(), st.lists(questions, max_size=6), st.sampled_from([0, 1, 2, 3, 50]))
 def test_agrees(make: Maker, scored: Scored, asked: list[Probe], k: int) -> None:
     check(make, scored, asked, k)
@@ -81,7 +84,7 @@ def test_more_than_one_node(make: Maker, seed: int) -> None:
 
 
 @every_structure
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(tables(), questions, questions)
 def test_next_in_turns(make: Maker, scored: Scored, one: Probe, other: Probe) -> None:
     index = make(scored)
@@ -96,7 +99,7 @@ def test_next_in_turns(make: Maker, scored: Scored, one: Probe, other: Probe) ->
 
 
 @every_structure
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(tables(), questions, st.lists(st.integers(0, 4), max_size=12))
 def test_fill_in_pieces(make: Maker, scored: Scored, question: Probe, sizes: list[int]) -> None:
     walk, expected = make(scored).walk(*question), top_ranks(scored, *question, len(scored.low)).tolist()
@@ -217,7 +220,7 @@ def test_by_name() -> None:
         structure("tree")
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(tables())
 def test_segment_tree_covers_each_interval_once(scored: Scored) -> None:
     segments = SegmentTree(scored).segments
@@ -245,7 +248,7 @@ def test_segment_tree_refuses_more_than_it_can_number(monkeypatch: pytest.Monkey
         SegmentTree(scored)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(tables())
 def test_interval_tree_halves(scored: Scored) -> None:
     IntervalTree(scored).nodes.check()

@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import EventError, SubscriptionError
 from headgate.ranking.sums import Sums
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     Row = Sequence[tuple[int, float]]
+
+pytestmark = pytest.mark.jit_off
 
 CLAUSES = 9
 
@@ -57,7 +60,7 @@ numbers = st.sets(st.integers(0, CLAUSES - 1))
 
 
 @given(rows=row_lists, held=numbers, k=st.integers(0, 60), ranks=st.none() | st.permutations(range(CLAUSES)))
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_agrees_with_adding_everything_up(
     rows: list[Row], held: set[int], k: int, ranks: list[int] | None
 ) -> None:
@@ -74,7 +77,7 @@ def test_agrees_with_adding_everything_up(
     removed=st.sets(st.integers(0, 49)),
     refused=st.sets(st.integers(0, 49)),
 )
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_factors_and_rows_left_out(
     rows: list[Row], held: set[int], k: int, factors: list[float], removed: set[int], refused: set[int]
 ) -> None:

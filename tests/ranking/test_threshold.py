@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.ranking import reference
@@ -18,9 +18,12 @@ from headgate.ranking.scan import Scan
 from headgate.ranking.structures import STRUCTURES
 from headgate.ranking.threshold import Threshold
 from headgate.ranking.threshold_kernels import EXACT, MAX, SUM, Alive, Rows, heap_of, offer
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     from headgate.ranking.scored import Ranks, Scored, Walk
+
+pytestmark = pytest.mark.jit_off
 
 ALL = Alive(np.zeros(0, np.int32), 0)
 NAMES = ("a", "b", "c")
@@ -78,7 +81,7 @@ def best(found: Rows) -> list[Best]:
     return [Best(row, value) for value, row in zip(found.value.tolist(), found.row.tolist(), strict=True)]
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(BOXES, EVENTS, st.integers(1, 45), st.sampled_from(sorted(STRUCTURES)))
 def test_both_variants_are_the_reference(
     boxes: list[Box], event: dict[str, int], k: int, structure: str
@@ -93,7 +96,7 @@ def test_both_variants_are_the_reference(
         assert best(threshold.top_any(asked, k, function, ALL)) == wanted
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(BOXES, EVENTS, st.integers(1, 45), st.sampled_from(sorted(STRUCTURES)))
 def test_intersected_walks_are_the_reference(
     boxes: list[Box], event: dict[str, int], k: int, structure: str
@@ -103,7 +106,7 @@ def test_intersected_walks_are_the_reference(
     assert best(found) == reference.exact(boxes, event, k)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(BOXES, EVENTS, st.integers(1, 20), st.sets(st.integers(0, 39)))
 def test_rows_that_went_are_not_ranked(
     boxes: list[Box], event: dict[str, int], k: int, gone: set[int]
@@ -183,7 +186,6 @@ def test_sums_are_rounded_as_the_reference_rounds_them() -> None:
     assert best(found) == reference.relaxed(boxes, event, 100, dimensions=NAMES, factors=factors)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([0.0, 1.0, 2.0]), st.integers(0, 30))), st.integers(1, 8))
 def test_the_heap_keeps_the_best(given_rows: list[tuple[float, int]], k: int) -> None:
     heap = heap_of(k)

@@ -15,6 +15,7 @@ from headgate.rdf.reference import solutions
 from headgate.rdf.taxonomy import Taxonomy
 from headgate.rdf.terms import literal
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
+from tests.seeds import seeds, share
 
 OPTIONS = (Options(), Options(injective=True), Options(coerce=True), Options(coerce=True, injective=True))
 
@@ -37,7 +38,7 @@ def compared(seed: int) -> bool:
 
 
 def test_random_pairs() -> None:
-    assert sum(compared(seed) for seed in range(900)) > 250
+    assert sum(compared(seed) for seed in seeds(900)) > share(250)
 
 
 @pytest.mark.nightly

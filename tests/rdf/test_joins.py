@@ -11,6 +11,9 @@ from headgate import Event, EventError, Options, RdfIndex, Subscription
 from headgate.rdf.model import XSD
 from headgate.rdf.reading import make_graph
 from headgate.rdf.terms import literal
+from tests.seeds import seeds
+
+pytestmark = pytest.mark.jit_off
 
 Statements = list[tuple[str, str, str]]
 
@@ -131,7 +134,7 @@ def test_too_much_is_refused_with_the_filter() -> None:
         index.match(Event("e", make_graph(sides(400)), content_type="nt"))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_triangles_in_long_joins(seed: int) -> None:
     """Halves that are crossed in the last layer, so that hardly a triangle closes; the join is long."""
     rng = random.Random(seed)

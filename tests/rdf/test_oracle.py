@@ -33,6 +33,7 @@ from tests.rdf.random_patterns import (
     random_pattern,
     random_taxonomy,
 )
+from tests.seeds import seeds, share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,10 +44,10 @@ if TYPE_CHECKING:
 DOCUMENT = Path(__file__).parents[2] / "docs" / "algorithms" / "rdf-oracles.md"
 
 
-def judged(seeds: Iterable[int]) -> Counter[str]:
+def judged(numbers: Iterable[int]) -> Counter[str]:
     """Compare on random pairs; counts matches, agreements, and the habits that explained the rest."""
     counts: Counter[str] = Counter()
-    for seed in seeds:
+    for seed in numbers:
         rng = random.Random(seed)
         if seed % 8 == 0:
             graph = random_graph(rng)
@@ -92,9 +93,9 @@ def _chosen(rng: random.Random, edges: Iterable[Edge], name: Term) -> Term:
 
 
 def test_random_pairs() -> None:
-    counts = judged(range(2000))
-    assert counts["matches"] > 900
-    assert counts["agreed"] > 1500
+    counts = judged(seeds(2000))
+    assert counts["matches"] > share(900)
+    assert counts["agreed"] > share(1500)
 
 
 @pytest.mark.nightly
@@ -155,7 +156,7 @@ def agreed(asked: Iterable[Expression]) -> int:
 
 
 def test_comparisons_and_functions() -> None:
-    assert agreed(random.Random(1).sample(list(expressions()), 20_000)) > 12_000
+    assert agreed(random.Random(1).sample(list(expressions()), share(20_000))) > share(12_000)
 
 
 @pytest.mark.nightly

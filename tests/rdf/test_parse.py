@@ -35,6 +35,7 @@ from headgate.rdf.terms import iri, literal
 from headgate.rdf.words import cut, kinds_of, places
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern
 from tests.rdf.spelling import PREDECLARED, PROLOGUE, nearly, random_word, spelled
+from tests.seeds import seeds, share
 
 STORE = pyoxigraph.Store()
 EX = "PREFIX ex: <http://example.org/> "
@@ -64,7 +65,7 @@ def test_a_filter() -> None:
 
 
 def test_printed_patterns_parse_to_themselves() -> None:
-    for seed in range(2_000):
+    for seed in seeds(2_000):
         rng = random.Random(seed)
         pattern = random_pattern(rng) if seed % 2 else planted_pattern(rng, random_graph(rng))
         text = print_pattern(pattern)
@@ -75,12 +76,12 @@ def test_printed_patterns_parse_to_themselves() -> None:
 
 
 def test_what_is_printed_is_sparql() -> None:
-    for seed in range(1_000):
+    for seed in seeds(1_000):
         STORE.query(print_pattern(random_pattern(random.Random(seed))))
 
 
 def test_any_spelling_is_the_same_pattern() -> None:
-    for seed in range(2_000):
+    for seed in seeds(2_000):
         rng = random.Random(seed)
         pattern = random_pattern(rng)
         text = spelled(rng, pattern)
@@ -89,13 +90,13 @@ def test_any_spelling_is_the_same_pattern() -> None:
             STORE.query(text, prefixes=PREDECLARED)
 
 
-def differences(first: int, last: int) -> int:
+def differences(numbers: range) -> int:
     """Hold texts that are nearly filters against pyoxigraph; count those that both take.
 
     What is taken here, it takes; what it takes and we do not is refused for something that we say.
     """
     taken = 0
-    for seed in range(first, last):
+    for seed in numbers:
         text = nearly(random.Random(seed))
         try:
             pattern = parse_filter(text)
@@ -120,18 +121,18 @@ def differences(first: int, last: int) -> int:
 
 
 def test_texts_that_are_nearly_filters() -> None:
-    assert differences(0, 3_000) > 500
+    assert differences(seeds(3_000)) > share(500)
 
 
 @pytest.mark.nightly
 def test_many_texts_that_are_nearly_filters() -> None:
-    assert differences(3_000, 100_000) > 20_000
+    assert differences(range(3_000, 100_000)) > 20_000
 
 
 def test_words_are_the_same_terms() -> None:
     """What a word means, pyoxigraph tells by a triple that it makes of it."""
     taken = 0
-    for seed in range(4_000):
+    for seed in seeds(4_000):
         word = random_word(random.Random(seed))
         try:
             edges = parse_filter(f"{PROLOGUE} ASK {{ <urn:s> <urn:p> {word} }}").edges
@@ -153,7 +154,7 @@ def test_words_are_the_same_terms() -> None:
         }
         assert found == {edge.object for edge in edges}
         taken += 1
-    assert taken > 1_000
+    assert taken > share(1_000)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +246,7 @@ def test_expressions(text: str, expression: object) -> None:
 
 
 def test_every_word_has_its_place() -> None:
-    for seed in range(500):
+    for seed in seeds(500):
         text = f" {nearly(random.Random(seed))}#"
         words = cut(text)
         *starts, end = places(text)

@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pyoxigraph as ox
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headgate import Event, EventError
@@ -21,6 +21,7 @@ from headgate.rdf.screening import Limits
 from headgate.rdf.terms import iri, literal, parts
 from headgate.rdf.triples import Settings, parse
 from tests.rdf.random_patterns import random_graph
+from tests.seeds import examples, seeds
 
 HERE = Reader(isolated=False)
 SETTINGS = Settings(None, 100_000, 1 << 20, 32 << 20)
@@ -313,7 +314,7 @@ _LINES = st.builds(
 )
 
 
-@settings(max_examples=800)
+@examples(800)
 @given(st.lists(_LINES, max_size=3).map("".join))
 @example("<urn:a>\n<urn:b> <urn:p> <urn:c> .\n")
 @example("<urn:a> <urn:p> <urn:b> <urn:c> .\n")
@@ -335,7 +336,7 @@ def test_plain_lines_are_read_as_pyoxigraph_reads_them(text: str) -> None:
         assert found == wanted
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", seeds(100))
 def test_what_is_written_is_read_back(seed: int) -> None:
     graph = random_graph(random.Random(seed))
     text = write_lines(graph)

@@ -19,6 +19,7 @@ from headgate.rdf.closure import Closure, build_closure
 from headgate.rdf.model import RDF, RDFS, SUBCLASS, SUBPROPERTY, TYPE
 from headgate.rdf.reading import Reader
 from headgate.rdf.taxonomy import OWL, Taxonomy
+from tests.seeds import seeds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,7 +87,7 @@ def test_arrays_and_back(statements: list[Statement]) -> None:
     assert pickle.loads(pickle.dumps(taxonomy)).statements() == taxonomy.statements()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_live_changes(seed: int) -> None:
     rng = random.Random(seed)
     taxonomy = Taxonomy()

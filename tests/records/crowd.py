@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from functools import cache
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from headgate.records.arrays import FLAGS, REFERENCE, TREE
 from headgate.records.base import Base
 from headgate.records.binding import compile_filters
 from headgate.records.build import build
+from tests.seeds import JIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from headgate.records.model import Expression
     from headgate.records.terms import Terms
     from headgate.records.weights import Weigh
-
-JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in {"", "0"}
 
 RARE, MIDDLING, COMMON = 1e-4, 0.05, 1.0
 """Shares of events that have a code: it alone leads to filters, only with another one, or not at all."""

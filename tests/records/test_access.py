@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
@@ -40,6 +40,7 @@ from tests.records.crowd import (
     shares,
 )
 from tests.records.random_filters import WORDS, quote, random_event, random_filter
+from tests.seeds import examples, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,14 +177,14 @@ WAYS = [
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
-@settings(max_examples=scaled(8, 5), deadline=None)
+@examples(scaled(8, 5))
 @given(rng=seeds)
 def test_ways(way: Way, rng: random.Random) -> None:
     texts = [_taken(way.draw, rng) for _ in range(way.size)]
     index = index_of(texts, way.weigh)
     for number, access in access_of(index.built).items():
         assert access <= way.access, texts[number]
-    agree(index, texts, [event_of(rng, "a", "b", "c", "d") for _ in range(scaled(25, 12))])
+    agree(index, texts, [event_of(rng, "a", "b", "c", "d") for _ in range(share(scaled(25, 12)))])
 
 
 def _taken(draw: Callable[[random.Random], str], rng: random.Random) -> str:
@@ -225,7 +226,7 @@ def test_the_way_is_taken(text: str, weigh: Weigh, access: set[str]) -> None:
     assert access_of(index.built)[0] <= access
     assert access_of(index.built)[0]
     rng = random.Random(text)
-    agree(index, [text, *steps], [event_of(rng, "a", "b", "w") for _ in range(scaled(60, 30))])
+    agree(index, [text, *steps], [event_of(rng, "a", "b", "w") for _ in range(share(scaled(60, 30)))])
 
 
 EDGE_EVENTS = [Event(n, {"a": value}) for n, value in enumerate(edges.VALUES)] + [
@@ -238,15 +239,15 @@ def edge_truth() -> list[list[int]]:
     return [holding(edges.FILTERS, event) for event in EDGE_EVENTS]
 
 
-@pytest.mark.parametrize("share", [0.0, RARE, 0.01, MIDDLING, COMMON, None])
+@pytest.mark.parametrize("weight", [0.0, RARE, 0.01, MIDDLING, COMMON, None])
 def test_every_edge_under_every_weight(
-    share: float | None, edge_truth: list[list[int]], tmp_path: Path
+    weight: float | None, edge_truth: list[list[int]], tmp_path: Path
 ) -> None:
-    built = index_of(edges.FILTERS, None if share is None else shares(share))
+    built = index_of(edges.FILTERS, None if weight is None else shares(weight))
     built.save(tmp_path / "s")
     opened = RecordIndex.open(tmp_path / "s")
     check(opened)
-    again = index_of(edges.FILTERS, None if share is None else shares(share))
+    again = index_of(edges.FILTERS, None if weight is None else shares(weight))
     again.compact()
     check(again)
     for index in (built, opened, again):
@@ -262,19 +263,19 @@ def _renamed(text: str, name: str) -> str:
     return re.sub(r"\ba\b", name, text)
 
 
-@pytest.mark.parametrize("share", [RARE, 0.01, MIDDLING, COMMON, None])
-def test_edges_joined(share: float | None) -> None:
-    rng = random.Random(str(share))
+@pytest.mark.parametrize("weight", [RARE, 0.01, MIDDLING, COMMON, None])
+def test_edges_joined(weight: float | None) -> None:
+    rng = random.Random(str(weight))
     texts = []
     for _ in range(scaled(150, 60)):
         one, two, three = (f"({_renamed(rng.choice(edges.FILTERS), name)})" for name in "aba")
         texts.append(rng.choice([f"{one} AND {two}", f"{one} OR {two}", f"{one} AND {three} AND {two}"]))
         texts.append(rng.choice([f"{one} OR {three}", f"({one} OR {two}) AND {three}", f"{one} AND {three}"]))
-    index = index_of(texts, None if share is None else shares(share, b=max(share, 0.02)))
-    agree(index, texts, [event_of(rng, "a", "b") for _ in range(scaled(60, 30))])
+    index = index_of(texts, None if weight is None else shares(weight, b=max(weight, 0.02)))
+    agree(index, texts, [event_of(rng, "a", "b") for _ in range(share(scaled(60, 30)))])
 
 
-@settings(max_examples=scaled(25, 8), deadline=None)
+@examples(scaled(25, 8))
 @given(seeds, st.floats(0, 1), st.floats(0, 1))
 def test_any_filters_under_any_weights(rng: random.Random, low: float, high: float) -> None:
     texts = [random_filter(rng, wild=True) for _ in range(30)]
@@ -300,7 +301,7 @@ def test_a_sample_of_events_decides() -> None:
         names = [index.built.attributes[number] for number in index.built.lines.line_attribute.tolist()]
         first, last = arrays.line_base[names.index(("a",)) :][:2].tolist()
         assert arrays.single_start[first] == arrays.single_start[last]
-        agree(index, texts, [Event.from_row(row) for row in rows[: scaled(100, 20)]])
+        agree(index, texts, [Event.from_row(row) for row in rows[: share(scaled(100, 20))]])
 
 
 def test_ranges_at_all_borders() -> None:
@@ -315,12 +316,12 @@ def test_ranges_at_all_borders() -> None:
         values += [float(bound), math.nextafter(bound, math.inf), str(bound), f" {bound} ", bound + 0.5]
         values += [whole for whole in near if -(2**63) <= whole < 2**63]
     events = [Event(n, {"a": value}) for n, value in enumerate(values)]
-    for share in (RARE, 0.01, COMMON):
-        agree(index_of(texts, shares(share)), texts, events)
+    for weight in (RARE, 0.01, COMMON):
+        agree(index_of(texts, shares(weight)), texts, events)
 
 
-@pytest.mark.parametrize("share", [0.004, COMMON])
-def test_ranges_of_texts_between_before_and_after(share: float) -> None:
+@pytest.mark.parametrize("weight", [0.004, COMMON])
+def test_ranges_of_texts_between_before_and_after(weight: float) -> None:
     words = sorted(
         ["b", "ba", "b\0", "bz", "c", "é", "日", "日本", "\uffff", "🎈", *map(chr, range(100, 120))]
     )
@@ -329,9 +330,9 @@ def test_ranges_of_texts_between_before_and_after(share: float) -> None:
     texts += ["a != 'b'", "a NOT IN ('c', '日')", "a = 'é'"]
     values = [*words, "", "\0", "a", "b\0\0", "bb", "\U0010ffff", "日本語", "ba ", "B"]
     events = [Event(n, {"a": value}) for n, value in enumerate(values)]
-    index = index_of(texts, shares(share))
+    index = index_of(texts, shares(weight))
     ways = set().union(*access_of(index.built).values())
-    assert ways == ({"bucket", "code", "outcast"} if share < 1 else {"outcast"})
+    assert ways == ({"bucket", "code", "outcast"} if weight < 1 else {"outcast"})
     agree(index, texts, events)
 
 
@@ -411,11 +412,11 @@ def test_a_negation_that_leaves_out_many_codes_is_checked() -> None:
     assert words[1] == 0
     assert words[2] > 0
     pool: list[object] = [*range(-2, 3 * MOST_SPOILERS + 2), None, 3.5, "7", "x", True]
-    agree(index, texts, [event_of(rng, "a", "b", pool=pool) for _ in range(scaled(200, 60))])
+    agree(index, texts, [event_of(rng, "a", "b", pool=pool) for _ in range(share(scaled(200, 60)))])
 
 
-@pytest.mark.parametrize("share", [RARE, 0.2])
-def test_more_lines_than_a_mask_has_bits(share: float) -> None:
+@pytest.mark.parametrize("weight", [RARE, 0.2])
+def test_more_lines_than_a_mask_has_bits(weight: float) -> None:
     """Lines 0 and 64 share a bit of the mask of partners."""
     rng = random.Random(4)
     names = [f"x{n}" for n in range(150)]
@@ -425,9 +426,9 @@ def test_more_lines_than_a_mask_has_bits(share: float) -> None:
     ]
     texts += [f"x{n} = 1 AND x{n + 64} = 2" for n in range(80)]
     texts += [f"x{n} = 1 AND x{n + 64} = 1 AND x{n + 20} = 1" for n in range(40)]
-    index = index_of(texts, shares(share))
+    index = index_of(texts, shares(weight))
     ways = set().union(*access_of(index.built).values())
-    assert ("code and code" in ways) is (share > 0.1)
+    assert ("code and code" in ways) is (weight > 0.1)
     assert ways <= {"code", "code and code", "outcast"}
     for few in (False, True):
         agree(
@@ -435,7 +436,7 @@ def test_more_lines_than_a_mask_has_bits(share: float) -> None:
             texts,
             [
                 Event("e", {name: rng.randrange(3) for name in names if not few or rng.random() < 0.2})
-                for _ in range(scaled(30, 8))
+                for _ in range(share(scaled(30, 8)))
             ],
         )
 
@@ -455,13 +456,15 @@ def test_buckets_on_more_lines_than_a_mask_has_bits() -> None:
     index = index_of([*ranges, *texts], shares(0.016))
     taken = access_of(index.built)
     assert sum(taken[n] == {"bucket and bucket"} for n in range(100)) > 10
-    events = [Event("e", {name: rng.randrange(-1, 41) for name in names}) for _ in range(scaled(20, 3))]
+    events = [
+        Event("e", {name: rng.randrange(-1, 41) for name in names}) for _ in range(share(scaled(20, 3)))
+    ]
     agree(index, [*ranges, *texts], events)
 
 
-@pytest.mark.parametrize("share", [RARE, MIDDLING, COMMON, None])
+@pytest.mark.parametrize("weight", [RARE, MIDDLING, COMMON, None])
 @pytest.mark.parametrize("count", [1, 90, 96, 97, 128, 300])
-def test_filters_that_name_many_attributes(count: int, share: float | None) -> None:
+def test_filters_that_name_many_attributes(count: int, weight: float | None) -> None:
     names = [f"x{n}" for n in range(count)]
     texts = [
         " AND ".join(f"{name} = 1" for name in names),
@@ -469,7 +472,7 @@ def test_filters_that_name_many_attributes(count: int, share: float | None) -> N
         " AND ".join(f"{name} != 1" for name in names),
         " AND ".join(f"{name} > 0" for name in names) + " AND y = 2",
     ]
-    index = index_of(texts, None if share is None else shares(share))
+    index = index_of(texts, None if weight is None else shares(weight))
     taken = access_of(index.built)
     assert ("tree" in taken[0]) == (count > 96)
     assert ("tree" in taken[1]) == (count > 16)
@@ -507,8 +510,8 @@ SEVERAL_SIDES = [
 ]
 
 
-@pytest.mark.parametrize("share", [RARE, MIDDLING, COMMON, None])
-def test_one_attribute_on_several_sides(share: float | None) -> None:
+@pytest.mark.parametrize("weight", [RARE, MIDDLING, COMMON, None])
+def test_one_attribute_on_several_sides(weight: float | None) -> None:
     texts = [*SEVERAL_SIDES, *(f"NOT ({text})" for text in SEVERAL_SIDES)]
     texts += [f"({text}) AND b = {n % 3}" for n, text in enumerate(SEVERAL_SIDES)]
     more = [
@@ -534,7 +537,7 @@ def test_one_attribute_on_several_sides(share: float | None) -> None:
     ]
     values = [*edges.VALUES, *more, "1970-01-02", "nothing"]
     events = [Event("e", {"a": value, "b": n % 4}) for n, value in enumerate(values)] + [Event("e", {})]
-    index = index_of(texts, None if share is None else shares(share))
+    index = index_of(texts, None if weight is None else shares(weight))
     agree(index, texts, events)
     index.compact()
     check(index)
@@ -565,13 +568,15 @@ def test_a_filter_is_found_once() -> None:
 
 
 def test_more_matches_than_there_is_room_for_at_first() -> None:
-    count = scaled(70_000, 300)
+    """Of many events together, and of one."""
+    count = scaled(12_000, 300)
     index = RecordIndex.build(Subscription(n, f"a = 1 AND b != {n % 7}") for n in range(count))
     event = Event("e", {"a": 1, "b": 3})
     wanted = [n for n in range(count) if n % 7 != 3]
     assert index.match(event) == wanted
-    both = index.match_events([event, Event("f", {"a": 2}), event])
-    assert both.column(1).to_pylist() == wanted * 2
+    together = index.match_events([event, Event("f", {"a": 2}), *[event] * 6])
+    assert together.column(1).to_pylist() == wanted * 7
+    count = scaled(70_000, 300)
     everyone = RecordIndex.build(Subscription(n, "TRUE") for n in range(count))
     assert everyone.match(event) == [*range(count)]
 

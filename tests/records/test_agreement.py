@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, RecordIndex, Subscription, parse_filter, print_filter
 from headgate.records import reference
 from headgate.records.rewrite import normalise
 from tests.records.random_filters import SCHEMA, random_event, random_filter
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     import random
+
+pytestmark = pytest.mark.jit_off
 
 seeds = st.randoms(use_true_random=False)
 
@@ -26,7 +30,7 @@ def build(filters: list[str]) -> RecordIndex:
     return index
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(seeds, st.booleans())
 def test_index_agrees_with_reference(rng: random.Random, wild: bool) -> None:
     filters = [random_filter(rng, wild=wild) for _ in range(8)]
@@ -45,7 +49,7 @@ def test_index_agrees_with_reference(rng: random.Random, wild: bool) -> None:
     assert list(zip(found["event_id"], found["subscription_id"], strict=True)) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(seeds)
 def test_next_walks_through_the_matches(rng: random.Random) -> None:
     index = build([random_filter(rng, wild=True) for _ in range(12)])
@@ -59,14 +63,14 @@ def test_next_walks_through_the_matches(rng: random.Random) -> None:
     assert walked == index.match(event)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(seeds)
 def test_printed_filters_parse_back(rng: random.Random) -> None:
     tree = parse_filter(random_filter(rng, depth=4, wild=True))
     assert parse_filter(print_filter(tree)) == tree
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(seeds)
 def test_explanations_give_the_verdict(rng: random.Random) -> None:
     text, event = random_filter(rng, wild=True), Event.from_row(random_event(rng, 0))

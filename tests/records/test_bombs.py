@@ -8,7 +8,8 @@ from time import thread_time
 import pytest
 
 from headgate import Event, FilterError, RecordIndex, Subscription
-from tests.records.crowd import JIT, access_of, check, holding, index_of
+from tests.records.crowd import access_of, check, holding, index_of
+from tests.seeds import JIT, share
 
 FACTORS = 30
 LIMIT = 0.1
@@ -67,7 +68,7 @@ def events() -> list[Event]:
         {**ones, "a29": "x", "b29": 2, "z": 1},
     ]
     found += [{**ones, "t": [*range(FACTORS + 1)], "s": "".join(map(str, range(30)))}, {"t": [], "s": ""}]
-    for _ in range(15):
+    for _ in range(share(15)):
         row: dict[str, object] = {name: rng.choice([1, 1, 1, 2, 0, None]) for name in names}
         row["t"] = rng.sample(range(FACTORS + 1), rng.choice([0, 10, 31]))
         found.append({**row, **{f"c{name}": 1 for name in rng.sample(names, 40)}})
@@ -132,7 +133,7 @@ def test_a_bomb_takes_no_time(name: str) -> None:
 
     for work in (once, late):
         work(0)
-        assert min(work(number) for number in range(1, 6)) < limit
+        assert any(work(number) < limit for number in range(1, 6))
 
 
 @pytest.mark.parametrize(
@@ -170,5 +171,5 @@ def test_the_largest_that_is_taken() -> None:
     assert index.match(every) == [3, 4]
     assert index.match(Event("e", {"x9999": 9999})) == [3]
     assert index.match(Event("e", {**every.data, "x5000": 0})) == [3]
-    assert index.match(Event("e", {"a0": 1})) == holding(texts, Event("e", {"a0": 1}))
+    assert index.match(Event("e", {"a0": 1})) == [*holding(texts[:3], Event("e", {"a0": 1})), 5]
     assert index.match(Event("e", {"a0": 9999})) == [5]

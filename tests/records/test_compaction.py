@@ -15,8 +15,9 @@ from headgate import Event, FilterError, RecordIndex, Subscription, Subscription
 from headgate.records import live
 from headgate.records.index import CHUNK
 from tests.records.changes import PATIENCE, after, assert_same, batch_of, pairs, rebuilt
-from tests.records.crowd import COMMON, JIT, RARE, check, holding, index_of, scaled, shares, walk
+from tests.records.crowd import COMMON, RARE, check, holding, index_of, scaled, shares, walk
 from tests.records.random_filters import random_event, random_filter
+from tests.seeds import JIT, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -255,7 +256,7 @@ STEADY = [
 @pytest.mark.parametrize("from_tail", [False, True])
 def test_compaction_again_and_again_keeps_answers_and_sizes(from_tail: bool) -> None:
     rng = random.Random(6)
-    rows = [random_event(rng, number) for number in range(scaled(120, 25))]
+    rows = [random_event(rng, number) for number in range(share(scaled(120, 25)))]
     for row in rows[::2]:
         row.update(i=rng.randrange(20), s=f"w{rng.randrange(22)}", tags=[f"w{rng.randrange(12)}"])
     model: dict[Id, str] = {**dict(enumerate(STEADY))}
@@ -287,7 +288,7 @@ def test_compaction_again_and_again_keeps_answers_and_sizes(from_tail: bool) -> 
 def test_compaction_of_random_filters_again_and_again() -> None:
     rng = random.Random(7)
     texts = [random_filter(rng, wild=True) for _ in range(scaled(400, 60))]
-    rows = [random_event(rng, number) for number in range(scaled(60, 10))]
+    rows = [random_event(rng, number) for number in range(share(scaled(60, 10)))]
     index = rebuilt({**dict(enumerate(texts))})
     wanted = [holding(texts, Event.from_row(row)) for row in rows]
     sizes = []

@@ -9,7 +9,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, parse_filter, print_filter
@@ -18,6 +18,7 @@ from headgate.records.model import And, Constant, Not, Or
 from headgate.records.reference import evaluate
 from headgate.records.rewrite import push_not
 from tests.records.random_filters import random_event, random_filter
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     from headgate.core.values import Path
@@ -236,7 +237,7 @@ def with_distinct_leaves(tree: Expression, names: list[str]) -> Expression:
     return parse_filter(names[-1])
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(trees(6), st.data())
 def test_the_nearest_miss_is_minimal(shape: Expression, data: st.DataObject) -> None:
     names: list[str] = []
@@ -316,7 +317,7 @@ def with_some_true(node: Expression, chosen: set[int], place: list[int]) -> Expr
     return Constant(value=True) if place[0] - 1 in chosen and not isinstance(node, Constant) else node
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.integers(0, 2**32), st.booleans())
 def test_random_filters_match_with_the_nearest_miss_made_true(seed: int, wild: bool) -> None:
     rng = random.Random(seed)

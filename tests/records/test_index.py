@@ -204,8 +204,9 @@ def test_more_than_one_block_and_slices(busy: tuple[RecordIndex, list[str], list
     expected = [
         (row["id"], number)
         for row in rows
+        for attributes in [Event.from_row(row).attributes]
         for number, tree in enumerate(trees)
-        if reference.matches(tree, Event.from_row(row).attributes)
+        if reference.matches(tree, attributes)
     ]
     batch = batch_of(rows)
     assert pairs(index.match_batch(batch)) == expected

@@ -17,6 +17,7 @@ from headgate.records.labels import labels_to_sql
 from headgate.records.parse import parse_filter
 from tests.docs.test_language import code, read_event, table
 from tests.records.random_filters import quote
+from tests.seeds import seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +103,7 @@ def subscriptions(calls: list[Call]) -> list[Subscription]:
     return [Subscription(number, call.text, LABELS) for number, call in enumerate(calls)]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_the_index_agrees_with_sets(seed: int, tmp_path: Path) -> None:
     calls, rows = drawn(seed, 150, 200)
     wanted = expected(calls, rows)

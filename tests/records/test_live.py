@@ -6,17 +6,19 @@ import random
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, RecordIndex, Subscription, SubscriptionError
 from tests.records.changes import after, assert_same, batch_of, pairs, rebuilt
-from tests.records.crowd import JIT, check, holding, scaled, walk
+from tests.records.crowd import check, holding, scaled, walk
 from tests.records.random_filters import random_event, random_filter
+from tests.seeds import JIT, examples, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -103,7 +105,7 @@ class Driver:
 
 
 @pytest.mark.parametrize("text", [False, True])
-@settings(max_examples=scaled(5, 3), deadline=None)
+@examples(scaled(5, 3))
 @given(rng=seeds)
 def test_any_changes_in_any_order(
     text: bool, rng: random.Random, tmp_path_factory: pytest.TempPathFactory
@@ -145,6 +147,7 @@ FAMILIES: list[Callable[[random.Random], str]] = [
 ]
 
 
+@lru_cache(maxsize=2)
 def make_pool(filters: int, events: int, seed: int = 1) -> Pool:
     rng = random.Random(seed)
     texts = [rng.choice(FAMILIES)(rng) for _ in range(filters)]
@@ -227,7 +230,8 @@ def run_operations(count: int, pool: Pool, ids: int, every: int, *, text: bool, 
 @pytest.mark.parametrize("text", [False, True])
 def test_many_operations(text: bool) -> None:
     pool = make_pool(scaled(800, 80), scaled(60, 16))
-    run_operations(scaled(10_000, 500), pool, scaled(800, 60), scaled(2_000, 125), text=text)
+    every = share(scaled(2_000, 125))
+    run_operations(share(scaled(10_000, 500)), pool, scaled(800, 60), every, text=text)
 
 
 @pytest.mark.nightly
@@ -290,14 +294,14 @@ def test_readers_during_changes_and_compactions(text: bool) -> None:
         rng = random.Random(99)
         there: set[int] = set()
         try:
-            for step in range(scaled(1_500, 150)):
+            for step in range(share(scaled(1_500, 150))):
                 number = rng.randrange(count)
                 if number in there:
                     index.unsubscribe(names[4 * number + 1])
                 else:
                     index.subscribe(Subscription(names[4 * number + 1], pool.texts[number]))
                 there ^= {number}
-                if step % scaled(150, 30) == 0:
+                if step % share(scaled(150, 30)) == 0:
                     index.compact()
         finally:
             done.set()
@@ -312,7 +316,7 @@ def test_readers_during_changes_and_compactions(text: bool) -> None:
 def test_writers_during_compactions() -> None:
     """Several threads change their own subscriptions while another compacts without pause."""
     index = RecordIndex.build(Subscription(n, "a = 1") for n in range(0, 1000, 10))
-    rounds = scaled(400, 60)
+    rounds = share(scaled(400, 60))
     done = threading.Event()
 
     def write(own: int) -> dict[Id, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, RecordIndex, Subscription, parse_filter
@@ -21,6 +21,7 @@ from headgate.records.model import (
 )
 from headgate.records.printing import print_literal
 from tests.records.edges import FILTERS, LITERALS, SCALARS, TREES, VALUES
+from tests.seeds import examples
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def test_next_evaluates_the_same(index: RecordIndex) -> None:
             assert index.next(event, middle) == min((n for n in matching if int(n) >= middle), default=None)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.sampled_from(LITERALS),
     st.integers(-(2**63), 2**63 - 1) | st.floats() | st.sampled_from(SCALARS) | st.text(max_size=3),

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, RecordIndex, Subscription
@@ -15,6 +15,7 @@ from headgate.records import reference
 from headgate.records.base import Cursor
 from tests.records.crowd import COMMON, MIDDLING, RARE, index_of, scaled, shares, tree_of, walk
 from tests.records.random_filters import random_event, random_filter
+from tests.seeds import examples, share
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
@@ -43,7 +44,7 @@ def live_index(rng: random.Random, name: type[int] | type[str]) -> tuple[RecordI
 
 
 @pytest.mark.parametrize("name", [int, str])
-@settings(max_examples=scaled(12, 8), deadline=None)
+@examples(scaled(12, 8))
 @given(rng=seeds)
 def test_any_order_of_asking(name: type[int] | type[str], rng: random.Random) -> None:
     index, texts = live_index(rng, name)
@@ -72,7 +73,7 @@ def test_walks_under_any_weights(weigh: Weigh | None) -> None:
     texts = [random_filter(rng, wild=True) for _ in range(scaled(400, 80))]
     texts += [f"array_contains(tags, '{word}') OR i = {n}" for n in range(9) for word in ("a", "ab", "news")]
     index = index_of(texts, weigh)
-    for number in range(scaled(40, 10)):
+    for number in range(share(scaled(40, 10))):
         event = Event.from_row(random_event(rng, number))
         found = index.match(event)
         assert walk(index, event, 0, lambda match: int(match) + 1) == found

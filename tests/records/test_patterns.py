@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
@@ -19,6 +19,7 @@ from headgate.records.model import Attribute, Like
 from headgate.records.patterns import ANY_CHARACTER, ANY_TEXT, problem, to_regex, tokens
 from headgate.records.printing import print_filter
 from headgate.records.reference import matches
+from tests.seeds import examples
 
 LETTERS = "ab%_\\日é🎈\n\U0010ffff"
 PARTS = st.sampled_from(["a", "b", "ab", "%", "%", "_", "_", "日", "é", "🎈", "\\%", "\\_", "\\\\", "\n"])
@@ -57,7 +58,7 @@ def by_index(pattern: str, escape: str, text: str) -> bool:
     return found == [1]
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @example(["%", "a", "_", "%"], "aa")
 @example(["%", "_"], "🎈")
 @example(["_", "%", "é"], "é")
@@ -71,14 +72,14 @@ def test_three_answers_agree(parts: list[str], text: str) -> None:
     assert bool(to_regex(pattern, "\\").fullmatch(text)) is expected
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(PARTS, max_size=5), st.text(LETTERS, max_size=6))
 def test_the_index_agrees(parts: list[str], text: str) -> None:
     pattern = "".join(parts)
     assert by_index(pattern, "\\", text) is by_definition(tuple(tokens(pattern, "\\")), text)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.sampled_from("!%_a日'"), st.text("!%_a日'", max_size=6), st.text("!%_a日'", max_size=6))
 def test_other_escape_characters(escape: str, pattern: str, text: str) -> None:
     if problem(pattern, escape) is None:
@@ -90,7 +91,7 @@ def test_other_escape_characters(escape: str, pattern: str, text: str) -> None:
             parse_filter(print_filter(Like(A, pattern, escape)))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.text(max_size=12), st.text(max_size=12))
 def test_a_prefix_is_a_range_of_texts(prefix: str, rest: str) -> None:
     escaped = prefix.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

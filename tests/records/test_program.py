@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
@@ -16,6 +16,7 @@ from headgate.records.model import And, Constant, Not, Or, Truth
 from headgate.records.program import AND, FALSE, MAX_HEIGHT, OR, TRUE, compile_program
 from headgate.records.rewrite import normalise
 from tests.records.edges import FILTERS, TREES, VALUES
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     from headgate.records.model import Expression
@@ -103,7 +104,7 @@ def leaf_of(tree: Expression) -> SetLeaf | None:
     return leaf if isinstance(leaf, SetLeaf) and leaf.quantifier == 0 else None
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(st.sampled_from(range(len(FILTERS))), min_size=2, max_size=5), st.booleans(), st.data())
 def test_merged_filters_agree_with_the_reference(
     numbers: list[int], conjunction: bool, data: st.DataObject
@@ -117,7 +118,7 @@ def test_merged_filters_agree_with_the_reference(
         assert bool(index.match(event)) is reference.matches(tree, event.attributes), (text, value)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from(SIMPLE), st.sampled_from(SIMPLE))
 def test_merging_is_symmetric(first: Expression, second: Expression) -> None:
     left, right = leaf_of(first), leaf_of(second)

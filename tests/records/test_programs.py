@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import parse_filter
@@ -16,12 +16,13 @@ from headgate.records.transport import from_bytes, to_bytes
 from tests.records.edges import FILTERS
 from tests.records.programs import sound, spelled
 from tests.records.random_filters import random_filter
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     import random
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.randoms(use_true_random=False), st.integers(0, 12), st.data())
 def test_taken_filters_are_those_filters(rng: random.Random, count: int, data: st.DataObject) -> None:
     texts = [

@@ -6,7 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, parse_filter
@@ -22,6 +22,7 @@ from headgate.records.rewrite import (
     resolve_nulls,
 )
 from tests.records.random_filters import random_event, random_filter
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     import random
@@ -166,7 +167,7 @@ def test_the_example_that_others_get_wrong() -> None:
     assert normalise(parse_filter("NOT (p AND (q OR r))")) == Or((Not(P), And((Not(Q), Not(R)))))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.randoms(use_true_random=False))
 def test_deep_filters(rng: random.Random) -> None:
     tree = parse_filter(random_filter(rng, depth=5, wild=True))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, EventError, RecordIndex, parse_filter
@@ -24,6 +24,7 @@ from headgate.records.tail_code import MOST_POINTS
 from tests.records import edges
 from tests.records.programs import sound, spelled
 from tests.records.random_filters import SCHEMA, random_event, random_filter
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,7 +89,7 @@ def right(trees: Sequence[Expression], event: Mapping[Path, object]) -> list[int
     return [number for number, tree in enumerate(trees) if reference.matches(tree, event)]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(seeds, st.booleans())
 def test_the_tail_agrees_with_the_reference(rng: random.Random, wild: bool) -> None:
     filters = [random_filter(rng, wild=wild) for _ in range(12)]

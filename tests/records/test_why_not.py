@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, RecordIndex, Subscription, parse_filter
@@ -17,9 +17,12 @@ from headgate.records.explain import clause_of, explain
 from headgate.records.near import NEVER, lower_bounds
 from headgate.records.why_not import NearMiss, fewest_possible
 from tests.records.random_filters import random_event, random_filter
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
+
+pytestmark = pytest.mark.jit_off
 
 
 def build(*filters: str) -> RecordIndex:
@@ -55,7 +58,7 @@ def some_filter(rng: random.Random) -> str:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 2**32))
 def test_the_ranking_is_that_of_brute_force(seed: int) -> None:
     rng = random.Random(seed)
@@ -73,7 +76,7 @@ def test_the_ranking_is_that_of_brute_force(seed: int) -> None:
             assert index.why_not(event, limit, within) == brute_force(filters, event, limit, within)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 2**32))
 def test_bounds_are_below_and_tell_what_matches(seed: int) -> None:
     rng = random.Random(seed)

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, RdfIndex, RecordIndex, Subscription, TableError, Taxonomy, XmlIndex
@@ -34,6 +34,7 @@ from headgate.xml.printing import print_pattern as print_xml
 from headgate.xml.reading import read_document
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
 from tests.records.edges import FILTERS, VALUES
+from tests.seeds import examples
 from tests.xml.random_patterns import random_document
 from tests.xml.random_patterns import random_pattern as random_tree
 
@@ -73,7 +74,7 @@ def test_every_edge_of_every_type_is_led_to_what_it_matches() -> None:
     assert check_values(FILTERS, VALUES) > 50
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32))
 def test_filters_of_several_clauses(seed: int) -> None:
     rng = random.Random(seed)
@@ -141,7 +142,7 @@ def test_nested_names_and_odd_rows() -> None:
     ).tolist() == [True, False, False]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32))
 def test_documents_are_led_to_the_patterns_that_they_match(seed: int) -> None:
     rng = random.Random(seed)
@@ -154,7 +155,7 @@ def test_documents_are_led_to_the_patterns_that_they_match(seed: int) -> None:
         check_documents("xml", keys, read_document(data), found)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32), st.booleans(), st.booleans())
 def test_graphs_are_led_to_the_patterns_that_they_match(seed: int, coerce: bool, injective: bool) -> None:
     rng = random.Random(seed)

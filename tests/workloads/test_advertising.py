@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.workloads import advertising
 from headgate.workloads.advertising_names import CITIES_EACH, COUNTRIES, WEEKDAYS
+from tests.seeds import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +32,7 @@ EVENTS = advertising.events(np.arange(20_000), SEED)
 
 
 @pytest.mark.parametrize("make", [advertising.subscriptions, advertising.events])
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(cuts=st.lists(st.integers(0, 120), max_size=6), seed=st.integers(0, 2**40))
 def test_rows_are_the_same_whatever_the_batches(make: Make, cuts: list[int], seed: int) -> None:
     rows = np.arange(1000, 1120)

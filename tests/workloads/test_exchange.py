@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError
@@ -22,6 +22,7 @@ from headgate.workloads.graph_statistics import (
 from headgate.workloads.specification import Operator
 from headgate.workloads.specification_programs import programs
 from headgate.workloads.statistics import matches
+from tests.seeds import examples
 from tests.workloads.specifications import decode, parsed, written
 
 SEED = 5
@@ -79,7 +80,7 @@ def test_edges_are_different_and_go_where_they_may(scale: int) -> None:
     ]
 
 
-@pytest.mark.parametrize("scale", [2, 5])
+@pytest.mark.parametrize("scale", [2, pytest.param(5, marks=pytest.mark.nightly)])
 def test_degrees_and_reach_grow_as_they_should(scale: int) -> None:
     shape = measure_shape(Exchange(scale), SEED)
     for name in ("out(publisher)", "in(network)", "out(network)", "in(advertiser)"):
@@ -211,7 +212,7 @@ def test_edges_and_events_name_nodes() -> None:
         assert {*drawn.tolist()} == set(range(attribute.size))
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(
     cuts=st.lists(st.integers(0, 200), max_size=6),
     first=st.integers(59_950, 70_800),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, RecordIndex, Subscription
@@ -17,6 +17,7 @@ from headgate.workloads.ranking import Ranking, RankingWorkload, Sparse
 from headgate.workloads.ranking_boxes import TABLE_1, Columns, Lists
 from headgate.workloads.ranking_statistics import measure_boxes
 from tests.cli.running import Command
+from tests.seeds import examples
 from tests.spark.files import get_table
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ def test_tables(made: RankingWorkload) -> None:
     assert made.subscriptions(ROWS[:0], SEED).num_rows == made.events(ROWS[:0], SEED).num_rows == 0
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(cuts=st.lists(st.integers(0, 60), max_size=5), seed=st.integers(0, 3))
 def test_rows_are_the_same_whatever_the_batches(cuts: list[int], seed: int) -> None:
     rows = np.arange(1000, 1060)

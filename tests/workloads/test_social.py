@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from headgate.errors import HeadgateError
 from headgate.workloads.social import Social
 from headgate.workloads.statistics import matches
+from tests.seeds import examples
 from tests.workloads.specifications import decode, parsed, written
 
 SEED = 5
@@ -132,7 +133,7 @@ def test_selectivity_1_is_no_filter() -> None:
         social.specification(np.array([7]), SEED)
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(cuts=st.lists(st.integers(0, 120), max_size=6), seed=st.integers(0, 3))
 def test_rows_are_the_same_whatever_the_batches(cuts: list[int], seed: int) -> None:
     rows = np.arange(1000, 1120)

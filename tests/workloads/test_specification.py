@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.core.casts import to_bool, to_date, to_double, to_int, to_timestamp
@@ -20,6 +20,7 @@ from headgate.workloads.hashing import Key
 from headgate.workloads.specification import Attribute, Operator, Specification, text_order
 from headgate.workloads.specification_programs import programs
 from headgate.workloads.statistics import matches
+from tests.seeds import examples
 from tests.workloads.specifications import SEED, WORKLOADS, decode, parsed, written
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _operands(kind: Operator, *, is_text: bool) -> st.SearchStrategy[list[int]]:
     return value.map(lambda found: [found])
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(specifications())
 def test_programs_are_those_of_the_texts(spec: Specification) -> None:
     spec.check()
@@ -82,7 +83,7 @@ def test_programs_are_those_of_the_texts(spec: Specification) -> None:
     assert sorted(made.texts.texts()) == sorted(again.texts.texts())
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(specifications(), st.lists(st.integers(-1, 13), min_size=8, max_size=8))
 def test_matches_are_those_of_the_reference(spec: Specification, event: list[int]) -> None:
     row: dict[tuple[str, ...], object] = {
@@ -137,7 +138,7 @@ def test_texts_have_the_shape_that_was_drawn(workload: Synthetic) -> None:
 
 
 @everywhere
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(cuts=st.lists(st.integers(0, 120), max_size=6), seed=st.integers(0, 2**40))
 def test_rows_are_the_same_whatever_the_batches(workload: Synthetic, cuts: list[int], seed: int) -> None:
     rows = np.arange(1000, 1120)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError
@@ -22,6 +22,7 @@ from headgate.workloads.stars import Stars
 from headgate.workloads.stars_classes import draw_classes, read_classes
 from headgate.workloads.triples import Paper
 from tests.cli.running import Command
+from tests.seeds import examples
 from tests.spark.files import get_table
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def test_texts_mean_what_the_models_do(name: str) -> None:
     assert made.graphs(FEW[:0], SEED) == []
 
 
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(cuts=st.lists(st.integers(0, 60), max_size=5), seed=st.integers(0, 3))
 def test_rows_are_the_same_whatever_the_batches(cuts: list[int], seed: int) -> None:
     rows = np.arange(1000, 1060)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -27,6 +27,7 @@ from headgate.xml.reading import read_document
 from headgate.xml.reference import matches
 from headgate.xml.views import XmlViews
 from tests.cli.running import Command
+from tests.seeds import examples, seeds
 from tests.spark.files import get_table
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def children_of(element: etree._Element) -> set[str]:
     return {str(child.tag) for child in element} | {"@" + str(name) for name in element.attrib}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_documents_follow_the_schema(seed: int) -> None:
     seen: Counter[tuple[str, str]] = Counter()
     for text in XMark().documents(np.arange(4), seed):
@@ -220,7 +221,7 @@ def test_texts_mean_the_patterns() -> None:
     assert made.filters(FEW[:0], SEED) == []
 
 
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(cuts=st.lists(st.integers(0, 60), max_size=5), seed=st.integers(0, 3))
 def test_rows_are_the_same_whatever_the_batches(cuts: list[int], seed: int) -> None:
     rows = np.arange(200, 260)

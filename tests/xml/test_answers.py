@@ -33,12 +33,15 @@ from headgate.xml.reading import read_document
 from headgate.xml.reference import matches, satisfies, taking_part, tuples
 from headgate.xml.serialising import content, label_of_content, value_of_content
 from headgate.xml.structural import Ids, kept
+from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
+
+pytestmark = pytest.mark.jit_off
 
 ENOUGH = 2_000
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_agrees_with_the_definition(seed: int) -> None:
     rng = random.Random(seed)
     document = read_document(random_document(rng))
@@ -66,7 +69,7 @@ def test_agrees_with_the_definition(seed: int) -> None:
             assert found.tuples(1) == listed._replace(rows=listed.rows[:1], complete=len(rows) <= 1)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_semijoins_need_no_document(seed: int) -> None:
     rng = random.Random(seed)
     document = read_document(random_document(rng))
@@ -153,7 +156,7 @@ def test_numbers_with_many_digits_are_compared_exactly() -> None:
 # Contents
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", seeds(150))
 def test_content_parses_to_the_same_subtree(seed: int) -> None:
     document = read_document(random_document(random.Random(seed)))
     for node in range(len(document.labels)):

@@ -13,6 +13,7 @@ from headgate.xml.model import ROOT
 from headgate.xml.parse import parse_filter
 from headgate.xml.reading import read_document
 from headgate.xml.reference import matches, reachable, satisfies
+from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
 
 NEWS = (
@@ -26,7 +27,7 @@ def explained(text: str, document: str = NEWS) -> Explanation:
     return explain(parse_filter(text), read_document(document))
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", seeds(100))
 def test_agrees_with_the_definition(seed: int) -> None:
     rng = random.Random(seed)
     document = read_document(random_document(rng))

@@ -19,6 +19,7 @@ from headgate.xml.encode import Encoder
 from headgate.xml.parse import parse_filter
 from headgate.xml.reading import read_document
 from headgate.xml.scratch import DONE, OUT, PATHS, Scratch, make_fixed, make_lists, make_sized
+from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
 from tests.xml.test_agreement import event_of, subscriptions
 
@@ -59,7 +60,7 @@ def test_answers_are_those_of_matching_views_that_return_something() -> None:
     assert index.answer(event(), "none") is None
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_answers_are_as_one_by_one(seed: int) -> None:
     rng = random.Random(seed)
     patterns = [random_pattern(rng) for _ in range(40)]

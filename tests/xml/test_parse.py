@@ -15,6 +15,7 @@ from headgate.xml.parse import parse_by_grammar, parse_filter
 from headgate.xml.printing import print_pattern
 from headgate.xml.quick import quick_pattern
 from headgate.xml.words import cut, kinds_of, places
+from tests.seeds import seeds, share
 from tests.timing import thread_time
 from tests.xml.random_patterns import random_pattern
 from tests.xml.spelling import SOUP, nearly, plain_pattern, plainly, spelled
@@ -127,7 +128,7 @@ def test_what_is_written_twice_is_there_twice() -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_any_spelling_is_the_same_pattern(dialect: str) -> None:
-    for seed in range(2_000):
+    for seed in seeds(2_000):
         rng = random.Random(seed)
         pattern = random_pattern(rng)
         text = spelled(rng, pattern, dialect)
@@ -138,7 +139,7 @@ def test_any_spelling_is_the_same_pattern(dialect: str) -> None:
 def test_the_grammar_says_the_same(dialect: str) -> None:
     """Texts that are nearly filters, and soups of words: no other error than ours, and always the same."""
     taken = quick = 0
-    for seed in range(1_500):
+    for seed in seeds(1_500):
         rng = random.Random(seed)
         text = nearly(rng, dialect) if seed % 5 else " ".join(rng.choices(SOUP, k=rng.randrange(1, 12)))
         found = outcome(text, dialect)
@@ -149,26 +150,26 @@ def test_the_grammar_says_the_same(dialect: str) -> None:
             assert parse_filter(print_pattern(found)) == found
         else:
             assert len(found.splitlines()) == 1
-    assert taken > 300
-    assert quick > 90
+    assert taken > share(300)
+    assert quick > share(90)
 
 
 def test_any_characters_give_a_pattern_or_a_refusal() -> None:
     signs = "/[]().,@*{}_Q:=!<>-+'\"|$&ab1 \t\n\x00\ud800é\u00a0"
-    for seed in range(1_500):
+    for seed in seeds(1_500):
         rng = random.Random(seed)
         text = "".join(rng.choices(signs, k=rng.randrange(12)))
         for dialect in DIALECTS:
             assert outcome(text, dialect) == outcome(text, dialect, by_grammar=True), text
 
 
-def plain_differences(first: int, last: int) -> int:
+def plain_differences(numbers: range) -> int:
     """Hold texts that are nearly XPath 1.0 against lxml; count those that both take.
 
     What is taken here, it takes; what it takes and we do not is refused for something that we name.
     """
     taken = 0
-    for seed in range(first, last):
+    for seed in numbers:
         text = nearly(random.Random(seed), "xpath", plain=True)
         found = outcome(text, "xpath")
         if isinstance(found, Pattern):
@@ -184,17 +185,17 @@ def plain_differences(first: int, last: int) -> int:
 
 
 def test_xpath_takes_what_is_taken() -> None:
-    for seed in range(1_000):
+    for seed in seeds(1_000):
         rng = random.Random(seed)
         text = plainly(rng, plain_pattern(rng))
         parse_filter(text)
         etree.XPath(text)
-    assert plain_differences(0, 2_000) > 500
+    assert plain_differences(seeds(2_000)) > share(500)
 
 
 @pytest.mark.nightly
 def test_xpath_takes_what_is_taken_of_many() -> None:
-    assert plain_differences(2_000, 60_000) > 10_000
+    assert plain_differences(range(2_000, 60_000)) > 10_000
 
 
 @pytest.mark.nightly
@@ -206,7 +207,7 @@ def test_the_grammar_says_the_same_of_many(dialect: str) -> None:
 
 
 def test_every_word_has_its_place() -> None:
-    for seed in range(500):
+    for seed in seeds(500):
         text = nearly(random.Random(seed), "xpath")
         words = cut(text)
         *starts, end = places(text)

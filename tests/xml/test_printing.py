@@ -12,6 +12,7 @@ from headgate.xml.parse import parse_by_grammar, parse_filter
 from headgate.xml.printing import print_number, print_pattern, print_tree
 from headgate.xml.quick import quick_pattern
 from headgate.xml.words import cut
+from tests.seeds import seeds, share
 from tests.xml.random_patterns import random_pattern
 
 XML = "{http://www.w3.org/XML/1998/namespace}"
@@ -58,7 +59,7 @@ def odd_pattern(rng: random.Random) -> Pattern:
 @pytest.mark.parametrize("draw", [random_pattern, odd_pattern])
 def test_printed_patterns_parse_to_themselves(draw: object) -> None:
     assert callable(draw)
-    for seed in range(2_000):
+    for seed in seeds(2_000):
         pattern = draw(random.Random(seed))
         for text, dialect in ((print_pattern(pattern), "xpath"), (print_tree(pattern), "tree")):
             assert parse_filter(text, dialect) == pattern, text
@@ -97,7 +98,7 @@ def test_how_patterns_are_printed(pattern: list[Node], xpath: str, tree: str) ->
 
 def test_numbers_are_printed_exactly() -> None:
     rng = random.Random(7)
-    for _ in range(2_000):
+    for _ in range(share(2_000)):
         value = rng.choice(NUMBERS) * rng.uniform(-1, 1) + rng.randrange(3)
         text = print_number(value)
         assert float(text) == value

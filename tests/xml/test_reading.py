@@ -16,6 +16,7 @@ from headgate.xml.limits import Limits
 from headgate.xml.model import TEXT, StructuralId
 from headgate.xml.reading import document_of, parse, read_document
 from headgate.xml.walking import walk
+from tests.seeds import seeds
 from tests.timing import thread_time
 from tests.xml.random_patterns import random_document
 
@@ -75,7 +76,7 @@ def test_the_arrays_of_a_small_document() -> None:
     check(document)
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", seeds(150))
 def test_agrees_with_the_parser(seed: int) -> None:
     text = random_document(random.Random(seed))
     document = read_document(text)
@@ -84,7 +85,7 @@ def test_agrees_with_the_parser(seed: int) -> None:
     check(document)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_agrees_with_the_parser_on_changed_documents(seed: int) -> None:
     rng = random.Random(seed)
     # What a declaration says about the encoding is for others to test: the parser is told to ignore it.

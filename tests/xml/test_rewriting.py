@@ -16,6 +16,7 @@ from headgate.xml.model import CHILD, DESCENDANT, Node, Pattern
 from headgate.xml.parse import parse_filter
 from headgate.xml.rewriting import Intersect, Part, Project, Rewriting, Scan
 from headgate.xml.views import XmlViews
+from tests.seeds import seeds, share
 from tests.xml.random_patterns import random_document
 from tests.xml.random_views import planted_document, view_set
 
@@ -60,10 +61,10 @@ def _events(rng: random.Random, views: XmlViews, count: int) -> list[Event]:
     return [Event(number, text, content_type=XML) for number, text in enumerate(texts)]
 
 
-def _compare(seeds: range) -> tuple[int, int, int]:
+def _compare(numbers: range) -> tuple[int, int, int]:
     """Compare rewritings with direct results: counts rewritings, results that are something, and joins."""
     made = something = joined = 0
-    for seed in seeds:
+    for seed in numbers:
         rng = random.Random(seed)
         views = XmlViews.build(view_set(rng, 16))
         events = _events(rng, views, 6)
@@ -82,10 +83,10 @@ def _compare(seeds: range) -> tuple[int, int, int]:
 
 def test_rewritings_give_what_the_document_gives() -> None:
     """No difference in any rewriting of random views on random documents."""
-    made, something, joined = _compare(range(40))
-    assert made > 1000
-    assert something > 1000
-    assert joined > 200
+    made, something, joined = _compare(seeds(40))
+    assert made > share(1000)
+    assert something > share(1000)
+    assert joined > share(200)
 
 
 def test_rewritings_of_auctions_give_what_the_document_gives() -> None:
@@ -95,7 +96,7 @@ def test_rewritings_of_auctions_give_what_the_document_gives() -> None:
     texts = workload.documents(np.arange(3), 3)
     events = [Event(number, text, content_type=XML) for number, text in enumerate(texts)]
     made = something = joined = 0
-    for view in range(600):
+    for view in range(share(600)):
         for inputs in covers_of(views, view, 2):
             made += 1
             joined += len(inputs) > 1
@@ -104,9 +105,9 @@ def test_rewritings_of_auctions_give_what_the_document_gives() -> None:
                 found = plan.run([views.result(each, event) for each in inputs])
                 assert found == views.result(view, event)
                 something += found is not None
-    assert made > 200
-    assert something > 300
-    assert joined > 100
+    assert made > share(200)
+    assert something > share(300)
+    assert joined > share(100)
 
 
 @pytest.mark.nightly

@@ -16,10 +16,13 @@ from headgate.xml.answers import answer
 from headgate.xml.parse import parse_filter
 from headgate.xml.reading import read_document
 from headgate.xml.searching import has_part, two_way
+from tests.seeds import seeds
 from tests.timing import thread_time
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+pytestmark = pytest.mark.jit_off
 
 COMPILED = not vars(numba.config)["DISABLE_JIT"]
 SECONDS = 0.5
@@ -48,7 +51,7 @@ def test_all_short_texts_of_two_letters() -> None:
                 check(wanted, text)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_texts_that_repeat_themselves(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(200 if COMPILED else 20):

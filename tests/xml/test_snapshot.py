@@ -12,6 +12,7 @@ from headgate import Event, SnapshotError, Subscription, XmlIndex
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.xml.base import ROOM
 from headgate.xml.reading import read_document
+from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
 from tests.xml.test_agreement import event_of, right, subscriptions
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_an_opened_index_answers_and_changes_as_the_one_that_was_saved(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     patterns = [random_pattern(rng) for _ in range(60)]

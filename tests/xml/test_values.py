@@ -16,6 +16,7 @@ from headgate.xml.model import CONTAINS, DESCENDANT, STARTS_WITH, Node, Pattern
 from headgate.xml.model import Test as Condition
 from headgate.xml.passing import FAILS, PASSES, UNDECIDED, lay_tests, read_number, sift
 from headgate.xml.values import holds, implies, number
+from tests.seeds import seeds
 from tests.xml.random_patterns import random_test
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _read_number(text: NDArray[np.uint8]) -> tuple[float, bool]:
     return read_number(text, 0, len(text))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_the_hot_loop_reads_the_same_numbers(seed: int) -> None:
     rng = random.Random(seed)
     texts = [*NUMBERS, *("".join(rng.choices("0123456789.- ", k=rng.randrange(1, 20))) for _ in range(200))]
@@ -124,7 +125,7 @@ def test_tests_hold_as_the_model_says() -> None:
         holds(Condition(CONTAINS, 1.0), "1")
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", seeds(100))
 def test_the_hot_loop_passes_the_same_values(seed: int) -> None:
     rng = random.Random(seed)
     tests = tuple(random_test(rng) for _ in range(rng.randint(1, 3)))

@@ -19,6 +19,7 @@ from headgate.xml.model import Test as Condition
 from headgate.xml.reading import document_of
 from headgate.xml.values import implies
 from headgate.xml.views import XmlViews
+from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
 from tests.xml.random_views import view_set, wider
 
@@ -39,7 +40,7 @@ def _subset(views: XmlViews, one: int, other: int) -> bool:
     return labels[0] <= labels[1] and bits
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_coverage_is_what_the_embeddings_cover_one_by_one(seed: int) -> None:
     """The loops agree with trying everything, and the filters lose nothing."""
     rng = random.Random(seed)
@@ -77,7 +78,7 @@ def test_the_random_views_are_worth_comparing() -> None:
     assert partly > 300
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30))
 def test_embedding_is_transitive(seed: int) -> None:
     """What embeds in what embeds in a view embeds in it."""
     rng = random.Random(seed)
@@ -86,7 +87,7 @@ def test_embedding_is_transitive(seed: int) -> None:
     assert np.all(embeds[(embeds @ embeds)])
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30))
 def test_a_view_has_one_form_however_it_is_written(seed: int) -> None:
     """Branches in another order, and written twice, are the same view; both embed in each other."""
     rng = random.Random(seed)
@@ -178,7 +179,7 @@ def test_views_can_be_pickled_and_asked_from_threads() -> None:
     assert copy.patterns == views.patterns
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_implications_are_found_wherever_labels_can_meet(seed: int) -> None:
     """Pairs are left out only of labels that have nothing in common, or if they imply nothing."""
     rng = random.Random(seed)
@@ -197,7 +198,7 @@ def test_implications_are_found_wherever_labels_can_meet(seed: int) -> None:
             assert (other in row) == expected
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_results_go_back_to_how_views_were_written(seed: int) -> None:
     """Views are computed in canonical form; those who wrote them get what they wrote."""
     rng = random.Random(seed)

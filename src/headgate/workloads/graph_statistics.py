@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
+    Bits = NDArray[np.uint8]
 
 __all__ = ["PAPER_SCALES", "PAPER_SELECTIVITIES", "PAPER_SHAPE", "Reach", "measure_reach", "measure_shape"]
 
@@ -123,8 +124,10 @@ def _search(graph: Structure, start: Ints, source: int, valid: Bools) -> Bools:
     reached = np.zeros(len(valid), np.bool_)
     front = np.array([source])
     while len(front):
-        targets = np.unique(np.concatenate([graph.edge_target[start[n] : start[n + 1]] for n in front]))
-        new = targets[~reached[targets]]
+        begin, size = start[front], start[front + 1] - start[front]
+        edges = np.repeat(begin - np.cumsum(size) + size, size) + np.arange(size.sum())
+        targets = graph.edge_target[edges]
+        new = np.unique(targets[~reached[targets]])
         reached[new] = True
         front = new[valid[new]]
     return reached
@@ -139,22 +142,25 @@ def _reachable(graph: Structure, publishers: int) -> Ints:
     start, everything = _starts(graph), np.ones(len(graph.kind), np.bool_)
 
     @cache
-    def after(network: int) -> Bools:
+    def after(network: int) -> Bits:
         marked = _search(graph, start, network, everything)
         marked[network] = True
-        return marked[publishers:]
+        return np.packbits(marked[publishers:])
 
-    @cache
-    def after_all(*networks: int) -> tuple[Bools, int]:
-        marked = np.zeros(len(graph.kind) - publishers, np.bool_)
-        for network in networks:
-            marked |= after(network)
-        return marked, int(marked.sum())
-
-    counts = []
+    # By what they lead to: nodes that all of a group reach are found once, and forgotten with the group.
+    groups: dict[tuple[int, ...], list[tuple[int, Ints]]] = {}
     for publisher in range(publishers):
         targets = graph.edge_target[start[publisher] : start[publisher + 1]]
-        networks, advertisers = targets[graph.kind[targets] == 1], targets[graph.kind[targets] == 2]
-        marked, size = after_all(*networks.tolist())
-        counts.append(size + np.count_nonzero(~marked[advertisers - publishers]))
-    return np.array(counts)
+        networks = targets[graph.kind[targets] == 1]
+        advertisers = targets[graph.kind[targets] == 2]
+        groups.setdefault(tuple(networks.tolist()), []).append((publisher, advertisers))
+    counts = np.zeros(publishers, np.int64)
+    for leading, members in groups.items():
+        packed = np.zeros(-(-(len(graph.kind) - publishers) // 8), np.uint8)
+        for network in leading:
+            packed |= after(network)
+        marked = np.unpackbits(packed, count=len(graph.kind) - publishers)
+        size = np.count_nonzero(marked)
+        for publisher, advertisers in members:
+            counts[publisher] = size + np.count_nonzero(marked[advertisers - publishers] == 0)
+    return counts

@@ -1,0 +1,30 @@
+"""How much of what is generated is checked: a sixth in the ordinary run, all of it nightly."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+NIGHTLY = os.environ.get("HEADGATE_TESTS") == "nightly"
+JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in {"", "0"}
+
+
+def share(count: int) -> int:
+    """Give a sixth of a number, at least two of four or more; with the JIT off, a quarter of that.
+
+    All of it nightly, with the JIT and without.
+    """
+    if NIGHTLY:
+        return count
+    return max(-(-count // 6), min(count // 2, 2)) if JIT else max(count // 24, 1)
+
+
+def seeds(count: int, first: int = 0) -> range:
+    """Give the first share of the seeds from `first` on."""
+    return range(first, first + share(count))
+
+
+def examples(count: int) -> settings:
+    """Let hypothesis draw a share of this many examples; everything else is as the profile says."""
+    return settings(max_examples=share(count))
