@@ -55,7 +55,7 @@ def parse(text: str) -> tuple[Any, ...]:
     """Read types back from their text.
 
     >>> parse("int64, (uint8:2C, none)")
-    (int64, Tuple(array(uint8, 2d, C), none))
+    (int64, Tuple((Array(uint8, 2, 'C', False, aligned=True), none)))
     """
     tokens = _TOKEN.findall(text)
     tokens.append("")
