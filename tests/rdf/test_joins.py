@@ -13,8 +13,6 @@ from headgate.rdf.reading import make_graph
 from headgate.rdf.terms import literal
 from tests.seeds import seeds
 
-pytestmark = pytest.mark.jit_off
-
 Statements = list[tuple[str, str, str]]
 
 
@@ -134,6 +132,7 @@ def test_too_much_is_refused_with_the_filter() -> None:
         index.match(Event("e", make_graph(sides(400)), content_type="nt"))
 
 
+@pytest.mark.jit_off
 @pytest.mark.parametrize("seed", seeds(12))
 def test_triangles_in_long_joins(seed: int) -> None:
     """Halves that are crossed in the last layer, so that hardly a triangle closes; the join is long."""
@@ -166,6 +165,7 @@ def test_triangles_in_long_joins(seed: int) -> None:
     assert match(text, statements, Options(injective=True)) == (["s"] if closes else [])
 
 
+@pytest.mark.jit_off
 def test_injective_joins_go_back_one_by_one() -> None:
     ring = [(f"<urn:{n}>", "<urn:p>", f"<urn:{(n + 1) % 6}>") for n in range(6)]
     steps = " . ".join(f"?v{n} <urn:p> ?v{n + 1}" for n in range(6))
@@ -174,6 +174,7 @@ def test_injective_joins_go_back_one_by_one() -> None:
     assert match(f"ASK {{ {steps.rsplit(' . ', 1)[0]} }}", ring, Options(injective=True)) == ["s"]
 
 
+@pytest.mark.jit_off
 def test_sixty_four_edges() -> None:
     chain = [(f"<urn:{n}>", "<urn:p>", f"<urn:{n + 1}>") for n in range(63)]
     body = " . ".join(f"?v{n} <urn:p> ?v{n + 1}" for n in range(63))
