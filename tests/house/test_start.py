@@ -150,6 +150,7 @@ def test_the_first_match_loads_its_room_and_no_other(
 
 NONE = "no such directory"
 REFUSED: dict[str, tuple[list[str], str]] = {
+    "warm": (["warm", "nope"], "'nope' is no room with kernels: those are core, graph, plan, ranking"),
     "compile": (["compile", "--subscriptions", "nope.jsonl", "--output", "x"], "nope.jsonl does not exist"),
     "compile-graph": (
         ["compile", "--nodes", "nope.csv", "--edges", "e.csv", "--output", "x"],

@@ -128,7 +128,7 @@ def test_graphs_from_the_command_line(
     made: GraphWorkload,
 ) -> None:
     # So that there are several partitions.
-    monkeypatch.setattr(type(spark.sparkContext), "defaultParallelism", 2)
+    monkeypatch.setattr("headgate.spark.generate.BATCH", 1)
     headgate = Command(monkeypatch, capsys)
     arguments = ("generate", *command.split(), "--events", "30", "--seed", "4", "--format", form, "--quiet")
     ran = headgate(*arguments, "--output", tmp_path, "--json")

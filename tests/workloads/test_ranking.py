@@ -294,7 +294,8 @@ def test_the_command_line(
     command: str,
     made: RankingWorkload,
 ) -> None:
-    assert spark.sparkContext.defaultParallelism > 1, "so that there are several partitions"
+    # So that there are several partitions.
+    monkeypatch.setattr("headgate.spark.generate.BATCH", 1)
     headgate = Command(monkeypatch, capsys)
     sizes = ["--subscriptions", "40", "--events", "30", "--seed", "4", "--quiet", "--json", "--format"]
     ran = headgate("generate", "ranking", *command.split(), *sizes, form, "--output", tmp_path)

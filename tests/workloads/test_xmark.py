@@ -284,7 +284,8 @@ def test_the_command_line(
     capsys: pytest.CaptureFixture[str],
     form: str,
 ) -> None:
-    assert spark.sparkContext.defaultParallelism > 1, "so that there are several partitions"
+    # So that there are several partitions.
+    monkeypatch.setattr("headgate.spark.generate.BATCH", 1)
     headgate = Command(monkeypatch, capsys)
     sizes = ["--subscriptions", "40", "--events", "3", "--seed", "4", "--quiet", "--json", "--format"]
     chosen = ["--unique", "30", "--kilobytes", "2", "3"]
