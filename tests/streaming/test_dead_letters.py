@@ -14,6 +14,7 @@ from tests.streaming.world import World, lines, move
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
     from pyspark.sql import SparkSession
 
     from headgate.spark.streaming.run import Streamed
