@@ -114,12 +114,12 @@ GRAPHS: list[tuple[str, GraphWorkload]] = [
 ]
 
 
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
     ("command", "made", "form"),
     some([(*graph, form) for graph in GRAPHS for form in ("jsonl", "parquet")], 0, 3),
 )
 def test_graphs_from_the_command_line(
-    spark: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

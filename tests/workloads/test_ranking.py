@@ -23,7 +23,6 @@ from tests.spark.files import get_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
 
 SEED = 5
 ROWS = np.arange(20_000)
@@ -273,6 +272,7 @@ def test_what_cannot_be_drawn_is_refused(wrong: object, complaint: str) -> None:
         wrong()  # type: ignore[operator]
 
 
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 @pytest.mark.parametrize(
     ("command", "made"),
@@ -286,7 +286,6 @@ def test_what_cannot_be_drawn_is_refused(wrong: object, complaint: str) -> None:
     ids=["dense", "sparse"],
 )
 def test_the_command_line(
-    spark: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

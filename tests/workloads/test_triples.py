@@ -28,8 +28,6 @@ from tests.spark.files import get_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
     from headgate.rdf.model import Edge, Graph
     from headgate.workloads.publications import RdfWorkload
 
@@ -303,6 +301,7 @@ def test_statistics() -> None:
     assert stars["variables a filter"] == stars["edges a filter"]
 
 
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 @pytest.mark.parametrize(
     ("command", "made"),
@@ -313,7 +312,6 @@ def test_statistics() -> None:
     ids=["paper", "stars"],
 )
 def test_the_command_line(
-    spark: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -33,8 +33,6 @@ from tests.spark.files import get_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
     from headgate.xml.model import Pattern
 
 SEED = 5
@@ -276,9 +274,9 @@ def test_statistics() -> None:
     assert measure_xml(XMark(), 100, 2, SEED)["views that a document answers, %"] == np.mean(counted)
 
 
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_the_command_line(
-    spark: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
