@@ -25,7 +25,8 @@ settings.register_profile("default", settings.get_profile("nightly"), max_exampl
 settings.load_profile("nightly" if NIGHTLY else "default")
 
 
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"
+"""Compile little, and start small programs the short way: Hadoop starts one for each right of a file."""
 # Tables of tests are small: one task a stage, planned once, takes a fraction of the time of many.
 SMALL_TABLES = {
     "spark.sql.shuffle.partitions": "1",

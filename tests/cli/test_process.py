@@ -44,6 +44,7 @@ def test_a_master_that_is_none_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.nightly
 def test_workers_without_headgate_are_told_in_one_line(tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     venv.create(bare, with_pip=False)
@@ -79,7 +80,7 @@ def interruptible() -> Iterator[None]:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("wait", ["starting Spark", "generating"])
+@pytest.mark.parametrize("wait", [pytest.param("starting Spark", marks=pytest.mark.nightly), "generating"])
 def test_an_interrupt_ends_everything_at_once(tmp_path: Path, wait: str) -> None:
     output = tmp_path / "ads"
     command = [HEADGATE, "generate", "records", "--output", str(output), "--subscriptions", "50000000"]

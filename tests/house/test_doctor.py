@@ -93,6 +93,7 @@ def test_looking_does_not_import_spark() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.nightly
 def test_spark_really_starts() -> None:
     script = "import json; from headgate.doctor import _spark; print(json.dumps(vars(_spark())))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

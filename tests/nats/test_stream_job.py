@@ -92,7 +92,8 @@ def test_from_nats_to_nats(spark: SparkSession, server: Server, tmp_path: Path) 
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("kills", [1, pytest.param(8, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("kills", [1, 8])
 def test_killed_between_nats_and_nats(server: Server, tmp_path: Path, kills: int) -> None:
     engine = make(tmp_path)
     name = f"HARD{kills}"

@@ -83,6 +83,7 @@ def test_a_run_writes_everything_and_the_next_has_nothing_to_do(tmp_path: Path) 
     ]
 
 
+@pytest.mark.nightly
 def test_what_changed_is_done_again_and_what_follows_from_it(tmp_path: Path) -> None:
     run_shop(tmp_path)
     place = tmp_path / "shop"
@@ -326,6 +327,7 @@ def test_shards_answer_as_one(tmp_path: Path) -> None:
     same(tmp_path / "ours", tmp_path / "one", "best.parquet", "near.parquet", "subscriptions.parquet")
 
 
+@pytest.mark.nightly
 def test_shards_by_tenant_and_by_access_answer_as_one(tmp_path: Path) -> None:
     rows = [
         {"id": n, "filter": f"topic = 't{n % 5}' AND price < {n}", "tenant": f"c{n % 4}", "score": n % 7}

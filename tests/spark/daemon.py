@@ -1,14 +1,20 @@
-"""Spark's daemon of Python workers, with Headgate and its compiler loaded before it forks them."""
+"""Spark's daemon of Python workers, with Headgate and its kernels loaded before it forks them.
+
+Spark ends a worker whenever a job needs only the first of its rows, and the next one would load all of it again.
+"""
 
 from __future__ import annotations
 
 import importlib
 
+from headgate.core.jit.signatures import known
+from headgate.core.jit.worker import compile_kernel
+
 if __name__ == "__main__":
     for name in ("compiling", "matching", "document_matching", "graph_matching", "streaming.worker"):
         importlib.import_module(f"headgate.spark.{name}")
-    # A first kernel loads the compiler.
-    interning = importlib.import_module("headgate.core.interning")
-    interning.TextPool.build(["a"]).place(["a"], 0, 1)
+    for kernel, signatures in known().items():
+        for args in signatures:
+            compile_kernel(kernel, args)
     # By name: it has no types.
     importlib.import_module("pyspark.daemon").manager()

