@@ -49,6 +49,9 @@ assert Dissemination.build(views, [news]).feeding("titles").inputs == ()
 }
 """A first answer of each kind."""
 NAMES = "from headgate import Edge, Engine, Event, Node, Subscription\n"
+SPENT = "SPENT "
+UP_TO_HERE = f"\nimport os; print({SPENT!r} + str(sum(os.times()[:4])))"
+"""What ends a process comes after what it is for."""
 COMMAND = "import sys; from headgate.cli import main; sys.argv[0] = 'headgate'; main()"
 TIMES = {"µs", "us", "ms", "s", "ns"}
 AREAS = ("records", "graph", "ranking", "rdf", "xml")
@@ -69,10 +72,10 @@ def run(size: str) -> list[Result]:
         for room, code in MATCHES.items():
             cold = None
             if size == "full":
-                cold = cpu(NAMES + code, cache=f"{empty}/{room}")
+                cold = cpu(NAMES + code + UP_TO_HERE, cache=f"{empty}/{room}")
             goal = None if room == "plan" else 1.5
-            ready = best(NAMES + code)
-            name = f"first answer of a process, {room}"
+            ready = best(NAMES + code + UP_TO_HERE)
+            name = f"from the start of a process to its first answer, {room}"
             results.append(Result(name, ready, "CPU s", cold, "compiling", goal))
         if size == "full":
             results += compare(Path(empty))
@@ -91,6 +94,8 @@ def cpu(*arguments: str, code: int = 0, cache: str | None = None) -> float:
     environment = {**os.environ, **({"NUMBA_CACHE_DIR": cache} if cache else {})}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
+    if done.stdout.startswith(SPENT):
+        return float(done.stdout.removeprefix(SPENT))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -1,6 +1,6 @@
 """Spark's daemon of Python workers, with Headgate and its kernels loaded before it forks them.
 
-Spark ends a worker whenever a job needs only the first of its rows, and the next one would load all of it again.
+Spark ends a worker whenever a job needs only the first of its rows, and the next one would load it all again.
 """
 
 from __future__ import annotations
