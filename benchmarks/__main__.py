@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+import os
+import time
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from benchmarks.results import Result, as_table, write_json, write_markdown
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SMALL_TABLES = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 AREAS = ("records", "pipeline", "stream", "parsing", "graph", "ranking", "rdf", "xml", "plan", "kernels")
+
+
+@contextmanager
+def _one_spark() -> Iterator[None]:
+    """Hold one session for all areas, set for small tables."""
+    from headgate.spark.session import close_session, open_session
+    from tests.spark.classes import java_options
+
+    for name, options in java_options().items():
+        os.environ.setdefault(name, options)
+    session = open_session("local[2]", settings=SMALL_TABLES)
+    try:
+        yield
+    finally:
+        close_session(session)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -31,9 +58,12 @@ def main(area: str, size: str, json_file: Path | None, page: Path | None) -> Non
     if area == "all" and (json_file or page):
         raise click.UsageError("--json and --markdown take one area")
     results: list[Result] = []
-    for each in AREAS if area == "all" else (area,):
-        results = import_module(f"benchmarks.{each}").run(size)
-        click.echo(as_table(results))
+    with _one_spark() if (area, size) == ("all", "quick") else nullcontext():
+        for each in AREAS if area == "all" else (area,):
+            began = time.monotonic()
+            results = import_module(f"benchmarks.{each}").run(size)
+            click.echo(as_table(results))
+            click.echo(f"{each}: {time.monotonic() - began:.0f} s\n")
     if json_file is not None:
         write_json(results, json_file)
     if page is not None:

@@ -13,6 +13,7 @@ from hypothesis import settings
 from headgate.core.jit import signatures
 from tests.durations import Recorder
 from tests.seeds import NIGHTLY, share
+from tests.spark.classes import java_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +25,6 @@ settings.register_profile("nightly", deadline=None, print_blob=True, max_example
 settings.register_profile("default", settings.get_profile("nightly"), max_examples=share(100))
 settings.load_profile("nightly" if NIGHTLY else "default")
 
-
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"
-"""Compile little, and start small programs the short way: Hadoop starts one for each right of a file."""
 # Tables of tests are small: one task a stage, planned once, takes a fraction of the time of many.
 SMALL_TABLES = {
     "spark.sql.shuffle.partitions": "1",
@@ -42,12 +40,10 @@ SMALL_TABLES = {
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set what processes that tests start take over, and measure where that is asked for."""
-    # Every Java that tests start, here or in processes of their own, compiles little.
-    for name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
-        os.environ.setdefault(name, QUICK_JAVA)
-    if NIGHTLY:
-        # Every process of the tests refuses kernels that `headgate warm` would not have compiled.
-        os.environ.setdefault(signatures.MODE, signatures.STRICT)
+    for name, options in java_options().items():
+        os.environ.setdefault(name, options)
+    # Every process of the tests refuses kernels that `headgate warm` would not have compiled.
+    os.environ.setdefault(signatures.MODE, signatures.STRICT)
     folder = os.environ.get("HEADGATE_DURATIONS")
     if folder and not config.getoption("numprocesses", None):
         config.pluginmanager.register(Recorder(Path(folder)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from headgate import RecordIndex
@@ -122,9 +123,9 @@ def test_generate_a_workload(headgate: Command, tmp_path: Path, workload: str) -
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines()[1] == f"wrote 5 events to {tmp_path}/events.parquet"
     assert get_table(tmp_path / "events.parquet") == made.events(np.arange(5), 3).to_pylist()
-    found = get_table(tmp_path / "subscriptions.parquet")
-    assert len(found) == count
-    assert found[:7] == made.subscriptions(np.arange(7), 3).to_pylist()
+    found = pq.read_table(tmp_path / "subscriptions.parquet")
+    assert found.num_rows == count
+    assert found.slice(0, 7).to_pylist() == made.subscriptions(np.arange(7), 3).to_pylist()
 
 
 def test_an_unknown_workload_is_refused(headgate: Command, tmp_path: Path) -> None:

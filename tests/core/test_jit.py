@@ -147,9 +147,7 @@ own(np.arange(3.0))
 assert {name: value for name, value in vars(numba.config).items() if value is not before.get(name)} == {}
 print(own.stats.cache_path)
 """
-    home = tmp_path / "home"
-    home.mkdir()
-    where = process(code, tmp_path, HOME=str(home)).stdout.strip()
+    where = process(code, tmp_path).stdout.strip()
     # Beside its own source, as numba has it, and none of ours is there.
     assert where == str(tmp_path / "__pycache__")
     assert {file.name.partition("-")[0] for file in Path(where).glob("*.nb?")} == {"counted.own"}

@@ -15,7 +15,7 @@ from headgate.graph.ranked import search
 from headgate.graph.ranked_kernels import VISITED
 from headgate.graph.reference import best_paths, passes
 from tests.graph.random_graphs import SHAPES, Drawn, draw_event, draw_filter, draw_graph, valid_text
-from tests.seeds import JIT, NIGHTLY, seeds
+from tests.seeds import NIGHTLY, seeds
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
@@ -150,7 +150,7 @@ def test_a_changed_graph_ranks_as_one_built_anew(shape: str, seed: int) -> None:
     rng = random.Random(f"ranked changes {shape}{seed}")
     drawn = draw_graph(rng, shape, rng.choice((2, 10, 60, 130)))
     index = GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=RecordIndex)
-    for number in range(40 if JIT or NIGHTLY else 10):
+    for number in range(40 if NIGHTLY else 12):
         alter(rng, index, drawn, number)
         event = draw_event(rng, str(rng.choice(drawn.nodes).id), number)
         check(index, drawn, event, RANKINGS[number % len(RANKINGS)])

@@ -5,10 +5,13 @@ What is loaded is the check that never varies; the times are those of a quiet ma
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,7 +30,7 @@ LARGE = (
 LIBRARIES = ("highspy", "lark", "lxml", "matplotlib", "pandas", "pyoxigraph", "pyspark", "sqlglot")
 """The same, without what every match needs: numba, which loads scipy, and pyarrow."""
 ROOMS = tuple(f"headgate.{room}.index" for room in ("records", "rdf", "xml", "graph", "ranking"))
-TRIES = 3
+TRIES = 5
 NUMBA = 0.4
 """Seconds that importing numba takes, a third of a first match: where it takes longer, so may that."""
 _TOLD = "\nimport json, sys; print('LOADED', json.dumps(sorted(sys.modules)), file=sys.stderr)"
@@ -54,11 +57,25 @@ class Ran(NamedTuple):
     """Of processor time, of the process and of those that it started."""
 
 
+@cache
+def as_installed() -> dict[str, str]:
+    """Let Python keep modules in its own form, as it does for a package that was installed."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    place = tempfile.mkdtemp(prefix="headgate-modules-")
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return {**kept, "PYTHONPYCACHEPREFIX": place}
+
+
 def run(program: str, *arguments: str, folder: Path | None = None) -> Ran:
     """Run a program in a Python of its own."""
     before = os.times()
     done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False, cwd=folder
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=as_installed(),
     )
     after = os.times()
     seconds = after.children_user - before.children_user + after.children_system - before.children_system

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 TEXT = """
 [generate]
 workload = "mixed"
-subscriptions = 3_000
-events = 2_000
+subscriptions = 1_000
+events = 500
 [[match]]
 name = "all"
 [[match]]
@@ -77,8 +77,12 @@ def test_a_run_that_was_killed_is_completed_by_the_next(tmp_path: Path, kills: i
         step = STEPS[few[number] if kills <= 3 else number % len(STEPS)]
         anew = ["--fresh"] if number and step == STEPS[0] else []
         kill_in(killed, step, chance.random() * 2, *anew)
-    ran = run_alone("run", killed, "--quiet", "--json")
-    assert ran.code == 0, ran.err
+    if kills == 1:
+        # The Spark that is there completes it as well as one of its own.
+        run_pipeline(read_pipeline(killed), Asked(quiet=True))
+    else:
+        ran = run_alone("run", killed, "--quiet", "--json")
+        assert ran.code == 0, ran.err
     ours, theirs = tmp_path / "killed", tmp_path / "whole"
     assert names(ours) == names(theirs)
     for name in ("all.parquet", "again.parquet"):

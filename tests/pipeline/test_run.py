@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +19,8 @@ from headgate.pipeline import run, streams
 from headgate.pipeline.read import read_pipeline
 from headgate.pipeline.run import Asked, run_pipeline
 from headgate.pipeline.state import stamp
-from tests.pipeline.pipelines import EVENTS, EXAMPLES, MATCHES, SUBSCRIPTIONS, pairs, shop
+from tests.lanes import some
+from tests.pipeline.pipelines import EVENTS, EXAMPLES, MATCHES, SHOP, SUBSCRIPTIONS, pairs, shop
 from tests.spark.files import get_lines, names, put, put_lines
 
 if TYPE_CHECKING:
@@ -43,13 +47,49 @@ def run_shop(folder: Path, asked: Asked = QUIET, sets: dict[str, Any] | None = N
 
 
 ALL = ["compile", "match.all", "summary.all", "match.best"]
+TABLES: dict[str, Any] = {"match.all.output": "matches.parquet"}
 
 
-def test_a_run_writes_everything_and_the_next_has_nothing_to_do(tmp_path: Path) -> None:
-    first = run_shop(tmp_path)
-    assert done_now(first) == ALL
-    place = tmp_path / "shop"
-    assert pairs(place / "matches.jsonl") == MATCHES
+@dataclass(frozen=True)
+class Story:
+    """A shop that was run in two parts, and how it stood after each."""
+
+    folder: Path
+    begun: Outcome
+    drawn: bool
+    """Whether there was a report after the first part."""
+    ended: Outcome
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
+    """Run the shop until a step, and then the rest of it."""
+    folder: Path = tmp_path_factory.mktemp("story")
+    begun = run_shop(folder, Asked(until="match.all", quiet=True), TABLES)
+    drawn = (folder / "shop" / "report.html").exists()
+    return Story(folder, begun, drawn, run_shop(folder, sets=TABLES))
+
+
+@pytest.fixture
+def finished(story: Story, tmp_path: Path) -> Path:
+    """Give a test a copy of the shop as it is when all of it was run."""
+    shutil.copytree(story.folder, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def test_until_ends_early_and_the_next_run_goes_on(story: Story) -> None:
+    assert (done_now(story.begun), story.begun.page) == (ALL[:2], None)
+    assert not story.drawn
+    assert done_now(story.ended) == ALL[2:]
+    assert story.ended.page is not None
+    assert "in an earlier run" in story.ended.page.read_text("utf-8")
+
+
+def test_a_run_writes_everything_and_the_next_has_nothing_to_do(story: Story, finished: Path) -> None:
+    first = story.ended
+    assert list(statuses(first)) == ALL
+    place = finished / "shop"
+    assert pairs(place / "matches.parquet") == MATCHES
     best = {(row["event_id"], row["subscription_id"], row["rank"]) for row in get_lines(place / "best.jsonl")}
     assert {("e1", "shoes", 1), ("e1", "both", 2)} <= best
     assert first.refused == 2
@@ -60,13 +100,13 @@ def test_a_run_writes_everything_and_the_next_has_nothing_to_do(tmp_path: Path) 
     assert (told["ok"], [step["name"] for step in told["steps"]]) == (True, ALL)
     assert told["stages"]
     before = {name: stamp(str(place / name)) for name in names(place) if name != ".headgate"}
-    again = run_shop(tmp_path)
+    again = run_shop(finished, sets=TABLES)
     assert done_now(again) == []
     assert again.results == first.results
     after = {name: stamp(str(place / name)) for name in before}
     assert {name for name in before if before[name] != after[name]} == {"run.json"}
     # What is asked for later is made then, and what is there stays as it is.
-    assert done_now(run_shop(tmp_path, sets={"metrics.file": "m.prom"})) == []
+    assert done_now(run_shop(finished, sets={**TABLES, "metrics.file": "m.prom"})) == []
     assert "headgate_matches_total 6" in (place / "m.prom").read_text("utf-8")
     (place / "m.prom").unlink()
     assert stamp(str(place / "report.html")) == before["report.html"]
@@ -75,7 +115,7 @@ def test_a_run_writes_everything_and_the_next_has_nothing_to_do(tmp_path: Path) 
         "best-rejected.jsonl",
         "best.jsonl",
         "matches-rejected.jsonl",
-        "matches.jsonl",
+        "matches.parquet",
         "report.html",
         "run.json",
         "snapshot",
@@ -105,33 +145,23 @@ def test_what_changed_is_done_again_and_what_follows_from_it(tmp_path: Path) -> 
     assert done_now(run_shop(tmp_path, sets={"match.best.top": 1})) == ["match.best"]
 
 
-def test_until_ends_early_and_the_next_run_goes_on(tmp_path: Path) -> None:
-    first = run_shop(tmp_path, Asked(until="match.all", quiet=True))
-    assert (done_now(first), first.page) == (ALL[:2], None)
-    assert not (tmp_path / "shop" / "report.html").exists()
-    second = run_shop(tmp_path)
-    assert done_now(second) == ALL[2:]
-    assert second.page is not None
-    assert "in an earlier run" in second.page.read_text("utf-8")
-
-
-def test_a_step_that_fails_leaves_the_others_done(tmp_path: Path) -> None:
-    text = """
-[subscriptions]
-table = "subs.jsonl"
-[events]
-table = "events.jsonl"
-[match]
+def test_a_step_that_fails_leaves_the_others_done(finished: Path) -> None:
+    text = (
+        SHOP.replace("top = 2", "top = 1")
+        + """
 [[backtest]]
 filter = "nonsense = 1"
 """
-    pipeline = shop(tmp_path, text)
+    )
+    pipeline = shop(finished, text, TABLES)
     with pytest.raises(HeadgateError, match=r"no event of .* has the attribute nonsense"):
         run_pipeline(pipeline, QUIET)
-    told = json.loads((tmp_path / "shop" / "run.json").read_text("utf-8"))
-    assert (told["ok"], len(told["steps"])) == (False, 3)
+    told = json.loads((finished / "shop" / "run.json").read_text("utf-8"))
+    assert (told["ok"], [step["name"] for step in told["steps"]]) == (False, ALL)
+    # The last of them in the run that failed.
+    assert [step["status"] for step in told["steps"]] == ["skipped"] * 3 + ["done"]
     assert "nonsense" in told["error"]
-    mended = shop(tmp_path, text.replace("nonsense = 1", "price < 50"))
+    mended = shop(finished, text.replace("nonsense = 1", "price < 50"), TABLES)
     done = run_pipeline(mended, QUIET)
     assert done_now(done) == ["backtest.backtest"]
     assert done.results["backtest.backtest"]["matches"] == 2
@@ -162,10 +192,8 @@ def test_a_run_that_does_not_end_is_not_told_to_have_ended_well(
     assert found == [(False, "the run has not ended"), (False, told)]
 
 
-def test_half_a_table_of_a_killed_run_is_replaced(tmp_path: Path) -> None:
-    overrides: dict[str, Any] = {"match.all.output": "matches.parquet"}
-    run_shop(tmp_path, sets=overrides)
-    place = tmp_path / "shop"
+def test_half_a_table_of_a_killed_run_is_replaced(finished: Path) -> None:
+    place = finished / "shop"
     state = json.loads((place / ".headgate" / "state.json").read_text("utf-8"))
     state["begun"] = ["matches.parquet"]
     del state["steps"]["match.all"]
@@ -173,26 +201,35 @@ def test_half_a_table_of_a_killed_run_is_replaced(tmp_path: Path) -> None:
     (place / "matches.parquet" / "_SUCCESS").unlink()
     put(place / ".headgate" / "lock", "4194305")
     put(place / ".matches.parquet.4194305.parts" / "x.parquet", "half")
-    done = run_shop(tmp_path, sets=overrides)
+    done = run_shop(finished, sets=TABLES)
     assert done_now(done) == ["match.all", "summary.all"]
     assert pairs(place / "matches.parquet") == MATCHES
     assert not list(place.glob(".matches*"))
 
 
-def test_matches_in_csv_are_summed_up(tmp_path: Path) -> None:
-    done = run_shop(tmp_path, sets={"match.all.output": "matches.csv"})
+def check_summary(done: Outcome) -> None:
     summary = done.results["summary.all"]
     assert summary["events_by_matches"] == {"1": 1, "2": 1, "3": 1}
     busiest = {(identity, count) for identity, _, count in summary["busiest"]}
     assert busiest == {("cheap", 2), ("shoes", 2), ("both", 2)}
 
 
-def test_the_command(headgate: Command, tmp_path: Path) -> None:
-    shop(tmp_path)
-    ran = headgate("run", tmp_path / "shop.toml", "--quiet", "--strict")
+@pytest.mark.parametrize("suffix", ["csv", pytest.param("jsonl", marks=pytest.mark.nightly)])
+def test_matches_in_lines_are_summed_up(story: Story, finished: Path, suffix: str) -> None:
+    check_summary(story.ended)
+    done = run_shop(finished, sets={"match.all.output": f"matches.{suffix}"})
+    assert done_now(done) == ["match.all", "summary.all"]
+    check_summary(done)
+    assert pairs(finished / "shop" / f"matches.{suffix}") == MATCHES
+
+
+def test_the_command(headgate: Command, finished: Path) -> None:
+    shop(finished, sets=TABLES)
+    command = ("run", finished / "shop.toml", "--set", "match.all.output=matches.parquet")
+    ran = headgate(*command, "--quiet", "--strict", "--set", "match.best.top=1")
     assert (ran.code, ran.err) == (3, "")
-    assert ran.out.splitlines()[-2:] == ["refused 2 rows", f"report: {tmp_path}/shop/report.html"]
-    ran = headgate("run", tmp_path / "shop.toml", "--json", "--set", "match.best.top=1")
+    assert ran.out.splitlines()[-2:] == ["refused 2 rows", f"report: {finished}/shop/report.html"]
+    ran = headgate(*command, "--json")
     found = ran.json
     assert ran.code == 0
     assert [step["status"] for step in found["steps"]] == ["skipped"] * 3 + ["done"]
@@ -221,6 +258,7 @@ def run_example(name: str, folder: Path, **overrides: Any) -> Outcome:
 
 def test_records_are_as_by_single_commands(headgate: Command, tmp_path: Path) -> None:
     done = run_example("shop", tmp_path)
+    assert done_now(done) == [*ALL, "summary.best", "backtest.cheap"]
     theirs = tmp_path / "theirs"
     shared = ("--quiet", "--json")
     tables = EXAMPLES / "shop"
@@ -252,7 +290,7 @@ def test_records_are_as_by_single_commands(headgate: Command, tmp_path: Path) ->
 
 
 def test_rdf_with_a_taxonomy_is_as_by_single_commands(headgate: Command, tmp_path: Path) -> None:
-    run_example("feeds", tmp_path)
+    done = run_example("feeds", tmp_path)
     theirs, data = tmp_path / "theirs", EXAMPLES.parent / "rss"
     headgate(
         *("compile", "--subscriptions", data / "subscriptions.jsonl", "--taxonomy", data / "topics.ttl"),
@@ -263,6 +301,8 @@ def test_rdf_with_a_taxonomy_is_as_by_single_commands(headgate: Command, tmp_pat
         *("--output", theirs / "matches.jsonl", "--quiet"),
     )
     same(tmp_path / "ours", theirs, "matches.jsonl", "matches-rejected.jsonl", "snapshot-rejected.jsonl")
+    counts = Counter(row["subscription_id"] for row in get_lines(theirs / "matches.jsonl"))
+    assert {identity: count for identity, _, count in done.results["summary.matches"]["busiest"]} == counts
     assert stamp(str(tmp_path / "ours" / "snapshot")) == stamp(str(theirs / "snapshot"))
 
 
@@ -300,6 +340,7 @@ format = "jsonl"
 name = "best"
 output = "best.jsonl"
 top = 20
+busiest = 0
 """
     run_pipeline(read_pipeline(Path(put(tmp_path / "ours.toml", text))), QUIET)
     theirs = tmp_path / "theirs"
@@ -317,13 +358,17 @@ top = 20
     assert stamp(str(tmp_path / "ours" / "snapshot")) == stamp(str(theirs / "snapshot"))
 
 
-def test_shards_answer_as_one(tmp_path: Path) -> None:
-    small = {"generate.subscriptions": 2_000, "generate.events": 100}
-    run_example("sharded", tmp_path, **small)
-    one = read_pipeline(
-        EXAMPLES / "sharded.toml", {**small, "shards.count": 1, "pipeline.directory": str(tmp_path / "one")}
-    )
-    run_pipeline(one, QUIET)
+@pytest.mark.parametrize("count", some([2, 4], 0))
+def test_shards_answer_as_one(tmp_path: Path, count: int) -> None:
+    small = {"generate.subscriptions": 500 * count, "generate.events": 100, "match.near.busiest": 0}
+    cut = run_example("sharded", tmp_path, **small, **{"shards.count": count})
+    assert done_now(cut) == ["generate", "compile", "match.best", "summary.best", "match.near"]
+    assert cut.results["match.best"]["shards"] == count
+    # What was generated does not depend on shards; all that follows does.
+    shutil.copytree(tmp_path / "ours", tmp_path / "one")
+    one = {**small, "match.best.busiest": 0, "shards.count": 1, "pipeline.directory": str(tmp_path / "one")}
+    whole = run_pipeline(read_pipeline(EXAMPLES / "sharded.toml", one), QUIET)
+    assert done_now(whole) == ["compile", "match.best", "match.near"]
     same(tmp_path / "ours", tmp_path / "one", "best.parquet", "near.parquet", "subscriptions.parquet")
 
 

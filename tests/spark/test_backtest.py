@@ -13,6 +13,7 @@ from headgate import Event, RecordIndex, Subscription
 from headgate.errors import FilterError, TableError
 from headgate.spark.backtest import backtest
 from headgate.workloads import advertising
+from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_table, names, put, put_lines, put_table
 
 if TYPE_CHECKING:
@@ -28,24 +29,26 @@ EVENTS: list[Row] = [
 ]
 
 
-@pytest.mark.parametrize("form", FORMS)
+TEXTS = ("age > 30 OR topic IS NULL", "NOT (price < 2 AND member)", "Topic LIKE '%a%'")
+
+
+@pytest.mark.parametrize(("form", "text"), some([(form, text) for form in FORMS for text in TEXTS], 0, 4, 8))
 def test_it_answers_as_match_does_and_writes_the_events(
-    spark: SparkSession, tmp_path: Path, form: str
+    spark: SparkSession, tmp_path: Path, form: str, text: str
 ) -> None:
     table = put_table(tmp_path / f"events.{form}", EVENTS)
-    for text in ("age > 30 OR topic IS NULL", "NOT (price < 2 AND member)", "Topic LIKE '%a%'"):
-        index = RecordIndex.build([Subscription(1, text)])
-        matching = [row["id"] for row in EVENTS if index.match(Event.from_row(row))]
-        output = tmp_path / f"matching.{form}"
-        done = backtest(spark, text, table, output=str(output), quiet=True)
-        assert (done.events, done.matches, done.rejected) == (4, len(matching), 0)
-        assert sorted(done.sample) == matching
-        assert [row["id"] for row in get_table(output)] == matching
+    index = RecordIndex.build([Subscription(1, text)])
+    matching = [row["id"] for row in EVENTS if index.match(Event.from_row(row))]
+    output = tmp_path / f"matching.{form}"
+    done = backtest(spark, text, table, output=str(output), quiet=True)
+    assert (done.events, done.matches, done.rejected) == (4, len(matching), 0)
+    assert sorted(done.sample) == matching
+    assert [row["id"] for row in get_table(output)] == matching
     assert names(tmp_path) == [f"events.{form}", f"matching.{form}"]
 
 
 def test_the_advertising_workload_agrees_with_the_index(spark: SparkSession, tmp_path: Path) -> None:
-    made = advertising.subscriptions(np.arange(6), 5).to_pylist()
+    made = advertising.subscriptions(np.arange(3), 5).to_pylist()
     events = advertising.events(np.arange(2000), 5)
     pq.write_table(pa.Table.from_batches([events]), tmp_path / "events.parquet")
     index = RecordIndex.build(Subscription(row["id"], row["filter"]) for row in made)
@@ -55,28 +58,34 @@ def test_the_advertising_workload_agrees_with_the_index(spark: SparkSession, tmp
         assert (done.events, done.matches) == (2000, found.count(row["id"]))
 
 
-@pytest.mark.parametrize("text", ["a = 1", "TRUE"])
+@pytest.mark.parametrize("text", some(["a = 1", "TRUE"], 0))
 def test_broken_lines_are_counted_and_no_more(spark: SparkSession, tmp_path: Path, text: str) -> None:
     lines = ['{"id": 1, "a": 1}', "{bad", "", "[1]", '{"a": 1}', '{"id": 2, "a": 1, "A": 2}']
     lines += ['{"id": 3, "a": 18446744073709551616}', '{"id": 4, "a": NaN}', '{"id": 5, "a": 1}']
     done = backtest(spark, text, put(tmp_path / "e.jsonl", "\n".join(lines)), quiet=True)
     assert (done.events, done.matches, done.rejected, done.sample) == (2, 2, 6, ("1", "5"))
+
+
+@pytest.mark.parametrize("text", some(["a = 1", "TRUE"], 1))
+def test_broken_lines_of_csv_are_counted_and_no_more(spark: SparkSession, tmp_path: Path, text: str) -> None:
     table = put(tmp_path / "e.csv", "id,a,b\n1,1,x\n2,1\n3,1,x,y\n,1,x\n4,1,y\n")
     done = backtest(spark, text, table, quiet=True)
     assert (done.events, done.matches, done.rejected, done.sample) == (2, 2, 3, ("1", "4"))
 
 
+EMPTY = [("bad.jsonl", "{bad\nworse\n", 2), ("empty.jsonl", "", 0), ("empty.csv", "", 0)]
+
+
 @pytest.mark.parametrize(
-    ("name", "content", "rejected"),
-    [("bad.jsonl", "{bad\nworse\n", 2), ("empty.jsonl", "", 0), ("empty.csv", "", 0)],
+    ("name", "content", "rejected", "text"),
+    some([(*case, text) for case in EMPTY for text in ("a = 1", "TRUE")], 0, 3, 4),
 )
 def test_no_events_at_all(
-    spark: SparkSession, tmp_path: Path, name: str, content: str, rejected: int
+    spark: SparkSession, tmp_path: Path, name: str, content: str, rejected: int, text: str
 ) -> None:
     table = put(tmp_path / name, content)
-    for text in ("a = 1", "TRUE"):
-        done = backtest(spark, text, table, output=str(tmp_path / "out.parquet"), quiet=True)
-        assert (done.events, done.matches, done.rejected, done.sample) == (0, 0, rejected, ())
+    done = backtest(spark, text, table, output=str(tmp_path / "out.parquet"), quiet=True)
+    assert (done.events, done.matches, done.rejected, done.sample) == (0, 0, rejected, ())
     assert get_table(tmp_path / "out.parquet") == []
 
 

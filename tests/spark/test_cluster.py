@@ -19,8 +19,9 @@ import pytest
 
 from headgate import RecordIndex, Subscription
 from headgate.workloads import advertising
-from tests.conftest import QUICK_JAVA
+from tests.conftest import SMALL_TABLES
 from tests.docs.fences import ROOT
+from tests.spark.classes import java_options
 from tests.spark.every_job import CONTENTS, TUPLES, Jobs, World, expected, jobs_of
 from tests.spark.files import Row, get_lines, names, put_lines
 from tests.spark.test_session import END, JOB, run
@@ -29,8 +30,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MASTER = "local-cluster[2,1,1024]"
-QUICK = {"spark.executor.extraJavaOptions": QUICK_JAVA}
-CELLS = (("records", "stream with changes"), ("rdf", "match, shards by access"), ("xml", TUPLES))
+QUICK = {
+    # Workers are those of a real installation, and there is one part for each.
+    **{name: value for name, value in SMALL_TABLES.items() if name.startswith("spark.sql.")},
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.executor.extraJavaOptions": java_options()["SPARK_SUBMIT_OPTS"],
+}
+CELLS = (("records", "stream with changes"), ("rdf", "backtest"), ("xml", TUPLES))
 """Of every content a job that the script has not."""
 SCRIPT = """
 import json

@@ -1,7 +1,8 @@
 """Every job over every content, in one process, gives what the engine gives.
 
-Some cells are in the default lane: of every job the form with the most steps, over one content or two. The
-others are nightly. `test_cluster` has those on separate workers.
+Some cells are in the default lane: of every job the form with the most steps, over one content. The others
+are nightly, and so are those that `test_sharding`, `test_rdf_ranked` and `test_what_if` have.
+`test_cluster` has those on separate workers.
 """
 
 from __future__ import annotations
@@ -18,15 +19,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SOME = {
-    RECORDS: (
-        "match, empty partitions",
-        "match, shards by tenant",
-        "stream with changes",
-        "what if",
-        "top through a graph in shards",
-    ),
-    RDF: ("match, shards by access", "stream", "backtest", "top, relaxed"),
-    XML: ("match through a graph in shards", "what if", TUPLES),
+    RECORDS: ("match, empty partitions", "stream with changes"),
+    RDF: ("match, shards by access", "stream", "backtest"),
+    XML: (TUPLES,),
 }
 CELLS = [(content, job) for content in CONTENTS for job in jobs_of(content)]
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from headgate.spark.match import Matched
 
-FILTERS, EVENTS = 300, 20_000
+FILTERS, EVENTS = 300, 8_000
 
 
 @pytest.fixture(scope="module")

@@ -15,17 +15,19 @@ from headgate.core.snapshot import room_of
 from headgate.errors import SnapshotError, TableError
 from headgate.ranking.index import RankedIndex
 from headgate.spark.compile import compile_subscriptions
-from headgate.spark.compile_graph import Tables, compile_graph
+from headgate.spark.compile_graph import Tables, _has_weights, compile_graph
 from headgate.spark.compile_ranked import has_any
 from headgate.spark.match import match_events
 from headgate.spark.places import Format
 from headgate.spark.ranked_rows import RANKS
+from headgate.spark.tables import VALUE, read_lines
 from headgate.spark.wishes import Top
 from tests.lanes import some
 from tests.spark.files import Row, get_lines, get_table, names, put, put_lines, put_table
+from tests.spark.without_spark import compile_graph_lines, compile_lines, match_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -96,9 +98,14 @@ def expected(top: Top) -> list[Best]:
 
 
 def answers(place: Path) -> list[Best]:
-    """Read what was written, event by event: an event begins with rank 1."""
+    """Read what was written, event by event."""
+    return by_event(get_table(place))
+
+
+def by_event(rows: Iterable[Row]) -> list[Best]:
+    """Part rows by events: one begins with rank 1."""
     found: list[Best] = []
-    for row in get_table(place):
+    for row in rows:
         values = (int(row["event_id"]), row["subscription_id"], float(row["score"]), int(row["rank"]))
         if values[3] == 1:
             found.append([])
@@ -142,12 +149,13 @@ def ready(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Job:
         {"id": each.id, "filter": each.filter, "score": each.score, "weights": each.weights}
         for each in SUBSCRIPTIONS
     ]
-    table = put_lines(job.folder / "subs.jsonl", rows)
-    for name, shards in (("one", 1), ("three", 3)):
-        done = job.compile(table, name, shards=shards)
-        assert (done.subscriptions, done.rejected, done.shards) == (len(rows), 0, shards)
-        assert done.ranked
-        assert done.attributes == ("age", "id", "member", "price", "topic")
+    attributes = ("age", "id", "member", "price", "topic")
+    one = compile_lines(job.folder / "one", rows, ranked=True)
+    assert (one.subscriptions, one.refused, one.attributes) == (len(rows), [], attributes)
+    three = job.compile(put_lines(job.folder / "subs.jsonl", rows), "three", shards=3)
+    assert (three.subscriptions, three.rejected, three.shards) == (len(rows), 0, 3)
+    assert three.ranked
+    assert three.attributes == attributes
     return job
 
 
@@ -161,56 +169,69 @@ def test_shards_are_snapshots_inside_one(ready: Job) -> None:
         assert [part.score(each.id) for part in parts if each.id in part] == [each.score]
 
 
+ASKED = [
+    ("jsonl", "parquet", Top.of(3)),
+    ("parquet", "jsonl", Top.of(1)),
+    ("csv", "csv", Top.of(1_000_000)),
+    ("jsonl", "jsonl", Top.of(4, "relaxed")),
+    ("parquet", "parquet", Top.of(5, "relaxed", FACTORS)),
+    ("jsonl", "csv", Top.of(2**40, "relaxed", {"member": 0})),
+]
+CUT = [(*case, snapshot) for case in ASKED for snapshot in ("one", "three")]
+
+
 @pytest.mark.parametrize(
-    ("form", "out", "top"),
-    some(
-        [
-            ("jsonl", "parquet", Top.of(3)),
-            ("parquet", "jsonl", Top.of(1)),
-            ("csv", "csv", Top.of(1_000_000)),
-            ("jsonl", "jsonl", Top.of(4, "relaxed")),
-            ("parquet", "parquet", Top.of(5, "relaxed", FACTORS)),
-            ("jsonl", "csv", Top.of(2**40, "relaxed", {"member": 0})),
-        ],
-        2,
-        3,
-        4,
-    ),
+    ("form", "out", "top", "snapshot"),
+    some(CUT, *(CUT.index((*ASKED[each], "three")) for each in (2, 3)), CUT.index((*ASKED[4], "one"))),
 )
 def test_the_answers_are_the_librarys_in_any_number_of_shards(
-    ready: Job, form: str, out: str, top: Top
+    ready: Job, form: str, out: str, top: Top, snapshot: str
 ) -> None:
     answer = expected(top)
     assert max(map(len, answer)) == min(top.k, 46 if top.mode == "relaxed" else 47)
-    for snapshot in ("one", "three"):
-        done = ready.match(f"events.{form}", f"best.{out}", snapshot, top=top)
-        assert (done.events, done.rejected, done.matches) == (30, 0, sum(map(len, answer)))
-        assert answers(ready.folder / f"best.{out}") == answer
-        assert sum(batch.events for batch in done.batches) == (30 if snapshot == "one" else 90)
+    done = ready.match(f"events.{form}", f"best.{out}", snapshot, top=top)
+    assert (done.events, done.rejected, done.matches) == (30, 0, sum(map(len, answer)))
+    assert answers(ready.folder / f"best.{out}") == answer
+    assert sum(batch.events for batch in done.batches) == (30 if snapshot == "one" else 90)
 
 
-def test_the_best_none_is_an_empty_table_with_its_columns(ready: Job) -> None:
-    for snapshot in ("one", "three"):
-        assert ready.match("events.jsonl", "none.csv", snapshot, top=Top.of(0)).matches == 0
+@pytest.mark.parametrize("top", [top for _, _, top in ASKED])
+def test_workers_answer_as_the_library(ready: Job, top: Top) -> None:
+    done = match_lines(ready.folder / "one", EVENTS, top=top)
+    assert (done.events, done.refused) == (30, [])
+    assert by_event(done.rows) == expected(top)
+
+
+NONE = [(snapshot, out) for snapshot in ("one", "three") for out in ("csv", "parquet")]
+
+
+@pytest.mark.parametrize(("snapshot", "out"), some(NONE, 1, 2))
+def test_the_best_none_is_an_empty_table_with_its_columns(ready: Job, snapshot: str, out: str) -> None:
+    assert ready.match("events.jsonl", f"none.{out}", snapshot, top=Top.of(0)).matches == 0
+    if out == "csv":
         assert (ready.folder / "none.csv").read_text() == "event_id,subscription_id,score,rank\n"
-        assert ready.match("events.jsonl", "none.parquet", snapshot, top=Top.of(0)).matches == 0
-        kinds = pq.read_schema(next((ready.folder / "none.parquet").glob("*.parquet")))
-        assert [(field.name, str(field.type)) for field in kinds] == [
-            ("event_id", "int64"),
-            ("subscription_id", "string"),
-            ("score", "double"),
-            ("rank", "int32"),
-        ]
+        return
+    kinds = pq.read_schema(next((ready.folder / "none.parquet").glob("*.parquet")))
+    assert [(field.name, str(field.type)) for field in kinds] == [
+        ("event_id", "int64"),
+        ("subscription_id", "string"),
+        ("score", "double"),
+        ("rank", "int32"),
+    ]
 
 
-@pytest.mark.parametrize("form", some(["jsonl", "parquet"], 1))
-def test_without_top_all_matches_come_as_ever(ready: Job, form: str) -> None:
+ALL = [(form, snapshot) for form in ("jsonl", "parquet") for snapshot in ("one", "three")]
+
+
+@pytest.mark.parametrize(("form", "snapshot"), some(ALL, 3))
+def test_without_top_all_matches_come_as_ever(ready: Job, form: str, snapshot: str) -> None:
     answer = sorted((row["id"], each) for row in EVENTS for each in INDEX.match(Event.from_row(row)))
-    for snapshot in ("one", "three"):
-        ready.match(f"events.{form}", "all.jsonl", snapshot)
-        rows = get_lines(ready.folder / "all.jsonl")
-        assert sorted((row["event_id"], row["subscription_id"]) for row in rows) == answer
-        assert list(rows[0]) == ["event_id", "subscription_id"]
+    for place in ("one", "three"):
+        assert sorted(match_lines(ready.folder / place, EVENTS).pairs) == answer
+    ready.match(f"events.{form}", "all.jsonl", snapshot)
+    rows = get_lines(ready.folder / "all.jsonl")
+    assert sorted((row["event_id"], row["subscription_id"]) for row in rows) == answer
+    assert list(rows[0]) == ["event_id", "subscription_id"]
 
 
 def test_subscriptions_come_in_every_format(job: Job) -> None:
@@ -231,14 +252,16 @@ def test_subscriptions_come_in_every_format(job: Job) -> None:
     ]
     text = pa.string()
     kinds: dict[str, pa.DataType] = {"id": text, "filter": text, "score": pa.float64(), "weights": text}
-    put_lines(job.folder / "text.jsonl", rows)
-    put_lines(job.folder / "native.jsonl", native)
     put_table(job.folder / "text.csv", rows)
     put_table(job.folder / "text.parquet", rows, pa.schema(kinds))
-    for table in ("text.jsonl", "native.jsonl", "text.csv", "text.parquet"):
-        done = job.compile(str(job.folder / table))
+    for table in ("text.csv", "text.parquet"):
+        done = job.compile(str(job.folder / table), f"of {table}")
         assert (done.subscriptions, done.rejected, done.ranked) == (4, 0, True)
-        index = RankedIndex.open(job.folder / "snapshot", room=RecordIndex)
+    for name, lines in (("text", rows), ("native", native)):
+        compiled = compile_lines(job.folder / name, lines, ranked=True)
+        assert (compiled.subscriptions, compiled.refused) == (4, [])
+    for name in ("of text.csv", "of text.parquet", "text", "native"):
+        index = RankedIndex.open(job.folder / name, room=RecordIndex)
         # CSV has text only, and ids there are whole numbers if all look so.
         event = Event("e", {"a": 1, "b": 2, "user": {"b": 2}})
         best = [(str(each.subscription), each.value) for each in index.top(event, 9, "relaxed")]
@@ -256,12 +279,14 @@ def test_subscriptions_come_in_every_format(job: Job) -> None:
     ],
 )
 def test_weights_of_parquet_have_types_of_their_own(
-    job: Job, kind: pa.DataType, weights: list[Any], values: list[float]
+    spark: SparkSession, tmp_path: Path, kind: pa.DataType, weights: list[Any], values: list[float]
 ) -> None:
     columns = {"id": [1, 2, 3], "filter": ["a = 1 AND b = 2"] * 3, "weights": pa.array(weights, kind)}
-    pq.write_table(pa.table(columns), job.folder / "subs.parquet")
-    assert job.compile(str(job.folder / "subs.parquet")).rejected == 0
-    index = RankedIndex.open(job.folder / "snapshot", room=RecordIndex)
+    pq.write_table(pa.table(columns), tmp_path / "subs.parquet")
+    read = read_lines(spark, str(tmp_path / "subs.parquet"), "id", "filter").select(VALUE).collect()
+    lines = [bytes(row[VALUE]) for row in read]
+    assert compile_lines(tmp_path / "snapshot", lines, form=Format.PARQUET, ranked=True).refused == []
+    index = RankedIndex.open(tmp_path / "snapshot", room=RecordIndex)
     found = index.top(Event("e", {"a": 1, "b": 2}), 3, "relaxed")
     assert {each.subscription: each.value for each in found} == dict(enumerate(values, 1))
 
@@ -307,24 +332,24 @@ BAD: dict[str, tuple[Any, Any, str]] = {
 }
 
 
-def test_bad_scores_and_weights_refuse_their_row_alone(job: Job) -> None:
+def test_bad_scores_and_weights_refuse_their_row_alone(tmp_path: Path) -> None:
     good = {"id": "good", "filter": "a = 1 AND b = 2", "score": 1}
     rows = [
         {"id": name, "filter": "a = 1 AND b = 2", "score": score, "weights": weights}
         for name, (score, weights, _) in BAD.items()
     ]
-    table = put_lines(job.folder / "subs.jsonl", [*rows, good, {"id": "worse", "filter": "a +", "score": 1}])
-    done = job.compile(table)
-    assert (done.subscriptions, done.rejected) == (1, len(BAD) + 1)
-    reasons = job.reasons()
+    lines = [*rows, good, {"id": "worse", "filter": "a +", "score": 1}]
+    done = compile_lines(tmp_path / "snapshot", lines, ranked=True)
+    assert (done.subscriptions, len(done.refused)) == (1, len(BAD) + 1)
+    reasons = {row["id"]: row["reason"] for row in done.refused}
     for name, (_, _, reason) in BAD.items():
         assert reasons[name].startswith(reason), name
     assert "at character 3" in reasons["worse"]
-    assert json.loads(get_lines(job.refused)[0]["row"]) == rows[0]
+    assert json.loads(done.refused[0]["row"]) == rows[0]
     # Unless there are ranks, these are columns like any other.
-    done = job.compile(table, ranked=False)
-    assert (done.subscriptions, done.rejected, done.ranked) == (len(BAD) + 1, 1, False)
-    assert room_of(job.folder / "snapshot") == "records"
+    done = compile_lines(tmp_path / "snapshot", lines, ranked=False)
+    assert (done.subscriptions, len(done.refused)) == (len(BAD) + 1, 1)
+    assert room_of(tmp_path / "snapshot") == "records"
 
 
 def test_numbers_of_parquet_that_are_none_are_refused(job: Job) -> None:
@@ -353,21 +378,23 @@ def test_a_table_has_ranks_if_it_has_a_column_for_them(spark: SparkSession, tmp_
         '{"id": 1, "score": 1': False,
         "": False,
     }
-    for line, ranked in lines.items():
-        table = put(tmp_path / "subs.jsonl", f"\n{line}\n")
-        assert has_any(spark, table, Format.JSONL, RANKS) is ranked, line
+    others = [line for line, ranked in lines.items() if not ranked]
+    for line in ("", *(line for line, ranked in lines.items() if ranked)):
+        table = put(tmp_path / "subs.jsonl", "\n".join(["", *others, line, ""]))
+        assert has_any(spark, table, Format.JSONL, RANKS) is lines[line], line
     for header, ranked in (("id,filter", False), ("id,filter,SCORE", True), ("weights,id,filter", True)):
         table = put(tmp_path / "subs.csv", header + "\n")
         assert has_any(spark, table, Format.CSV, RANKS) is ranked
 
 
-def test_ranks_may_be_insisted_on(job: Job) -> None:
+@pytest.mark.parametrize("shards", some([1, 2], 0))
+def test_ranks_may_be_insisted_on(job: Job, shards: int) -> None:
     rows = [{"id": each, "filter": "a > 1 AND b"} for each in ("x", "😀", "\uffee", "b")]
     table = put_lines(job.folder / "subs.jsonl", rows)
-    assert job.compile(table, shards=2).ranked is False
+    compile_lines(job.folder / "snapshot", rows)
     with pytest.raises(SnapshotError, match="was compiled without ranks: compile its subscriptions with"):
         job.match("subs.jsonl", "best.jsonl", top=Top.of(1))
-    assert job.compile(table, ranked=True, shards=2).ranked
+    assert job.compile(table, ranked=True, shards=shards).ranked
     put_lines(job.folder / "events.jsonl", [{"id": 1, "a": 2, "b": True}, {"id": 2, "a": 2}, {"no": "id"}])
     done = job.match("events.jsonl", "best.jsonl", top=Top.of(3))
     assert (done.events, done.rejected, done.matches) == (2, 1, 3)
@@ -409,51 +436,80 @@ FIELDS = {
 
 def put_parts(folder: Path, name: str, parts: Sequence[object], *without: str) -> str:
     """Write the parts of a graph, but for some fields."""
+    return put_lines(folder / f"{name}.jsonl", part_rows(name, parts, *without))
+
+
+def part_rows(name: str, parts: Sequence[object], *without: str) -> list[Row]:
+    """List the parts of a graph as rows, but for some fields."""
     fields = [field for field in FIELDS[name] if field not in without]
-    rows = [{field: getattr(each, field) for field in fields} for each in parts]
-    return put_lines(folder / f"{name}.jsonl", rows)
+    return [{field: getattr(each, field) for field in fields} for each in parts]
 
 
-@pytest.mark.parametrize(
-    ("shards", "asked"),
-    [
-        (1, {"jsonl": Top.of(2), "parquet": Top.of(100, "relaxed")}),
-        (3, {"parquet": Top.of(100), "jsonl": Top.of(2, "relaxed", {"age": 0.5})}),
-    ],
-)
-def test_a_graph_ranks_whom_an_event_comes_to(job: Job, shards: int, asked: dict[str, Top]) -> None:
-    bad = Subscription("bad", "age > 1 AND member", node="net", weights=[1.0])
-    parts: dict[str, Sequence[object]] = {"nodes": NODES, "edges": EDGES, "subs": [*HUNG, bad]}
-    tables = Tables(*(put_parts(job.folder, name, each) for name, each in parts.items()))
+def best_through(engine: Engine, top: Top) -> list[Best]:
+    """List what the library says of the events that come through the graph."""
+    found: list[list[Any]] = [
+        [*engine.top(Event.from_row(row), top.k, top.mode, factors=top.weighing)] for row in COMING
+    ]
+    answer = [
+        [(row["id"], each.subscription, each.value, rank) for rank, each in enumerate(best, 1)]
+        for row, best in zip(COMING, found, strict=True)
+        if best
+    ]
+    assert max(map(len, answer)) == min(top.k, 4)
+    return answer
+
+
+NOT_WEIGHED = {"bad": "subscription 'bad' has 1 weights and 2 clauses: give one for each clause"}
+PARTS: dict[str, Sequence[object]] = {
+    "nodes": NODES,
+    "edges": EDGES,
+    "subs": [*HUNG, Subscription("bad", "age > 1 AND member", node="net", weights=[1.0])],
+}
+LOST: Row = {"id": 9, "source": "nowhere"}
+QUESTIONS = [
+    (1, "jsonl", Top.of(2)),
+    (1, "parquet", Top.of(100, "relaxed")),
+    (3, "parquet", Top.of(100)),
+    (3, "jsonl", Top.of(2, "relaxed", {"age": 0.5})),
+]
+
+
+@pytest.mark.parametrize(("shards", "form", "top"), some(QUESTIONS, 2))
+def test_a_graph_ranks_whom_an_event_comes_to(job: Job, shards: int, form: str, top: Top) -> None:
+    tables = Tables(*(put_parts(job.folder, name, each) for name, each in PARTS.items()))
     graph, refused = str(job.folder / "graph"), str(job.refused)
     done = compile_graph(job.spark, tables, graph, rejected=refused, shards=shards, quiet=True)
     assert (done.ranked, done.rejected) == (True, 1)
-    reason = "subscription 'bad' has 1 weights and 2 clauses: give one for each clause"
-    assert job.reasons() == {"bad": reason}
+    assert job.reasons() == NOT_WEIGHED
     engine = Engine.build(HUNG, nodes=NODES, edges=EDGES)
-    put_lines(job.folder / "events.jsonl", [*COMING, {"id": 9, "source": "nowhere"}])
+    put_lines(job.folder / "events.jsonl", [*COMING, LOST])
     kinds: dict[str, pa.DataType] = {**KINDS, "source": pa.string()}
     put_table(job.folder / "events.parquet", COMING, pa.schema(kinds))
-    for form, top in asked.items():
-        found: list[list[Any]] = [
-            [*engine.top(Event.from_row(row), top.k, top.mode, factors=top.weighing)] for row in COMING
-        ]
-        answer = [
-            [(row["id"], each.subscription, each.value, rank) for rank, each in enumerate(best, 1)]
-            for row, best in zip(COMING, found, strict=True)
-            if best
-        ]
-        assert max(map(len, answer)) == min(top.k, 4)
-        matched = job.match(f"events.{form}", f"best.{form}", "graph", top=top)
-        assert matched.rejected == (form == "jsonl")
-        assert answers(job.folder / f"best.{form}") == answer
+    matched = job.match(f"events.{form}", f"best.{form}", "graph", top=top)
+    assert matched.rejected == (form == "jsonl")
+    assert answers(job.folder / f"best.{form}") == best_through(engine, top)
+
+
+def test_workers_rank_whom_an_event_comes_to(tmp_path: Path) -> None:
+    done = compile_graph_lines(
+        tmp_path / "graph", *(part_rows(name, each) for name, each in PARTS.items()), ranked=True
+    )
+    assert {row["id"]: row["reason"] for row in done.refused} == NOT_WEIGHED
+    engine = Engine.build(HUNG, nodes=NODES, edges=EDGES)
+    for _, _, top in QUESTIONS:
+        matched = match_lines(tmp_path / "graph", [*COMING, LOST], top=top)
+        assert len(matched.refused) == 1
+        assert by_event(matched.rows) == best_through(engine, top)
 
 
 def test_a_graph_without_weights_ranks_by_score_alone(job: Job) -> None:
-    subs = put_parts(job.folder, "subs", [*HUNG, Subscription("far", "a", node="nowhere")], "weights")
-    tables = Tables(put_parts(job.folder, "nodes", NODES), put_parts(job.folder, "edges", EDGES), subs)
+    far = Subscription("far", "a", node="nowhere")
+    rows = part_rows("nodes", NODES), part_rows("edges", EDGES), part_rows("subs", [*HUNG, far], "weights")
+    places = (put_lines(job.folder / f"{name}.jsonl", each) for name, each in zip(PARTS, rows, strict=True))
+    tables = Tables(*places)
     graph, refused = str(job.folder / "graph"), str(job.refused)
-    assert compile_graph(job.spark, tables, graph, rejected=refused, quiet=True).ranked is False
+    assert _has_weights(job.spark, tables.subscriptions) is False
+    compile_graph_lines(job.folder / "graph", *rows)
     put_lines(job.folder / "events.jsonl", COMING)
     with pytest.raises(SnapshotError, match="ranks by score and path only: compile the graph with --ranked"):
         job.match("events.jsonl", "best.jsonl", "graph", top=Top.of(1, "relaxed"))
@@ -468,26 +524,19 @@ def test_a_graph_without_weights_ranks_by_score_alone(job: Job) -> None:
     }
 
 
-@pytest.mark.parametrize("form", ["jsonl", "parquet", "csv"])
-def test_filters_of_a_graph_see_the_ids_of_events(job: Job, form: str) -> None:
+def test_filters_of_a_graph_see_the_ids_of_events(job: Job) -> None:
     ids = [Subscription(f"of {number}", f"id = {number}", node="pub", score=1.0) for number in (0, 1, 7)]
-    tables = Tables(
-        put_parts(job.folder, "nodes", [Node("pub")]),
-        put_lines(job.folder / "edges.jsonl", []),
-        put_parts(job.folder, "subs", ids),
-    )
-    graph = str(job.folder / "graph")
-    compile_graph(job.spark, tables, graph, rejected=str(job.refused), quiet=True)
-    rows = [{"id": number, "source": "pub"} for number in (7, 5, 1)]
-    if form == "jsonl":
-        put_lines(job.folder / "events.jsonl", rows)
-    elif form == "csv":
-        put(job.folder / "events.csv", "id,source\n7,pub\n5,pub\n1,pub\n")
-    else:
-        pq.write_table(pa.Table.from_pylist(rows), job.folder / "events.parquet")
-    job.match(f"events.{form}", "best.jsonl", "graph", top=Top.of(2))
-    found = sorted((row["event_id"], row["subscription_id"]) for row in get_lines(job.folder / "best.jsonl"))
-    assert found == [(1, "of 1"), (7, "of 7")]
+    subs = part_rows("subs", ids)
+    compile_graph_lines(job.folder / "graph", part_rows("nodes", [Node("pub")]), [], subs, ranked=True)
+    rows: list[Row] = [{"id": number, "source": "pub"} for number in (7, 5, 1)]
+    wanted = [(1, "of 1"), (7, "of 7")]
+    assert sorted(match_lines(job.folder / "graph", rows, top=Top.of(2)).pairs) == wanted
+    put(job.folder / "events.csv", "id,source\n7,pub\n5,pub\n1,pub\n")
+    pq.write_table(pa.Table.from_pylist(rows), job.folder / "events.parquet")
+    for form in ("csv", "parquet"):
+        job.match(f"events.{form}", "best.jsonl", "graph", top=Top.of(2))
+        found = get_lines(job.folder / "best.jsonl")
+        assert sorted((row["event_id"], row["subscription_id"]) for row in found) == wanted, form
 
 
 def test_what_cannot_be_asked_for() -> None:

@@ -7,22 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headgate import RecordIndex, Subscription
+from headgate import RecordIndex, Subscription, XmlIndex
 from headgate.core.snapshot import room_of
 from headgate.errors import SnapshotError, TableError
+from headgate.spark import matching
 from headgate.spark.compile import compile_subscriptions
 from headgate.spark.compile_graph import Tables, compile_graph
 from headgate.spark.match import match_events
-from headgate.spark.matching import Task, match_lines
+from headgate.spark.matching import Task
 from headgate.spark.shard_matching import match_routed
 from headgate.spark.shard_snapshots import ids_at, shard_places
 from headgate.spark.targets import open_target
+from headgate.spark.tuples import _of_event
 from headgate.spark.wishes import ACCESS, HASH, RULES, TENANT, Sharding, Top
 from tests.lanes import some
 from tests.spark.files import get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.shard_cases import CONTENTS, KINDS, draw_case
+from tests.spark.without_spark import compile_lines, match_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -96,24 +100,44 @@ def sharded(content: str, count: int, by: str) -> Sharding:
     return Sharding.of(count, by, "country" if by == ACCESS and content == "records" else None)
 
 
-def check(job: Job, kind: str, count: int, by: str, files: int = 2) -> None:
-    """Assert that jobs answer as the engine does, to every question of a kind."""
+def check(
+    job: Job, kind: str, count: int, by: str, files: int = 2, asked: Sequence[Top | None] = (None, *TOPS)
+) -> None:
+    """Assert that jobs answer as the engine does, to questions for all matches or the best of each event."""
     case, engine = job.case, job.case.engine(kind)
     done = job.compile(kind, sharded(case.content, count, by), files)
     assert (done.rejected, done.shards) == (0, count)
-    found = job.match(files=files)
-    assert job.pairs() == case.matches(engine)
-    assert found.matches == len(job.pairs())
-    assert (found.shards, found.rejected) == (count, 0)
-    assert found.met <= found.events * count
-    if kind == "plain":
-        return
-    for top in TOPS:
-        job.match(top, files)
-        assert job.best() == case.best(engine, top)
+    for top in asked:
+        if top is not None:
+            if kind != "plain":
+                job.match(top, files)
+                assert job.best() == case.best(engine, top)
+            continue
+        found = job.match(files=files)
+        assert job.pairs() == case.matches(engine)
+        assert found.matches == len(job.pairs())
+        assert (found.shards, found.rejected) == (count, 0)
+        assert found.met <= found.events * count
 
 
-@pytest.mark.parametrize(("content", "kind", "count", "by"), some(SOME, 0, 2, 4, 6))
+@pytest.mark.parametrize(
+    ("content", "kind", "count", "by", "asked"),
+    [
+        ("records", "plain", 6, ACCESS, (None,)),
+        ("records", "graph", 3, ACCESS, (TOPS[0],)),
+        ("rdf", "ranked", 3, HASH, (TOPS[1],)),
+        ("xml", "plain", 2, TENANT, (None,)),
+    ],
+)
+def test_some_shards_answer_as_the_library(
+    spark: SparkSession, tmp_path: Path, content: str, kind: str, count: int, by: str, asked: Sequence[Top]
+) -> None:
+    """Every content, kind, rule and question once at least."""
+    check(Job(spark, tmp_path, CASES[content]), kind, count, by, asked=asked)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("content", "kind", "count", "by"), SOME)
 def test_shards_answer_as_the_library(
     spark: SparkSession, tmp_path: Path, content: str, kind: str, count: int, by: str
 ) -> None:
@@ -143,64 +167,52 @@ def compile_rows(spark: SparkSession, folder: Path, table: str, sharding: Shardi
 @pytest.mark.parametrize("by", RULES)
 def test_rows_are_refused_as_in_one_piece(spark: SparkSession, tmp_path: Path, by: str) -> None:
     table = put_lines(tmp_path / "subs.jsonl", ROWS)
-    one = compile_rows(spark, tmp_path, table, Sharding())
-    refused = get_lines(tmp_path / "refused.jsonl")
+    one = compile_lines(tmp_path / "out", ROWS)
     cut = compile_rows(spark, tmp_path, table, Sharding.of(3, by, "tenant" if by == ACCESS else None))
-    assert get_lines(tmp_path / "refused.jsonl") == refused
+    assert get_lines(tmp_path / "refused.jsonl") == one.refused
     assert (cut.subscriptions, cut.rejected, cut.attributes) == (
         one.subscriptions,
-        one.rejected,
+        len(one.refused),
         one.attributes,
     )
-    assert (cut.subscriptions, cut.shards) == (4, 3)
+    assert (cut.subscriptions, cut.shards, cut.ranked) == (4, 3, False)
     assert names(tmp_path) == ["out", "refused.jsonl", "subs.jsonl"]
     assert room_of(tmp_path / "out") == "filter-shards"
     found = [ids_at(place, ranked=False) for place in shard_places(tmp_path / "out")]
     assert sorted(identity for each in found for identity in each) == ACCEPTED
     # The first of equal ids wins, whatever their tenants.
-    events = put_lines(
-        tmp_path / "events.jsonl", [{"id": 1, "tenant": "b", "x": 9}, {"id": 2, "tenant": "c"}]
-    )
-    done = match_events(
-        spark,
-        str(tmp_path / "out"),
-        events,
-        str(tmp_path / "m.jsonl"),
-        rejected=str(tmp_path / "r.jsonl"),
-        quiet=True,
-    )
-    matched = sorted((row["event_id"], row["subscription_id"]) for row in get_lines(tmp_path / "m.jsonl"))
-    assert matched == [(1, "s2"), (2, "s8")]
+    done = match_lines(tmp_path / "out", [{"id": 1, "tenant": "b", "x": 9}, {"id": 2, "tenant": "c"}])
+    assert sorted(done.pairs) == [(1, "s2"), (2, "s8")]
     if by == TENANT:
         homes = {identity: number for number, each in enumerate(found) for identity in each}
         assert len({homes[identity] for identity in ("s1", "7", "s2")}) > 1
     assert done.met <= 2 * len([each for each in found if len(each)])
 
 
-def test_whole_numbers_of_csv_are_seen_in_the_whole_table(spark: SparkSession, tmp_path: Path) -> None:
-    rows = [{"id": number, "filter": f"x = {number}"} for number in range(30)]
-    cut = compile_rows(spark, tmp_path, put_table(tmp_path / "subs.csv", rows), Sharding(4))
-    found = [ids_at(place, ranked=False) for place in shard_places(tmp_path / "out")]
-    assert sorted(identity for each in found for identity in each) == list(range(30))
-    assert (cut.subscriptions, open_target(str(tmp_path / "out")).numbered) == (30, True)
-    rows.append({"id": "007", "filter": "x = 7"})
-    compile_rows(spark, tmp_path, put_table(tmp_path / "subs.csv", rows), Sharding(4))
-    found = [ids_at(place, ranked=False) for place in shard_places(tmp_path / "out")]
-    assert sorted(identity for each in found for identity in each) == sorted([*map(str, range(30)), "007"])
+@pytest.mark.parametrize(
+    ("more", "found"), some([([], range(30)), (["007"], [*map(str, range(30)), "007"])], 0)
+)
+def test_whole_numbers_of_csv_are_seen_in_the_whole_table(
+    spark: SparkSession, tmp_path: Path, more: list[str], found: Sequence[Any]
+) -> None:
+    rows: list[Row] = [{"id": each, "filter": "x = 7"} for each in [*range(30), *more]]
+    cut = compile_rows(spark, tmp_path, put_table(tmp_path / "subs.csv", rows), Sharding(2))
+    ids = [ids_at(place, ranked=False) for place in shard_places(tmp_path / "out")]
+    assert sorted(identity for each in ids for identity in each) == sorted(found)
+    assert (cut.subscriptions, open_target(str(tmp_path / "out")).numbered) == (len(rows), not more)
 
 
-@pytest.mark.parametrize("form", ["jsonl", "parquet"])
-def test_events_pass_shards_by(spark: SparkSession, tmp_path: Path, form: str) -> None:
+def test_events_pass_shards_by(spark: SparkSession, tmp_path: Path) -> None:
     rows = [{"id": number, "filter": f"country = 'c{number % 8}' AND x >= {number}"} for number in range(80)]
     table = put_lines(tmp_path / "subs.jsonl", rows)
-    compile_rows(spark, tmp_path, table, Sharding.of(8, ACCESS, "Country"))
+    compile_rows(spark, tmp_path, table, Sharding.of(4, ACCESS, "Country"))
     target = open_target(str(tmp_path / "out"))
     assert target.routes is not None
     used = int((target.routes.subscriptions > 0).sum())
     assert not target.routes.open.any()
     events: list[Row] = [{"id": number, "country": f"c{number % 10}", "x": number} for number in range(50)]
     events += [{"id": 90, "country": None, "x": 99}]
-    place = put_table(tmp_path / f"events.{form}", events)
+    place = put_table(tmp_path / "events.parquet", events)
     done = match_events(
         spark,
         str(tmp_path / "out"),
@@ -210,10 +222,12 @@ def test_events_pass_shards_by(spark: SparkSession, tmp_path: Path, form: str) -
         quiet=True,
     )
     # Every country is on one shard; c8 and c9 are on none, and neither is NULL.
-    assert (done.events, done.shards, done.met) == (51, 8, 40)
-    assert 1 < used <= 8
+    assert (done.events, done.shards, done.met) == (51, 4, 40)
+    assert 1 < used <= 4
     wanted = sum(int(a["country"] == f"c{b % 8}" and a["x"] >= b) for a in events for b in range(80))
     assert done.matches == wanted == len(get_lines(tmp_path / "m.jsonl"))
+    lines = match_lines(tmp_path / "out", events)
+    assert (lines.events, lines.met, len(lines.pairs)) == (51, 40, wanted)
 
 
 def test_no_subscriptions_at_all(spark: SparkSession, tmp_path: Path) -> None:
@@ -240,17 +254,14 @@ def test_what_patterns_return_on_all_shards(spark: SparkSession, tmp_path: Path)
     case = CASES["xml"]
     table = put_lines(tmp_path / "subs.jsonl", case.rows(graph=False, ranked=False))
     events = put_lines(tmp_path / "events.jsonl", case.events)
-    tuples = []
-    for count in (1, 3):
-        compile_rows(spark, tmp_path, table, Sharding(count, ACCESS))
-        place, refused = str(tmp_path / "m.jsonl"), str(tmp_path / "r.jsonl")
-        written = str(tmp_path / "t.parquet")
-        match_events(
-            spark, str(tmp_path / "out"), events, place, rejected=refused, tuples=written, quiet=True
-        )
-        tuples.append(sorted(tuple(row.values()) for row in get_table(tmp_path / "t.parquet")))
-    assert tuples[0] == tuples[1]
-    assert len(tuples[0]) > 20
+    compile_rows(spark, tmp_path, table, Sharding(3, ACCESS))
+    place, refused, written = (str(tmp_path / name) for name in ("m.jsonl", "r.jsonl", "t.parquet"))
+    match_events(spark, str(tmp_path / "out"), events, place, rejected=refused, tuples=written, quiet=True)
+    index = case.engine("plain").index
+    assert isinstance(index, XmlIndex)
+    wanted = [row for event in case.asked() for row in _of_event(index, event)]
+    assert sorted(tuple(row.values()) for row in get_table(tmp_path / "t.parquet")) == sorted(wanted)
+    assert len(wanted) > 20
 
 
 def test_what_cannot_be_read_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -269,7 +280,7 @@ def test_a_shard_that_was_replaced_is_not_matched(tmp_path: Path) -> None:
     RecordIndex.build([Subscription(1, "x")]).save(tmp_path / "one")
     task = Task(str(tmp_path / "one"), "another digest", "long", "long", None)
     with pytest.raises(SnapshotError, match="was replaced while it was being used: run the job again"):
-        list(match_routed([], work=match_lines, task=task, route=None))
+        list(match_routed([], work=matching.match_lines, task=task, route=None))
 
 
 @pytest.mark.nightly

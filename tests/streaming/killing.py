@@ -22,6 +22,8 @@ from tests.streaming.world import State, World
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pyspark.sql import SparkSession
+
 TOPICS = [f"topic{n}" for n in range(20)]
 AHEAD = 24
 """Files that may lie there before they are taken."""
@@ -32,17 +34,23 @@ LEAN = "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 def make(world: World, rng: random.Random, shards: int) -> None:
     """Build the snapshot."""
     given = [Subscription(f"s{n}", _filter(rng)) for n in range(200)]
+    if shards > 1:
+        world.whole = world.root / "whole"
+        Engine.build(given).save(world.whole)
+    save(world.snapshot, given, shards, world.root)
+
+
+def save(place: Path, given: list[Subscription], shards: int, beside: Path) -> None:
+    """Save subscriptions as a snapshot in shards, which are made in a folder, or in one piece."""
     if shards == 1:
-        Engine.build(given).save(world.snapshot)
+        Engine.build(given).save(place)
         return
-    world.whole = world.root / "whole"
-    Engine.build(given).save(world.whole)
     parts = [given[number::shards] for number in range(shards)]
-    staged = [world.root / f"part-{number}" for number in range(shards)]
-    for part, place in zip(parts, staged, strict=True):
-        Engine.build(part).save(place)
+    staged = [beside / f"part-{number}" for number in range(shards)]
+    for part, own in zip(parts, staged, strict=True):
+        Engine.build(part).save(own)
     routes = Routes.make(RECORDS, None, [(len(part), [None] * len(part)) for part in parts])
-    save_shards(world.snapshot, staged, ranked=False, routes=routes, sharding=Sharding(shards))
+    save_shards(place, staged, ranked=False, routes=routes, sharding=Sharding(shards))
 
 
 def _filter(rng: random.Random) -> str:
@@ -126,8 +134,13 @@ def kill_after(process: subprocess.Popen[bytes], world: World, rng: random.Rando
     return str(json.loads(files[-1].read_text())["stage"]) if files else "none"
 
 
-def run_and_kill(root: Path, kills: int, seed: int, shards: int = 1) -> list[str]:
-    """Kill a stream so many times, let it come to its end, and check all that it has written."""
+def run_and_kill(
+    root: Path, kills: int, seed: int, shards: int = 1, spark: SparkSession | None = None
+) -> list[str]:
+    """Kill a stream so many times, let it come to its end, and check all that it has written.
+
+    It comes to its end on this Spark, if there is one, and else in a process as those that were killed.
+    """
     world = World(root)
     rng = random.Random(seed)
     make(world, rng, shards)
@@ -139,10 +152,13 @@ def run_and_kill(root: Path, kills: int, seed: int, shards: int = 1) -> list[str
         stages.extend(kill_after(start(world, log=log), world, rng) for _ in range(kills))
     finally:
         feeder.end()
-    last = start(world, "--once", log=log)
-    output, _ = last.communicate(timeout=300)
-    assert last.returncode == 0, log.read_text()[-2000:]
-    assert json.loads(output)["stopped"] == "once"
+    if spark is not None:
+        assert world.run(spark, every=0.1, max_files=4, window=3600.0, keep=100_000).stopped == "once"
+    else:
+        last = start(world, "--once", log=log)
+        output, _ = last.communicate(timeout=300)
+        assert last.returncode == 0, log.read_text()[-2000:]
+        assert json.loads(output)["stopped"] == "once"
     check(world, feeder)
     return stages
 

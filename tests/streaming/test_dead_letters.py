@@ -42,85 +42,102 @@ def told(done: Streamed) -> dict[str, int]:
     return {kind: count for kind, count in found.items() if count}
 
 
-def test_malformed(spark: SparkSession, tmp_path: Path) -> None:
-    """Lines that are no events keep their text and get a reason; the others are matched."""
-    world = world_of(tmp_path)
-    bad = ["", "{", "[1]", '{"age": 3}', '{"id": 1.5}', '{"id": "a", "x": 1, "X": 2}', "\x00", '"text"']
-    world.send("1.jsonl", [*bad, {"id": "good"}, {"id": 7}])
-    done = world.run(spark)
-    assert world.matches() == {("good", "all"): 1, ("7", "all"): 1}
-    dead = world.dead()
-    assert [row["row"] for row in dead] == bad[1:]
-    assert all(row["reason"] and row["at"] and row["batch"] == 0 for row in dead)
-    assert {row["origin"] for row in dead} == {str(world.events / "1.jsonl")}
-    assert told(done) == dict(kinds(world)) == {"malformed": 7}
+MALFORMED = ["", "{", "[1]", '{"age": 3}', '{"id": 1.5}', '{"id": "a", "x": 1, "X": 2}', "\x00", '"text"']
 
 
-def test_bad_files(spark: SparkSession, tmp_path: Path) -> None:
-    """A file that cannot be read is one dead letter with its name, and the stream goes on.
+def send_malformed(world: World) -> None:
+    """Send lines that are no events among others."""
+    world.send("lines.jsonl", [*MALFORMED, {"id": "good"}, {"id": 77}])
 
-    An empty file holds no event and is passed over.
-    """
-    world = world_of(tmp_path)
+
+def send_bad_files(world: World) -> None:
+    """Send files that cannot be read, and one that holds nothing."""
     pq.write_table(pa.table({"id": [1, 2, 3] * 1000}), world.events / "_whole")
     whole = (world.events / "_whole").read_bytes()
     (world.events / "_whole").unlink()
-    move(world.events, "a.parquet", b"this is no Parquet")
-    move(world.events, "b.parquet", whole[: len(whole) // 2])
-    move(world.events, "c.parquet", whole[: len(whole) // 2] + whole[-200:])
-    move(world.events, "d.csv", "id\n1\n")
-    move(world.events, "e.jsonl", b"\xff\xfe\x00garbage\n" + lines([{"id": "good"}]).encode())
-    move(world.events, "f.jsonl", b"")
-    done = world.run(spark)
-    assert world.matches() == {("good", "all"): 1}
-    assert told(done) == {"malformed": 5}
-    assert sorted(row["origin"].rpartition("/")[2] for row in world.dead()) == [
-        "a.parquet", "b.parquet", "c.parquet", "d.csv", "e.jsonl",
-    ]  # fmt: skip
-    world.send("g.jsonl", [{"id": "later"}])
-    assert world.run(spark).events == 1
+    move(world.events, "bad-a.parquet", b"this is no Parquet")
+    move(world.events, "bad-b.parquet", whole[: len(whole) // 2])
+    move(world.events, "bad-c.parquet", whole[: len(whole) // 2] + whole[-200:])
+    move(world.events, "bad-d.csv", "id\n1\n")
+    move(world.events, "bad-e.jsonl", b"\xff\xfe\x00garbage\n" + lines([{"id": "sound"}]).encode())
+    move(world.events, "bad-f.jsonl", b"")
 
 
-def test_schema_drift(spark: SparkSession, tmp_path: Path) -> None:
-    """Each file has its own columns and types; a value that no filter can look at is told."""
-    world = World(tmp_path)
-    Engine.build([Subscription("s", "age > 30"), Subscription("t", "age = 'old'")]).save(world.snapshot)
+def send_drifting(world: World) -> None:
+    """Send files that have columns and types of their own."""
     tables = [
-        pa.table({"id": ["a", "b"], "age": [40, 20]}),
-        pa.table({"id": ["c"], "age": [41.5], "more": [["x"]]}),
-        pa.table({"id": ["d"]}),
-        pa.table({"id": ["e"], "age": pa.array([b"bytes"], pa.binary())}),
+        pa.table({"id": ["da", "db"], "age": [40, 20]}),
+        pa.table({"id": ["dc"], "age": [41.5], "more": [["x"]]}),
+        pa.table({"id": ["dd"]}),
+        pa.table({"id": ["de"], "age": pa.array([b"bytes"], pa.binary())}),
         pa.table({"no": ["id"]}),
         pa.table({"ID": [1], "AGE": [77]}),
     ]
     for number, table in enumerate(tables):
         pq.write_table(table, world.events / f"_{number}")
-        (world.events / f"_{number}").rename(world.events / f"{number}.parquet")
-    world.send("9.jsonl", [{"id": "f", "age": 31}, {"id": "g", "age": [1]}, {"id": "h", "age": {"x": 1}}])
-    world.run(spark)
-    assert world.matches() == {("a", "s"): 1, ("c", "s"): 1, ("1", "s"): 1, ("f", "s"): 1}
-    dead = world.dead()
-    assert sorted(row["origin"].rpartition("/")[2] for row in dead) == ["3.parquet", "4.parquet"]
+        (world.events / f"_{number}").rename(world.events / f"drift-{number}.parquet")
+    rows: list[dict[str, Any]] = [
+        {"id": "df", "age": 31},
+        {"id": "dg", "age": [1]},
+        {"id": "dh", "age": {"x": 1}},
+    ]
+    world.send("drift-9.jsonl", rows)
 
 
-def test_duplicates(spark: SparkSession, tmp_path: Path) -> None:
-    """An id counts once: in a file, in two files of a batch, and in a later batch; 7 and "7" are two."""
-    world = world_of(tmp_path, finished="keep")
+def send_repeated(world: World) -> None:
+    """Send ids twice, in a file and in two; 7 and "7" are two."""
     # The first is the larger one: where Spark makes one part of several files, that is their order.
     others = [{"id": f"x{n}"} for n in range(9)]
-    world.send("1.jsonl", [{"id": "a", "n": 1}, {"id": "b", "n": 1}, {"id": "a", "n": 2}, *others])
-    world.send("2.jsonl", [{"id": "b", "n": 2}, {"id": 7}, {"id": "7"}])
+    world.send("twice-1.jsonl", [{"id": "a", "n": 1}, {"id": "b", "n": 1}, {"id": "a", "n": 2}, *others])
+    world.send("twice-2.jsonl", [{"id": "b", "n": 2}, {"id": 7}, {"id": "7"}])
+
+
+def test_one_batch_of_records(spark: SparkSession, tmp_path: Path) -> None:
+    """Whatever may be wrong with lines and files of records, each in files of its own of one batch."""
+    world = World(tmp_path, {"finished": "keep"})
+    given = [Subscription("all", "id IS NOT NULL"), Subscription("s", "age > 30")]
+    Engine.build([*given, Subscription("t", "age = 'old'")]).save(world.snapshot)
+    for send in (send_malformed, send_bad_files, send_drifting, send_repeated):
+        send(world)
     done = world.run(spark)
-    assert (done.batches, done.events, done.duplicate) == (1, 13, 2)
-    assert sorted(row["row"] for row in world.dead()) == ['{"id": "a", "n": 2}', '{"id": "b", "n": 2}']
-    world.send("3.jsonl", [{"id": "a", "n": 3}, {"id": "c"}])
-    done = world.run(spark)
-    assert (done.events, done.duplicate) == (1, 1)
-    assert kinds(world) == {"duplicate": 3}
+    assert (done.batches, done.events) == (1, 2 + 1 + 8 + 13)
+    assert told(done) == dict(kinds(world)) == {"malformed": 7 + 5 + 2, "duplicate": 2}
     found = world.matches()
-    assert found.total() == 14
-    assert found["7", "all"] == 2
-    assert max(count for match, count in found.items() if match[0] != "7") == 1
+    ids = Counter(match[0] for match in found.elements() if match[1] == "all")
+    dead: dict[str, list[dict[str, Any]]] = {"lines": [], "bad": [], "drift": [], "twice": []}
+    for row in world.dead():
+        assert row["reason"]
+        assert row["at"]
+        assert row["batch"] == 0
+        dead[row["origin"].rpartition("/")[2].partition(".")[0].partition("-")[0]].append(row)
+    # Lines that are no events keep their text and get a reason; the others are matched.
+    assert (ids["good"], ids["77"]) == (1, 1)
+    assert [row["row"] for row in dead["lines"]] == MALFORMED[1:]
+    assert {row["origin"] for row in dead["lines"]} == {str(world.events / "lines.jsonl")}
+    # A file that cannot be read is one dead letter with its name. An empty one is passed over.
+    assert ids["sound"] == 1
+    assert sorted(row["origin"].rpartition("/")[2] for row in dead["bad"]) == [
+        "bad-a.parquet", "bad-b.parquet", "bad-c.parquet", "bad-d.csv", "bad-e.jsonl",
+    ]  # fmt: skip
+    # Each file has its own columns and types; a value that no filter can look at is told.
+    by_age = {match: count for match, count in found.items() if match[1] != "all"}
+    assert by_age == {("da", "s"): 1, ("dc", "s"): 1, ("1", "s"): 1, ("df", "s"): 1}
+    assert sorted(row["origin"].rpartition("/")[2] for row in dead["drift"]) == [
+        "drift-3.parquet", "drift-4.parquet",
+    ]  # fmt: skip
+    # An id counts once, in a file and in two files of a batch.
+    assert {row["kind"] for row in dead["twice"]} == {"duplicate"}
+    assert sorted(row["row"] for row in dead["twice"]) == ['{"id": "a", "n": 2}', '{"id": "b", "n": 2}']
+    # The stream goes on, and an id of an earlier batch is a duplicate, too.
+    world.send("twice-3.jsonl", [{"id": "a", "n": 3}, {"id": "c"}])
+    world.send("later.jsonl", [{"id": "later"}])
+    done = world.run(spark)
+    assert (done.events, done.duplicate, done.malformed) == (2, 1, 0)
+    assert kinds(world) == {"malformed": 14, "duplicate": 3}
+    ids = Counter(match[0] for match in world.matches().elements() if match[1] == "all")
+    assert ids.total() == 24 + 2
+    assert ids["7"] == 2
+    assert max(count for each, count in ids.items() if each != "7") == 1
 
 
 def test_duplicates_over_parts(spark: SparkSession, tmp_path: Path) -> None:
@@ -188,9 +205,11 @@ def test_late_documents(spark: SparkSession, tmp_path: Path) -> None:
     """Rows of documents have a time of their own, and one that is none is malformed."""
     world = World(tmp_path, {"lateness": 60.0, "content_type": "xml"})
     Engine.build([Subscription("s", "//a", "xpath")]).save(world.snapshot)
-    for name, time in (("1", "2026-05-10T09:00:00Z"), ("2", "2026-05-10T08:00:00Z"), ("3", "noon")):
+    world.send("1.jsonl", [{"id": "1", "time": "2026-05-10T09:00:00Z", "data": "<a/>"}])
+    world.run(spark)
+    for name, time in (("2", "2026-05-10T08:00:00Z"), ("3", "noon")):
         world.send(f"{name}.jsonl", [{"id": name, "time": time, "data": "<a/>"}])
-        world.run(spark)
+    world.run(spark)
     assert world.matches() == {("1", "s"): 1}
     assert kinds(world) == {"late": 1, "malformed": 1}
 

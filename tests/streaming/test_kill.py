@@ -11,7 +11,17 @@ from tests.streaming.killing import run_and_kill
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pyspark.sql import SparkSession
 
+
+def test_killed_once(spark: SparkSession, tmp_path: Path) -> None:
+    """One kill, when there are batches already."""
+    stages = run_and_kill(tmp_path, 1, seed=3, spark=spark)
+    assert len(stages) == 1
+    assert stages != ["none"]
+
+
+@pytest.mark.nightly
 def test_killed_twice(tmp_path: Path) -> None:
     """Two kills, in the midst of a batch or between batches."""
     assert len(run_and_kill(tmp_path, 2, seed=2)) == 2

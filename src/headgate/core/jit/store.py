@@ -54,6 +54,7 @@ _PATIENCE = 300.0
 # By name because few of numba's functions have types.
 _sigutils: Any = import_module("numba.core.sigutils")
 _serialize: Any = import_module("numba.core.serialize")
+_runtime: Any = import_module("numba.core.runtime")
 _LOG = logging.getLogger("headgate.kernels")
 
 
@@ -121,7 +122,9 @@ class Store(_Cache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Find machine code for a signature; if there is none, keep other processes from compiling it too."""
-        target_context.refresh()
+        # Not `refresh()`, which numba calls here: it loads all that compiling needs, a third of the time to a
+        # first match. The compiler calls it for itself.
+        _runtime.rtsys.initialize(target_context)
         args = describe(_sigutils.normalize_signature(sig)[0])
         if not _compiling.depth:
             signatures.meet(self.kernel, args)

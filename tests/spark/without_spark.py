@@ -1,0 +1,195 @@
+"""Jobs over JSON lines in this process: what workers run and what the driver does, without Spark.
+
+What Spark adds is to read files, to cut tables into parts and to write what comes out. Tests that judge rows
+need none of it.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import pyarrow as pa
+
+from headgate.contents import RECORDS
+from headgate.core.subscription import SQL
+from headgate.graph.sharding import save_shards
+from headgate.spark import shard_snapshots
+from headgate.spark.accepted import number_rows, save_index
+from headgate.spark.compile_graph import _Saving
+from headgate.spark.compiling import compile_batches
+from headgate.spark.graph_matching import Sources
+from headgate.spark.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS
+from headgate.spark.graph_rows import compile_rows as compile_parts
+from headgate.spark.graph_tables import Read, assemble
+from headgate.spark.match_records import _work
+from headgate.spark.matching import NUMBERS, REASON, ROW, TEXTS, Task, survey_lines
+from headgate.spark.places import Format
+from headgate.spark.record_contents import RecordContents
+from headgate.spark.shard_graph import place_graph
+from headgate.spark.shard_matching import match_routed
+from headgate.spark.shard_routes import Routes
+from headgate.spark.tables import BLOCK, BROKEN, FILE, POSITION, VALUE
+from headgate.spark.targets import open_target
+from headgate.spark.wishes import Sharding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from headgate.spark.contents import Contents
+    from headgate.spark.wishes import Top
+    from tests.spark.files import Row
+
+    Line = Row | str | bytes
+
+
+class Compiled(NamedTuple):
+    """What was compiled, and the rejected table."""
+
+    subscriptions: int
+    attributes: tuple[str, ...]
+    refused: list[Row]
+
+
+class CompiledGraph(NamedTuple):
+    """The same of a graph, with the rows of each table that are in it."""
+
+    subscriptions: int
+    rows: dict[str, int]
+    refused: list[Row]
+
+
+class Matched(NamedTuple):
+    """The events, the rows of the matches in the order in which they came, and the rejected table."""
+
+    events: int
+    rows: list[Row]
+    refused: list[Row]
+    met: int
+    """How often an event met a shard."""
+
+    @property
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """List events and subscriptions."""
+        return [(row["event_id"], row["subscription_id"]) for row in self.rows]
+
+
+class _Meetings:
+    """Counts as an accumulator of Spark does."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def add(self, events: int) -> None:
+        self.value += events
+
+
+def _bytes(line: Line) -> bytes:
+    text = json.dumps(line, ensure_ascii=False) if isinstance(line, dict) else line
+    return text.encode() if isinstance(text, str) else text
+
+
+def lines_of(given: Iterable[Line]) -> pa.RecordBatch:
+    """Put lines into a batch as `read_lines` does."""
+    values = [_bytes(line) for line in given]
+    columns: dict[str, Any] = {
+        FILE: pa.array([""] * len(values)),
+        BLOCK: pa.array([0] * len(values), pa.int64()),
+        POSITION: pa.array(range(len(values)), pa.int64()),
+        VALUE: pa.array(values, pa.binary()),
+        BROKEN: pa.nulls(len(values), pa.string()),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def compile_lines(
+    place: Path,
+    given: Iterable[Line],
+    *,
+    form: Format = Format.JSONL,
+    contents: Contents | None = None,
+    dialect: str = SQL,
+    ranked: bool = False,
+) -> Compiled:
+    """Compile subscriptions to a snapshot in one piece; `form` is the one that their table would have."""
+    contents = contents or RecordContents()
+    batches = compile_batches([lines_of(given)], contents.writers, dialect=dialect, ranked=ranked)
+    table = pa.Table.from_batches(batches)
+    numbered = number_rows(table, form)
+    filters = save_index(table, numbered, contents, place, ranked=ranked)
+    return Compiled(len(numbered.ids), filters.programs.attributes, numbered.refused.to_pylist())
+
+
+def compile_shards(place: Path, given: Sequence[Line], count: int, *, ranked: bool = False) -> None:
+    """Compile subscriptions over records to a snapshot of shards, dealt out one by one."""
+    parts = [given[number::count] for number in range(count)]
+    staged = [place.with_name(f"{place.name}-{number}") for number in range(count)]
+    for part, stage in zip(parts, staged, strict=True):
+        assert not compile_lines(stage, part, ranked=ranked).refused
+    routes = Routes.make(RECORDS, None, [(len(part), [None] * len(part)) for part in parts])
+    shard_snapshots.save_shards(place, staged, ranked=ranked, routes=routes, sharding=Sharding(count))
+
+
+def compile_graph_lines(
+    place: Path,
+    nodes: Iterable[Line],
+    edges: Iterable[Line],
+    subscriptions: Iterable[Line] = (),
+    *,
+    shards: int = 1,
+    ranked: bool = False,
+    contents: Contents | None = None,
+) -> CompiledGraph:
+    """Compile a graph to a snapshot, in shards by hash if there are to be several."""
+    contents = contents or RecordContents()
+    read = {}
+    for name, lines in ((NODES, nodes), (EDGES, edges), (SUBSCRIPTIONS, subscriptions)):
+        weighed = ranked and name == SUBSCRIPTIONS
+        made = SHAPES[name].ranked_schema if weighed else SHAPES[name].schema
+        work = partial(compile_parts, table=name, writers=contents.writers, dialect=SQL, ranked=weighed)
+        read[name] = Read(pa.Table.from_batches(work([lines_of(lines)]), made), Format.JSONL)
+    assembled = assemble(read, contents)
+    save = _Saving(assembled, contents).save
+    if shards == 1:
+        save(assembled.parts, place)
+    else:
+        # By hash nothing is read again, so no Spark is asked.
+        rule = Sharding(shards)
+        home, routes = place_graph(cast("Any", None), assembled, contents, rule, None)
+        about = routes.about(rule)
+        save_shards(
+            place, assembled.parts, shards, save, home=home, routes=routes.arrays(), about=about, source={}
+        )
+    count = len(assembled.parts.subscription_ids)
+    return CompiledGraph(count, dict(assembled.accepted), assembled.rejected.to_pylist())
+
+
+def match_lines(
+    snapshot: Path, given: Sequence[Line], *, graph: bool | None = None, top: Top | None = None
+) -> Matched:
+    """Match records, given as lines, against a snapshot; the best of each event only of one in one piece."""
+    target = open_target(str(snapshot), graph=graph, top=top)
+    assert top is None or len(target.shards) == 1, "the best of several shards are merged by Spark"
+    judge = Sources(target.shards, target.numbered_nodes).of_events if target.graph else None
+    batch = pa.RecordBatch.from_pydict({VALUE: pa.array([_bytes(line) for line in given], pa.binary())})
+    surveyed = [row for part in survey_lines([batch], judge) for row in part.to_pylist()]
+    numbers, texts = (sum(row[name] or 0 for row in surveyed) for name in (NUMBERS, TEXTS))
+    work = _work(target, best=top is not None)[0]
+    rows: list[Row] = []
+    met: Any = _Meetings()
+    for shard, route in target.meetings(top):
+        task = Task(
+            *shard,
+            "string" if texts else "long",
+            "long" if target.numbered else "string",
+            None,
+            numbered_nodes=target.numbered_nodes,
+            top=top,
+            met=met,
+        )
+        for part in match_routed([batch], work=work, task=task, route=route):
+            rows += part.to_pylist()
+    refused = [{ROW: row[ROW], REASON: row[REASON]} for row in surveyed if row[REASON] is not None]
+    return Matched(numbers + texts, rows, refused, met.value)
