@@ -92,6 +92,8 @@ def cpu(*arguments: str, code: int = 0, cache: str | None = None) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-c", *arguments]
     environment = {**os.environ, **({"NUMBA_CACHE_DIR": cache} if cache else {})}
+    # As for a package that was installed, Python keeps modules in its own form.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     if done.stdout.startswith(SPENT):

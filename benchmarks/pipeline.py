@@ -136,7 +136,10 @@ def _sharded(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
     filters, events = plan.equality[0], plan.sharded
     place = Place.under(here)
     _make(session, synthetic("equality", filters), place, filters, events)
-    return pipeline_shards.measure(session, here, place.subscriptions, place.events, filters, plan.runs)
+    counts = (1, 4) if plan.rate is None else (1, 4, 16)
+    return pipeline_shards.measure(
+        session, here, place.subscriptions, place.events, filters, plan.runs, counts
+    )
 
 
 def _plainly(session: SparkSession, place: Place, here: Path) -> None:

@@ -1,4 +1,4 @@
-"""What shards cost: W-eq in 1, 4 and 16 of them, by hash and by what the filters demand; the same rows."""
+"""What shards cost: W-eq in several numbers, by hash and by what the filters demand; the same rows."""
 
 from __future__ import annotations
 
@@ -12,25 +12,31 @@ from headgate.spark.match import match_events
 from headgate.spark.wishes import ACCESS, HASH, Sharding
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
     from headgate.spark.match import Matched
 
-COUNTS = (1, 4, 16)
 COLUMN = "cat04"
 """The attribute of the rule `access`: some filters demand a value of it, the others are open."""
 PLAIN = "in one piece"
 
 
 def measure(
-    session: SparkSession, here: Path, subscriptions: str, events: str, filters: int, runs: int
+    session: SparkSession,
+    here: Path,
+    subscriptions: str,
+    events: str,
+    filters: int,
+    runs: int,
+    counts: Sequence[int],
 ) -> list[Result]:
     """Compile and match with each number and rule; the matches must be those of one piece."""
     rows: list[Result] = []
     wanted = found = None
-    for count in COUNTS:
+    for count in counts:
         for by in (HASH, ACCESS) if count > 1 else (HASH,):
             name = PLAIN if count == 1 else f"{count} shards by {by}"
             place = here / f"{by}-{count}"

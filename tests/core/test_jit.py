@@ -268,6 +268,8 @@ pool = TextPool.build(["art", "europe", "news"])
 print(pool.place(["art", "news", "sport"], 0, 3).tolist(), len(heard.buffer) > 0)
 """
     where = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    # The changed tuple makes a signature that the product does not use.
+    where[signatures.MODE] = ""
     first = run(code, **where)
     assert first.endswith("True")
     assert run(code, **where) == first.replace("True", "False")
