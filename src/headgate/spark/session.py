@@ -2,6 +2,7 @@
 
 A class-data archive for a faster start was measured and left out: it takes about 1.2 s off a start of
 5.3 s, and costs 11 s, 157 MB and hundreds of warning lines once for each version of Java and Spark.
+Tests start two dozen Sparks and keep one (`tests/spark/classes.py`).
 """
 
 from __future__ import annotations
