@@ -167,8 +167,13 @@ def test_what_is_refused() -> None:
         network.unsubscribe("t")
     with pytest.raises(PlanError, match=r"^subscription 'u': there is no room for a view"):
         network.subscribe(Subscription("u", "b = 2"))
+    # All or none: the first of two could be fed.
+    fed = Subscription("v", "a = 1 AND b = 2")
+    with pytest.raises(PlanError, match=r"^subscription 'u': there is no room for a view"):
+        network.subscribe(fed, Subscription("u", "b = 2"))
     assert len(network) == 1
-    network.subscribe(Subscription("v", "a = 1 AND b = 2"))
+    assert set(network.deliver(event)) == {"s"}
+    network.subscribe(fed)
     assert network.feeding("v").inputs == ("s",)
     with pytest.raises(PlanError, match="the sample has no event"):
         Dissemination.build([one], [])

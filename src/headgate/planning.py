@@ -166,7 +166,7 @@ class Dissemination:
         return Feeding(level, self._named(inputs), tuple(steps))
 
     def subscribe(self, *subscriptions: Subscription) -> None:
-        """Add subscriptions, each at a new site; refuses what is there, and what nobody can feed.
+        """Add subscriptions, each at a new site; refuses all if one is there or nobody can feed it.
 
         Views are built anew for it, so add many at once.
         """
@@ -199,6 +199,8 @@ class Dissemination:
             try:
                 self._plan.add(site, rewritings, source)
             except PlanError as error:
+                for earlier in subscriptions[: number - first]:
+                    self._plan.withdraw(self._numbers.pop(earlier.id))
                 raise PlanError(f"subscription {each.id!r}: {error}") from None
             self._numbers[each.id] = number
 

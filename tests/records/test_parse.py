@@ -202,6 +202,8 @@ NUMBERS: list[tuple[str, Literal]] = [
     ("16777217F", double(16777216.0)),
 ]
 STRINGS: list[tuple[str, str]] = [
+    (r"'\u000001'", "\x0001"),
+    (r"'\U0010FFFF7'", "\U0010ffff7"),
     ("''", ""),
     ("'it\\'s'", "it's"),
     ('"it\'s"', "it's"),

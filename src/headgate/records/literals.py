@@ -157,7 +157,10 @@ def _moment(node: exp.Cast, text: str) -> Literal:
 def _string(node: exp.Expr, text: str) -> str:
     """Read a quoted string by Spark's rules, from the text itself: sqlglot's differ in the corners."""
     written = _written(node, text)
-    value = _ESCAPE.sub(_unescape, written[1:-1])
+    try:
+        value = _ESCAPE.sub(_unescape, written[1:-1])
+    except (ValueError, OverflowError):
+        raise refusal("the string has an escape beyond \\U0010FFFF, the last", text, node) from None
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -172,8 +175,7 @@ def _string(node: exp.Expr, text: str) -> str:
 def _unescape(match: re.Match[str]) -> str:
     short, long, octal, single = match.groups()
     if short or long:
-        code = int(short or long, 16)
-        return chr(code) if code <= 0x10FFFF else ""
+        return chr(int(short or long, 16))
     if octal:
         return chr(int(octal, 8))
     return _NAMED.get(single, single)

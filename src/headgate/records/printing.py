@@ -35,7 +35,8 @@ _ESCAPES = {
     "\n": "\\n",
     "\r": "\\r",
     "\t": "\\t",
-    "\0": "\\0",
+    # Of three digits: those that follow would be taken for its own.
+    "\0": "\\000",
     "\x1a": "\\Z",
     "\b": "\\b",
 }
