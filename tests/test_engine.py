@@ -470,6 +470,8 @@ def test_one_engine_is_for_one_content() -> None:
         assert "r" not in engine.publish(DOCUMENT)
         with pytest.raises(EventError, match=r"application/json and these filters look at RDF"):
             engine.publish(EVENT)
+        with pytest.raises(EventError, match=r"application/xml and these filters look at RDF"):
+            engine.publish(replace(DOCUMENT, data="<x/>", content_type="xml"))
     for engine in (Engine.build([records]), with_graph()):
         with pytest.raises(TaxonomyError, match="there is no taxonomy here"):
             assert engine.taxonomy

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, EventError
+from headgate import Event, EventError, Subscription, SubscriptionError
 from headgate.core.event import read_object
 
 if TYPE_CHECKING:
@@ -35,6 +35,20 @@ def test_the_envelope() -> None:
         EventError, match=r"'text/html' is not supported: send one of application/json, text/tu"
     ):
         Event("e1", {}, content_type="text/html")
+
+
+@pytest.mark.parametrize(("data", "found"), [([1], "list"), (None, "nothing"), ("a", "str"), (7, "int")])
+def test_data_that_is_no_record(data: object, found: str) -> None:
+    event = Event("e1", data)
+    with pytest.raises(
+        EventError, match=f"^event 'e1' is application/json: its data is a mapping .*{found}$"
+    ):
+        _ = event.attributes
+
+
+def test_a_filter_that_is_no_text() -> None:
+    with pytest.raises(SubscriptionError, match=r"^subscription 1: its filter is text, not nothing$"):
+        Subscription(1, None)  # type: ignore[arg-type]
 
 
 def test_an_event_that_is_rdf() -> None:

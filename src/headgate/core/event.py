@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -14,7 +15,7 @@ from headgate.core.values import flatten, fold
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from headgate.core.values import Path
 
@@ -91,6 +92,9 @@ class Event:
             raise EventError(
                 f"event {self.id!r} is {self.content_type} and these filters look at records: send {JSON}"
             )
+        if not isinstance(self.data, Mapping):
+            found = "nothing" if self.data is None else type(self.data).__name__
+            raise EventError(f"event {self.id!r} is {JSON}: its data is a mapping of attributes, not {found}")
         return flatten(self.data)
 
     def once(self, key: str, make: Callable[[Event], _Made]) -> _Made:

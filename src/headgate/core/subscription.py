@@ -55,8 +55,12 @@ class Subscription:
     weights: Weights | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
-        """Refuse dialects that no room speaks, and what nothing can be ranked by."""
+        """Refuse dialects that no room speaks, filters that are no text, and ranks that are none."""
         check_dialect(self.dialect)
+        text: object = self.filter
+        if not isinstance(text, str):
+            found = "nothing" if text is None else type(text).__name__
+            raise SubscriptionError(f"subscription {self.id!r}: its filter is text, not {found}")
         if self.score != 0.0:
             check_score(self.score, f"subscription {self.id!r}")
         if self.weights is not None:

@@ -25,7 +25,7 @@ def format_of(content_type: str) -> str:
     ('text/turtle', 'application/n-triples')
     """
     kind = media_type(content_type)
-    if kind is None:
+    if kind not in NAMES:
         names = ", ".join(f"{kind} ({short})" for short, kind in RDF_TYPES.items())
         raise EventError(f"content type {content_type!r} is not RDF: send one of {names}")
     return kind

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.core.event import JSON
 from headgate.errors import EventError
 from headgate.rdf.formats import N_TRIPLES, NAMES, format_of
 from headgate.rdf.iris import is_iri
@@ -128,9 +127,9 @@ def read_graphs(documents: Sequence[tuple[str | bytes, str]]) -> list[Graph | Ev
 
 def graph_of(event: Event, reader: Reader | None = None) -> Graph:
     """Read the graph of an event, once; its data may be a graph already."""
-    if event.content_type == JSON:
+    if event.content_type not in NAMES:
         raise EventError(
-            f"event {event.id!r} is {JSON} and these filters look at RDF:"
+            f"event {event.id!r} is {event.content_type} and these filters look at RDF:"
             f" send one of {', '.join(NAMES)} as its content type"
         )
     if isinstance(event.data, Graph):
