@@ -1,4 +1,4 @@
-"""How Java is started for tests, and an archive of Spark's classes that lets it start in half the time.
+"""How Java is started for tests and the demo, and an archive of Spark's classes to start it sooner.
 
 `./dev` writes the archive once, into .venv. Without it everything works, and every Spark takes 6 s more.
 """
@@ -57,4 +57,7 @@ def write_archive() -> None:
 
 
 if __name__ == "__main__":
-    write_archive()
+    if sys.argv[1:] == ["--options"]:
+        print(java_options()["SPARK_SUBMIT_OPTS"])
+    else:
+        write_archive()
