@@ -27,7 +27,7 @@ AREAS = ("records", "pipeline", "stream", "parsing", "graph", "ranking", "rdf", 
 @contextmanager
 def _one_spark() -> Iterator[None]:
     """Hold one session for all areas, set for small tables."""
-    from headgate.spark.session import close_session, open_session
+    from headgate.spark.session.session import close_session, open_session
     from tests.spark.classes import java_options
 
     for name, options in java_options().items():

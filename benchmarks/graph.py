@@ -15,7 +15,7 @@ from benchmarks.graph_social import held, measure_social
 from benchmarks.graph_tables import compare_text, measure_table_1, measure_tables_2_and_3
 from benchmarks.graph_ways import measure_ways
 from benchmarks.results import Result
-from headgate.workloads.exchange import Exchange
+from headgate.workloads.graphs.exchange import Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

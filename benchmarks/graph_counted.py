@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.graph_series import AUTO, Evaluation, interleaved
 from benchmarks.results import Result
 from headgate.core import bits, jit, planes
-from headgate.graph import walking
+from headgate.graph.walk import walking
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,15 +9,15 @@ import numpy as np
 from headgate.core.bits import lowest, place_of
 from headgate.core.jit import bare
 from headgate.core.planes import YES, decide, find_rows, plane_word
-from headgate.graph.walking import EPOCH, FOUND, _walk, walk
+from headgate.graph.walk.walking import EPOCH, FOUND, _walk, walk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.planes import Cells, Planes
     from headgate.graph.arrays import GraphArrays
-    from headgate.graph.kernels import Sets
-    from headgate.graph.walking import Overlay, Scratch
+    from headgate.graph.walk.kernels import Sets
+    from headgate.graph.walk.walking import Overlay, Scratch
 
 ASKED_WORDS, DOUBTED_WORDS, ASKED, DOUBTED, HELD = range(5)
 """Places of what `count_doubts` counts."""

@@ -16,9 +16,9 @@ from headgate import GraphIndex, RecordIndex
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.graph.base import Base, Names
-from headgate.graph.build import build
-from headgate.graph.parts import Parts
-from headgate.records.programs import take
+from headgate.graph.build.build import build
+from headgate.graph.model import Parts
+from headgate.records.programs.programs import take
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.planes import Cells
-    from headgate.graph.build import Built
-    from headgate.workloads.graphs import GraphWorkload, Structure
+    from headgate.graph.build.build import Built
+    from headgate.workloads.graphs.graphs import GraphWorkload, Structure
 
     Ints = NDArray[np.int64]
 

@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks import graph_kernels
 from headgate import Event
 from headgate.core.planes import Cells
-from headgate.graph import evaluators, kernels, walking
 from headgate.graph.index import Valid
+from headgate.graph.walk import evaluators, kernels, walking
 
 if TYPE_CHECKING:
     from collections.abc import Callable

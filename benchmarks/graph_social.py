@@ -13,7 +13,7 @@ from benchmarks.graph_make import draw, index_filters, number
 from benchmarks.graph_series import Evaluation, measure
 from benchmarks.results import Result
 from headgate.core.plane_build import Conjunctions
-from headgate.workloads.social import Social
+from headgate.workloads.graphs.social import Social
 
 if TYPE_CHECKING:
     from benchmarks.graph_make import Drawn, Ready

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.graph_make import SEED
 from benchmarks.results import Result
-from headgate.workloads.exchange import Exchange
-from headgate.workloads.graph_statistics import (
+from headgate.workloads.graphs.exchange import Exchange
+from headgate.workloads.graphs.statistics import (
     PAPER_SCALES,
     PAPER_SELECTIVITIES,
     PAPER_SHAPE,

@@ -13,9 +13,9 @@ from benchmarks.results import Result
 from headgate import RecordIndex, Subscription
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.records.binding import compile_filter
+from headgate.records.programs.binding import compile_filter
 from headgate.workloads.catalogue import synthetic
-from headgate.workloads.specification_programs import programs
+from headgate.workloads.records.specification_programs import programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

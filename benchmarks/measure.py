@@ -10,18 +10,18 @@ import pyarrow as pa
 
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.records.base import Base
-from headgate.records.build import build
-from headgate.records.encode import encode_batch
+from headgate.records.events.encode import encode_batch
+from headgate.records.index.base import Base
+from headgate.records.index.build import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from headgate.records.build import Built
-    from headgate.records.programs import Programs
-    from headgate.records.weights import Weigh
+    from headgate.records.index.build import Built
+    from headgate.records.index.weights import Weigh
+    from headgate.records.programs.programs import Programs
 
 
 def best(work: Callable[[], object], times: int = 3) -> float:

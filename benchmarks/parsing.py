@@ -11,11 +11,11 @@ import pyarrow as pa
 from benchmarks.measure import best
 from benchmarks.results import Result
 from headgate import parse_filter
-from headgate.records.binding import Binder, compile_filter, compile_filters
-from headgate.records.program import Program, compile_program
-from headgate.records.rewrite import normalise
-from headgate.spark.compiling import compile_batches
-from headgate.spark.tables import BROKEN, ORDER, VALUE
+from headgate.records.language.rewrite import normalise
+from headgate.records.programs.binding import Binder, compile_filter, compile_filters
+from headgate.records.programs.program import Program, compile_program
+from headgate.spark.compile.rows import compile_batches
+from headgate.spark.tables.tables import BROKEN, ORDER, VALUE
 from headgate.workloads.catalogue import workload
 
 SIZES = {"quick": (1_000, 500), "full": (100_000, 3_000)}

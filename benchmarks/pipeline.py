@@ -17,24 +17,24 @@ from pyspark.sql import functions as sf
 from benchmarks import pipeline_graph, pipeline_shards
 from benchmarks.measure import once
 from benchmarks.results import Result
-from headgate.spark.compile import compile_subscriptions
-from headgate.spark.events import judge
-from headgate.spark.generate import generate
-from headgate.spark.match import match_events
-from headgate.spark.matching import ENCODING, MATCHING, NAMING, PACKED, RECEIVING, STAGES, WRITING
-from headgate.spark.places import Format
-from headgate.spark.session import close_session, open_session
-from headgate.workloads import advertising
+from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.match.match import match_events
+from headgate.spark.match.matching import ENCODING, MATCHING, NAMING, PACKED, RECEIVING, STAGES, WRITING
+from headgate.spark.session.session import close_session, open_session
+from headgate.spark.tables.events import judge
+from headgate.spark.tables.generate import generate
+from headgate.spark.tables.places import Format
 from headgate.workloads.catalogue import synthetic
-from headgate.workloads.statistics import matches
+from headgate.workloads.records import advertising
+from headgate.workloads.records.statistics import matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.spark.compile import Compiled
-    from headgate.spark.match import Matched
+    from headgate.spark.compile.compile import Compiled
+    from headgate.spark.match.match import Matched
     from headgate.workloads.catalogue import Workload
 
 

@@ -20,10 +20,10 @@ from benchmarks.measure import once
 from benchmarks.results import Result
 from headgate import Engine
 from headgate.core.event import Event
-from headgate.graph.ways import BY_FILTERS, BY_GRAPH, Ways
-from headgate.spark.compile_graph import Tables, compile_graph
-from headgate.spark.match import match_events
-from headgate.spark.wishes import Top
+from headgate.graph.walk.ways import BY_FILTERS, BY_GRAPH, Ways
+from headgate.spark.compile.graph import Tables, compile_graph
+from headgate.spark.match.match import match_events
+from headgate.spark.tables.wishes import Top
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.hashing import Key, integers
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
-    from headgate.spark.match import Matched
+    from headgate.spark.match.match import Matched
 
 PUBLISHERS, EXCHANGES, NETWORKS = 100, 30, 300
 FEEDS, SELLS = 3, 150

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from benchmarks.measure import once
 from benchmarks.results import Result
-from headgate.spark.compile import compile_subscriptions
-from headgate.spark.match import match_events
-from headgate.spark.wishes import ACCESS, HASH, Sharding
+from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.match.match import match_events
+from headgate.spark.tables.wishes import ACCESS, HASH, Sharding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.match import Matched
+    from headgate.spark.match.match import Matched
 
 COLUMN = "cat04"
 """The attribute of the rule `access`: some filters demand a value of it, the others are open."""

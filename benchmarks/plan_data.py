@@ -10,21 +10,20 @@ import numpy as np
 
 from benchmarks.results import Result
 from headgate.core.event import XML, Event
-from headgate.plan.capacities import same_capacities
 from headgate.plan.costs import costs_of
-from headgate.plan.cycles import without_cycles
-from headgate.plan.dissemination import disseminate
-from headgate.plan.embeddings import embedding_graph
-from headgate.plan.latency import loga
-from headgate.plan.model import Costs, Rewritings
-from headgate.plan.program import solve
-from headgate.plan.rewritability import rewritings
-from headgate.plan.validate import problems
-from headgate.workloads.xmark import XMark
-from headgate.workloads.xml_statistics import measure_views
-from headgate.xml.answers import Prepared
-from headgate.xml.reading import read_document
-from headgate.xml.views import XmlViews
+from headgate.plan.graphs.cycles import without_cycles
+from headgate.plan.graphs.embeddings import embedding_graph
+from headgate.plan.graphs.rewritability import rewritings
+from headgate.plan.latency.latency import loga
+from headgate.plan.model import Costs, Rewritings, same_capacities
+from headgate.plan.program.program import solve
+from headgate.plan.running.network import disseminate
+from headgate.plan.running.validate import problems
+from headgate.workloads.xml.statistics import measure_views
+from headgate.workloads.xml.xmark import XMark
+from headgate.xml.answers.answers import Prepared
+from headgate.xml.events.reading import read_document
+from headgate.xml.views.views import XmlViews
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.plan.model import Capacities, Embeddings, Plan
-    from headgate.xml.model import Pattern
+    from headgate.xml.language.model import Pattern
 
 SEED = 1
 K = 30

@@ -8,11 +8,11 @@ import numpy as np
 
 from benchmarks.plan_data import check_plan
 from benchmarks.results import Result
-from headgate.plan.exact import exact
-from headgate.plan.latency import loga
+from headgate.plan.latency.latency import loga
 from headgate.plan.measures import measures
 from headgate.plan.model import SOURCE
-from headgate.plan.program import solve
+from headgate.plan.program.exact import exact
+from headgate.plan.program.program import solve
 
 if TYPE_CHECKING:
     from benchmarks.plan_data import Case

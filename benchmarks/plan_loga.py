@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from benchmarks.plan_data import check_plan, say
 from benchmarks.plan_tables import named
 from benchmarks.results import Result
-from headgate.plan.capacities import scaled_capacities
-from headgate.plan.latency import loga
+from headgate.plan.latency.latency import loga
 from headgate.plan.measures import measures
+from headgate.plan.model import scaled_capacities
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.plan_data import Case
     from benchmarks.plan_tables import Chosen
-    from headgate.plan.latency import Moment
+    from headgate.plan.latency.latency import Moment
 
 _WIDER = 1.5
 """LOGA may use so many times the bounds that the program had to keep, as in the paper."""

@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.plan_data import check_plan, say
 from benchmarks.results import Result
 from headgate.plan.measures import input_places
-from headgate.plan.program import solve
-from headgate.workloads.xml_statistics import PAPER_VIEWS
+from headgate.plan.program.program import solve
+from headgate.workloads.xml.statistics import PAPER_VIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks.ranking_data import K, make, plainly, same, say, scored
 from benchmarks.results import Result
-from headgate.ranking.boxes_index import BoxIndex
-from headgate.ranking.ir_tree import IrTree
+from headgate.ranking.boxes.index import BoxIndex
+from headgate.ranking.boxes.threshold_kernels import Rows
+from headgate.ranking.intervals.ir_tree import IrTree
 from headgate.ranking.model import Box, Interval
-from headgate.ranking.threshold_kernels import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

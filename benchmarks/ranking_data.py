@@ -11,22 +11,22 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.core.ids import Ids
-from headgate.ranking.boxes import Asked, Boxes
-from headgate.ranking.boxes_base import Base
-from headgate.ranking.boxes_methods import Question, chosen
-from headgate.ranking.ends import OVERLAP
+from headgate.ranking.boxes.base import Base
+from headgate.ranking.boxes.boxes import Asked, Boxes
+from headgate.ranking.boxes.ends import OVERLAP
+from headgate.ranking.boxes.methods import Question, chosen
+from headgate.ranking.boxes.threshold_kernels import Alive, Rows
+from headgate.ranking.intervals.scored import rank
 from headgate.ranking.model import Box, Interval
-from headgate.ranking.scored import rank
-from headgate.ranking.threshold_kernels import Alive, Rows
-from headgate.workloads.ranking import Ranking
-from headgate.workloads.ranking_boxes import TABLE_1
+from headgate.workloads.boxes.boxes import TABLE_1
+from headgate.workloads.boxes.ranking import Ranking
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes_methods import Ranker
-    from headgate.ranking.scored import Scored
-    from headgate.workloads.ranking_boxes import Lists
+    from headgate.ranking.boxes.methods import Ranker
+    from headgate.ranking.intervals.scored import Scored
+    from headgate.workloads.boxes.boxes import Lists
 
     Floats = NDArray[np.float64]
 

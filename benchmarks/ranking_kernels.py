@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.jit import bare
-from headgate.ranking.threshold_kernels import SUM, offer, worth
+from headgate.ranking.boxes.threshold_kernels import SUM, offer, worth
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes import Asked, Boxes
-    from headgate.ranking.threshold_kernels import Heap
+    from headgate.ranking.boxes.boxes import Asked, Boxes
+    from headgate.ranking.boxes.threshold_kernels import Heap
 
 
 class Postings(NamedTuple):

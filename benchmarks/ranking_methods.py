@@ -18,11 +18,11 @@ import numpy as np
 from benchmarks.graph_series import interleaved
 from benchmarks.ranking_data import EVERYONE, K, ask, make, models, plainly, prepared, same, say
 from benchmarks.results import Result
-from headgate.ranking.boxes_frozen import DenseRows
-from headgate.ranking.boxes_methods import methods
-from headgate.ranking.dense import DenseExact, DenseRelaxed
+from headgate.ranking.boxes.dense import DenseExact, DenseRelaxed
+from headgate.ranking.boxes.frozen import DenseRows
+from headgate.ranking.boxes.methods import methods
+from headgate.ranking.boxes.threshold_kernels import EXACT, SUM, Rows
 from headgate.ranking.reference import exact, relaxed
-from headgate.ranking.threshold_kernels import EXACT, SUM, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from benchmarks.ranking_data import Data
-    from headgate.ranking.boxes import Asked
-    from headgate.ranking.boxes_methods import Ranker
-    from headgate.ranking.dense import Answers
-    from headgate.ranking.threshold_kernels import Alive
+    from headgate.ranking.boxes.boxes import Asked
+    from headgate.ranking.boxes.dense import Answers
+    from headgate.ranking.boxes.methods import Ranker
+    from headgate.ranking.boxes.threshold_kernels import Alive
 
     Floats = NDArray[np.float64]
     Micros = dict[str, float]

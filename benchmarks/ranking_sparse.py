@@ -22,17 +22,17 @@ from benchmarks.ranking_data import (
 )
 from benchmarks.ranking_kernels import add_all, look_at_all, postings
 from benchmarks.results import Result
-from headgate.ranking.boxes_methods import AUTO, methods
-from headgate.ranking.threshold_kernels import SUM, emptied, heap_of
-from headgate.workloads.ranking import Sparse
+from headgate.ranking.boxes.methods import AUTO, methods
+from headgate.ranking.boxes.threshold_kernels import SUM, emptied, heap_of
+from headgate.workloads.boxes.ranking import Sparse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes_methods import Ranker
-    from headgate.ranking.threshold_kernels import Rows
+    from headgate.ranking.boxes.methods import Ranker
+    from headgate.ranking.boxes.threshold_kernels import Rows
 
     Find = Callable[[NDArray[np.float64]], Rows]
 

@@ -15,15 +15,15 @@ import numpy as np
 from benchmarks.graph_series import interleaved
 from benchmarks.ranking_data import K, say, scored
 from benchmarks.results import Result
+from headgate.ranking.intervals.structures import STRUCTURES
 from headgate.ranking.reference import top_ranks
-from headgate.ranking.structures import STRUCTURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from headgate.ranking.scored import Scored, ScoredIndex
+    from headgate.ranking.intervals.scored import Scored, ScoredIndex
 
     Floats = NDArray[np.float64]
     Micros = dict[str, dict[int, float]]

@@ -15,22 +15,22 @@ import pyoxigraph
 
 from headgate.core.event import N_TRIPLES, Event
 from headgate.core.subscription import SPARQL, Subscription
+from headgate.papers.gtopss import GToPSS
+from headgate.papers.matchers import MATCHERS
 from headgate.rdf import reference
-from headgate.rdf.gtopss import GToPSS
-from headgate.rdf.index import RdfIndex
-from headgate.rdf.matchers import MATCHERS
-from headgate.rdf.taxonomy import Taxonomy
-from headgate.workloads.stars import Stars
-from headgate.workloads.stars_classes import read_classes
-from headgate.workloads.triples import Paper
+from headgate.rdf.index.index import RdfIndex
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from headgate.workloads.rdf.stars import Stars
+from headgate.workloads.rdf.stars_classes import read_classes
+from headgate.workloads.rdf.triples import Paper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
-    from headgate.rdf.matchers import Matcher
-    from headgate.rdf.model import Graph, Pattern
-    from headgate.workloads.publications import RdfWorkload
+    from headgate.papers.matchers import Matcher
+    from headgate.rdf.language.model import Graph, Pattern
+    from headgate.workloads.rdf.publications import RdfWorkload
 
     Item = TypeVar("Item")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.rdf_data import AUTO, FIRST_STAGE, GTOPSS, NAIVE, OPS, build, make, measure, say, traced
 from benchmarks.results import Result
-from headgate.workloads.triples import Paper
+from headgate.workloads.rdf.triples import Paper
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -14,14 +14,14 @@ from benchmarks.measure import once
 from benchmarks.rdf_data import AUTO, SEED, build, check, encoded, make, medians, say, stars, timed, warm
 from benchmarks.results import Result
 from headgate.core.event import N_TRIPLES, Event
-from headgate.rdf.parse import parse_filter
-from headgate.rdf.reading import read_graph
-from headgate.workloads.triples import Paper
+from headgate.rdf.events.reading import read_graph
+from headgate.rdf.language.parse import parse_filter
+from headgate.workloads.rdf.triples import Paper
 
 if TYPE_CHECKING:
     from benchmarks.rdf_data import Case, Plan
-    from headgate.rdf.index import RdfIndex
-    from headgate.workloads.publications import RdfWorkload
+    from headgate.rdf.index.index import RdfIndex
+    from headgate.workloads.rdf.publications import RdfWorkload
 
 GOALS, BESIDE = "Goals", "Beside the goals"
 _ASK = "pyoxigraph ASK"

@@ -19,20 +19,20 @@ from headgate import Event, RecordIndex, parse_filter
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.records import reference
-from headgate.records.binding import compile_filters
-from headgate.records.encode import encode_batch
-from headgate.records.programs import concatenate
-from headgate.records.weights import by_events, by_filters
-from headgate.workloads import advertising
+from headgate.records.events.encode import encode_batch
+from headgate.records.index.weights import by_events, by_filters
+from headgate.records.programs.binding import compile_filters
+from headgate.records.programs.programs import concatenate
 from headgate.workloads.catalogue import synthetic
-from headgate.workloads.specification_programs import programs
+from headgate.workloads.records import advertising
+from headgate.workloads.records.specification_programs import programs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.records.build import Built
-    from headgate.records.programs import Programs
-    from headgate.workloads.synthetic import Synthetic
+    from headgate.records.index.build import Built
+    from headgate.records.programs.programs import Programs
+    from headgate.workloads.records.synthetic import Synthetic
 
 
 class Plan(NamedTuple):

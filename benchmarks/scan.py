@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmarks.measure import best
 from headgate.core.jit import kernel
-from headgate.records.programs import starts
-from headgate.workloads.specification import Operator, Specification
+from headgate.records.programs.programs import starts
+from headgate.workloads.records.specification import Operator, Specification
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,12 +21,12 @@ import pyarrow.parquet as pq
 
 from benchmarks.results import Result
 from headgate import Engine, Event
-from headgate.spark.compile import compile_subscriptions
-from headgate.spark.generate import generate
-from headgate.spark.session import close_session, open_session
-from headgate.spark.streaming.run import run_stream
-from headgate.spark.streaming.settings import StreamSettings
-from headgate.spark.streaming.state import State
+from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.session.session import close_session, open_session
+from headgate.spark.stream.run import run_stream
+from headgate.spark.stream.settings import StreamSettings
+from headgate.spark.stream.state import State
+from headgate.spark.tables.generate import generate
 from headgate.workloads.catalogue import synthetic
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.streaming.run import Streamed
+    from headgate.spark.stream.run import Streamed
 
 SEED = 1
 POOL = 20_000

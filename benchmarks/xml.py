@@ -16,14 +16,14 @@ from benchmarks.results import Result
 from benchmarks.xml_paths import xpath_of
 from headgate.core.event import XML, Event
 from headgate.core.subscription import XPATH, Subscription
-from headgate.workloads.xmark import XMark
-from headgate.xml.index import XmlIndex
-from headgate.xml.parse import parse_filter
-from headgate.xml.printing import print_pattern
-from headgate.xml.reading import read_document
+from headgate.workloads.xml.xmark import XMark
+from headgate.xml.events.reading import read_document
+from headgate.xml.index.index import XmlIndex
+from headgate.xml.language.parse import parse_filter
+from headgate.xml.language.printing import print_pattern
 
 if TYPE_CHECKING:
-    from headgate.xml.model import Pattern
+    from headgate.xml.language.model import Pattern
 
 SEED = 1
 WORKLOAD = XMark(sizes=(30_000, 30_000))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.xml.model import CONTAINS, DESCENDANT, ROOT, STARTS_WITH
+from headgate.xml.language.model import CONTAINS, DESCENDANT, ROOT, STARTS_WITH
 
 if TYPE_CHECKING:
-    from headgate.xml.model import Node, Pattern, Test
+    from headgate.xml.language.model import Node, Pattern, Test
 
 
 def xpath_of(pattern: Pattern) -> str:
     """Write a pattern whose labels are in no namespace.
 
-    >>> from headgate.xml.parse import parse_filter
+    >>> from headgate.xml.language.parse import parse_filter
     >>> xpath_of(parse_filter("//a[b{val} > 2]//@c"))
     'boolean(//a[b[. > 2]][.//@c])'
     """

@@ -10,9 +10,9 @@ import json
 import tempfile
 from pathlib import Path
 
-from headgate.spark.compile import compile_subscriptions
-from headgate.spark.match import match_events
-from headgate.spark.session import close_session, open_session
+from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.match.match import match_events
+from headgate.spark.session.session import close_session, open_session
 
 SUBSCRIPTIONS = [
     {"id": 1, "filter": "temperature > 30 AND site = 'roof'"},

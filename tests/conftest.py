@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Share one embedded Spark among all tests of this process that need one."""
-    from headgate.spark.session import close_session, open_session
+    from headgate.spark.session.session import close_session, open_session
 
     session = open_session("local[1,4]", settings=SMALL_TABLES)
     yield session

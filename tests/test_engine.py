@@ -28,9 +28,9 @@ from headgate import (
 )
 from headgate.core.snapshot import write_snapshot
 from headgate.graph.reference import reach_nodes
-from headgate.ranking import content_reference
-from headgate.ranking.content_reference import holds
-from headgate.rdf.model import SUBCLASS
+from headgate.ranking.filters import reference as content_reference
+from headgate.ranking.filters.reference import holds
+from headgate.rdf.language.model import SUBCLASS
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
 
 if TYPE_CHECKING:

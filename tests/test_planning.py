@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headgate import Dissemination, Event, PlanError, Settings, Subscription
-from headgate.plan.rewritability import Search
-from headgate.rdf.ntriples import write_lines
-from headgate.views import views_of
-from headgate.xml.answers import answer
-from headgate.xml.parse import parse_filter
-from headgate.xml.printing import print_pattern
-from headgate.xml.reading import document_of
-from headgate.xml.views import XmlViews
+from headgate.engine.views import views_of
+from headgate.plan.graphs.rewritability import Search
+from headgate.rdf.events.ntriples import write_lines
+from headgate.xml.answers.answers import answer
+from headgate.xml.events.reading import document_of
+from headgate.xml.language.parse import parse_filter
+from headgate.xml.language.printing import print_pattern
+from headgate.xml.views.views import XmlViews
 from tests.rdf.random_patterns import random_graph
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_document

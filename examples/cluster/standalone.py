@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark
 
-from headgate.spark.java import find_java, quiet_home
+from headgate.spark.session.java import find_java, quiet_home
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -13,10 +13,10 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
-from headgate.spark.nats.publishing import MESSAGE_ID, Outgoing
-from headgate.spark.nats.reading import Range
-from headgate.spark.nats.settings import NatsSettings
-from headgate.spark.nats.stream import Stream
+from headgate.brokers.nats.publishing import MESSAGE_ID, Outgoing
+from headgate.brokers.nats.reading import Range
+from headgate.brokers.nats.settings import NatsSettings
+from headgate.brokers.nats.stream import Stream
 
 
 def put(address: str, file: str) -> None:

@@ -15,13 +15,13 @@ import time
 import uuid
 from typing import TYPE_CHECKING
 
-from headgate.spark.nats.link import Link
-from headgate.spark.nats.publishing import MESSAGE_ID, Outgoing
-from headgate.spark.nats.reading import Range
-from headgate.spark.nats.settings import NatsSettings
+from headgate.brokers.nats.link import Link
+from headgate.brokers.nats.publishing import MESSAGE_ID, Outgoing
+from headgate.brokers.nats.reading import Range
+from headgate.brokers.nats.settings import NatsSettings
+from headgate.brokers.nats.stream import Stream
 from headgate.spark.nats.source import read_stream
-from headgate.spark.nats.stream import Stream
-from headgate.spark.session import close_session, open_session
+from headgate.spark.session.session import close_session, open_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate import Event, EventError, FilterError, Options, RdfIndex, Subscription, Taxonomy
-from headgate.rdf.feeds import read_feed
-from headgate.rdf.terms import parts
+from headgate.rdf.events.feeds import read_feed
+from headgate.rdf.language.terms import parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

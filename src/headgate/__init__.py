@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from headgate.core.event import Event
     from headgate.core.schema import Schema
     from headgate.core.subscription import Subscription
-    from headgate.engine import Engine
+    from headgate.engine.dissemination import Dissemination
+    from headgate.engine.engine import Engine
     from headgate.errors import (
         EventError,
         FilterError,
@@ -28,21 +29,20 @@ if TYPE_CHECKING:
     )
     from headgate.graph.index import GraphIndex
     from headgate.graph.model import Edge, Node
-    from headgate.plan.making import Settings
-    from headgate.plan.network import Network
-    from headgate.planning import Dissemination
-    from headgate.ranking.boxes_index import BoxIndex
-    from headgate.ranking.index import RankedIndex
+    from headgate.plan.running.making import Settings
+    from headgate.plan.running.network import Network
+    from headgate.ranking.boxes.index import BoxIndex
+    from headgate.ranking.filters.index import RankedIndex
     from headgate.ranking.model import Best, Box, Interval
-    from headgate.rdf.feeds import feed_events, read_feed
-    from headgate.rdf.index import RdfIndex, RdfRoom
-    from headgate.rdf.model import Options
-    from headgate.rdf.taxonomy import Taxonomy
-    from headgate.records.explain import Explanation
-    from headgate.records.index import RecordIndex
-    from headgate.records.parse import parse_filter
-    from headgate.records.printing import print_filter
-    from headgate.xml.index import XmlIndex
+    from headgate.rdf.events.feeds import feed_events, read_feed
+    from headgate.rdf.index.index import RdfIndex, RdfRoom
+    from headgate.rdf.language.model import Options
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+    from headgate.records.explain.explain import Explanation
+    from headgate.records.index.index import RecordIndex
+    from headgate.records.language.parse import parse_filter
+    from headgate.records.language.printing import print_filter
+    from headgate.xml.index.index import XmlIndex
 
 __version__ = "0.1.0"
 
@@ -90,28 +90,28 @@ _HOMES = {
     "Schema": "headgate.core.schema",
     "Subscription": "headgate.core.subscription",
     "Edge": "headgate.graph.model",
-    "Engine": "headgate.engine",
+    "Engine": "headgate.engine.engine",
     "GraphIndex": "headgate.graph.index",
     "Node": "headgate.graph.model",
     "Best": "headgate.ranking.model",
     "Box": "headgate.ranking.model",
-    "BoxIndex": "headgate.ranking.boxes_index",
+    "BoxIndex": "headgate.ranking.boxes.index",
     "Interval": "headgate.ranking.model",
-    "RankedIndex": "headgate.ranking.index",
-    "Options": "headgate.rdf.model",
-    "RdfIndex": "headgate.rdf.index",
-    "feed_events": "headgate.rdf.feeds",
-    "read_feed": "headgate.rdf.feeds",
-    "RdfRoom": "headgate.rdf.index",
-    "Taxonomy": "headgate.rdf.taxonomy",
-    "Explanation": "headgate.records.explain",
-    "RecordIndex": "headgate.records.index",
-    "parse_filter": "headgate.records.parse",
-    "print_filter": "headgate.records.printing",
-    "Dissemination": "headgate.planning",
-    "Network": "headgate.plan.network",
-    "Settings": "headgate.plan.making",
-    "XmlIndex": "headgate.xml.index",
+    "RankedIndex": "headgate.ranking.filters.index",
+    "Options": "headgate.rdf.language.model",
+    "RdfIndex": "headgate.rdf.index.index",
+    "feed_events": "headgate.rdf.events.feeds",
+    "read_feed": "headgate.rdf.events.feeds",
+    "RdfRoom": "headgate.rdf.index.index",
+    "Taxonomy": "headgate.rdf.taxonomy.taxonomy",
+    "Explanation": "headgate.records.explain.explain",
+    "RecordIndex": "headgate.records.index.index",
+    "parse_filter": "headgate.records.language.parse",
+    "print_filter": "headgate.records.language.printing",
+    "Dissemination": "headgate.engine.dissemination",
+    "Network": "headgate.plan.running.network",
+    "Settings": "headgate.plan.running.making",
+    "XmlIndex": "headgate.xml.index.index",
 }
 
 

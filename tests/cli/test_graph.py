@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate import Edge, GraphIndex, Node, RecordIndex, Subscription
-from headgate.graph.sharding import save_shards
-from headgate.graph.tables import from_models
+from headgate.graph.build.sharding import save_shards
+from headgate.graph.build.tables import from_models
 from tests.spark.files import get_lines, names, put_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.graph.parts import Parts
+    from headgate.graph.model import Parts
     from tests.cli.running import Command
 
 NODES = [

@@ -78,7 +78,7 @@ def test_from_a_snapshot_to_a_picture(headgate: Command) -> None:
 def test_what_is_refused_before_spark_starts(
     headgate: Command, monkeypatch: pytest.MonkeyPatch, command: str, code: int, reason: str
 ) -> None:
-    from headgate.spark import session
+    from headgate.spark.session import session
 
     monkeypatch.setattr(session, "open_session", lambda *_, **__: pytest.fail("Spark would have started"))
     RecordIndex.build([Subscription("s", "TRUE")]).save(Path("records"))

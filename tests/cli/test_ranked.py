@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate import Edge, Engine, GraphIndex, Node, RecordIndex, Subscription
-from headgate.ranking.index import RankedIndex
+from headgate.ranking.filters.index import RankedIndex
 from tests.spark.files import get_lines, names, put_lines
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 
 from headgate import Edge, Engine, Node, RdfIndex, RecordIndex, Subscription, Taxonomy
 from headgate.core.snapshot import open_snapshot
-from headgate.rdf.model import SUBCLASS
+from headgate.rdf.language.model import SUBCLASS
 from tests.spark.files import get_lines, put, put_lines, put_table
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def test_from_tables_to_matches(headgate: Command) -> None:
 def test_what_is_refused_before_spark_starts(
     headgate: Command, monkeypatch: pytest.MonkeyPatch, command: str, code: int, reason: str
 ) -> None:
-    from headgate.spark import session
+    from headgate.spark.session import session
 
     monkeypatch.setattr(session, "open_session", lambda *_, **__: pytest.fail("Spark would have started"))
     RdfIndex.build([Subscription("a", ART, "sparql")]).save(Path("rdf"))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate import Edge, GraphIndex, Node, RecordIndex, Subscription
-from headgate.graph.sharding import save_shards
-from headgate.graph.tables import from_models
+from headgate.graph.build.sharding import save_shards
+from headgate.graph.build.tables import from_models
 
 if TYPE_CHECKING:
     from pathlib import Path

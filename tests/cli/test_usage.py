@@ -23,7 +23,7 @@ COMMANDS = ["doctor", "demo", "run", "compile", "match", "backtest", "explain", 
 @pytest.fixture(autouse=True)
 def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail if a command comes as far as a session."""
-    from headgate.spark import session
+    from headgate.spark.session import session
 
     def refuse(*_: object, **__: object) -> None:
         pytest.fail("Spark would have started")
@@ -218,7 +218,7 @@ def test_doctor_says_what_it_found(headgate: Command) -> None:
 def test_doctor_exits_with_1_where_something_is_missing(
     headgate: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headgate import doctor
+    from headgate.cli import doctor
 
     monkeypatch.setattr(doctor, "memory", lambda: 2**20)
     ran = headgate("doctor")

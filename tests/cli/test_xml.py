@@ -90,7 +90,7 @@ def test_from_tables_to_matches_and_tuples(headgate: Command) -> None:
 def test_what_is_refused_before_spark_starts(
     headgate: Command, monkeypatch: pytest.MonkeyPatch, command: str, code: int, reason: str
 ) -> None:
-    from headgate.spark import session
+    from headgate.spark.session import session
 
     monkeypatch.setattr(session, "open_session", lambda *_, **__: pytest.fail("Spark would have started"))
     XmlIndex.build([Subscription("a", ACME, "xpath")]).save(Path("xml"))

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from headgate import RdfIndex, RecordIndex, XmlIndex
-from headgate.rdf.model import Edge, Pattern
-from headgate.rdf.parse import parse_filter
-from headgate.rdf.printing import print_pattern
-from headgate.rdf.rewrite import substitute
-from headgate.xml.model import Pattern as Tree
-from headgate.xml.parse import parse_filter as parse_tree
-from headgate.xml.printing import print_pattern as print_tree
+from headgate.rdf.language.model import Edge, Pattern
+from headgate.rdf.language.parse import parse_filter
+from headgate.rdf.language.printing import print_pattern
+from headgate.rdf.language.rewrite import substitute
+from headgate.xml.language.model import Pattern as Tree
+from headgate.xml.language.parse import parse_filter as parse_tree
+from headgate.xml.language.printing import print_pattern as print_tree
 from tests.rdf.random_patterns import random_graph, random_pattern
 from tests.records.random_filters import SCHEMA, random_event, random_filter
 from tests.xml.random_patterns import random_document
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
-    from headgate.core.content import ContentRoom
+    from headgate.contents.protocol import ContentRoom
 
 
 @dataclass(frozen=True)

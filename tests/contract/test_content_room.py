@@ -18,7 +18,7 @@ from tests.seeds import examples
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.core.content import Content, Portion
+    from headgate.contents.protocol import Content, Portion
     from headgate.core.event import Id
 
 pytestmark = pytest.mark.jit_off

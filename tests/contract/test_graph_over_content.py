@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from headgate import Edge, Event, GraphIndex, Node, Subscription
-from headgate.graph.evaluators import EVALUATORS
 from headgate.graph.reference import reach_nodes, reach_subscriptions
+from headgate.graph.walk.evaluators import EVALUATORS
 from tests.contract.rooms import Room, WithoutPlanes, every_room
 from tests.graph.random_graphs import SHAPES, Drawn, draw_graph
 from tests.seeds import seeds, share
@@ -19,7 +19,7 @@ from tests.seeds import seeds, share
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.core.content import ContentRoom
+    from headgate.contents.protocol import ContentRoom
 
 pytestmark = pytest.mark.jit_off
 

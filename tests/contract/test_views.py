@@ -15,13 +15,13 @@ import pytest
 from headgate import GraphIndex, Node, Options, RdfIndex, RecordIndex
 from headgate.core.event import N_TRIPLES, XML, Event
 from headgate.core.subscription import SPARQL, SQL, XPATH, Subscription
+from headgate.engine.views import views_at, views_of
 from headgate.errors import PlanError, SubscriptionError
-from headgate.rdf.printing import print_pattern as print_rdf
-from headgate.rdf.taxonomy import Taxonomy
-from headgate.records.views import KEY
-from headgate.views import views_at, views_of
-from headgate.xml.index import XmlIndex
-from headgate.xml.printing import print_pattern as print_xml
+from headgate.rdf.language.printing import print_pattern as print_rdf
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from headgate.records.views.views import KEY
+from headgate.xml.index.index import XmlIndex
+from headgate.xml.language.printing import print_pattern as print_xml
 from tests.rdf import random_views as rdf_views
 from tests.rdf.random_patterns import random_graph
 from tests.records.random_filters import random_event, random_filter
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.core.views import Views
+    from headgate.contents.views import Views
 
 pytestmark = pytest.mark.jit_off
 

@@ -185,12 +185,12 @@ def digests(package: Path, *modules: str) -> list[str]:
 def test_the_digest_covers_all_that_a_kernel_is_made_of(tmp_path: Path) -> None:
     copy = tmp_path / "headgate"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    module = "headgate.records.kernels"
+    module = "headgate.records.index.kernels"
     closure = sources.closure(module)
-    assert {"headgate.records.arrays", "headgate.core.bits"} <= closure
+    assert {"headgate.records.index.arrays", "headgate.core.bits"} <= closure
     before = digests(copy, module)
     seen = [before]
-    for edited in ("records/arrays.py", "core/bits.py"):
+    for edited in ("records/index/arrays.py", "core/bits.py"):
         with (copy / edited).open("a") as file:
             file.write("# an edit\n")
         seen.append(digests(copy, module))
@@ -239,7 +239,7 @@ def test_a_signature_that_warm_does_not_know_is_refused() -> None:
 from pathlib import Path
 import numpy as np
 import headgate
-from headgate.core.kernels import search_text
+from headgate.core.interning import search_text
 
 # As if a module of the product called it.
 file = str(Path(headgate.__file__).parent / "engine.py")
@@ -251,7 +251,7 @@ except RuntimeError as error:
 """
     said = run(code, HEADGATE_SIGNATURES="strict")
     assert said.startswith(
-        "kernel headgate.core.kernels:search_text is called with a signature that is not in"
+        "kernel headgate.core.interning:search_text is called with a signature that is not in"
     )
     assert said.endswith(f"({', '.join(['float32:1C'] * 5)})")
 
@@ -285,13 +285,13 @@ print(pool.place(["art", "news", "sport"], 0, 3).tolist(), len(heard.buffer) > 0
 
 
 def test_code_of_old_sources_is_removed_after_a_while(tmp_path: Path) -> None:
-    current = f"headgate.core.kernels-{sources.digest_of('headgate.core.kernels')}"
-    for name in (current, "headgate.core.kernels-old", "headgate.core.kernels-other"):
+    current = f"headgate.core.interning-{sources.digest_of('headgate.core.interning')}"
+    for name in (current, "headgate.core.interning-old", "headgate.core.interning-other"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "k.nbc").touch()
     long_ago = 1_000_000_000
-    os.utime(tmp_path / "headgate.core.kernels-old", (long_ago, long_ago))
+    os.utime(tmp_path / "headgate.core.interning-old", (long_ago, long_ago))
     os.utime(tmp_path / current, (long_ago, long_ago))
     assert remove_old(tmp_path) == 1
-    assert {place.name for place in tmp_path.iterdir()} == {current, "headgate.core.kernels-other"}
+    assert {place.name for place in tmp_path.iterdir()} == {current, "headgate.core.interning-other"}
     assert remove_old(tmp_path / "nowhere") == 0

@@ -1,11 +1,9 @@
-"""What exists is written down: modules in the map, dependencies with their reason."""
+"""What exists is written down: rooms on the map, dependencies with their reason."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-
-import pytest
 
 from tests.docs.fences import ROOT
 
@@ -13,28 +11,42 @@ MAP = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
-@pytest.mark.parametrize(
-    "room",
-    [
-        "core",
-        "core/jit",
-        "records",
-        "rdf",
-        "xml",
-        "graph",
-        "ranking",
-        "plan",
-        "spark",
-        "spark/streaming",
-        "spark/nats",
-        "pipeline",
-    ],
-)
-def test_every_module_is_on_the_map(room: str) -> None:
-    part = MAP.partition(f"### {room}\n")[2].partition("\n### ")[0].partition("\n## ")[0]
-    listed = {*re.findall(r"^\| `(\w+)\.py` \|", part, re.MULTILINE)}
-    real = {path.stem for path in (ROOT / "src" / "headgate" / room).glob("*.py")} - {"__init__"}
-    assert listed == real
+PACKAGE = ROOT / "src" / "headgate"
+ROOMS = [folder for folder in (PACKAGE, *PACKAGE.rglob("*")) if (folder / "__init__.py").is_file()]
+MOST_LINES = 250
+MOST_MODULES = 25
+"""In one folder: about 20."""
+
+
+def test_the_map_is_short_and_names_every_room() -> None:
+    assert MAP.count("\n") <= MOST_LINES
+    drawing = MAP.partition("```text\nsrc/headgate/\n")[2].partition("```")[0]
+    drawn: set[str] = set()
+    above = ""
+    for line in drawing.partition("tests/")[0].splitlines():
+        named = re.findall(r"(\w+)/(?= |$)", re.split(r"\s{3,}", line.strip())[0])
+        above = named[0] if len(line) - len(line.lstrip()) == 2 and named else above
+        inside = len(line) - len(line.lstrip()) > 2
+        drawn |= {f"{above}/{name}" if inside else name for name in named}
+    assert drawn == {str(room.relative_to(PACKAGE)) for room in ROOMS} - {"."}
+
+
+def test_what_the_map_names_is_there() -> None:
+    named = {*re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", MAP)}
+    assert len(named) > 20
+    assert [path for path in named if not (PACKAGE / path).is_file() and not (ROOT / path).is_file()] == []
+
+
+def test_no_room_is_too_large() -> None:
+    sizes = {str(room.relative_to(PACKAGE)): len([*room.glob("*.py")]) - 1 for room in ROOMS}
+    assert {room: size for room, size in sizes.items() if size > MOST_MODULES} == {}
+
+
+def test_every_module_says_what_it_is() -> None:
+    silent = [
+        path for path in PACKAGE.rglob("*.py") if not path.read_text("utf-8").lstrip("r").startswith('"""')
+    ]
+    assert silent == []
 
 
 def test_every_dependency_has_its_reason() -> None:

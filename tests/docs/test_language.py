@@ -13,8 +13,9 @@ import pytest
 from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
 from headgate.core.casts import to_timestamp
 from headgate.core.values import MAX_DEPTH, Kind
-from headgate.records import limits, literals, model, reference
-from headgate.records.model import Literal, LiteralType
+from headgate.records import reference
+from headgate.records.language import limits, literals, model
+from headgate.records.language.model import Literal, LiteralType
 from tests.docs.fences import ROOT, without_fences
 
 if TYPE_CHECKING:

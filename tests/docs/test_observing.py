@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-from headgate.report import match_pictures, run_pictures, stream_pictures
-from headgate.spark.metrics import CATALOGUE
+from headgate.report.runs import matches as match_pictures
+from headgate.report.runs import pictures as run_pictures
+from headgate.report.runs import streams as stream_pictures
+from headgate.spark.session.metrics import CATALOGUE
 from tests.docs.fences import ROOT, fences
 from tests.docs.test_tutorial import run_python
 from tests.report.runs import PAGE, STREAM

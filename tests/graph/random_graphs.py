@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headgate import Edge, Event, Node, Subscription
-from headgate.records.parse import parse_filter
+from headgate.records.language.parse import parse_filter
 from headgate.records.reference import evaluate
 
 if TYPE_CHECKING:

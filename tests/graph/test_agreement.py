@@ -9,8 +9,8 @@ import pytest
 
 from headgate import GraphIndex, RecordIndex
 from headgate.errors import GraphError
-from headgate.graph.evaluators import EVALUATORS
 from headgate.graph.reference import reach_nodes, reach_subscriptions
+from headgate.graph.walk.evaluators import EVALUATORS
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph, valid_text
 from tests.seeds import seeds
 

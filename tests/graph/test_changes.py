@@ -11,8 +11,8 @@ import pytest
 
 from headgate import Edge, Event, GraphIndex, Node, RecordIndex, Subscription
 from headgate.errors import FilterError, GraphError, SubscriptionError
-from headgate.graph.evaluators import EVALUATORS
 from headgate.graph.reference import reach_nodes, reach_subscriptions
+from headgate.graph.walk.evaluators import EVALUATORS
 from tests.graph.random_graphs import SHAPES, Drawn, draw_event, draw_filter, draw_graph, valid_text
 from tests.seeds import seeds
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate import Edge, Event, EventError, GraphError, GraphIndex, Node, RecordIndex, Subscription
-from headgate.graph.ranked import search
-from headgate.graph.ranked_kernels import VISITED
+from headgate.graph.ranked.kernels import VISITED
+from headgate.graph.ranked.ranked import search
 from headgate.graph.reference import best_paths, passes
 from tests.graph.random_graphs import SHAPES, Drawn, draw_event, draw_filter, draw_graph, valid_text
 from tests.seeds import NIGHTLY, seeds
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
-    from headgate.graph.ranked import Ranked
+    from headgate.graph.ranked.ranked import Ranked
 
 pytestmark = pytest.mark.jit_off
 

@@ -11,14 +11,14 @@ import pytest
 
 from headgate import Edge, Event, GraphError, GraphIndex, Node, RecordIndex, SnapshotError, Subscription
 from headgate.core.ids import Ids
-from headgate.graph.sharding import homes, save_shards, shard, shard_places
-from headgate.graph.tables import from_models
+from headgate.graph.build.sharding import homes, save_shards, shard, shard_places
+from headgate.graph.build.tables import from_models
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.graph.parts import Parts
+    from headgate.graph.model import Parts
 
 pytestmark = pytest.mark.jit_off
 

@@ -30,7 +30,7 @@ from tests.graph.random_graphs import SHAPES, draw_event, draw_graph, holds
 from tests.seeds import seeds
 
 if TYPE_CHECKING:
-    from headgate.graph.view import View
+    from headgate.graph.changes.view import View
     from tests.graph.random_graphs import Drawn
 
 CASES = [(shape, seed) for shape in SHAPES for seed in seeds(8)]

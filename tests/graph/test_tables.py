@@ -9,7 +9,7 @@ import pytest
 
 from headgate import Edge, Event, GraphIndex, Node, RecordIndex, Subscription
 from headgate.errors import GraphError
-from headgate.graph.tables import read_tables
+from headgate.graph.build.tables import read_tables
 
 
 def nodes(**columns: list[object]) -> pa.Table:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from headgate import Edge, Event, EventError, GraphError, GraphIndex, Node, RecordIndex, Subscription
-from headgate.graph import batch, hits
-from headgate.graph.ways import BY_FILTERS, BY_GRAPH, TRIAL, Ways
+from headgate.graph.walk import batch, hits
+from headgate.graph.walk.ways import BY_FILTERS, BY_GRAPH, TRIAL, Ways
 from tests.contract.rooms import WithoutPlanes
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
 from tests.graph.test_batches import pairs, table
@@ -21,8 +21,8 @@ from tests.seeds import seeds, share
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from headgate.core.content import ContentRoom
-    from headgate.graph.ways import Found
+    from headgate.contents.protocol import ContentRoom
+    from headgate.graph.walk.ways import Found
 
 
 class Only(Ways):

@@ -152,7 +152,7 @@ def test_the_first_matches_compile_nothing(installed: Installed) -> None:
 
 def test_a_prebuilt_file_that_is_gone_is_compiled(installed: Installed) -> None:
     assert installed.run(COUNTED + ONE_KERNEL + COMPILED).stdout == "[1, 4] 0\n"
-    files = list(installed.prebuilt.glob("headgate.core.kernels-*/*.nbc"))
+    files = list(installed.prebuilt.glob("headgate.core.interning-*/*.nbc"))
     assert files
     hidden = installed.folder / "hidden"
     hidden.mkdir()

@@ -9,8 +9,8 @@ import pytest
 
 from headgate.errors import TableError
 from headgate.spark.nats.changes import NatsChanges
-from headgate.spark.streaming.changes import Change, open_changes
-from headgate.spark.streaming.settings import StreamSettings
+from headgate.spark.stream.changes import Change, open_changes
+from headgate.spark.stream.settings import StreamSettings
 
 if TYPE_CHECKING:
     from tests.nats.server import Server

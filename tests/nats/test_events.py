@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from headgate.brokers.nats.events import as_row
+from headgate.brokers.nats.reading import Message
 from headgate.core.event import Event
-from headgate.spark.nats.events import as_row
-from headgate.spark.nats.reading import Message
 from headgate.spark.nats.source import as_batch
-from headgate.spark.streaming.reading import Reading, read_given
+from headgate.spark.stream.reading import Reading, read_given
 
 if TYPE_CHECKING:
     from headgate.errors import EventError

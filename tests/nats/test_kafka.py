@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate.errors import MachineError, TableError
-from headgate.spark.streaming import kafka, topics
-from headgate.spark.streaming.settings import StreamSettings
-from headgate.spark.streaming.sources import SCHEMA
+from headgate.spark.stream import kafka, topics
+from headgate.spark.stream.settings import StreamSettings
+from headgate.spark.stream.sources import SCHEMA
 
 if TYPE_CHECKING:
     from pathlib import Path

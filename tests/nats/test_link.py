@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from headgate.brokers.nats.settings import NatsSettings
+from headgate.brokers.nats.stream import Stream
 from headgate.errors import HeadgateError
 from headgate.spark import nats
-from headgate.spark.nats.settings import NatsSettings
-from headgate.spark.nats.stream import Stream
-from headgate.spark.streaming.settings import StreamSettings
+from headgate.spark.stream.settings import StreamSettings
 from tests.nats.server import Server
 
 if TYPE_CHECKING:
@@ -137,8 +137,8 @@ def test_a_missing_client_library_is_told() -> None:
 import sys
 sys.modules["nats"] = None
 import headgate.spark.nats.source
-from headgate.spark.nats.settings import NatsSettings
-from headgate.spark.nats.stream import Stream
+from headgate.brokers.nats.settings import NatsSettings
+from headgate.brokers.nats.stream import Stream
 try:
     Stream(NatsSettings.of("nats://u:pa55@h/S"))
 except Exception as error:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from headgate.brokers.nats.publishing import MESSAGE_ID, Outgoing
+from headgate.brokers.nats.reading import Range
+from headgate.brokers.nats.settings import NatsSettings
+from headgate.brokers.nats.stream import Stream
 from headgate.errors import TableError
 from headgate.spark.nats import sink as module
-from headgate.spark.nats.publishing import MESSAGE_ID, Outgoing
-from headgate.spark.nats.reading import Range
-from headgate.spark.nats.settings import NatsSettings
 from headgate.spark.nats.sink import NatsSink
-from headgate.spark.nats.stream import Stream
-from headgate.spark.streaming.settings import StreamSettings
+from headgate.spark.stream.settings import StreamSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SCRIPT = """
 import json, sys
 from headgate.spark.nats.sink import NatsSink
-from headgate.spark.streaming.settings import StreamSettings
+from headgate.spark.stream.settings import StreamSettings
 
 url, state, batch, note = sys.argv[1:]
 NatsSink(None, StreamSettings("", "", url, state)).commit(int(batch), json.loads(note))

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from headgate.brokers.nats import reading
+from headgate.brokers.nats.settings import NatsSettings
 from headgate.errors import HeadgateError, TableError
-from headgate.spark.nats import reading, source
-from headgate.spark.nats.settings import NatsSettings
+from headgate.spark.nats import source
 from headgate.spark.nats.source import LEAST, NatsReader, Part, cut, read_stream
-from headgate.spark.session import spark_errors
-from headgate.spark.streaming import sources
+from headgate.spark.session.session import spark_errors
+from headgate.spark.stream import sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

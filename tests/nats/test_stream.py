@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from headgate.brokers.nats import reading
+from headgate.brokers.nats.publishing import MESSAGE_ID, Outgoing
+from headgate.brokers.nats.reading import Range
+from headgate.brokers.nats.settings import NatsSettings
+from headgate.brokers.nats.stream import Stream
 from headgate.errors import MachineError, TableError
-from headgate.spark.nats import reading
-from headgate.spark.nats.publishing import MESSAGE_ID, Outgoing
-from headgate.spark.nats.reading import Range
-from headgate.spark.nats.settings import NatsSettings
-from headgate.spark.nats.stream import Stream
 from tests.nats.proxy import Proxy
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headgate import Engine, Event, Subscription
-from headgate.spark.nats.reading import Range
-from headgate.spark.nats.settings import NatsSettings
-from headgate.spark.nats.stream import Stream
-from headgate.spark.streaming.run import run_stream
-from headgate.spark.streaming.settings import StreamSettings
+from headgate.brokers.nats.reading import Range
+from headgate.brokers.nats.settings import NatsSettings
+from headgate.brokers.nats.stream import Stream
+from headgate.spark.stream.run import run_stream
+from headgate.spark.stream.settings import StreamSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

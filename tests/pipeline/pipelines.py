@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.pipeline.read import read_pipeline
+from headgate.pipeline.file.read import read_pipeline
 from tests.spark.files import get_table, put, put_lines
 
 if TYPE_CHECKING:
-    from headgate.pipeline.model import Pipeline
+    from headgate.pipeline.file.model import Pipeline
     from tests.spark.files import Row
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from headgate.pipeline.plan import KINDS
-from headgate.pipeline.read import read_pipeline
-from headgate.pipeline.settings import SETTINGS, TABLES
-from headgate.pipeline.streams import stream_settings
+from headgate.pipeline.file.read import read_pipeline
+from headgate.pipeline.file.settings import SETTINGS, TABLES
+from headgate.pipeline.file.streams import stream_settings
+from headgate.pipeline.run.plan import KINDS
 from tests.docs.fences import ROOT, agrees, commands, fences
 from tests.pipeline.pipelines import EXAMPLES
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from headgate.pipeline.read import read_pipeline
-from headgate.pipeline.run import Asked, run_pipeline
-from headgate.pipeline.state import stamp
+from headgate.pipeline.file.read import read_pipeline
+from headgate.pipeline.run.run import Asked, run_pipeline
+from headgate.pipeline.run.state import stamp
 from tests.cli.running import HEADGATE, run_alone
 from tests.spark.files import names, put
 

@@ -10,16 +10,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import TableError
-from headgate.pipeline.problems import PipelineError
-from headgate.pipeline.rehearsal import rehearse
-from headgate.pipeline.run import Asked, run_pipeline
+from headgate.pipeline.file.problems import PipelineError
+from headgate.pipeline.rehearsal.rehearsal import rehearse
+from headgate.pipeline.run.run import Asked, run_pipeline
 from tests.pipeline.pipelines import SUBSCRIPTIONS, shop
 from tests.spark.files import put, put_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.pipeline.rehearsal import Rehearsal
+    from headgate.pipeline.rehearsal.rehearsal import Rehearsal
 
 PLAIN = '[subscriptions]\ntable = "plain.jsonl"\n[events]\ntable = "events.jsonl"\n'
 XML = '[subscriptions]\ntable = "xml.jsonl"\n[events]\ntable = "docs"\n'

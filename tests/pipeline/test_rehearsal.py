@@ -10,30 +10,30 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import HeadgateError
-from headgate.pipeline.problems import PipelineError
-from headgate.pipeline.read import read_pipeline
-from headgate.pipeline.rehearsal import rehearse
-from headgate.pipeline.samples import first_rows
+from headgate.pipeline.file.problems import PipelineError
+from headgate.pipeline.file.read import read_pipeline
+from headgate.pipeline.rehearsal.rehearsal import rehearse
+from headgate.pipeline.rehearsal.samples import first_rows
 from tests.pipeline.pipelines import EVENTS, EXAMPLES, MATCHES, SHOP, shop
 from tests.spark.files import names, put, put_lines, put_table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.pipeline.rehearsal import Rehearsal
+    from headgate.pipeline.rehearsal.rehearsal import Rehearsal
     from tests.cli.running import Command
 
 
 @pytest.fixture(autouse=True)
 def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail if Spark is started."""
-    from headgate.spark import session
+    from headgate.spark.session import session
 
     def refuse(*_: object, **__: object) -> None:
         pytest.fail("Spark would have started")
 
     monkeypatch.setattr(session, "open_session", refuse)
-    monkeypatch.setattr("headgate.pipeline.run.open_session", refuse)
+    monkeypatch.setattr("headgate.pipeline.run.run.open_session", refuse)
 
 
 def rehearsed(folder: Path, text: str = SHOP, sets: dict[str, Any] | None = None) -> Rehearsal:
@@ -108,7 +108,7 @@ def test_long_fields_of_csv_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert judged is not None
     assert (judged.looked_at, judged.reasons) == (2, ())
     # One that is longer than what is read at all is a reason, and no more.
-    monkeypatch.setattr("headgate.pipeline.samples.BYTES", 150_000)
+    monkeypatch.setattr("headgate.pipeline.rehearsal.samples.BYTES", 150_000)
     judged = rehearsed(tmp_path, text).sizes.tables["subscriptions"]
     assert judged is not None
     assert judged.reasons == ("the line cannot be read: field larger than field limit (150000)",)

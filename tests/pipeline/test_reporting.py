@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headgate.pipeline.reporting import Told, page_of, write_metrics
-from headgate.pipeline.run import StepDone
-from headgate.report import run_page
+from headgate.pipeline.run.reporting import Told, page_of, write_metrics
+from headgate.pipeline.run.run import StepDone
+from headgate.report.runs import page as run_page
 from tests.pipeline.pipelines import shop
 
 if TYPE_CHECKING:

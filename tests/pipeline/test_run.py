@@ -15,10 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import HeadgateError
-from headgate.pipeline import run, streams
-from headgate.pipeline.read import read_pipeline
-from headgate.pipeline.run import Asked, run_pipeline
-from headgate.pipeline.state import stamp
+from headgate.pipeline.file import streams
+from headgate.pipeline.file.read import read_pipeline
+from headgate.pipeline.run import run
+from headgate.pipeline.run.run import Asked, run_pipeline
+from headgate.pipeline.run.state import stamp
 from tests.lanes import some
 from tests.pipeline.pipelines import EVENTS, EXAMPLES, MATCHES, SHOP, SUBSCRIPTIONS, pairs, shop
 from tests.spark.files import get_lines, names, put, put_lines
@@ -26,7 +27,7 @@ from tests.spark.files import get_lines, names, put, put_lines
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from headgate.pipeline.run import Outcome
+    from headgate.pipeline.run.run import Outcome
     from tests.cli.running import Command
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -185,7 +186,7 @@ def test_a_run_that_does_not_end_is_not_told_to_have_ended_well(
         meanwhile.append(json.loads(place.read_text("utf-8")))
         raise error
 
-    monkeypatch.setattr("headgate.pipeline.run.work", fail)
+    monkeypatch.setattr("headgate.pipeline.run.run.work", fail)
     with pytest.raises(type(error)):
         run_shop(tmp_path)
     found = [(each["ok"], each["error"]) for each in (*meanwhile, json.loads(place.read_text("utf-8")))]

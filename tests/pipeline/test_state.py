@@ -11,10 +11,9 @@ import pytest
 
 from headgate.core.subscription import Subscription
 from headgate.errors import TableError
-from headgate.pipeline.lock import locked, remove_leftovers
-from headgate.pipeline.plan import Step, steps_of, until
-from headgate.pipeline.state import MISSING, REMOTE, State, stamp
-from headgate.records.index import RecordIndex
+from headgate.pipeline.run.plan import Step, steps_of, until
+from headgate.pipeline.run.state import MISSING, REMOTE, State, locked, remove_leftovers, stamp
+from headgate.records.index.index import RecordIndex
 from tests.pipeline.pipelines import shop
 from tests.spark.files import names, put
 
@@ -75,7 +74,7 @@ def test_an_output_that_changed_is_written_again(finished: State, tmp_path: Path
 def test_another_version_does_everything_anew(
     finished: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.pipeline.plan.__version__", "99")
+    monkeypatch.setattr("headgate.pipeline.run.plan.__version__", "99")
     assert finished.why_not_done(step(tmp_path, top=3)) == "what is asked has changed"
 
 
@@ -158,7 +157,7 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
 def test_the_lock_of_a_process_that_was_killed_is_taken_over(tmp_path: Path) -> None:
     program = (
         "import pathlib, sys, time\n"
-        "from headgate.pipeline.lock import locked\n"
+        "from headgate.pipeline.run.state import locked\n"
         "with locked(pathlib.Path(sys.argv[1])):\n"
         "    print('held', flush=True)\n"
         "    time.sleep(300)\n"

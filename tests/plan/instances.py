@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings
-from headgate.plan.validate import problems
+from headgate.plan.running.validate import problems
 
 if TYPE_CHECKING:
     import random

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.plan.capacities import same_capacities
-from headgate.plan.model import Capacities, Costs, Rewritings
+from headgate.plan.model import Capacities, Costs, Rewritings, same_capacities
 
 
 def large_instance(

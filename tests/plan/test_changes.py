@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from headgate.errors import PlanError
-from headgate.plan.capacities import same_capacities
-from headgate.plan.changes import LivingPlan
-from headgate.plan.latency_reference import latency_of
-from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings
-from headgate.plan.options import Option
-from headgate.plan.validate import problems
+from headgate.plan.latency.reference import latency_of
+from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings, same_capacities
+from headgate.plan.running.changes import LivingPlan
+from headgate.plan.running.options import Option
+from headgate.plan.running.validate import problems
 from tests.plan.instances import LIMITS, random_costs, random_instance, rewritings_of, valid_plan
 from tests.seeds import seeds
 

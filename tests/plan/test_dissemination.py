@@ -10,23 +10,22 @@ import pytest
 
 from headgate.core.event import Event
 from headgate.errors import PlanError
-from headgate.plan.capacities import infinite_capacities, same_capacities
 from headgate.plan.costs import costs_of
-from headgate.plan.cycles import without_cycles
-from headgate.plan.dissemination import disseminate
-from headgate.plan.embeddings import embedding_graph
-from headgate.plan.latency import loga
+from headgate.plan.graphs.cycles import without_cycles
+from headgate.plan.graphs.embeddings import embedding_graph
+from headgate.plan.graphs.rewritability import rewritings as find_rewritings
+from headgate.plan.latency.latency import loga
 from headgate.plan.measures import levels
-from headgate.plan.model import SOURCE, Plan, Rewritings
-from headgate.plan.rewritability import rewritings as find_rewritings
-from headgate.plan.validate import problems
-from headgate.xml.views import XmlViews
+from headgate.plan.model import SOURCE, Plan, Rewritings, infinite_capacities, same_capacities
+from headgate.plan.running.network import disseminate
+from headgate.plan.running.validate import problems
+from headgate.xml.views.views import XmlViews
 from tests.plan.instances import random_plan, rewritings_of, valid_plan
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
 
 if TYPE_CHECKING:
-    from headgate.core.views import Views
+    from headgate.contents.views import Views
 
 
 def _views(rng: random.Random, count: int) -> tuple[XmlViews, Rewritings]:

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from headgate.errors import PlanError
-from headgate.plan.capacities import infinite_capacities, same_capacities
 from headgate.plan.measures import levels
-from headgate.plan.model import SOURCE, Plan
+from headgate.plan.model import SOURCE, Plan, infinite_capacities, same_capacities
 from headgate.plan.orders import order_of
-from headgate.plan.validate import problems
+from headgate.plan.running.validate import problems
 from tests.plan.instances import random_costs, rewritings_of
 
 V1, V2, V3, V4, V5, V6, V7 = range(7)

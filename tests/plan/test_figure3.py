@@ -18,11 +18,11 @@ import random
 import numpy as np
 import pytest
 
-from headgate.plan.columns import FAN_OUT, build
-from headgate.plan.infeasible import InfeasibleError
 from headgate.plan.model import SOURCE, Capacities, Costs
-from headgate.plan.program import solve
-from headgate.plan.relaxation import matrix_of
+from headgate.plan.program.columns import FAN_OUT, build
+from headgate.plan.program.infeasible import InfeasibleError
+from headgate.plan.program.program import solve
+from headgate.plan.program.relaxation import matrix_of
 from tests.plan.instances import rewritings_of
 from tests.seeds import seeds
 

@@ -8,10 +8,9 @@ import random
 import numpy as np
 import pytest
 
-from headgate.plan.capacities import same_capacities
-from headgate.plan.infeasible import InfeasibleError, Shortage
-from headgate.plan.model import Capacities, Costs, Rewritings
-from headgate.plan.program import solve
+from headgate.plan.model import Capacities, Costs, Rewritings, same_capacities
+from headgate.plan.program.infeasible import InfeasibleError, Shortage
+from headgate.plan.program.program import solve
 from tests.plan.instances import TIGHT, random_instance, rewritings_of
 from tests.plan.large_instances import large_instance
 from tests.seeds import seeds

@@ -10,13 +10,21 @@ import numpy as np
 import pytest
 
 from headgate.errors import PlanError
-from headgate.plan.capacities import infinite_capacities, same_capacities, scaled_capacities
-from headgate.plan.configuration import configuration
-from headgate.plan.latency import loga
-from headgate.plan.latency_reference import loga_by_the_letter, mixed_cost_of, within
+from headgate.plan.latency.latency import loga
+from headgate.plan.latency.reference import loga_by_the_letter, mixed_cost_of, within
 from headgate.plan.measures import latencies, loads, mixed_cost, total_latency
-from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings
-from headgate.plan.validate import problems
+from headgate.plan.model import (
+    SOURCE,
+    Capacities,
+    Costs,
+    Plan,
+    Rewritings,
+    infinite_capacities,
+    same_capacities,
+    scaled_capacities,
+)
+from headgate.plan.running.configuration import configuration
+from headgate.plan.running.validate import problems
 from tests.plan.instances import LIMITS, TIGHT, random_costs, random_instance, rewritings_of, valid_plan
 from tests.seeds import seeds, share
 
@@ -149,7 +157,7 @@ def test_what_is_kept_up_to_date_is_right(seed: int, swaps: bool, monkeypatch: p
         kept.append(configuration(*args))  # type: ignore[arg-type]
         return kept[-1]
 
-    monkeypatch.setattr("headgate.plan.latency.configuration", keep)
+    monkeypatch.setattr("headgate.plan.latency.latency.configuration", keep)
     plan, rewritings, costs, capacities = _drawn(seed, 40)
     improved = loga(plan, rewritings, costs, capacities, swaps=swaps)
     state = kept[-1]

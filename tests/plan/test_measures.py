@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from headgate.errors import PlanError
-from headgate.plan.impact import impact_order, reach
-from headgate.plan.latency_reference import (
+from headgate.plan.latency.impact import impact_order, reach
+from headgate.plan.latency.reference import (
     inputs_of,
     latency_of,
     level_of,

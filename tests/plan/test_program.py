@@ -13,19 +13,18 @@ import numpy as np
 import pytest
 
 from headgate.errors import PlanError
-from headgate.plan.capacities import infinite_capacities
-from headgate.plan.columns import build, ceilings
-from headgate.plan.greedy import bargain
-from headgate.plan.infeasible import InfeasibleError
 from headgate.plan.measures import utilization
-from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings
-from headgate.plan.presolving import loads, presolve
-from headgate.plan.program import Objective, solve
-from headgate.plan.relaxation import bound_of, relax
-from headgate.plan.rounding import keeps, round_off, value_of
-from headgate.plan.solution import OPTIMAL, TIME_LIMIT
-from headgate.plan.validate import problems
-from headgate.plan.watch import Watch
+from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings, infinite_capacities
+from headgate.plan.program.columns import build, ceilings
+from headgate.plan.program.greedy import bargain
+from headgate.plan.program.highs import Watch
+from headgate.plan.program.infeasible import InfeasibleError
+from headgate.plan.program.presolving import loads, presolve
+from headgate.plan.program.program import Objective, solve
+from headgate.plan.program.relaxation import bound_of, relax
+from headgate.plan.program.rounding import keeps, round_off, value_of
+from headgate.plan.program.solution import OPTIMAL, TIME_LIMIT
+from headgate.plan.running.validate import problems
 from tests.plan.instances import LIMITS, LOOSE, TIGHT, random_instance
 from tests.plan.large_instances import large_instance
 from tests.plan.second_solver import optima
@@ -277,7 +276,7 @@ def test_numbers_that_make_no_program_are_refused(changed: dict[str, np.ndarray]
 
 
 def test_the_solver_is_not_loaded_with_the_package() -> None:
-    code = "import sys, headgate, headgate.plan.program; print('highspy' in sys.modules)"
+    code = "import sys, headgate, headgate.plan.program.program; print('highspy' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )

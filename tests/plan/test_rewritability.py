@@ -9,12 +9,12 @@ import pytest
 
 from headgate.core.event import Event
 from headgate.plan import reference
-from headgate.plan import rewritability as module
-from headgate.plan.cycles import without_cycles
-from headgate.plan.embeddings import embedding_graph
-from headgate.plan.joining import graphs_of, joined_rewritings
+from headgate.plan.graphs import rewritability as module
+from headgate.plan.graphs.cycles import without_cycles
+from headgate.plan.graphs.embeddings import embedding_graph
+from headgate.plan.graphs.joining import graphs_of, joined_rewritings
+from headgate.plan.graphs.rewritability import Search, find_rewritings, rewritings
 from headgate.plan.model import Embeddings
-from headgate.plan.rewritability import Search, find_rewritings, rewritings
 from tests.plan.graph_lists import inputs_of
 from tests.plan.set_views import SetViews, random_views
 from tests.seeds import seeds
@@ -192,7 +192,7 @@ def test_joined_graphs_have_no_cycle_and_the_same_sources(
     seed: int, spread: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Target by target: as many edges are left out as cycle removal takes, and no cycle is left."""
-    monkeypatch.setattr("headgate.plan.joining.BLOCK", 16)
+    monkeypatch.setattr("headgate.plan.graphs.joining.BLOCK", 16)
     views = random_views(random.Random(seed), 80, 6, alike=0.4)
     joined = joined_rewritings(views, spread=spread)
     graph = embedding_graph(views, spread=spread)

@@ -10,11 +10,17 @@ import numpy as np
 import pytest
 
 from headgate.errors import PlanError
-from headgate.plan.capacities import infinite_capacities, same_capacities, scaled_capacities
-from headgate.plan.latency_reference import within
+from headgate.plan.latency.reference import within
 from headgate.plan.measures import loads
-from headgate.plan.model import SOURCE, Capacities, Plan
-from headgate.plan.validate import problems
+from headgate.plan.model import (
+    SOURCE,
+    Capacities,
+    Plan,
+    infinite_capacities,
+    same_capacities,
+    scaled_capacities,
+)
+from headgate.plan.running.validate import problems
 from tests.plan.instances import LIMITS, random_costs, random_instance, random_plan, rewritings_of
 from tests.seeds import seeds
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from hypothesis import strategies as st
 
-from headgate.ranking.ends import NOTIONS, Probe, probe
+from headgate.ranking.boxes.ends import NOTIONS, Probe, probe
+from headgate.ranking.intervals.scored import Scored, rank
 from headgate.ranking.model import Interval
-from headgate.ranking.scored import Scored, rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ import pytest
 
 from headgate.errors import EventError, SnapshotError, SubscriptionError
 from headgate.ranking import reference
-from headgate.ranking.boxes_index import BoxIndex, methods
+from headgate.ranking.boxes.index import BoxIndex, methods
 from headgate.ranking.model import Best, Box, Interval
 from tests.seeds import JIT, NIGHTLY
 

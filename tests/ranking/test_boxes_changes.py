@@ -11,7 +11,7 @@ import pytest
 
 from headgate.errors import SubscriptionError
 from headgate.ranking import reference
-from headgate.ranking.boxes_index import BoxIndex, methods
+from headgate.ranking.boxes.index import BoxIndex, methods
 from headgate.ranking.model import Best, Box, Interval
 from tests.ranking.test_boxes import FUNCTIONS, NAMES, combinations, draw_box, draw_event
 from tests.seeds import seeds

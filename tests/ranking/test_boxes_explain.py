@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headgate.ranking import reference
-from headgate.ranking.boxes_index import BoxIndex
+from headgate.ranking.boxes.index import BoxIndex
 from headgate.ranking.model import Best, Box, Interval
 from tests.ranking.test_boxes import FUNCTIONS, NAMES, draw_boxes, draw_event
 

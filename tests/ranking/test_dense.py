@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from headgate.ranking.dense import Answers, DenseExact, DenseRelaxed
-from headgate.ranking.dense_build import LONGEST, SHORTEST, make_dense
-from headgate.ranking.marks import make_marks, mark, next_mark, previous_mark, unmark
-from headgate.ranking.sketch import make_sketch
+from headgate.ranking.boxes.dense import Answers, DenseExact, DenseRelaxed
+from headgate.ranking.boxes.dense_build import LONGEST, SHORTEST, make_dense
+from headgate.ranking.boxes.sketch import make_sketch
+from headgate.ranking.intervals.marks import make_marks, mark, next_mark, previous_mark, unmark
 from tests.seeds import seeds
 
 if TYPE_CHECKING:

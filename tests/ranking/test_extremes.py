@@ -10,7 +10,7 @@ import pytest
 
 from headgate import Engine, Event, HeadgateError, Subscription
 from headgate.ranking import reference
-from headgate.ranking.boxes_index import BoxIndex, methods
+from headgate.ranking.boxes.index import BoxIndex, methods
 from headgate.ranking.model import Best, Box, Interval
 
 TINY = 5e-324

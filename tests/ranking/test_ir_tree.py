@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import SubscriptionError
-from headgate.ranking.ends import OVERLAP, WITHIN, Probe, probe
-from headgate.ranking.ir_tree import IrTree
+from headgate.ranking.boxes.ends import OVERLAP, WITHIN, Probe, probe
+from headgate.ranking.intervals.ir_tree import IrTree
+from headgate.ranking.intervals.scored import rank
 from headgate.ranking.model import Interval
 from headgate.ranking.reference import top_ranks
-from headgate.ranking.scored import rank
 from tests.ranking.scored_cases import LONG, SHORT, ask, many, questions, table, tables
 from tests.seeds import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headgate.ranking.scored import Scored
+    from headgate.ranking.intervals.scored import Scored
 
 ALL = 10_000
 EVERYTHING = probe(Interval(), OVERLAP)

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from headgate import Event, FilterError, RankedIndex, RecordIndex, Subscription, SubscriptionError
 from headgate.core.ids import Ids
-from headgate.ranking import clause_index
-from headgate.ranking.keys import GAP, LIMIT, RankKeys, rank
-from headgate.ranking.moments import Moments
-from headgate.ranking.rows import Rows
+from headgate.ranking.filters import clause_index
+from headgate.ranking.filters.keys import GAP, LIMIT, RankKeys, rank
+from headgate.ranking.rows import Moments, Rows
 from tests.seeds import examples
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, RankedIndex, RecordIndex, Subscription, SubscriptionError
-from headgate.ranking.explain import ClauseValue, enough, total
+from headgate.ranking.filters.explain import ClauseValue, enough, total
 from tests.seeds import examples
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from headgate import (
 from headgate.core.ids import Ids
 from headgate.core.snapshot import write_snapshot
 from headgate.errors import SnapshotError
-from headgate.ranking.clause_index import ClauseIndex
-from headgate.ranking.clauses import Collector, weigh
-from headgate.ranking.keys import rank
+from headgate.ranking.filters.clause_index import ClauseIndex
+from headgate.ranking.filters.clauses import Collector, weigh
+from headgate.ranking.filters.keys import rank
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -30,17 +30,23 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.ranking.interval_tree import NO_NODE, IntervalTree
+from headgate.ranking.intervals.interval_tree import NO_NODE, IntervalTree
+from headgate.ranking.intervals.rtree import RTree
+from headgate.ranking.intervals.segment_tree import SegmentTree
+from headgate.ranking.intervals.sopt import (
+    SoptTree,
+    arrangement,
+    constraint_graph,
+    edge_count,
+    visible_blocks,
+)
 from headgate.ranking.reference import top_ranks
-from headgate.ranking.rtree import RTree
-from headgate.ranking.segment_tree import SegmentTree
-from headgate.ranking.sopt import SoptTree, arrangement, constraint_graph, edge_count, visible_blocks
 from tests.ranking.scored_cases import many, points, table, tables
 from tests.seeds import examples, seeds
 
 if TYPE_CHECKING:
-    from headgate.ranking.ends import Probe
-    from headgate.ranking.scored import Scored
+    from headgate.ranking.boxes.ends import Probe
+    from headgate.ranking.intervals.scored import Scored
 
 INTERVALS = {
     1: (30, 55),

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import EventError, SubscriptionError
-from headgate.ranking.ends import MISSING, NOTIONS, closed_ends, probe
+from headgate.ranking.boxes.ends import MISSING, NOTIONS, closed_ends, probe
+from headgate.ranking.boxes.sparse import Sparse
 from headgate.ranking.model import Box, Interval
 from headgate.ranking.reference import relaxed
-from headgate.ranking.sparse import Sparse
 from tests.seeds import examples
 
 if TYPE_CHECKING:

@@ -13,22 +13,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import SubscriptionError
-from headgate.ranking import segment_tree
-from headgate.ranking.ends import OVERLAP, WITHIN, Probe, probe
-from headgate.ranking.interval_tree import IntervalTree
+from headgate.ranking.boxes.ends import OVERLAP, WITHIN, Probe, probe
+from headgate.ranking.intervals import segment_tree
+from headgate.ranking.intervals.interval_tree import IntervalTree
+from headgate.ranking.intervals.rtree import RTree
+from headgate.ranking.intervals.segment_tree import SegmentTree
+from headgate.ranking.intervals.sopt import SoptTree
+from headgate.ranking.intervals.structures import STRUCTURES, structure
 from headgate.ranking.model import Interval
 from headgate.ranking.reference import top_ranks
-from headgate.ranking.rtree import RTree
-from headgate.ranking.segment_tree import SegmentTree
-from headgate.ranking.sopt import SoptTree
-from headgate.ranking.structures import STRUCTURES, structure
 from tests.ranking.scored_cases import ask, many, questions, table, tables
 from tests.seeds import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headgate.ranking.scored import Scored, ScoredIndex
+    from headgate.ranking.intervals.scored import Scored, ScoredIndex
 
     Maker = Callable[[Scored], ScoredIndex]
 

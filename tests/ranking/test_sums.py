@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import EventError, SubscriptionError
-from headgate.ranking.sums import Sums
+from headgate.ranking.filters.sums import Sums
 from tests.seeds import examples
 
 if TYPE_CHECKING:

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.ranking import reference
-from headgate.ranking.boxes import Asked, ask, of_boxes
-from headgate.ranking.boxes_rows import bounds
-from headgate.ranking.intersecting import Intersecting
+from headgate.ranking.boxes.boxes import Asked, ask, of_boxes
+from headgate.ranking.boxes.intersecting import Intersecting
+from headgate.ranking.boxes.rows import bounds
+from headgate.ranking.boxes.threshold import Threshold
+from headgate.ranking.boxes.threshold_kernels import EXACT, MAX, SUM, Alive, Rows, heap_of, offer
+from headgate.ranking.intervals.scan import Scan
+from headgate.ranking.intervals.structures import STRUCTURES
 from headgate.ranking.model import Best, Box, Interval
-from headgate.ranking.scan import Scan
-from headgate.ranking.structures import STRUCTURES
-from headgate.ranking.threshold import Threshold
-from headgate.ranking.threshold_kernels import EXACT, MAX, SUM, Alive, Rows, heap_of, offer
 from tests.seeds import examples
 
 if TYPE_CHECKING:
-    from headgate.ranking.scored import Ranks, Scored, Walk
+    from headgate.ranking.intervals.scored import Ranks, Scored, Walk
 
 pytestmark = pytest.mark.jit_off
 

@@ -10,16 +10,26 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from headgate.rdf.evaluate import BOOLEAN
-from headgate.rdf.model import And, Call, Member, Not
-from headgate.rdf.printing import print_term
-from headgate.rdf.terms import is_blank, is_iri, is_literal, literal, parts
-from headgate.rdf.values import DECIMAL, INTEGER, NUMERIC, Moment, Number, Text, Truth, compare, value_of
+from headgate.rdf.language.evaluate import BOOLEAN
+from headgate.rdf.language.model import And, Call, Member, Not
+from headgate.rdf.language.printing import print_term
+from headgate.rdf.language.terms import is_blank, is_iri, is_literal, literal, parts
+from headgate.rdf.language.values import (
+    DECIMAL,
+    INTEGER,
+    NUMERIC,
+    Moment,
+    Number,
+    Text,
+    Truth,
+    compare,
+    value_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headgate.rdf.model import Expression, Term
+    from headgate.rdf.language.model import Expression, Term
 
 ORDERS = {"<", "<=", ">", ">="}
 

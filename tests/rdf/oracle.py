@@ -14,8 +14,9 @@ from unittest.mock import patch
 
 import pyoxigraph as ox
 
-from headgate.rdf import evaluate as evaluation
-from headgate.rdf.model import (
+from headgate.rdf.events.reading import make_graph
+from headgate.rdf.language import evaluate as evaluation
+from headgate.rdf.language.model import (
     ASK,
     BELOW,
     ISA,
@@ -34,19 +35,18 @@ from headgate.rdf.model import (
     Or,
     Pattern,
 )
-from headgate.rdf.printing import print_expression, print_pattern
-from headgate.rdf.reading import make_graph
+from headgate.rdf.language.printing import print_expression, print_pattern
+from headgate.rdf.language.terms import is_variable
+from headgate.rdf.language.values import compare
 from headgate.rdf.reference import World, solutions
-from headgate.rdf.terms import is_variable
-from headgate.rdf.values import compare
 from tests.rdf.habits import ELSEWHERE, HABITS, Elsewhere, from_ox, to_ox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
-    from headgate.rdf.model import Expression, Graph, Term
-    from headgate.rdf.taxonomy import Taxonomy
+    from headgate.rdf.language.model import Expression, Graph, Term
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
     Rows: TypeAlias = frozenset[tuple[Term, ...]]
 

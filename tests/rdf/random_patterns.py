@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.rdf.model import (
+from headgate.rdf.events.reading import make_graph
+from headgate.rdf.language.model import (
     BELOW,
     BELOW_PROPERTY,
     ISA,
@@ -25,14 +26,13 @@ from headgate.rdf.model import (
     Or,
     Pattern,
 )
-from headgate.rdf.reading import make_graph
-from headgate.rdf.terms import iri, literal
+from headgate.rdf.language.terms import iri, literal
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-    from headgate.rdf.model import Expression, Graph, Term
+    from headgate.rdf.language.model import Expression, Graph, Term
 
 EX = "http://example.org/"
 NODES = tuple(iri(f"{EX}n{number}") for number in range(4))

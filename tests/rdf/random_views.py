@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.rdf.model import ISA, PLAIN, Edge, Pattern
-from headgate.rdf.rewrite import substitute, variables
-from headgate.rdf.terms import is_variable
+from headgate.rdf.language.model import ISA, PLAIN, Edge, Pattern
+from headgate.rdf.language.rewrite import substitute, variables
+from headgate.rdf.language.terms import is_variable
 from tests.rdf.random_patterns import planted_pattern, random_pattern
 
 if TYPE_CHECKING:
     import random
 
-    from headgate.rdf.model import Expression, Graph, Term
+    from headgate.rdf.language.model import Expression, Graph, Term
 
 
 def wider(rng: random.Random, pattern: Pattern) -> Pattern:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from headgate.rdf.model import BELOW, BELOW_PROPERTY, ISA, PLAIN, RDF, RDFS, SELECT, TYPE, XSD
-from headgate.rdf.printing import print_expression, print_pattern, print_term
-from headgate.rdf.terms import parts
-from headgate.rdf.words import cut
+from headgate.rdf.language.model import BELOW, BELOW_PROPERTY, ISA, PLAIN, RDF, RDFS, SELECT, TYPE, XSD
+from headgate.rdf.language.printing import print_expression, print_pattern, print_term
+from headgate.rdf.language.terms import parts
+from headgate.rdf.language.words import cut
 from tests.rdf.random_patterns import EX, random_pattern
 
 if TYPE_CHECKING:
     import random
 
-    from headgate.rdf.model import Edge, Pattern, Term
+    from headgate.rdf.language.model import Edge, Pattern, Term
 
 PROLOGUE = f"PREFIX ex: <{EX}>\nbase <{EX}deep/er/>\nprefix : <../../p> # comment\nPREFIX x.y-z: <{XSD}>\n"
 PREDECLARED = {"rdf": RDF, "rdfs": RDFS, "xsd": XSD}

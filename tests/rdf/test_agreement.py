@@ -11,16 +11,26 @@ import pytest
 from headgate import Event, Options, RdfIndex, Subscription, Taxonomy
 from headgate.core.interning import TextPool
 from headgate.rdf import reference
-from headgate.rdf.columns import compile_all, concatenate, take
-from headgate.rdf.model import BELOW_PROPERTY, ISA, SUBCLASS, SUBPROPERTY, TYPE, XSD, Compare, Edge, Pattern
-from headgate.rdf.printing import print_pattern
-from headgate.rdf.reading import make_graph
-from headgate.rdf.terms import literal
+from headgate.rdf.events.reading import make_graph
+from headgate.rdf.index.columns import compile_all, concatenate, take
+from headgate.rdf.language.model import (
+    BELOW_PROPERTY,
+    ISA,
+    SUBCLASS,
+    SUBPROPERTY,
+    TYPE,
+    XSD,
+    Compare,
+    Edge,
+    Pattern,
+)
+from headgate.rdf.language.printing import print_pattern
+from headgate.rdf.language.terms import literal
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
 from tests.seeds import seeds, share
 
 if TYPE_CHECKING:
-    from headgate.rdf.model import Graph, Term
+    from headgate.rdf.language.model import Graph, Term
 
 pytestmark = pytest.mark.jit_off
 

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate.errors import SubscriptionError
+from headgate.papers.gtopss import GToPSS, join
+from headgate.papers.matchers import MATCHERS
 from headgate.rdf import reference
-from headgate.rdf.gtopss import GToPSS, join
-from headgate.rdf.matchers import MATCHERS
-from headgate.rdf.model import ISA, SUBCLASS, TYPE, XSD, Compare, Edge, Options, Pattern
-from headgate.rdf.reading import make_graph
-from headgate.rdf.taxonomy import Taxonomy
-from headgate.rdf.terms import iri, literal
+from headgate.rdf.events.reading import make_graph
+from headgate.rdf.language.model import ISA, SUBCLASS, TYPE, XSD, Compare, Edge, Options, Pattern
+from headgate.rdf.language.terms import iri, literal
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
 from tests.seeds import seeds, share
 
 if TYPE_CHECKING:
-    from headgate.rdf.gtopss import Label
-    from headgate.rdf.model import Graph, Term
+    from headgate.papers.gtopss import Label
+    from headgate.rdf.language.model import Graph, Term
 
 NAMES = sorted(MATCHERS)
 

@@ -7,13 +7,13 @@ import time
 
 import pytest
 
-from headgate.rdf.bindings import bindings
-from headgate.rdf.model import SELECT, XSD, Compare, Edge, Options, Pattern
-from headgate.rdf.parse import parse_filter
-from headgate.rdf.reading import make_graph
+from headgate.rdf.events.reading import make_graph
+from headgate.rdf.index.bindings import bindings
+from headgate.rdf.language.model import SELECT, XSD, Compare, Edge, Options, Pattern
+from headgate.rdf.language.parse import parse_filter
+from headgate.rdf.language.terms import literal
 from headgate.rdf.reference import solutions
-from headgate.rdf.taxonomy import Taxonomy
-from headgate.rdf.terms import literal
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
 from tests.seeds import seeds, share
 

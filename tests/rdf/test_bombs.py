@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate import Event, EventError
-from headgate.rdf.feeds import feed_events
-from headgate.rdf.isolation import Document, Isolation
-from headgate.rdf.reading import Reader, default_reader, read_graph, read_graphs
-from headgate.rdf.screening import Limits
-from headgate.rdf.triples import Settings
+from headgate.rdf.events.feeds import feed_events
+from headgate.rdf.events.isolation import Document, Isolation
+from headgate.rdf.events.reading import Reader, default_reader, read_graph, read_graphs
+from headgate.rdf.events.screening import Limits
+from headgate.rdf.events.triples import Settings
 from tests.timing import thread_time
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def test_isolation_alone_survives(name: str, isolation: Isolation) -> None:
 def test_the_deadly_ones_are_deadly() -> None:
     kind, data, _ = DEADLY["triple terms"]
     code = (
-        "import sys; from headgate.rdf.triples import *; "
+        "import sys; from headgate.rdf.events.triples import *; "
         f"parse(sys.stdin.buffer.read(), {kind!r}, '', {SETTINGS!r})"
     )
     ended = subprocess.run([sys.executable, "-c", code], input=data, capture_output=True, check=False)
@@ -326,7 +326,7 @@ def test_a_forked_child_has_a_process_of_its_own() -> None:
 
 def test_the_process_ends_with_its_parent() -> None:
     code = (
-        "import os, time; from headgate.rdf.reading import *; "
+        "import os, time; from headgate.rdf.events.reading import *; "
         f"read_graph({GOOD!r}, 'turtle'); print(default_reader().pid, flush=True); os._exit(1)"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True)

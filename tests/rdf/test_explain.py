@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.rdf.bindings import Apart
-from headgate.rdf.evaluate import holds
-from headgate.rdf.explain import explain
-from headgate.rdf.model import ISA, PLAIN, Options, Pattern
-from headgate.rdf.nearest import BUDGET
-from headgate.rdf.parse import parse_expression, parse_filter
-from headgate.rdf.reading import make_graph
+from headgate.rdf.events.reading import make_graph
+from headgate.rdf.explain.explain import explain
+from headgate.rdf.explain.nearest import BUDGET
+from headgate.rdf.index.bindings import Apart
+from headgate.rdf.language.evaluate import holds
+from headgate.rdf.language.model import ISA, PLAIN, Options, Pattern
+from headgate.rdf.language.parse import parse_expression, parse_filter
+from headgate.rdf.language.rewrite import split_filters
 from headgate.rdf.reference import matches, solutions
-from headgate.rdf.rewrite import split_filters
-from headgate.rdf.taxonomy import Taxonomy
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
 from tests.rdf.test_bindings import OPTIONS, large_event
 from tests.rdf.test_reference import PROLOGUE, PUBLICATION, SECOND, TAXONOMY, event, statements
 from tests.seeds import seeds, share
 
 if TYPE_CHECKING:
-    from headgate.rdf.explain import Explanation
-    from headgate.rdf.model import Graph
+    from headgate.rdf.explain.explain import Explanation
+    from headgate.rdf.language.model import Graph
 
 
 def explained(

@@ -10,14 +10,13 @@ import re
 import pytest
 
 from headgate import Event, EventError
-from headgate.rdf.feed_dates import read_date
-from headgate.rdf.feeds import CHANNEL, ITEM, ITEMS, Feed, feed_events, read_feed
-from headgate.rdf.forgiving import DC, RSS_SPACE
-from headgate.rdf.formats import RSS
-from headgate.rdf.model import RDF, TYPE
-from headgate.rdf.ntriples import write_lines
-from headgate.rdf.reading import Reader, graph_of, read_graph
-from headgate.rdf.terms import iri, literal
+from headgate.rdf.events.feeds import CHANNEL, ITEM, ITEMS, Feed, feed_events, read_feed
+from headgate.rdf.events.forgiving import DC, RSS_SPACE, read_date
+from headgate.rdf.events.formats import RSS
+from headgate.rdf.events.ntriples import write_lines
+from headgate.rdf.events.reading import Reader, graph_of, read_graph
+from headgate.rdf.language.model import RDF, TYPE
+from headgate.rdf.language.terms import iri, literal
 from tests.seeds import seeds
 
 HERE = Reader(isolated=False)

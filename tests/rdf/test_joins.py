@@ -8,9 +8,9 @@ import time
 import pytest
 
 from headgate import Event, EventError, Options, RdfIndex, Subscription
-from headgate.rdf.model import XSD
-from headgate.rdf.reading import make_graph
-from headgate.rdf.terms import literal
+from headgate.rdf.events.reading import make_graph
+from headgate.rdf.language.model import XSD
+from headgate.rdf.language.terms import literal
 from tests.seeds import seeds
 
 Statements = list[tuple[str, str, str]]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate import Event, RdfIndex, Subscription
-from headgate.rdf.reading import make_graph, read_graph
-from headgate.rdf.terms import literal
+from headgate.rdf.events.reading import make_graph, read_graph
+from headgate.rdf.language.terms import literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.rdf.model import ISA, PLAIN, TYPE, XSD, Call, Compare, Not
-from headgate.rdf.parse import parse_filter
-from headgate.rdf.printing import print_expression, print_pattern
-from headgate.rdf.reading import make_graph
-from headgate.rdf.taxonomy import Taxonomy
-from headgate.rdf.terms import literal
-from headgate.rdf.values import value_of
+from headgate.rdf.events.reading import make_graph
+from headgate.rdf.language.model import ISA, PLAIN, TYPE, XSD, Call, Compare, Not
+from headgate.rdf.language.parse import parse_filter
+from headgate.rdf.language.printing import print_expression, print_pattern
+from headgate.rdf.language.terms import literal
+from headgate.rdf.language.values import value_of
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from tests.rdf.habits import HABITS, kept
 from tests.rdf.oracle import judge, judge_expression
 from tests.rdf.random_patterns import (
@@ -38,7 +38,7 @@ from tests.seeds import seeds, share
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from headgate.rdf.model import Edge, Expression, Graph, Pattern, Term
+    from headgate.rdf.language.model import Edge, Expression, Graph, Pattern, Term
     from tests.rdf.habits import Habit
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "algorithms" / "rdf-oracles.md"

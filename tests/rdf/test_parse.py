@@ -9,9 +9,9 @@ import pyoxigraph
 import pytest
 
 from headgate.errors import FilterError, SubscriptionError
-from headgate.rdf import limits
-from headgate.rdf.iris import resolve
-from headgate.rdf.model import (
+from headgate.rdf.language import limits
+from headgate.rdf.language.iris import resolve
+from headgate.rdf.language.model import (
     ASK,
     BELOW,
     BELOW_PROPERTY,
@@ -29,10 +29,10 @@ from headgate.rdf.model import (
     Or,
     Pattern,
 )
-from headgate.rdf.parse import parse_expression, parse_filter
-from headgate.rdf.printing import print_expression, print_pattern
-from headgate.rdf.terms import iri, literal
-from headgate.rdf.words import cut, kinds_of, places
+from headgate.rdf.language.parse import parse_expression, parse_filter
+from headgate.rdf.language.printing import print_expression, print_pattern
+from headgate.rdf.language.terms import iri, literal
+from headgate.rdf.language.words import cut, kinds_of, places
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern
 from tests.rdf.spelling import PREDECLARED, PROLOGUE, nearly, random_word, spelled
 from tests.seeds import seeds, share

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.rdf.evaluate import evaluate, truth
-from headgate.rdf.model import SUBCLASS, SUBPROPERTY, TYPE, XSD, Options, Pattern
-from headgate.rdf.parse import parse_expression, parse_filter
-from headgate.rdf.reading import make_graph
+from headgate.rdf.events.reading import make_graph
+from headgate.rdf.language.evaluate import evaluate, truth
+from headgate.rdf.language.model import SUBCLASS, SUBPROPERTY, TYPE, XSD, Options, Pattern
+from headgate.rdf.language.parse import parse_expression, parse_filter
+from headgate.rdf.language.terms import literal
 from headgate.rdf.reference import matches, solutions
-from headgate.rdf.taxonomy import Taxonomy
-from headgate.rdf.terms import literal
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
-    from headgate.rdf.model import Graph, Term
+    from headgate.rdf.language.model import Graph, Term
 
 PROLOGUE = (
     "PREFIX : <urn:x:> PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> "

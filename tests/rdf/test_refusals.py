@@ -7,7 +7,7 @@ import time
 import pytest
 
 from headgate.errors import FilterError
-from headgate.rdf.parse import parse_expression, parse_filter
+from headgate.rdf.language.parse import parse_expression, parse_filter
 
 PATH = (
     "this path is not supported: those known are a/rdfs:subClassOf*, rdfs:subClassOf* and rdfs:subPropertyOf*"

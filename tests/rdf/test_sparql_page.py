@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate import Event, FilterError, RdfIndex, Subscription
-from headgate.rdf import limits
-from headgate.rdf.evaluate import evaluate, truth
-from headgate.rdf.model import PATHS, PLAIN, SUBCLASS, SUBPROPERTY, TYPE, Options
-from headgate.rdf.parse import parse_expression, parse_filter
-from headgate.rdf.reading import read_graph
+from headgate.rdf.events.reading import read_graph
+from headgate.rdf.language import limits
+from headgate.rdf.language.evaluate import evaluate, truth
+from headgate.rdf.language.model import PATHS, PLAIN, SUBCLASS, SUBPROPERTY, TYPE, Options
+from headgate.rdf.language.parse import parse_expression, parse_filter
+from headgate.rdf.language.splitting import split
+from headgate.rdf.language.words import FUNCTIONS
 from headgate.rdf.reference import matches
-from headgate.rdf.splitting import split
-from headgate.rdf.taxonomy import Taxonomy
-from headgate.rdf.words import FUNCTIONS
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from tests.docs.fences import ROOT, fences, without_fences
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from headgate.core.content import Clause
+from headgate.contents.protocol import Clause
 from headgate.errors import FilterError
-from headgate.rdf.parse import parse_filter
-from headgate.rdf.printing import print_pattern
-from headgate.rdf.reading import make_graph
+from headgate.rdf.events.reading import make_graph
+from headgate.rdf.language.parse import parse_filter
+from headgate.rdf.language.printing import print_pattern
+from headgate.rdf.language.splitting import split
 from headgate.rdf.reference import matches
-from headgate.rdf.splitting import split
-from headgate.rdf.taxonomy import Taxonomy
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
 from tests.seeds import seeds, share
 

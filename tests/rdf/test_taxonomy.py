@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import TaxonomyError
-from headgate.rdf import closure as closing
-from headgate.rdf.closure import Closure, build_closure
-from headgate.rdf.model import RDF, RDFS, SUBCLASS, SUBPROPERTY, TYPE
-from headgate.rdf.reading import Reader
-from headgate.rdf.taxonomy import OWL, Taxonomy
+from headgate.rdf.events.reading import Reader
+from headgate.rdf.language.model import RDF, RDFS, SUBCLASS, SUBPROPERTY, TYPE
+from headgate.rdf.taxonomy import closure as closing
+from headgate.rdf.taxonomy.closure import Closure, build_closure
+from headgate.rdf.taxonomy.taxonomy import OWL, Taxonomy
 from tests.seeds import seeds
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from headgate.errors import FilterError
-from headgate.rdf.model import BELOW, ISA, SUBCLASS, TYPE, XSD, Options
-from headgate.rdf.parse import parse_filter
-from headgate.rdf.printing import print_pattern
-from headgate.rdf.reading import make_graph
+from headgate.rdf.events.reading import make_graph
+from headgate.rdf.language.model import BELOW, ISA, SUBCLASS, TYPE, XSD, Options
+from headgate.rdf.language.parse import parse_filter
+from headgate.rdf.language.printing import print_pattern
 from headgate.rdf.reference import matches
-from headgate.rdf.taxonomy import Taxonomy
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
 EX = "http://example.org/"
 # Figure 5 (a) and (b) of the paper.

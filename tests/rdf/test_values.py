@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.rdf.model import XSD
-from headgate.rdf.terms import literal
-from headgate.rdf.values import LONGEST, Moment, Number, Text, Truth, compare, value_of
+from headgate.rdf.language.model import XSD
+from headgate.rdf.language.terms import literal
+from headgate.rdf.language.values import LONGEST, Moment, Number, Text, Truth, compare, value_of
 
 SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 # What the six signs say, in their order.

@@ -12,11 +12,11 @@ from headgate import Event, RecordIndex, Subscription, parse_filter
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.records import reference
-from headgate.records.access import POSTING
-from headgate.records.arrays import FLAGS, REFERENCE, TREE
-from headgate.records.base import Base
-from headgate.records.binding import compile_filters
-from headgate.records.build import build
+from headgate.records.index.access import POSTING
+from headgate.records.index.arrays import FLAGS, REFERENCE, TREE
+from headgate.records.index.base import Base
+from headgate.records.index.build import build
+from headgate.records.programs.binding import compile_filters
 from tests.seeds import JIT
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
-    from headgate.records.build import Built
-    from headgate.records.lines import Parts
-    from headgate.records.model import Expression
-    from headgate.records.terms import Terms
-    from headgate.records.weights import Weigh
+    from headgate.records.index.build import Built
+    from headgate.records.index.lines import Parts
+    from headgate.records.index.terms import Terms
+    from headgate.records.index.weights import Weigh
+    from headgate.records.language.model import Expression
 
 RARE, MIDDLING, COMMON = 1e-4, 0.05, 1.0
 """Shares of events that have a code: it alone leads to filters, only with another one, or not at all."""

@@ -7,7 +7,7 @@ import math
 from itertools import product
 
 from headgate import parse_filter
-from headgate.records.model import Op
+from headgate.records.language.model import Op
 
 
 def _split(text: str, mark: str = " ") -> list[str]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.records.facets import TEXT_FACETS
-from headgate.records.programs import TOP
+from headgate.records.programs.leaves import TEXT_FACETS
+from headgate.records.programs.programs import TOP
 
 if TYPE_CHECKING:
-    from headgate.records.programs import Programs
+    from headgate.records.programs.programs import Programs
 
 
 def spelled(programs: Programs) -> list[list[object]]:

@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.records import build
-from headgate.records.access import MOST_SPOILERS
-from headgate.records.arrays import DUPLICATE, FLAGS, POINTS, RANGES, check_length
-from headgate.records.base import Base
-from headgate.records.checks import SHORT
-from headgate.records.encode import encode_batch
-from headgate.records.weights import by_events, by_filters
+from headgate.records.events.encode import encode_batch
+from headgate.records.index import build
+from headgate.records.index.access import MOST_SPOILERS
+from headgate.records.index.arrays import DUPLICATE, FLAGS, POINTS, RANGES, check_length
+from headgate.records.index.base import Base
+from headgate.records.index.checking import SHORT
+from headgate.records.index.weights import by_events, by_filters
 from headgate.workloads.catalogue import synthetic
-from headgate.workloads.specification_programs import programs
-from headgate.workloads.statistics import matches
+from headgate.workloads.records.specification_programs import programs
+from headgate.workloads.records.statistics import matches
 from tests.records import edges
 from tests.records.crowd import (
     COMMON,
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.records.build import Built
-    from headgate.records.lines import Parts
-    from headgate.records.terms import Terms
-    from headgate.records.weights import Weigh
+    from headgate.records.index.build import Built
+    from headgate.records.index.lines import Parts
+    from headgate.records.index.terms import Terms
+    from headgate.records.index.weights import Weigh
 
 seeds = st.randoms(use_true_random=False)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headgate import Event, RecordIndex, Subscription, parse_filter, print_filter
 from headgate.records import reference
-from headgate.records.rewrite import normalise
+from headgate.records.language.rewrite import normalise
 from tests.records.random_filters import SCHEMA, random_event, random_filter
 from tests.seeds import examples
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import strategies as st
 
 from headgate import Event, FilterError, RecordIndex, Subscription, SubscriptionError
-from headgate.records import live
-from headgate.records.index import CHUNK
+from headgate.records.index import live
+from headgate.records.index.index import CHUNK
 from tests.records.changes import PATIENCE, after, assert_same, batch_of, pairs, rebuilt
 from tests.records.crowd import COMMON, RARE, check, holding, index_of, scaled, shares, walk
 from tests.records.random_filters import random_event, random_filter
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.core.event import Id
-    from headgate.records.live import Moment, State
-    from headgate.records.weights import Weigh
+    from headgate.records.index.live import Moment, State
+    from headgate.records.index.weights import Weigh
 
 seeds = st.randoms(use_true_random=False)
 
@@ -36,7 +36,7 @@ class Slow:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, before: bool) -> None:
         self.waiting, self.go_on = threading.Event(), threading.Event()
         self.before = before
-        monkeypatch.setattr("headgate.records.index.compact", self)
+        monkeypatch.setattr("headgate.records.index.index.compact", self)
 
     def __call__(self, moment: Moment, weigh: Weigh) -> State:
         if self.before:
@@ -137,7 +137,7 @@ def test_a_failed_compaction_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
         raise MemoryError("no room")
 
     with monkeypatch.context() as patch:
-        patch.setattr("headgate.records.index.compact", fail)
+        patch.setattr("headgate.records.index.index.compact", fail)
         with pytest.raises(MemoryError):
             index.compact()
     index.subscribe(Subscription(8, "a = 1"))
@@ -210,7 +210,7 @@ def test_a_compaction_aside_that_fails_is_told_at_the_next_change(monkeypatch: p
         raise MemoryError("no room")
 
     with monkeypatch.context() as patch:
-        patch.setattr("headgate.records.index.compact", fail)
+        patch.setattr("headgate.records.index.index.compact", fail)
         for n in range(4):
             index.subscribe(Subscription(n, "a = 1"))
         assert failed.wait(PATIENCE)

@@ -13,17 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, parse_filter, print_filter
-from headgate.records.explain import explain
-from headgate.records.model import And, Constant, Not, Or
+from headgate.records.explain.explain import explain
+from headgate.records.language.model import And, Constant, Not, Or
+from headgate.records.language.rewrite import push_not
 from headgate.records.reference import evaluate
-from headgate.records.rewrite import push_not
 from tests.records.random_filters import random_event, random_filter
 from tests.seeds import examples
 
 if TYPE_CHECKING:
     from headgate.core.values import Path
-    from headgate.records.explain import Explanation
-    from headgate.records.model import Expression
+    from headgate.records.explain.explain import Explanation
+    from headgate.records.language.model import Expression
 
 
 def explained(text: str, data: dict[str, object]) -> Explanation:

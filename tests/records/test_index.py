@@ -20,7 +20,7 @@ from headgate import (
 )
 from headgate.core.snapshot import open_snapshot
 from headgate.records import reference
-from headgate.records.index import CHUNK
+from headgate.records.index.index import CHUNK
 from tests.records.random_filters import SCHEMA, random_event, random_filter
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def test_an_event_that_cannot_be_matched_raises() -> None:
 
 
 def test_too_many_lines_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate.records.build.MOST_LINES", 3)
+    monkeypatch.setattr("headgate.records.index.build.MOST_LINES", 3)
     build("a = 1", "b = 1", "c = 1")
     with pytest.raises(SubscriptionError, match="in 4 ways, and an index has room for 3: divide them"):
         build("a = 1", "b = 1", "c = 1", "s LIKE '%long%'")

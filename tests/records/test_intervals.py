@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.records.intervals import (
+from headgate.records.programs.intervals import (
     NUMBERS,
     TEXTS,
     after,
@@ -19,7 +19,7 @@ from headgate.records.intervals import (
 )
 
 if TYPE_CHECKING:
-    from headgate.records.intervals import Cut, Intervals
+    from headgate.records.programs.intervals import Cut, Intervals
 
 LINE = (number(0), number(12))
 POINTS = range(12)

@@ -11,10 +11,9 @@ import pytest
 from headgate import Event, FilterError, RecordIndex, Subscription, SubscriptionError
 from headgate.core.subscription import DIALECTS, LABELS
 from headgate.records import reference
-from headgate.records.binding import bindable
-from headgate.records.dialects import to_sql
-from headgate.records.labels import labels_to_sql
-from headgate.records.parse import parse_filter
+from headgate.records.language.dialects import labels_to_sql, to_sql
+from headgate.records.language.parse import parse_filter
+from headgate.records.programs.binding import bindable
 from tests.docs.test_language import code, read_event, table
 from tests.records.random_filters import quote
 from tests.seeds import seeds

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, RecordIndex, Subscription, parse_filter
-from headgate.records import lowering, reference
-from headgate.records.model import (
+from headgate.records import reference
+from headgate.records.language.model import (
     ArrayContains,
     ArraysOverlap,
     Comparison,
@@ -19,7 +19,8 @@ from headgate.records.model import (
     Literal,
     LiteralType,
 )
-from headgate.records.printing import print_literal
+from headgate.records.language.printing import print_literal
+from headgate.records.programs import lowering
 from tests.records.edges import FILTERS, LITERALS, SCALARS, TREES, VALUES
 from tests.seeds import examples
 

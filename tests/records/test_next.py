@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from headgate import Event, RecordIndex, Subscription
 from headgate.records import reference
-from headgate.records.base import Cursor
+from headgate.records.index.base import Cursor
 from tests.records.crowd import COMMON, MIDDLING, RARE, index_of, scaled, shares, tree_of, walk
 from tests.records.random_filters import random_event, random_filter
 from tests.seeds import examples, share
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
-    from headgate.records.weights import Weigh
+    from headgate.records.index.weights import Weigh
 
 seeds = st.randoms(use_true_random=False)
 

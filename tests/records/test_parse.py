@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headgate import FilterError, parse_filter, print_filter
-from headgate.records import limits
-from headgate.records.model import (
+from headgate.records.language import limits
+from headgate.records.language.model import (
     NULL,
     And,
     ArrayContains,
@@ -33,8 +33,8 @@ from headgate.records.model import (
     Or,
     Truth,
 )
-from headgate.records.program import compile_program
-from headgate.records.rewrite import normalise
+from headgate.records.language.rewrite import normalise
+from headgate.records.programs.program import compile_program
 from tests.records.soup import (
     FOREIGN,
     FUNCTIONS,
@@ -52,7 +52,7 @@ from tests.timing import thread_time
 if TYPE_CHECKING:
     import random
 
-    from headgate.records.model import Expression
+    from headgate.records.language.model import Expression
 
 A, B, C = Attribute.of("a"), Attribute.of("b"), Attribute.of("c")
 a, b, c = Truth(A), Truth(B), Truth(C)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
 from headgate.core.interning import TextPool
-from headgate.records.checking import match_glob
-from headgate.records.leaves import GlobLeaf
-from headgate.records.lowering import lower
-from headgate.records.model import Attribute, Like
-from headgate.records.patterns import ANY_CHARACTER, ANY_TEXT, problem, to_regex, tokens
-from headgate.records.printing import print_filter
+from headgate.records.index.checking import match_glob
+from headgate.records.language.model import Attribute, Like
+from headgate.records.language.patterns import ANY_CHARACTER, ANY_TEXT, problem, to_regex, tokens
+from headgate.records.language.printing import print_filter
+from headgate.records.programs.leaves import GlobLeaf
+from headgate.records.programs.lowering import lower
 from headgate.records.reference import matches
 from tests.seeds import examples
 

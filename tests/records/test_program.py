@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
 from headgate.records import reference
-from headgate.records.leaves import SetLeaf, both, either, never
-from headgate.records.lowering import lower
-from headgate.records.model import And, Constant, Not, Or, Truth
-from headgate.records.program import AND, FALSE, MAX_HEIGHT, OR, TRUE, compile_program
-from headgate.records.rewrite import normalise
+from headgate.records.language.model import And, Constant, Not, Or, Truth
+from headgate.records.language.rewrite import normalise
+from headgate.records.programs.leaves import SetLeaf, both, either, never
+from headgate.records.programs.lowering import lower
+from headgate.records.programs.program import AND, FALSE, MAX_HEIGHT, OR, TRUE, compile_program
 from tests.records.edges import FILTERS, TREES, VALUES
 from tests.seeds import examples
 
 if TYPE_CHECKING:
-    from headgate.records.model import Expression
-    from headgate.records.program import Program
+    from headgate.records.language.model import Expression
+    from headgate.records.programs.program import Program
 
 
 def program(text: str) -> Program:

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, parse_filter
-from headgate.records.model import And, Comparison, Constant, Not, Op, Or, Truth
-from headgate.records.reference import evaluate
-from headgate.records.rewrite import (
+from headgate.records.language.model import And, Comparison, Constant, Not, Op, Or, Truth
+from headgate.records.language.rewrite import (
     PASSES,
     drop_unknown,
     expand_between,
@@ -21,6 +20,7 @@ from headgate.records.rewrite import (
     push_not,
     resolve_nulls,
 )
+from headgate.records.reference import evaluate
 from tests.records.random_filters import random_event, random_filter
 from tests.seeds import examples
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headgate.core.values import Path
-    from headgate.records.model import Expression
+    from headgate.records.language.model import Expression
 
     Pass = Callable[[Expression], Expression]
 

@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 from sqlglot.dialects.spark import Spark
 
 from headgate import FilterError, parse_filter
-from headgate.records import binding, clauses, names, plain, skeletons
-from headgate.records.binding import bindable, compile_filter, compile_filters, parse_text
-from headgate.records.limits import KEYWORDS
-from headgate.records.program import compile_program
-from headgate.records.programs import in_columns
-from headgate.records.rewrite import normalise
-from headgate.records.shapes import MAX_TEXT
-from headgate.workloads import advertising
+from headgate.records.language import names
+from headgate.records.language.limits import KEYWORDS
+from headgate.records.language.rewrite import normalise
+from headgate.records.programs import binding, clauses, plain, skeletons
+from headgate.records.programs.binding import bindable, compile_filter, compile_filters, parse_text
+from headgate.records.programs.program import compile_program
+from headgate.records.programs.programs import in_columns
+from headgate.records.programs.shapes import MAX_TEXT
+from headgate.workloads.records import advertising
 from tests.lanes import some
 from tests.records.edges import FILTERS
 from tests.records.programs import sound, spelled
@@ -32,9 +33,9 @@ from tests.seeds import examples, share
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from headgate.records.bounded import Bounded
-    from headgate.records.model import Expression
-    from headgate.records.program import Program
+    from headgate.records.language.model import Expression
+    from headgate.records.programs.bounded import Bounded
+    from headgate.records.programs.program import Program
 
 
 def by_parser(text: str) -> Program:

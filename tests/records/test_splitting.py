@@ -9,15 +9,15 @@ import pytest
 
 from headgate import Event, RecordIndex
 from headgate.core.values import dotted
-from headgate.records.model import And, predicates
-from headgate.records.parse import parse_filter
-from headgate.records.printing import print_filter
+from headgate.records.language.model import And, predicates
+from headgate.records.language.parse import parse_filter
+from headgate.records.language.printing import print_filter
+from headgate.records.language.splitting import split
 from headgate.records.reference import evaluate
-from headgate.records.splitting import split
 from tests.records.random_filters import random_event, random_filter
 
 if TYPE_CHECKING:
-    from headgate.records.model import Expression
+    from headgate.records.language.model import Expression
 
 
 def conjuncts(expression: Expression) -> list[Expression]:

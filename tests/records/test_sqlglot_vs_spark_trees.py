@@ -15,7 +15,7 @@ import pytest
 
 from headgate import Event, FilterError, parse_filter
 from headgate.records import reference
-from headgate.records.model import NULL, In, Like, LiteralType, predicates
+from headgate.records.language.model import NULL, In, Like, LiteralType, predicates
 from tests.records.random_filters import SCHEMA, TEXTS, random_event
 from tests.records.soup import chained, changed_filter, random_soup
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.records.model import Expression, Predicate
+    from headgate.records.language.model import Expression, Predicate
 
 BATCH = 20
 # Spark writes doubles and timestamps out for LIKE; to us they have no text (docs/language.md).

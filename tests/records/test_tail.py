@@ -16,11 +16,11 @@ from headgate import Event, EventError, RecordIndex, parse_filter
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.records import reference
-from headgate.records.columns import find_column, from_arrow, from_values, missing
-from headgate.records.program import Program, compile_program
-from headgate.records.rewrite import normalise
-from headgate.records.tail import Tail
-from headgate.records.tail_code import MOST_POINTS
+from headgate.records.events.columns import find_column, from_arrow, from_values, missing
+from headgate.records.language.rewrite import normalise
+from headgate.records.programs.program import Program, compile_program
+from headgate.records.tail.code import MOST_POINTS
+from headgate.records.tail.tail import Tail
 from tests.records import edges
 from tests.records.programs import sound, spelled
 from tests.records.random_filters import SCHEMA, random_event, random_filter
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.values import Path
-    from headgate.records.columns import Column
-    from headgate.records.model import Expression
-    from headgate.records.tail import TailView
+    from headgate.records.events.columns import Column
+    from headgate.records.language.model import Expression
+    from headgate.records.tail.tail import TailView
 
 seeds = st.randoms(use_true_random=False)
 
@@ -347,7 +347,7 @@ def test_an_add_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch
 
     for text in ("a = 1 AND c = 'x'", "c != 1", "a = 7"):
         with monkeypatch.context() as patch:
-            patch.setattr("headgate.records.tail.TailView", fail)
+            patch.setattr("headgate.records.tail.tail.TailView", fail)
             with pytest.raises(MemoryError):
                 tail.add(program(text))
         assert tail.view() is view

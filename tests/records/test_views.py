@@ -11,10 +11,10 @@ import pytest
 
 from headgate.core.event import Event
 from headgate.errors import PlanError
-from headgate.records.binding import parse_text
+from headgate.records.programs.binding import parse_text
 from headgate.records.reference import matches
-from headgate.records.view_clauses import clauses_of, tree_implies
-from headgate.records.views import KEY, ROW, RecordViews
+from headgate.records.views.clauses import clauses_of, tree_implies
+from headgate.records.views.views import KEY, ROW, RecordViews
 from tests.records.random_filters import random_event, random_filter
 from tests.seeds import seeds, share
 

@@ -18,11 +18,11 @@ from matplotlib.patches import FancyBboxPatch
 from headgate import Edge, Event, GraphIndex, Node, RecordIndex, Subscription
 from headgate.errors import TableError
 from headgate.graph import summary
-from headgate.graph.tables import read_tables
-from headgate.report import graph_picture
-from headgate.report.graph_page import GraphReport, render, write
-from headgate.report.graph_scene import MOST_NODES, State, scene
-from headgate.workloads.exchange import Exchange
+from headgate.graph.build.tables import read_tables
+from headgate.report.graph import picture as graph_picture
+from headgate.report.graph.page import GraphReport, render, write
+from headgate.report.graph.scene import MOST_NODES, State, scene
+from headgate.workloads.graphs.exchange import Exchange
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from headgate.graph.view import View
+    from headgate.graph.changes.view import View
 
 SVG = "{http://www.w3.org/2000/svg}"
 Case = tuple["View", Event]

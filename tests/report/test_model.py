@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headgate.errors import HeadgateError
-from headgate.report.model import Histogram
+from headgate.report.runs.model import Histogram
 from tests.report.runs import MATCHES
 
 

@@ -10,10 +10,23 @@ import numpy as np
 import pytest
 
 from headgate.errors import TableError
-from headgate.report import match_pictures, run_page, run_pictures, stream_pictures, words
-from headgate.report.model import Busy, Histogram, Partition, Step
-from headgate.report.run_model import Counts, Reason, Refused, RunPage, Stage, Task, stages_of, this_machine
-from headgate.spark import heard
+from headgate.report import words
+from headgate.report.runs import matches as match_pictures
+from headgate.report.runs import page as run_page
+from headgate.report.runs import pictures as run_pictures
+from headgate.report.runs import streams as stream_pictures
+from headgate.report.runs.model import Busy, Histogram, Partition, Step
+from headgate.report.runs.run_model import (
+    Counts,
+    Reason,
+    Refused,
+    RunPage,
+    Stage,
+    Task,
+    stages_of,
+    this_machine,
+)
+from headgate.spark.session import heard
 from tests.report.reading import Reader, svg_texts
 from tests.report.runs import MATCHES, PAGE, STREAM, WHEN, batch, stage
 

@@ -10,8 +10,9 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from headgate.report import what_if_page, what_if_pictures, words
-from headgate.report.what_if_model import Changed, Costs, WhatIfPage
+from headgate.report import words
+from headgate.report.runs import what_if_page, what_if_pictures
+from headgate.report.runs.what_if_model import Changed, Costs, WhatIfPage
 from tests.report.reading import Reader, svg_texts
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ def write_archive() -> None:
     options = f"{QUICK_JAVA} -XX:ArchiveClassesAtExit={fresh} {_SILENT}"
     os.environ.update(SPARK_SUBMIT_OPTS=options, SPARK_LAUNCHER_OPTS=QUICK_JAVA)
     from headgate.cli import cli
-    from headgate.spark.session import close_session, open_session
+    from headgate.spark.session.session import close_session, open_session
 
     session = open_session("local[1,4]")
     with tempfile.TemporaryDirectory() as place:

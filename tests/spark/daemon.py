@@ -11,7 +11,13 @@ from headgate.core.jit.signatures import known
 from headgate.core.jit.worker import compile_kernel
 
 if __name__ == "__main__":
-    for name in ("compiling", "matching", "document_matching", "graph_matching", "streaming.worker"):
+    for name in (
+        "compile.rows",
+        "match.matching",
+        "match.document_matching",
+        "match.graph_matching",
+        "stream.worker",
+    ):
         importlib.import_module(f"headgate.spark.{name}")
     for kernel, signatures in known().items():
         for args in signatures:

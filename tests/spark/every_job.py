@@ -17,20 +17,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate import Edge, Engine, Event, Node, Settings, Subscription
-from headgate.contents import RDF, RECORDS, XML
-from headgate.plan.rewritability import Search
-from headgate.spark.backtest import backtest
-from headgate.spark.backtest_documents import backtest_documents
-from headgate.spark.compile import compile_subscriptions
-from headgate.spark.compile_graph import Tables, compile_graph
-from headgate.spark.match import match_events
-from headgate.spark.planning import plan_subscriptions
-from headgate.spark.question import Question
-from headgate.spark.session import close_session, open_session
-from headgate.spark.streaming.run import run_stream
-from headgate.spark.streaming.settings import StreamSettings
-from headgate.spark.what_if import what_if
-from headgate.spark.wishes import Sharding, Top
+from headgate.contents.registry import RDF, RECORDS, XML
+from headgate.plan.graphs.rewritability import Search
+from headgate.spark.backtest.backtest import backtest
+from headgate.spark.backtest.documents import backtest_documents
+from headgate.spark.backtest.question import Question
+from headgate.spark.backtest.what_if import what_if
+from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.compile.graph import Tables, compile_graph
+from headgate.spark.match.match import match_events
+from headgate.spark.plan.planning import plan_subscriptions
+from headgate.spark.session.session import close_session, open_session
+from headgate.spark.stream.run import run_stream
+from headgate.spark.stream.settings import StreamSettings
+from headgate.spark.tables.wishes import Sharding, Top
 from tests.spark.files import get_lines, get_table, put_lines
 from tests.streaming.world import read_folder
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.graph.ranked import Ranked
+    from headgate.graph.ranked.ranked import Ranked
     from headgate.ranking.model import Best
 
     Answer = list[list[Any]]

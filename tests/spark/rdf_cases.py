@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headgate import Event, Subscription, Taxonomy
-from headgate.rdf.ntriples import write_lines
-from headgate.rdf.printing import print_pattern
-from headgate.spark.compile import compile_subscriptions
-from headgate.spark.match import match_events
+from headgate.rdf.events.ntriples import write_lines
+from headgate.rdf.language.printing import print_pattern
+from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.match.match import match_events
 from tests.rdf.random_patterns import random_graph, random_pattern, random_taxonomy
 from tests.spark.files import Row, get_lines, get_table
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from headgate import Engine
     from headgate.core.event import Id
-    from headgate.spark.compile import Compiled
-    from headgate.spark.match import Matched
+    from headgate.spark.compile.compile import Compiled
+    from headgate.spark.match.match import Matched
 
 PREFIX = "PREFIX : <http://example.org/> PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> "
 TURTLE = "@prefix : <http://example.org/> . "

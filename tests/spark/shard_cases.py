@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from headgate import Edge, Engine, Event, Node, Subscription, Taxonomy
 from headgate.core.subscription import SPARQL, SQL, XPATH
-from headgate.rdf.ntriples import write_lines
-from headgate.rdf.printing import print_pattern as print_rdf
-from headgate.xml.printing import print_pattern as print_xml
+from headgate.rdf.events.ntriples import write_lines
+from headgate.rdf.language.printing import print_pattern as print_rdf
+from headgate.xml.language.printing import print_pattern as print_xml
 from tests.rdf.random_patterns import random_graph, random_pattern, random_taxonomy
 from tests.xml.random_patterns import random_document
 from tests.xml.random_patterns import random_pattern as random_tree
@@ -18,7 +18,7 @@ from tests.xml.random_patterns import random_pattern as random_tree
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headgate.spark.wishes import Top
+    from headgate.spark.tables.wishes import Top
     from tests.spark.files import Row
 
 CONTENTS = ("records", "rdf", "xml")

@@ -11,8 +11,8 @@ import pytest
 
 from headgate import Event, RecordIndex, Subscription
 from headgate.errors import FilterError, TableError
-from headgate.spark.backtest import backtest
-from headgate.workloads import advertising
+from headgate.spark.backtest.backtest import backtest
+from headgate.workloads.records import advertising
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_table, names, put, put_lines, put_table
 

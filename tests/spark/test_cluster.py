@@ -18,7 +18,7 @@ import pyspark
 import pytest
 
 from headgate import RecordIndex, Subscription
-from headgate.workloads import advertising
+from headgate.workloads.records import advertising
 from tests.conftest import SMALL_TABLES
 from tests.docs.fences import ROOT
 from tests.spark.classes import java_options
@@ -41,11 +41,11 @@ CELLS = (("records", "stream with changes"), ("rdf", "backtest"), ("xml", TUPLES
 """Of every content a job that the script has not."""
 SCRIPT = """
 import json
-from headgate.spark.compile import compile_subscriptions
-from headgate.spark.compile_graph import Tables, compile_graph
-from headgate.spark.listening import listening
-from headgate.spark.match import match_events
-from headgate.spark.session import close_session, open_session
+from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.compile.graph import Tables, compile_graph
+from headgate.spark.session.listening import listening
+from headgate.spark.match.match import match_events
+from headgate.spark.session.session import close_session, open_session
 from pathlib import Path
 from tests.spark.every_job import Jobs
 from tests.spark.test_cluster import CELLS, MASTER, QUICK

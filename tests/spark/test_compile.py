@@ -15,12 +15,12 @@ import pytest
 from headgate import Event, RecordIndex, Subscription
 from headgate.core.snapshot import open_snapshot
 from headgate.errors import SnapshotError, TableError
-from headgate.records.index import ROOM
-from headgate.spark.accepted import REJECTED
-from headgate.spark.compile import compile_subscriptions
-from headgate.spark.places import Format
-from headgate.spark.record_contents import RecordContents
-from headgate.spark.tables import to_frame, write_table
+from headgate.records.index.index import ROOM
+from headgate.spark.compile.accepted import REJECTED
+from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.compile.record_contents import RecordContents
+from headgate.spark.tables.places import Format
+from headgate.spark.tables.tables import to_frame, write_table
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.without_spark import compile_lines
@@ -28,7 +28,7 @@ from tests.spark.without_spark import compile_lines
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from headgate.spark.compile import Compiled
+    from headgate.spark.compile.compile import Compiled
 
 GOOD = [
     "age > 30 AND topic = 'news'",

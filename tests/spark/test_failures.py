@@ -18,10 +18,10 @@ import pytest
 
 from headgate import RecordIndex, SnapshotError, Subscription, TableError
 from headgate.core.snapshot import digest_of
-from headgate.spark.compile import compile_subscriptions
-from headgate.spark.match import match_events
-from headgate.spark.opening import opened_as
-from headgate.workloads import advertising
+from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.match.match import match_events
+from headgate.spark.match.opening import opened_as
+from headgate.workloads.records import advertising
 from tests.spark.files import get_table, names, put_lines, put_table
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.match import Matched
+    from headgate.spark.match.match import Matched
 
 FILTERS, EVENTS = 300, 8_000
 

@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate.spark import generate as module
-from headgate.spark.generate import generate
-from headgate.workloads import advertising
+from headgate.spark.tables import generate as module
+from headgate.spark.tables.generate import generate
+from headgate.workloads.boxes.ranking import Ranking, Sparse
 from headgate.workloads.catalogue import NAMES, workload
-from headgate.workloads.exchange import Exchange
-from headgate.workloads.ranking import Ranking, Sparse
-from headgate.workloads.social import Social
-from headgate.workloads.stars import Stars
-from headgate.workloads.triples import Paper
-from headgate.workloads.xmark import XMark
+from headgate.workloads.graphs.exchange import Exchange
+from headgate.workloads.graphs.social import Social
+from headgate.workloads.rdf.stars import Stars
+from headgate.workloads.rdf.triples import Paper
+from headgate.workloads.records import advertising
+from headgate.workloads.xml.xmark import XMark
 from tests.cli.running import Command
 from tests.lanes import some
 from tests.spark.files import get_lines, get_table, names
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.generate import Maker
-    from headgate.workloads.graphs import GraphWorkload
+    from headgate.spark.tables.generate import Maker
+    from headgate.workloads.graphs.graphs import GraphWorkload
 
 
 @pytest.mark.parametrize("size", some([10_000, 100, 7], 2))
@@ -130,7 +130,7 @@ def test_graphs_from_the_command_line(
     made: GraphWorkload,
 ) -> None:
     # So that there are several partitions.
-    monkeypatch.setattr("headgate.spark.generate.BATCH", 1)
+    monkeypatch.setattr("headgate.spark.tables.generate.BATCH", 1)
     headgate = Command(monkeypatch, capsys)
     arguments = ("generate", *command.split(), "--events", "30", "--seed", "4", "--format", form, "--quiet")
     ran = headgate(*arguments, "--output", tmp_path, "--json")

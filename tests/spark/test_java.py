@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate.errors import MachineError
-from headgate.spark.java import Java, find_java, quiet_home
+from headgate.spark.session.java import Java, find_java, quiet_home
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,11 +16,11 @@ from pyspark import TaskContext
 from headgate import Event, RecordIndex, Subscription
 from headgate.core.snapshot import digest_of
 from headgate.errors import SnapshotError, TableError
-from headgate.spark.events import judge
-from headgate.spark.match import _write, match_events
-from headgate.spark.matching import CODECS, Task, match_columns
-from headgate.spark.places import Format
-from headgate.workloads import advertising
+from headgate.spark.match.match import _write, match_events
+from headgate.spark.match.matching import CODECS, Task, match_columns
+from headgate.spark.tables.events import judge
+from headgate.spark.tables.places import Format
+from headgate.workloads.records import advertising
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.without_spark import match_lines
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.match import Matched
+    from headgate.spark.match.match import Matched
 
 FILTERS = {
     "all": "TRUE",
@@ -476,7 +476,7 @@ def test_matches_are_compressed_as_the_session_says(job: Job, codec: str) -> Non
 
 
 def test_spark_writes_what_workers_cannot(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate.spark.match.CODECS", {})
+    monkeypatch.setattr("headgate.spark.match.match.CODECS", {})
     index = job.build(FILTERS)
     events = put_table(job.folder / "events.parquet", EVENTS, pa.schema(KINDS))
     answer = expected(index, EVENTS)

@@ -11,8 +11,8 @@ import pytest
 from headgate import RecordIndex, Subscription
 from headgate.core.snapshot import digest_of
 from headgate.errors import TableError
-from headgate.spark import matching
-from headgate.spark.matching import PACKED, Task, match_columns, write_matches
+from headgate.spark.match import matching
+from headgate.spark.match.matching import PACKED, Task, match_columns, write_matches
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from headgate import Event, Network, PlanError, RecordIndex, Settings, Subscription, TableError, XmlIndex
-from headgate.plan.estimates import averages, sums
-from headgate.plan.rewritability import Search
-from headgate.plan.validate import problems
-from headgate.spark.estimating import estimate
-from headgate.spark.planning import plan_subscriptions
-from headgate.spark.sites import Bounds, read_sites
-from headgate.views import views_of
-from headgate.xml.printing import print_pattern
+from headgate.engine.views import views_of
+from headgate.plan.costs import averages, sums
+from headgate.plan.graphs.rewritability import Search
+from headgate.plan.running.validate import problems
+from headgate.spark.plan.estimating import estimate
+from headgate.spark.plan.planning import plan_subscriptions
+from headgate.spark.plan.sites import Bounds, read_sites
+from headgate.xml.language.printing import print_pattern
 from tests.spark.files import get_lines, put_lines
 from tests.xml.random_patterns import random_document
 from tests.xml.random_views import view_set

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from headgate.plan import embeddings, joining, rewritability
-from headgate.plan.cycles import without_cycles
-from headgate.plan.rewritability import Search
-from headgate.spark import planning_graphs
-from headgate.xml.views import XmlViews
+from headgate.plan.graphs import embeddings, joining, rewritability
+from headgate.plan.graphs.cycles import without_cycles
+from headgate.plan.graphs.rewritability import Search
+from headgate.spark.plan import graphs as planning_graphs
+from headgate.xml.views.views import XmlViews
 from tests.lanes import some
 from tests.plan.graph_lists import same
 from tests.xml.random_views import view_set

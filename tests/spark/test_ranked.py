@@ -13,15 +13,15 @@ import pytest
 from headgate import Edge, Engine, Event, Node, RecordIndex, Subscription
 from headgate.core.snapshot import room_of
 from headgate.errors import SnapshotError, TableError
-from headgate.ranking.index import RankedIndex
-from headgate.spark.compile import compile_subscriptions
-from headgate.spark.compile_graph import Tables, _has_weights, compile_graph
-from headgate.spark.compile_ranked import has_any
-from headgate.spark.match import match_events
-from headgate.spark.places import Format
-from headgate.spark.ranked_rows import RANKS
-from headgate.spark.tables import VALUE, read_lines
-from headgate.spark.wishes import Top
+from headgate.ranking.filters.index import RankedIndex
+from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.compile.graph import Tables, _has_weights, compile_graph
+from headgate.spark.compile.ranked import has_any
+from headgate.spark.compile.ranked_rows import RANKS
+from headgate.spark.match.match import match_events
+from headgate.spark.tables.places import Format
+from headgate.spark.tables.tables import VALUE, read_lines
+from headgate.spark.tables.wishes import Top
 from tests.lanes import some
 from tests.spark.files import Row, get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.without_spark import compile_graph_lines, compile_lines, match_lines
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.compile import Compiled
-    from headgate.spark.match import Matched
+    from headgate.spark.compile.compile import Compiled
+    from headgate.spark.match.match import Matched
 
     Best = list[tuple[Any, ...]]
 

@@ -15,12 +15,12 @@ import pytest
 from headgate import Engine, Event, Options, RdfIndex, Subscription, SubscriptionError, TableError
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import SPARQL
-from headgate.rdf.feeds import feed_events
-from headgate.rdf.reading import default_reader
-from headgate.spark.backtest_documents import backtest_documents
-from headgate.spark.choosing import contents_of
-from headgate.spark.rdf_contents import RdfContents
-from headgate.spark.wishes import Wanted
+from headgate.rdf.events.feeds import feed_events
+from headgate.rdf.events.reading import default_reader
+from headgate.spark.backtest.documents import backtest_documents
+from headgate.spark.compile.choosing import contents_of
+from headgate.spark.compile.rdf_contents import RdfContents
+from headgate.spark.tables.wishes import Wanted
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table
 from tests.spark.rdf_cases import (
@@ -339,7 +339,7 @@ def parsers() -> list[int]:
             parents[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
-        if b"headgate.rdf.worker" in command:
+        if b"headgate.rdf.events.worker" in command:
             found.append(int(place.name))
     return [process for process in found if is_below(process, parents)]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headgate import Edge, Engine, Event, Node, Subscription
-from headgate.spark.compile_graph import Tables, compile_graph
-from headgate.spark.wishes import Top
+from headgate.spark.compile.graph import Tables, compile_graph
+from headgate.spark.tables.wishes import Top
 from tests.lanes import some
 from tests.spark.files import get_lines, put_lines
 from tests.spark.rdf_cases import Job, document, pattern, subscription_row, taxonomy
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.compile_graph import CompiledGraph
+    from headgate.spark.compile.graph import CompiledGraph
     from tests.spark.files import Row
 
 

@@ -14,7 +14,7 @@ import pytest
 
 JOB = """
 import json
-from headgate.spark.session import close_session, open_session, spark_errors
+from headgate.spark.session.session import close_session, open_session, spark_errors
 
 session = open_session()
 said = {"rows": session.range(3).mapInArrow(lambda batches: batches, "id long").count()}
@@ -144,7 +144,7 @@ def test_a_connect_server_is_refused(tmp_path: Path) -> None:
     script = """
 import json
 from headgate.errors import MachineError
-from headgate.spark.session import open_session
+from headgate.spark.session.session import open_session
 try:
     open_session("sc://localhost")
 except MachineError as error:

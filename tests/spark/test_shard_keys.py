@@ -16,22 +16,22 @@ from hypothesis import strategies as st
 from headgate import Event, RdfIndex, RecordIndex, Subscription, TableError, Taxonomy, XmlIndex
 from headgate.core.subscription import SPARQL, XPATH
 from headgate.errors import GraphError
-from headgate.rdf.columns import compile_all as compile_rdf
-from headgate.rdf.model import Options
-from headgate.rdf.ntriples import write_lines
-from headgate.rdf.parse import parse_filter as parse_rdf
-from headgate.rdf.printing import print_pattern as print_rdf
-from headgate.records.binding import compile_filters
-from headgate.spark.shard_keys import MOST, Finder, rdf_keys, record_keys, xml_keys
-from headgate.spark.shard_matching import in_memory
-from headgate.spark.shard_routes import MOST_KEYS, Route, Routes
-from headgate.spark.shard_rows import _Told, tenant_of
-from headgate.spark.sharding import Placing
-from headgate.spark.wishes import Sharding
-from headgate.xml.columns import compile_all as compile_xml
-from headgate.xml.parse import parse_filter as parse_xml
-from headgate.xml.printing import print_pattern as print_xml
-from headgate.xml.reading import read_document
+from headgate.rdf.events.ntriples import write_lines
+from headgate.rdf.index.columns import compile_all as compile_rdf
+from headgate.rdf.language.model import Options
+from headgate.rdf.language.parse import parse_filter as parse_rdf
+from headgate.rdf.language.printing import print_pattern as print_rdf
+from headgate.records.programs.binding import compile_filters
+from headgate.spark.shards.keys import MOST, Finder, rdf_keys, record_keys, xml_keys
+from headgate.spark.shards.matching import in_memory
+from headgate.spark.shards.routes import MOST_KEYS, Route, Routes
+from headgate.spark.shards.rows import _Told, tenant_of
+from headgate.spark.shards.sharding import Placing
+from headgate.spark.tables.wishes import Sharding
+from headgate.xml.events.reading import read_document
+from headgate.xml.index.columns import compile_all as compile_xml
+from headgate.xml.language.parse import parse_filter as parse_xml
+from headgate.xml.language.printing import print_pattern as print_xml
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
 from tests.records.edges import FILTERS, VALUES
 from tests.seeds import examples
@@ -40,7 +40,7 @@ from tests.xml.random_patterns import random_pattern as random_tree
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
-    from headgate.spark.shard_keys import Keys
+    from headgate.spark.shards.keys import Keys
 
 A = ("a",)
 

@@ -27,9 +27,9 @@ LIMIT = "2000m"
 SCRIPT = """
 import json, sys
 from headgate.errors import HeadgateError
-from headgate.spark.compile import compile_subscriptions
-from headgate.spark.match import match_events
-from headgate.spark.session import close_session, open_session
+from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.match.match import match_events
+from headgate.spark.session.session import close_session, open_session
 count, limit = int(sys.argv[1]), sys.argv[2]
 name = f"cut-{count}"
 settings = {"spark.sql.execution.arrow.maxRecordsPerBatch": "50", "spark.driver.memory": "6g"}

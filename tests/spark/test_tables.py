@@ -8,8 +8,15 @@ import pyarrow as pa
 import pytest
 
 from headgate.errors import TableError
-from headgate.spark.places import Format, check_apart, check_input, check_output, for_reading, format_of
-from headgate.spark.tables import read_csv, to_frame, write_table
+from headgate.spark.tables.places import (
+    Format,
+    check_apart,
+    check_input,
+    check_output,
+    for_reading,
+    format_of,
+)
+from headgate.spark.tables.tables import read_csv, to_frame, write_table
 from tests.spark.files import FORMS, get_table, names, put
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ import pytest
 
 from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.errors import SnapshotError, TableError
-from headgate.spark.change_rows import read_rows
-from headgate.spark.question import Question
-from headgate.spark.trying import try_changes
-from headgate.spark.what_if import NOISY, NOTHING, WhatIf, what_if
-from headgate.spark.wishes import Top
+from headgate.spark.backtest.change_rows import read_rows
+from headgate.spark.backtest.question import Question
+from headgate.spark.backtest.trying import try_changes
+from headgate.spark.backtest.what_if import NOISY, NOTHING, WhatIf, what_if
+from headgate.spark.tables.wishes import Top
 from tests.contract.rooms import ROOMS, Room, every_room
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
@@ -437,7 +437,7 @@ def test_what_cannot_be_asked_is_one_line(tmp_path: Path) -> None:
 def test_the_cost_is_that_of_the_whole(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.spark.what_if_cost.SAMPLE", 100)
+    monkeypatch.setattr("headgate.spark.backtest.what_if_cost.SAMPLE", 100)
     subs = [Subscription(number, f"age > {number % 90} AND topic != 'x{number}'") for number in range(150)]
     Engine.build(subs).save(tmp_path / "snapshot")
     events = put_lines(

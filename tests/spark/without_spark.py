@@ -12,34 +12,34 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
 
-from headgate.contents import RECORDS
+from headgate.contents.registry import RECORDS
 from headgate.core.subscription import SQL
-from headgate.graph.sharding import save_shards
-from headgate.spark import shard_snapshots
-from headgate.spark.accepted import number_rows, save_index
-from headgate.spark.compile_graph import _Saving
-from headgate.spark.compiling import compile_batches
-from headgate.spark.graph_matching import Sources
-from headgate.spark.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS
-from headgate.spark.graph_rows import compile_rows as compile_parts
-from headgate.spark.graph_tables import Read, assemble
-from headgate.spark.match_records import _work
-from headgate.spark.matching import NUMBERS, REASON, ROW, TEXTS, Task, survey_lines
-from headgate.spark.places import Format
-from headgate.spark.record_contents import RecordContents
-from headgate.spark.shard_graph import place_graph
-from headgate.spark.shard_matching import match_routed
-from headgate.spark.shard_routes import Routes
-from headgate.spark.tables import BLOCK, BROKEN, FILE, POSITION, VALUE
-from headgate.spark.targets import open_target
-from headgate.spark.wishes import Sharding
+from headgate.graph.build.sharding import save_shards
+from headgate.spark.compile.accepted import number_rows, save_index
+from headgate.spark.compile.graph import _Saving
+from headgate.spark.compile.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS
+from headgate.spark.compile.graph_rows import compile_rows as compile_parts
+from headgate.spark.compile.graph_tables import Read, assemble
+from headgate.spark.compile.record_contents import RecordContents
+from headgate.spark.compile.rows import compile_batches
+from headgate.spark.match.graph_matching import Sources
+from headgate.spark.match.matching import NUMBERS, REASON, ROW, TEXTS, Task, survey_lines
+from headgate.spark.match.records import _work
+from headgate.spark.match.targets import open_target
+from headgate.spark.shards import snapshots as shard_snapshots
+from headgate.spark.shards.graph import place_graph
+from headgate.spark.shards.matching import match_routed
+from headgate.spark.shards.routes import Routes
+from headgate.spark.tables.places import Format
+from headgate.spark.tables.tables import BLOCK, BROKEN, FILE, POSITION, VALUE
+from headgate.spark.tables.wishes import Sharding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from headgate.spark.contents import Contents
-    from headgate.spark.wishes import Top
+    from headgate.spark.compile.contents import Contents
+    from headgate.spark.tables.wishes import Top
     from tests.spark.files import Row
 
     Line = Row | str | bytes

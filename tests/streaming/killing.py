@@ -13,10 +13,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from headgate import Engine, Subscription
-from headgate.contents import RECORDS
-from headgate.spark.shard_routes import Routes
-from headgate.spark.shard_snapshots import save_shards
-from headgate.spark.wishes import Sharding
+from headgate.contents.registry import RECORDS
+from headgate.spark.shards.routes import Routes
+from headgate.spark.shards.snapshots import save_shards
+from headgate.spark.tables.wishes import Sharding
 from tests.streaming.world import State, World
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.streaming.run import Streamed
+    from headgate.spark.stream.run import Streamed
 
 
 def world_of(tmp_path: Path, **more: Any) -> World:

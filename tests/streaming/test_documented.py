@@ -7,8 +7,8 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 
 from headgate.cli.streaming import stream
-from headgate.spark.streaming.rows import KINDS
-from headgate.spark.streaming.settings import StreamSettings
+from headgate.spark.stream.rows import KINDS
+from headgate.spark.stream.settings import StreamSettings
 
 PAGE = Path(__file__).parents[2] / "docs" / "streaming.md"
 SAID = {"format": "files", "content_type": "format", "factors": "factor", "options": "option"}

@@ -14,15 +14,15 @@ import pytest
 
 from headgate import Engine, Subscription
 from headgate.errors import EventError, TableError
-from headgate.spark.streaming import rows as told
-from headgate.spark.streaming.batch import Batches, Ended
-from headgate.spark.streaming.live import Version, pieces_at
-from headgate.spark.streaming.log import Subscriptions
-from headgate.spark.streaming.reading import Reading, read_given
-from headgate.spark.streaming.run import _check_kind, run_stream
-from headgate.spark.streaming.sources import COLUMNS
-from headgate.spark.streaming.state import State
-from headgate.spark.streaming.survey import Survey
+from headgate.spark.stream import rows as told
+from headgate.spark.stream.batch import Batches, Ended
+from headgate.spark.stream.live import Version, pieces_at
+from headgate.spark.stream.log import Subscriptions
+from headgate.spark.stream.reading import Reading, read_given
+from headgate.spark.stream.run import _check_kind, run_stream
+from headgate.spark.stream.sources import COLUMNS
+from headgate.spark.stream.state import State
+from headgate.spark.stream.survey import Survey
 from tests.streaming.world import World, lines, move
 
 if TYPE_CHECKING:

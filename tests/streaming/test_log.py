@@ -12,17 +12,17 @@ import pytest
 
 from headgate import Engine, Event, Subscription
 from headgate.errors import SnapshotError
-from headgate.spark.streaming.live import pieces_at
-from headgate.spark.streaming.log import Subscriptions
-from headgate.spark.streaming.state import State
-from headgate.spark.wishes import Top
+from headgate.spark.stream.live import pieces_at
+from headgate.spark.stream.log import Subscriptions
+from headgate.spark.stream.state import State
+from headgate.spark.tables.wishes import Top
 from tests.streaming.world import World, best, move, published
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from headgate.spark.streaming.pieces import Pieces
+    from headgate.spark.stream.pieces import Pieces
 
 EVENTS = [Event(number, {"age": number}) for number in range(0, 100, 7)]
 

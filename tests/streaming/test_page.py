@@ -9,10 +9,10 @@ import pytest
 
 from headgate import Engine, Subscription
 from headgate.errors import HeadgateError
-from headgate.pipeline import stream_history as history
-from headgate.pipeline.stream_history import History, run_told
-from headgate.spark.streaming.request import check_request
-from headgate.spark.streaming.rows import KINDS
+from headgate.pipeline.run import stream_history as history
+from headgate.pipeline.run.stream_history import History, run_told
+from headgate.spark.stream.request import check_request
+from headgate.spark.stream.rows import KINDS
 from tests.streaming.world import World
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.streaming.run import Streamed
+    from headgate.spark.stream.run import Streamed
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
@@ -56,7 +56,7 @@ def test_page(spark: SparkSession, tmp_path: Path, form: str) -> None:
 
 
 def _done(settings_batches: int) -> Streamed:
-    from headgate.spark.streaming.run import Streamed
+    from headgate.spark.stream.run import Streamed
 
     return Streamed(settings_batches, 7, 9, 0, 0, 0, 0, 0, 0, 3, 5, 60.0, None, "asked")
 

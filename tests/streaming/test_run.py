@@ -12,7 +12,7 @@ import pytest
 
 from headgate import Engine, Subscription
 from headgate.errors import HeadgateError
-from headgate.spark.streaming.request import check_request
+from headgate.spark.stream.request import check_request
 from tests.streaming.world import PARQUET, State, World, move
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.streaming.run import Streamed
+    from headgate.spark.stream.run import Streamed
 
 PATIENCE = 60.0
 

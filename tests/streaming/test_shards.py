@@ -12,22 +12,22 @@ import pyarrow as pa
 import pytest
 
 from headgate import Engine, Event, Subscription
-from headgate.contents import CONTENTS, RECORDS
+from headgate.contents.registry import CONTENTS, RECORDS
 from headgate.core.snapshot import room_of
 from headgate.core.subscription import SQL
 from headgate.errors import HeadgateError
-from headgate.spark.compile import compile_subscriptions
-from headgate.spark.compile_graph import Tables, compile_graph
-from headgate.spark.kinds import Read, kind_of
-from headgate.spark.shard_keys import text_key
-from headgate.spark.shard_routes import Routes
-from headgate.spark.shard_snapshots import save_shards
-from headgate.spark.streaming.live import apply, pieces_at
-from headgate.spark.streaming.log import Subscriptions
-from headgate.spark.streaming.pieces import SHARDED, Pieces
-from headgate.spark.streaming.state import State
-from headgate.spark.targets import open_target
-from headgate.spark.wishes import ACCESS, HASH, TENANT, Sharding, Top
+from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.compile.graph import Tables, compile_graph
+from headgate.spark.match.kinds import Read, kind_of
+from headgate.spark.match.targets import open_target
+from headgate.spark.shards.keys import text_key
+from headgate.spark.shards.routes import Routes
+from headgate.spark.shards.snapshots import save_shards
+from headgate.spark.stream.live import apply, pieces_at
+from headgate.spark.stream.log import Subscriptions
+from headgate.spark.stream.pieces import SHARDED, Pieces
+from headgate.spark.stream.state import State
+from headgate.spark.tables.wishes import ACCESS, HASH, TENANT, Sharding, Top
 from tests.seeds import NIGHTLY
 from tests.spark.files import put_lines
 from tests.spark.shard_cases import draw_case

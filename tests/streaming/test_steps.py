@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headgate import Engine, Subscription
-from headgate.contents import RECORDS
-from headgate.spark.streaming.batch import Batches
-from headgate.spark.streaming.log import Subscriptions
-from headgate.spark.streaming.reading import Reading
-from headgate.spark.streaming.rows import match_schema
-from headgate.spark.streaming.seen import Seen
-from headgate.spark.streaming.sinks import open_sink
-from headgate.spark.streaming.sources import SCHEMA
-from headgate.spark.streaming.state import State
-from headgate.spark.streaming.telling import Telling
+from headgate.contents.registry import RECORDS
+from headgate.spark.stream.batch import Batches
+from headgate.spark.stream.log import Subscriptions
+from headgate.spark.stream.reading import Reading
+from headgate.spark.stream.rows import match_schema
+from headgate.spark.stream.seen import Seen
+from headgate.spark.stream.sinks import open_sink
+from headgate.spark.stream.sources import SCHEMA
+from headgate.spark.stream.state import State
+from headgate.spark.stream.telling import Telling
 from tests.lanes import some
 from tests.streaming.world import World, lines
 

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 
 from headgate import Engine, Event
 from headgate.errors import GraphError
-from headgate.records.index import SUBSCRIPTION_ID
-from headgate.spark.streaming.live import Version, apply, default_dialect, read_segment
-from headgate.spark.streaming.run import Streamed, run_stream
-from headgate.spark.streaming.settings import JSONL, PARQUET, StreamSettings
-from headgate.spark.streaming.state import State
-from headgate.spark.top import SCORE
+from headgate.records.index.index import SUBSCRIPTION_ID
+from headgate.spark.match.top import SCORE
+from headgate.spark.stream.live import Version, apply, default_dialect, read_segment
+from headgate.spark.stream.run import Streamed, run_stream
+from headgate.spark.stream.settings import JSONL, PARQUET, StreamSettings
+from headgate.spark.stream.state import State
 
 if TYPE_CHECKING:
     import threading
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.streaming.pieces import Pieces
-    from headgate.spark.wishes import Top
+    from headgate.spark.stream.pieces import Pieces
+    from headgate.spark.tables.wishes import Top
 
 Row = dict[str, Any]
 Match = tuple[Any, ...]

@@ -5,20 +5,20 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from headgate.records.facets import TEXT_FACETS, Facet
-from headgate.records.parse import parse_filter
-from headgate.records.program import compile_program
-from headgate.records.programs import TOP, in_columns
-from headgate.records.rewrite import normalise
+from headgate.records.language.parse import parse_filter
+from headgate.records.language.rewrite import normalise
+from headgate.records.programs.leaves import TEXT_FACETS, Facet
+from headgate.records.programs.program import compile_program
+from headgate.records.programs.programs import TOP, in_columns
 from headgate.workloads.catalogue import SYNTHETIC, synthetic
-from headgate.workloads.specification_texts import texts
+from headgate.workloads.records.specification_texts import texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from headgate.records.programs import Programs
-    from headgate.workloads.specification import Specification
-    from headgate.workloads.synthetic import Synthetic
+    from headgate.records.programs.programs import Programs
+    from headgate.workloads.records.specification import Specification
+    from headgate.workloads.records.synthetic import Synthetic
 
 SEED = 11
 WORKLOADS: list[Synthetic] = [synthetic(name, 350_000) for name in SYNTHETIC]

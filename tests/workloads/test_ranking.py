@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from headgate import Event, RecordIndex, Subscription
 from headgate.errors import HeadgateError
-from headgate.records.binding import bindable
-from headgate.workloads.ranking import Ranking, RankingWorkload, Sparse
-from headgate.workloads.ranking_boxes import TABLE_1, Columns, Lists
-from headgate.workloads.ranking_statistics import measure_boxes
+from headgate.records.programs.binding import bindable
+from headgate.workloads.boxes.boxes import TABLE_1, Columns, Lists
+from headgate.workloads.boxes.ranking import Ranking, RankingWorkload, Sparse
+from headgate.workloads.boxes.statistics import measure_boxes
 from tests.cli.running import Command
 from tests.seeds import examples
 from tests.spark.files import get_table
@@ -294,7 +294,7 @@ def test_the_command_line(
     made: RankingWorkload,
 ) -> None:
     # So that there are several partitions.
-    monkeypatch.setattr("headgate.spark.generate.BATCH", 1)
+    monkeypatch.setattr("headgate.spark.tables.generate.BATCH", 1)
     headgate = Command(monkeypatch, capsys)
     sizes = ["--subscriptions", "40", "--events", "30", "--seed", "4", "--quiet", "--json", "--format"]
     ran = headgate("generate", "ranking", *command.split(), *sizes, form, "--output", tmp_path)

@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from headgate.errors import HeadgateError
-from headgate.workloads.social import Social
-from headgate.workloads.statistics import matches
+from headgate.workloads.graphs.social import Social
+from headgate.workloads.records.statistics import matches
 from tests.seeds import examples
 from tests.workloads.specifications import decode, parsed, written
 
@@ -69,7 +69,7 @@ def test_a_million_persons() -> None:
     """Draw the default in a process of its own, whose peak of memory can be read."""
     # Not getrusage: on Linux a process begins there with the peak of the one that started it.
     script = (
-        "import re, time; from pathlib import Path; from headgate.workloads.social import Social; "
+        "import re, time; from pathlib import Path; from headgate.workloads.graphs.social import Social; "
         "begin = time.perf_counter(); graph = Social().structure(1); seconds = time.perf_counter() - begin; "
         "peak = re.search(r'VmHWM:\\s+(\\d+) kB', Path('/proc/self/status').read_text())[1]; "
         "print(len(graph.edge_source), seconds, peak)"

@@ -11,20 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.core.casts import to_bool, to_date, to_double, to_int, to_timestamp
-from headgate.records.model import And, Or
-from headgate.records.parse import parse_filter
-from headgate.records.programs import starts
+from headgate.records.language.model import And, Or
+from headgate.records.language.parse import parse_filter
+from headgate.records.programs.programs import starts
 from headgate.records.reference import evaluate
-from headgate.workloads.drawing import distinct, operands, values
 from headgate.workloads.hashing import Key
-from headgate.workloads.specification import Attribute, Operator, Specification, text_order
-from headgate.workloads.specification_programs import programs
-from headgate.workloads.statistics import matches
+from headgate.workloads.records.drawing import distinct, operands, values
+from headgate.workloads.records.specification import Attribute, Operator, Specification, text_order
+from headgate.workloads.records.specification_programs import programs
+from headgate.workloads.records.statistics import matches
 from tests.seeds import examples
 from tests.workloads.specifications import SEED, WORKLOADS, decode, parsed, written
 
 if TYPE_CHECKING:
-    from headgate.workloads.synthetic import Synthetic
+    from headgate.workloads.records.synthetic import Synthetic
 
 ATTRIBUTES = tuple(Attribute(f"a{number}", number < 4, 14, 0.5, 0.9) for number in range(8))
 everywhere = pytest.mark.parametrize("workload", WORKLOADS, ids=repr)

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError
-from headgate.rdf.matchers import MATCHERS
-from headgate.rdf.model import ISA, RDFS, SUBCLASS, TYPE, Pattern
-from headgate.rdf.parse import parse_filter
-from headgate.rdf.reading import read_graph
-from headgate.rdf.taxonomy import Taxonomy
-from headgate.rdf.terms import is_iri, is_literal, is_variable
-from headgate.workloads.rdf_statistics import measure_rdf
-from headgate.workloads.stars import Stars
-from headgate.workloads.stars_classes import draw_classes, read_classes
-from headgate.workloads.triples import Paper
+from headgate.papers.matchers import MATCHERS
+from headgate.rdf.events.reading import read_graph
+from headgate.rdf.language.model import ISA, RDFS, SUBCLASS, TYPE, Pattern
+from headgate.rdf.language.parse import parse_filter
+from headgate.rdf.language.terms import is_iri, is_literal, is_variable
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from headgate.workloads.rdf.stars import Stars
+from headgate.workloads.rdf.stars_classes import draw_classes, read_classes
+from headgate.workloads.rdf.statistics import measure_rdf
+from headgate.workloads.rdf.triples import Paper
 from tests.cli.running import Command
 from tests.seeds import examples
 from tests.spark.files import get_table
@@ -28,8 +28,8 @@ from tests.spark.files import get_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.rdf.model import Edge, Graph
-    from headgate.workloads.publications import RdfWorkload
+    from headgate.rdf.language.model import Edge, Graph
+    from headgate.workloads.rdf.publications import RdfWorkload
 
 SEED = 5
 ROWS = np.arange(4_000)
@@ -320,7 +320,7 @@ def test_the_command_line(
     made: RdfWorkload,
 ) -> None:
     # So that there are several partitions.
-    monkeypatch.setattr("headgate.spark.generate.BATCH", 1)
+    monkeypatch.setattr("headgate.spark.tables.generate.BATCH", 1)
     headgate = Command(monkeypatch, capsys)
     sizes = ["--subscriptions", "40", "--events", "30", "--seed", "4", "--quiet", "--json", "--format"]
     ran = headgate("generate", "rdf", *command.split(), *sizes, form, "--output", tmp_path)

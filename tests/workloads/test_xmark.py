@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from headgate.errors import HeadgateError
-from headgate.plan.cycles import without_cycles
-from headgate.plan.embeddings import embedding_graph
-from headgate.plan.rewritability import rewritings
-from headgate.workloads.xmark import XMark
-from headgate.workloads.xmark_schema import CHILDREN, CONTINENTS, EITHER, below, labels, values
-from headgate.workloads.xmark_views import TABLE_2, draw_views, unique_views
-from headgate.workloads.xmark_walks import LARGEST, ViewLaw
-from headgate.workloads.xml_statistics import PAPER_VIEWS, measure_views, measure_xml
-from headgate.xml.canonical import canonical
-from headgate.xml.model import ANY, CHILD, DESCENDANT, ROOT, TEXT, is_attribute
-from headgate.xml.parse import parse_filter
-from headgate.xml.reading import read_document
+from headgate.plan.graphs.cycles import without_cycles
+from headgate.plan.graphs.embeddings import embedding_graph
+from headgate.plan.graphs.rewritability import rewritings
+from headgate.workloads.xml.schema import CHILDREN, CONTINENTS, EITHER, below, labels, values
+from headgate.workloads.xml.statistics import PAPER_VIEWS, measure_views, measure_xml
+from headgate.workloads.xml.views import TABLE_2, draw_views, unique_views
+from headgate.workloads.xml.walks import LARGEST, ViewLaw
+from headgate.workloads.xml.xmark import XMark
+from headgate.xml.events.reading import read_document
+from headgate.xml.language.canonical import canonical
+from headgate.xml.language.model import ANY, CHILD, DESCENDANT, ROOT, TEXT, is_attribute
+from headgate.xml.language.parse import parse_filter
 from headgate.xml.reference import matches
-from headgate.xml.views import XmlViews
+from headgate.xml.views.views import XmlViews
 from tests.cli.running import Command
 from tests.seeds import examples, seeds
 from tests.spark.files import get_table
@@ -33,7 +33,7 @@ from tests.spark.files import get_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.xml.model import Pattern
+    from headgate.xml.language.model import Pattern
 
 SEED = 5
 FEW = np.arange(400)
@@ -283,7 +283,7 @@ def test_the_command_line(
     form: str,
 ) -> None:
     # So that there are several partitions.
-    monkeypatch.setattr("headgate.spark.generate.BATCH", 1)
+    monkeypatch.setattr("headgate.spark.tables.generate.BATCH", 1)
     headgate = Command(monkeypatch, capsys)
     sizes = ["--subscriptions", "40", "--events", "3", "--seed", "4", "--quiet", "--json", "--format"]
     chosen = ["--unique", "30", "--kilobytes", "2", "3"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.xml.model import (
+from headgate.xml.language.model import (
     ANY,
     ANY_ATTRIBUTE,
     CHILD,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-    from headgate.xml.model import Label
+    from headgate.xml.language.model import Label
 
 NAMES = ("a", "b", "c", "d")
 ATTRIBUTES = ("x", "y")

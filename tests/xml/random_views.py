@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from headgate.xml.model import (
+from headgate.xml.language.model import (
     ANY,
     ANY_ATTRIBUTE,
     CHILD,
@@ -20,7 +20,7 @@ from headgate.xml.model import (
     Test,
     is_attribute,
 )
-from headgate.xml.values import holds
+from headgate.xml.language.values import holds
 from tests.xml.random_patterns import NAMES, TEXTS, random_pattern, random_test
 
 if TYPE_CHECKING:

@@ -8,15 +8,25 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from headgate.core.subscription import TREE
-from headgate.xml.model import CHILD, CONTAINS, DESCENDANT, ID, ROOT, STARTS_WITH, TEXT, Pattern, is_attribute
-from headgate.xml.printing import print_label, print_number, print_pattern, print_tree
-from headgate.xml.words import cut
+from headgate.xml.language.model import (
+    CHILD,
+    CONTAINS,
+    DESCENDANT,
+    ID,
+    ROOT,
+    STARTS_WITH,
+    TEXT,
+    Pattern,
+    is_attribute,
+)
+from headgate.xml.language.printing import print_label, print_number, print_pattern, print_tree
+from headgate.xml.language.words import cut
 from tests.xml.random_patterns import random_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headgate.xml import model
+    from headgate.xml.language import model
 
 _GAPS = ("", "", "", " ", "  ", "\n", "\t\r\n")
 _TURNED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

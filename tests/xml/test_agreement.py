@@ -14,18 +14,19 @@ import pytest
 
 from headgate import Event, Subscription, XmlIndex
 from headgate.core.interning import TextPool
-from headgate.xml import matching, reference
-from headgate.xml.columns import compile_all, concatenate, from_bytes, take, to_bytes
-from headgate.xml.model import DESCENDANT, SIGNS, Node, Pattern
-from headgate.xml.model import Test as Condition
-from headgate.xml.printing import print_pattern
-from headgate.xml.reading import read_document
-from headgate.xml.values import number
+from headgate.xml import reference
+from headgate.xml.events.reading import read_document
+from headgate.xml.index import matching
+from headgate.xml.index.columns import compile_all, concatenate, from_bytes, take, to_bytes
+from headgate.xml.language.model import DESCENDANT, SIGNS, Node, Pattern
+from headgate.xml.language.model import Test as Condition
+from headgate.xml.language.printing import print_pattern
+from headgate.xml.language.values import number
 from tests.seeds import seeds, share
 from tests.xml.random_patterns import random_document, random_pattern
 
 if TYPE_CHECKING:
-    from headgate.xml.document import Document
+    from headgate.xml.events.document import Document
 
 pytestmark = pytest.mark.jit_off
 

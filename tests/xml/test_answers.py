@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 from headgate import EventError
-from headgate.xml import serialising
-from headgate.xml.answers import Answer, answer, prepared
-from headgate.xml.document import equal
-from headgate.xml.model import (
+from headgate.xml.answers.answers import Answer, answer, prepared
+from headgate.xml.answers.structural import Ids, kept
+from headgate.xml.events import serialising
+from headgate.xml.events.document import equal
+from headgate.xml.events.reading import read_document
+from headgate.xml.events.serialising import content, label_of_content, value_of_content
+from headgate.xml.language.model import (
     CHILD,
     CONT,
     DESCENDANT,
@@ -26,13 +29,10 @@ from headgate.xml.model import (
     covers,
     is_attribute,
 )
-from headgate.xml.model import (
+from headgate.xml.language.model import (
     Test as Condition,
 )
-from headgate.xml.reading import read_document
 from headgate.xml.reference import matches, satisfies, taking_part, tuples
-from headgate.xml.serialising import content, label_of_content, value_of_content
-from headgate.xml.structural import Ids, kept
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate import EventError
-from headgate.xml.reading import read_document
+from headgate.xml.events.reading import read_document
 from tests.timing import thread_time
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from dataclasses import asdict
 
 import pytest
 
-from headgate.xml.explain import Explanation, explain, nearest
-from headgate.xml.model import ROOT
-from headgate.xml.parse import parse_filter
-from headgate.xml.reading import read_document
+from headgate.xml.events.reading import read_document
+from headgate.xml.explain.explain import Explanation, explain, nearest
+from headgate.xml.language.model import ROOT
+from headgate.xml.language.parse import parse_filter
 from headgate.xml.reference import matches, reachable, satisfies
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern

@@ -10,21 +10,23 @@ import pyarrow as pa
 import pytest
 
 from headgate import Event, EventError, FilterError, Subscription, SubscriptionError, XmlIndex
-from headgate.xml import answers, kernels, matching, serialising
-from headgate.xml.arrays import read_only
-from headgate.xml.build import build
-from headgate.xml.columns import compile_all
-from headgate.xml.document import Document
-from headgate.xml.encode import Encoder
-from headgate.xml.parse import parse_filter
-from headgate.xml.reading import read_document
-from headgate.xml.scratch import DONE, OUT, PATHS, Scratch, make_fixed, make_lists, make_sized
+from headgate.xml.answers import answers
+from headgate.xml.events import serialising
+from headgate.xml.events.document import Document
+from headgate.xml.events.encode import Encoder
+from headgate.xml.events.reading import read_document
+from headgate.xml.index import kernels, matching
+from headgate.xml.index.arrays import read_only
+from headgate.xml.index.build import build
+from headgate.xml.index.columns import compile_all
+from headgate.xml.index.scratch import DONE, OUT, PATHS, Scratch, make_fixed, make_lists, make_sized
+from headgate.xml.language.parse import parse_filter
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
 from tests.xml.test_agreement import event_of, subscriptions
 
 if TYPE_CHECKING:
-    from headgate.core.content import Content
+    from headgate.contents.protocol import Content
     from headgate.core.event import Id
 
 SHOP = "<shop><item><name>pen</name><price>12</price></item><item><name>ink</name></item></shop>"

@@ -6,7 +6,7 @@ import sys
 import threading
 
 from headgate import Event, Subscription, XmlIndex
-from headgate.xml.reading import read_document
+from headgate.xml.events.reading import read_document
 
 
 def test_an_older_view_of_the_tail_stays_sound() -> None:

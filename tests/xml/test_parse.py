@@ -9,12 +9,12 @@ import pytest
 from lxml import etree
 
 from headgate.errors import FilterError, SubscriptionError
-from headgate.xml import model, text_limits
-from headgate.xml.model import CHILD, CONT, DESCENDANT, ID, ROOT, VAL, Node, Pattern
-from headgate.xml.parse import parse_by_grammar, parse_filter
-from headgate.xml.printing import print_pattern
-from headgate.xml.quick import quick_pattern
-from headgate.xml.words import cut, kinds_of, places
+from headgate.xml.language import limits as text_limits
+from headgate.xml.language import model
+from headgate.xml.language.model import CHILD, CONT, DESCENDANT, ID, ROOT, VAL, Node, Pattern
+from headgate.xml.language.parse import parse_by_grammar, parse_filter, quick_pattern
+from headgate.xml.language.printing import print_pattern
+from headgate.xml.language.words import cut, kinds_of, places
 from tests.seeds import seeds, share
 from tests.timing import thread_time
 from tests.xml.random_patterns import random_pattern

@@ -6,12 +6,11 @@ import random
 
 import pytest
 
-from headgate.xml import model
-from headgate.xml.model import CHILD, CONT, DESCENDANT, ID, ROOT, TEXT, VAL, Node, Pattern
-from headgate.xml.parse import parse_by_grammar, parse_filter
-from headgate.xml.printing import print_number, print_pattern, print_tree
-from headgate.xml.quick import quick_pattern
-from headgate.xml.words import cut
+from headgate.xml.language import model
+from headgate.xml.language.model import CHILD, CONT, DESCENDANT, ID, ROOT, TEXT, VAL, Node, Pattern
+from headgate.xml.language.parse import parse_by_grammar, parse_filter, quick_pattern
+from headgate.xml.language.printing import print_number, print_pattern, print_tree
+from headgate.xml.language.words import cut
 from tests.seeds import seeds, share
 from tests.xml.random_patterns import random_pattern
 

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from headgate import Event, EventError
-from headgate.xml.document import Document, equal
-from headgate.xml.limits import Limits
-from headgate.xml.model import TEXT, StructuralId
-from headgate.xml.reading import document_of, parse, read_document
-from headgate.xml.walking import walk
+from headgate.xml.events.document import Document, Limits, equal
+from headgate.xml.events.reading import document_of, parse, read_document
+from headgate.xml.events.walking import walk
+from headgate.xml.language.model import TEXT, StructuralId
 from tests.seeds import seeds
 from tests.timing import thread_time
 from tests.xml.random_patterns import random_document

@@ -11,11 +11,11 @@ import pytest
 
 from headgate.core.event import XML, Event
 from headgate.errors import EventError, PlanError
-from headgate.workloads.xmark import XMark
-from headgate.xml.model import CHILD, DESCENDANT, Node, Pattern
-from headgate.xml.parse import parse_filter
-from headgate.xml.rewriting import Intersect, Part, Project, Rewriting, Scan
-from headgate.xml.views import XmlViews
+from headgate.workloads.xml.xmark import XMark
+from headgate.xml.language.model import CHILD, DESCENDANT, Node, Pattern
+from headgate.xml.language.parse import parse_filter
+from headgate.xml.views.rewriting import Intersect, Part, Project, Rewriting, Scan
+from headgate.xml.views.views import XmlViews
 from tests.seeds import seeds, share
 from tests.xml.random_patterns import random_document
 from tests.xml.random_views import planted_document, view_set

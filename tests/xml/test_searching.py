@@ -12,10 +12,10 @@ import pytest
 
 from headgate import Subscription, XmlIndex
 from headgate.core.jit import kernel
-from headgate.xml.answers import answer
-from headgate.xml.parse import parse_filter
-from headgate.xml.reading import read_document
-from headgate.xml.searching import has_part, two_way
+from headgate.xml.answers.answers import answer
+from headgate.xml.events.reading import read_document
+from headgate.xml.index.searching import has_part, two_way
+from headgate.xml.language.parse import parse_filter
 from tests.seeds import seeds
 from tests.timing import thread_time
 

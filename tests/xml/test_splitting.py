@@ -6,13 +6,13 @@ import random
 
 import pytest
 
-from headgate.core.content import Clause
+from headgate.contents.protocol import Clause
 from headgate.errors import FilterError
-from headgate.xml.parse import parse_filter
-from headgate.xml.printing import print_pattern, print_tree
-from headgate.xml.reading import read_document
+from headgate.xml.events.reading import read_document
+from headgate.xml.language.parse import parse_filter
+from headgate.xml.language.printing import print_pattern, print_tree
+from headgate.xml.language.splitting import split
 from headgate.xml.reference import matches
-from headgate.xml.splitting import split
 from tests.seeds import seeds, share
 from tests.xml.random_patterns import random_document, random_pattern
 

@@ -12,10 +12,10 @@ import pytest
 from lxml import etree
 
 from headgate.core.jit import kernel
-from headgate.xml.model import CONTAINS, DESCENDANT, STARTS_WITH, Node, Pattern
-from headgate.xml.model import Test as Condition
-from headgate.xml.passing import FAILS, PASSES, UNDECIDED, lay_tests, read_number, sift
-from headgate.xml.values import holds, implies, number
+from headgate.xml.index.passing import FAILS, PASSES, UNDECIDED, lay_tests, read_number, sift
+from headgate.xml.language.model import CONTAINS, DESCENDANT, STARTS_WITH, Node, Pattern
+from headgate.xml.language.model import Test as Condition
+from headgate.xml.language.values import holds, implies, number
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_test
 

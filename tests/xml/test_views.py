@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from headgate.core.event import Event
-from headgate.xml.answers import answer
-from headgate.xml.canonical import canonical
-from headgate.xml.embedding import covered, needed
-from headgate.xml.implication import implications
-from headgate.xml.model import CHILD, CONT, DESCENDANT, VAL, Node, Pattern
-from headgate.xml.model import Test as Condition
-from headgate.xml.reading import document_of
-from headgate.xml.values import implies
-from headgate.xml.views import XmlViews
+from headgate.xml.answers.answers import answer
+from headgate.xml.events.reading import document_of
+from headgate.xml.language.canonical import canonical
+from headgate.xml.language.model import CHILD, CONT, DESCENDANT, VAL, Node, Pattern
+from headgate.xml.language.model import Test as Condition
+from headgate.xml.language.values import implies
+from headgate.xml.views.embedding import covered, needed
+from headgate.xml.views.implication import implications
+from headgate.xml.views.views import XmlViews
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
 from tests.xml.random_views import view_set, wider

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate import Event, FilterError, Subscription
-from headgate.xml import text_limits
-from headgate.xml.index import XmlIndex
-from headgate.xml.model import RETURNS, SIGNS
-from headgate.xml.parse import parse_filter
-from headgate.xml.reading import read_document
+from headgate.xml.events.reading import read_document
+from headgate.xml.index.index import XmlIndex
+from headgate.xml.language import limits as text_limits
+from headgate.xml.language.model import RETURNS, SIGNS
+from headgate.xml.language.parse import parse_filter
+from headgate.xml.language.splitting import split
 from headgate.xml.reference import matches, tuples
-from headgate.xml.splitting import split
 from tests.docs.fences import ROOT, without_fences
 
 if TYPE_CHECKING:

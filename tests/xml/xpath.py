@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.xml.model import (
+from headgate.xml.language.model import (
     ANY,
     ANY_ATTRIBUTE,
     CHILD,
@@ -16,7 +16,7 @@ from headgate.xml.model import (
 )
 
 if TYPE_CHECKING:
-    from headgate.xml.model import Label, Pattern, Test
+    from headgate.xml.language.model import Label, Pattern, Test
 
 
 def holds_expression(pattern: Pattern) -> str:

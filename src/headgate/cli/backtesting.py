@@ -23,8 +23,8 @@ from headgate.core.subscription import SQL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headgate.spark.backtest import Backtested
-    from headgate.spark.session import Session
+    from headgate.spark.backtest.backtest import Backtested
+    from headgate.spark.session.session import Session
 
 
 @cli.command()
@@ -161,7 +161,7 @@ def _one_filter(
     as_json: bool,
 ) -> None:
     """Try one filter and tell what it would have matched."""
-    from headgate.contents import RECORDS, content_of
+    from headgate.contents.registry import RECORDS, content_of
 
     content = content_of([dialect], "the filter") or RECORDS
     refuse_options(content)
@@ -190,15 +190,15 @@ def _records(
     text: str, dialect: str, events: str, output: str | None, master: str | None, conf: tuple[str, ...]
 ) -> Callable[..., Backtested]:
     """Check what is asked of records, and return how to do it."""
-    from headgate.spark.requests import check_backtest
+    from headgate.spark.tables.requests import check_backtest
 
     check_backtest(events, output)
-    from headgate.records.dialects import to_sql
-    from headgate.records.parse import parse_filter
+    from headgate.records.language.dialects import to_sql
+    from headgate.records.language.parse import parse_filter
 
     parse_filter(to_sql(text, dialect))
     ready(master, conf)
-    from headgate.spark.backtest import backtest as run
+    from headgate.spark.backtest.backtest import backtest as run
 
     def over(spark: Session, *, quiet: bool) -> Backtested:
         return run(spark, text, events, dialect=dialect, output=output, quiet=quiet)
@@ -221,15 +221,15 @@ def _documents(
     injective: bool,
 ) -> Callable[..., Backtested]:
     """Check what is asked of RDF or XML, and return how to do it."""
-    from headgate.contents import room_of_content
-    from headgate.spark.requests import check_backtest_documents
-    from headgate.spark.taxonomy_files import check_taxonomy
+    from headgate.contents.registry import room_of_content
+    from headgate.spark.tables.requests import check_backtest_documents
+    from headgate.spark.tables.taxonomy_files import check_taxonomy
 
     check_backtest_documents(events, output, content, form)
     check_taxonomy(taxonomies)
     room_of_content(content).clauses(text, dialect)
     ready(master, conf)
-    from headgate.spark.backtest_documents import backtest_documents
+    from headgate.spark.backtest.documents import backtest_documents
 
     taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective)
 

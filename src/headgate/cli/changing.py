@@ -19,12 +19,12 @@ from headgate.errors import TableError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from headgate.rdf.model import Options
-    from headgate.rdf.taxonomy import Taxonomy
-    from headgate.spark.question import Question
-    from headgate.spark.session import Session
-    from headgate.spark.what_if import Effect, WhatIf
-    from headgate.spark.wishes import Top
+    from headgate.rdf.language.model import Options
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+    from headgate.spark.backtest.question import Question
+    from headgate.spark.backtest.what_if import Effect, WhatIf
+    from headgate.spark.session.session import Session
+    from headgate.spark.tables.wishes import Top
 
 SHOWN = 10
 """Subscriptions that are told one by one."""
@@ -64,8 +64,8 @@ def try_changes(
     asked: ChangeOptions, master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool
 ) -> None:
     """Try changes and tell what they would do."""
-    from headgate.spark.question import Question
-    from headgate.spark.taxonomy_files import check_taxonomy, read_taxonomy
+    from headgate.spark.backtest.question import Question
+    from headgate.spark.tables.taxonomy_files import check_taxonomy, read_taxonomy
 
     check_taxonomy(asked.taxonomies)
     if (asked.snapshot is None) == (asked.subscriptions is None):
@@ -88,8 +88,8 @@ def try_changes(
         else:
             _check_tables(asked, effects, refused)
         ready(master, conf)
-        from headgate.pipeline.what_if_told import write_what_if
-        from headgate.spark.what_if import what_if
+        from headgate.pipeline.run.what_if import write_what_if
+        from headgate.spark.backtest.what_if import what_if
 
         taxonomy = read_taxonomy(asked.taxonomies)
         with (
@@ -115,7 +115,7 @@ def try_changes(
 
 def _check_snapshot(asked: ChangeOptions) -> None:
     """Refuse options that a snapshot has answered already, or that its content knows nothing of."""
-    from headgate.contents import content_at
+    from headgate.contents.registry import content_at
 
     for option, given in (
         ("--dialect", asked.dialect),
@@ -129,7 +129,7 @@ def _check_snapshot(asked: ChangeOptions) -> None:
 
 def _check_tables(asked: ChangeOptions, effects: str | None, rejected: str) -> None:
     """Refuse tables that are not there, and places that are taken, as far as is known before compiling."""
-    from headgate.spark.places import check_apart, check_input, check_output
+    from headgate.spark.tables.places import check_apart, check_input, check_output
 
     outputs = [place for place in (asked.output, effects, rejected) if place is not None]
     for table in (asked.changes, asked.subscriptions or ""):
@@ -144,7 +144,7 @@ def _snapshot(
     spark: Session, asked: ChangeOptions, taxonomy: Taxonomy | None, folder: str, *, quiet: bool
 ) -> Iterator[str]:
     """Yield the snapshot that was named, or one that is compiled from the table that was."""
-    from headgate.spark.compile import compile_subscriptions
+    from headgate.spark.compile.compile import compile_subscriptions
 
     if asked.subscriptions is None:
         yield asked.snapshot or ""

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headgate.core.event import Event
-    from headgate.rdf.bindings import Bindings
-    from headgate.rdf.model import Options
-    from headgate.rdf.taxonomy import Taxonomy
-    from headgate.spark.kinds import Feeds, Kind
-    from headgate.xml.answers import Answer
+    from headgate.rdf.index.bindings import Bindings
+    from headgate.rdf.language.model import Options
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+    from headgate.spark.match.kinds import Feeds, Kind
+    from headgate.xml.answers.answers import Answer
 
     Decorated = Callable[..., Any]
 
@@ -53,7 +53,7 @@ _FOR_XML = {"tuples": "--tuples"}
 
 def refuse_options(content: str) -> None:
     """Refuse options that mean nothing for filters of a content room."""
-    from headgate.contents import RDF, RECORDS, TITLES, XML
+    from headgate.contents.registry import RDF, RECORDS, TITLES, XML
 
     given = click.get_current_context().params
     for whose, title, options in (
@@ -97,14 +97,14 @@ def read_settings(
     taxonomies: tuple[str, ...], *, coerce: bool, injective: bool
 ) -> tuple[Taxonomy | None, Options | None]:
     """Read what is said of filters of RDF; none where nothing is."""
-    from headgate.spark.taxonomy_files import read_taxonomy
+    from headgate.spark.tables.taxonomy_files import read_taxonomy
 
     return read_taxonomy(taxonomies), read_options(coerce=coerce, injective=injective)
 
 
 def read_options(*, coerce: bool, injective: bool) -> Options | None:
     """Return what departs from SPARQL; none if nothing does."""
-    from headgate.rdf.model import Options
+    from headgate.rdf.language.model import Options
 
     return Options(coerce=coerce, injective=injective) if coerce or injective else None
 
@@ -112,9 +112,9 @@ def read_options(*, coerce: bool, injective: bool) -> Options | None:
 def read_document(content: str, given: str, form: str | None, source: str | None, item: int | None) -> Event:
     """Read an event that is a document: a file, text, standard input, or a row of a table as JSON."""
     from headgate.core.event import RSS, Event, read_object
-    from headgate.rdf.feeds import read_feed
-    from headgate.spark.document_names import check_type, type_of_file
-    from headgate.spark.kinds import kind_of
+    from headgate.rdf.events.feeds import read_feed
+    from headgate.spark.match.kinds import kind_of
+    from headgate.spark.tables.document_names import check_type, type_of_file
 
     kind = kind_of(content)
     name, data = _data(given, kind)
@@ -150,7 +150,7 @@ def read_document(content: str, given: str, form: str | None, source: str | None
 
 def _data(given: str, kind: Kind) -> tuple[str, bytes]:
     """Find the name and the bytes of a document that is named or written out."""
-    from headgate.spark.document_names import type_of_file
+    from headgate.spark.tables.document_names import type_of_file
 
     if given == "-":
         return "", sys.stdin.buffer.read()
@@ -179,7 +179,7 @@ def feed_lines(feeds: Feeds | None) -> list[str]:
 
 def binding_lines(found: Bindings) -> list[str]:
     """Show bindings as a table."""
-    from headgate.rdf.wording import shown
+    from headgate.rdf.explain.notes import shown
 
     count = f"{len(found.rows):,}" if found.complete else f"the first {len(found.rows):,}"
     if not found.rows:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
-    from headgate.engine import Engine
+    from headgate.engine.engine import Engine
     from headgate.graph.base import Names
     from headgate.graph.explain import GraphExplanation
-    from headgate.ranking.explain import RankExplanation
-    from headgate.rdf.bindings import Bindings
-    from headgate.spark.wishes import Top
-    from headgate.xml.answers import Answer
+    from headgate.ranking.filters.explain import RankExplanation
+    from headgate.rdf.index.bindings import Bindings
+    from headgate.spark.tables.wishes import Top
+    from headgate.xml.answers.answers import Answer
 
 
 class Told(NamedTuple):
@@ -45,7 +45,7 @@ def explain_subscription(
     event: Event, snapshot: str, subscription: str, bindings: int | None = None, tuples: int | None = None
 ) -> Told:
     """Explain a subscription; with `bindings` or `tuples`, list so many of them if it matches."""
-    from headgate.rdf.bindings import Bindings
+    from headgate.rdf.index.bindings import Bindings
 
     place = Path(snapshot)
     if has_graph(place):
@@ -68,10 +68,10 @@ def explain_subscription(
 def explain_rank(event: Event, snapshot: str, subscription: str, top: Top) -> Told:
     """Explain a rank, where one index knows all that compete for it."""
     from headgate.core.snapshot import room_of
-    from headgate.engine import Engine
+    from headgate.engine.engine import Engine
     from headgate.graph.base import ROOM as GRAPH
-    from headgate.ranking.index import ROOM as RANKING
-    from headgate.spark.requests import check_ranks
+    from headgate.ranking.filters.index import ROOM as RANKING
+    from headgate.spark.tables.requests import check_ranks
 
     place = Path(snapshot)
     room = room_of(place)
@@ -96,7 +96,7 @@ def has_graph(place: Path) -> bool:
     """Tell whether a snapshot has a graph."""
     from headgate.core.snapshot import room_of
     from headgate.graph.base import ROOM as GRAPH
-    from headgate.graph.sharding import ROOM as SHARDS
+    from headgate.graph.build.sharding import ROOM as SHARDS
 
     return room_of(place) in {GRAPH, SHARDS}
 
@@ -104,9 +104,9 @@ def has_graph(place: Path) -> bool:
 def _without_graph(place: Path, subscription: str) -> tuple[Engine, Id]:
     """Open a snapshot, or the shard that has the subscription; returns its id in the type that ids have."""
     from headgate.core.snapshot import room_of
-    from headgate.engine import Engine
-    from headgate.ranking.base import ROOM as RANKING
-    from headgate.spark.shard_snapshots import have_numbers, ids_at, shard_places
+    from headgate.engine.engine import Engine
+    from headgate.ranking.filters.base import ROOM as RANKING
+    from headgate.spark.shards.snapshots import have_numbers, ids_at, shard_places
 
     places = shard_places(place)
     ids = [ids_at(each, ranked=room_of(each) == RANKING) for each in places]
@@ -116,9 +116,9 @@ def _without_graph(place: Path, subscription: str) -> tuple[Engine, Id]:
 
 def _explain_graph(event: Event, snapshot: Path, subscription: str) -> tuple[GraphExplanation, Event, Engine]:
     """Explain how an event gets through a graph, on the shard that has the subscription."""
-    from headgate.engine import Engine
+    from headgate.engine.engine import Engine
     from headgate.graph.explain import NO_PATH, GraphExplanation
-    from headgate.spark.requests import graph_places
+    from headgate.spark.tables.requests import graph_places
 
     engines = [Engine.open(place) for place in graph_places(snapshot)]
     names = engines[0].graph.base.names
@@ -143,7 +143,7 @@ def _home(identity: Id, shards: Sequence[Ids]) -> int:
 def _entering(event: Event, names: Names) -> tuple[Event, Id | None]:
     """Give an event the source that it names, in the type of the graph's nodes; None if it has none of it."""
     from headgate.core.event import JSON, Event
-    from headgate.spark.id_types import fit_id
+    from headgate.spark.tables.id_types import fit_id
 
     named = Event.from_row({"id": "", **event.data}) if event.content_type == JSON else event
     source = None if named.source is None else fit_id(named.source, numbered=names.node_ids.numbered)

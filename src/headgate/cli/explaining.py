@@ -27,9 +27,9 @@ from headgate.errors import SnapshotError
 
 if TYPE_CHECKING:
     from headgate.core.event import Event
-    from headgate.rdf.model import Options
-    from headgate.rdf.taxonomy import Taxonomy
-    from headgate.records.why_not import NearMiss
+    from headgate.rdf.language.model import Options
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+    from headgate.records.explain.why_not import NearMiss
 
 LIMIT = 10
 RECORDS, RDF, XML = "records", "rdf", "xml"
@@ -153,7 +153,7 @@ def explain(
 
 def _content(snapshot: str | None, dialect: str | None) -> str:
     """Find the content room of the filters that are asked about."""
-    from headgate.contents import content_at, content_of
+    from headgate.contents.registry import content_at, content_of
 
     if snapshot is not None:
         return content_at(Path(snapshot))
@@ -167,9 +167,9 @@ def _record(given: str) -> Event:
 
 
 def _explain_filter(event: Event, text: str, dialect: str) -> Told:
-    from headgate.records.dialects import to_sql
-    from headgate.records.explain import explain as explain_filter
-    from headgate.records.parse import parse_filter
+    from headgate.records.explain.explain import explain as explain_filter
+    from headgate.records.language.dialects import to_sql
+    from headgate.records.language.parse import parse_filter
 
     found = explain_filter(parse_filter(to_sql(text, dialect)), event.attributes)
     return Told(asdict(found), found.lines())
@@ -184,7 +184,7 @@ def _explain_pattern(
     options: Options | None,
 ) -> Told:
     from headgate.core.subscription import Subscription
-    from headgate.rdf.index import RdfIndex
+    from headgate.rdf.index.index import RdfIndex
 
     index = RdfIndex.build([Subscription(0, text, dialect)], taxonomy=taxonomy, options=options)
     found = index.explain(event, 0)
@@ -194,7 +194,7 @@ def _explain_pattern(
 
 def _explain_tree(event: Event, text: str, dialect: str, tuples: int | None) -> Told:
     from headgate.core.subscription import Subscription
-    from headgate.xml.index import XmlIndex
+    from headgate.xml.index.index import XmlIndex
 
     index = XmlIndex.build([Subscription(0, text, dialect)])
     found = index.explain(event, 0)
@@ -205,10 +205,10 @@ def _explain_tree(event: Event, text: str, dialect: str, tuples: int | None) -> 
 def _near_misses(
     snapshot: str, event: Event, limit: int, within: int | None, *, quiet: bool
 ) -> list[NearMiss]:
-    from headgate.contents import TITLES, content_at
+    from headgate.contents.registry import TITLES, content_at
     from headgate.core.snapshot import room_of
-    from headgate.records.index import RecordIndex
-    from headgate.spark.progress import step
+    from headgate.records.index.index import RecordIndex
+    from headgate.spark.session.progress import step
 
     place = Path(snapshot)
     content = content_at(place)
@@ -234,7 +234,7 @@ def _near_misses(
 
 
 def _near(found: list[NearMiss], within: int | None) -> list[str]:
-    from headgate.records.explain import clause_lines
+    from headgate.records.explain.explain import clause_lines
 
     lines = []
     for miss in found:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.workloads.graphs import GraphWorkload
+    from headgate.workloads.graphs.graphs import GraphWorkload
 
     Maker = Callable[[NDArray[np.int64], int], pa.RecordBatch]
     Tables = dict[str, tuple[Maker, pa.Schema, int]]
@@ -117,7 +117,7 @@ def generate_exchange(
       headgate generate exchange --output large/ --scale 5 --selectivity 1/16 --vocabulary 10000
     """
     _check("nodes", "edges", "events", **shared)
-    from headgate.workloads.exchange import Exchange
+    from headgate.workloads.graphs.exchange import Exchange
 
     _write(_tables(Exchange(scale, selectivity, vocabulary), events), **shared)
 
@@ -143,7 +143,7 @@ def generate_social(nodes: int, edges: int, selectivity: str, events: int, **sha
       headgate generate social --output social/ --nodes 10000 --edges 100000
     """
     _check("nodes", "edges", "events", **shared)
-    from headgate.workloads.social import Social
+    from headgate.workloads.graphs.social import Social
 
     _write(_tables(Social(nodes, edges, selectivity), events), **shared)
 
@@ -196,8 +196,8 @@ def generate_ranking(
     if attributes is None and presence is not None:
         raise click.UsageError("--presence goes with --attributes")
     _check("subscriptions", "events", **shared)
-    from headgate.workloads.ranking import Ranking, Sparse
-    from headgate.workloads.ranking_boxes import TABLE_1
+    from headgate.workloads.boxes.boxes import TABLE_1
+    from headgate.workloads.boxes.ranking import Ranking, Sparse
 
     law = TABLE_1._replace(skew_length=skew_length)
     if attributes is not None:
@@ -259,8 +259,8 @@ def generate_rdf(
     if name == "stars" and chosen:
         raise click.UsageError("--match-ratio, --overlap and --constrained go with --workload paper")
     _check("subscriptions", "events", taxonomy=True, **shared)
-    from headgate.workloads.stars import Stars
-    from headgate.workloads.triples import Paper
+    from headgate.workloads.rdf.stars import Stars
+    from headgate.workloads.rdf.triples import Paper
 
     made = Stars() if name == "stars" else Paper(**chosen)
     tables: Tables = {
@@ -301,7 +301,7 @@ def generate_xmark(
       headgate generate xmark --output popular/ --subscriptions 10000 --unique 3000
     """
     _check("subscriptions", "events", **shared)
-    from headgate.workloads.xmark import XMark
+    from headgate.workloads.xml.xmark import XMark
 
     least, most = kilobytes
     made = XMark(unique=unique, sizes=(1_000 * least, 1_000 * most)).settled(subscriptions, shared["seed"])
@@ -331,7 +331,7 @@ def _check(
 ) -> None:
     """Refuse places that are taken, and a machine without Spark, before what takes long to load."""
     from headgate.errors import TableError
-    from headgate.spark.places import check_output
+    from headgate.spark.tables.places import check_output
 
     del others
     for name in names:
@@ -358,7 +358,7 @@ def _write(
     taxonomy: str | None = None,
 ) -> None:
     """Write tables into a directory, and a taxonomy if there is one, and tell where they are."""
-    from headgate.spark.generate import generate as run
+    from headgate.spark.tables.generate import generate as run
 
     places = {name: _place(output, name, form) for name in tables}
     classes = output / TAXONOMY

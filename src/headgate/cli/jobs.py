@@ -26,10 +26,10 @@ from headgate.core.subscription import SQL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headgate.spark.compile import Compiled
-    from headgate.spark.compile_graph import CompiledGraph
-    from headgate.spark.session import Session
-    from headgate.spark.wishes import Sharding, Wanted
+    from headgate.spark.compile.compile import Compiled
+    from headgate.spark.compile.graph import CompiledGraph
+    from headgate.spark.session.session import Session
+    from headgate.spark.tables.wishes import Sharding, Wanted
 
 
 @cli.command(name="compile")
@@ -114,9 +114,9 @@ def compile_(
       headgate compile --subscriptions patterns.csv --dialect sparql --taxonomy topics.ttl --output rdf/
       headgate compile --subscriptions trees.jsonl --dialect xpath --output xml/
     """
-    from headgate.spark.requests import check_compile
-    from headgate.spark.taxonomy_files import check_taxonomy, read_taxonomy
-    from headgate.spark.wishes import Wanted
+    from headgate.spark.tables.requests import check_compile
+    from headgate.spark.tables.taxonomy_files import check_taxonomy, read_taxonomy
+    from headgate.spark.tables.wishes import Wanted
 
     refused = rejected or beside(output, "rejected")
     types = read_text(schema) if schema else None
@@ -143,7 +143,7 @@ def compile_(
 
 def _sharding(count: int | None, by: str | None, column: str | None) -> Sharding:
     """Read how subscriptions are to be cut."""
-    from headgate.spark.wishes import Sharding
+    from headgate.spark.tables.wishes import Sharding
 
     if count is None and (by is not None or column is not None):
         raise click.UsageError("--shard-by and --shard-column go with --shards")
@@ -186,8 +186,8 @@ def _compiling(
     ranked: bool | None,
 ) -> Callable[..., tuple[Compiled | CompiledGraph, str]]:
     """Return how tables are compiled: a call that gives the result and names it."""
-    from headgate.spark import compile as plain
-    from headgate.spark import compile_graph as graph
+    from headgate.spark.compile import compile as plain
+    from headgate.spark.compile import graph
 
     more: dict[str, Any] = {"sharding": sharding, "rejected": rejected}
     if nodes is not None and edges is not None:
@@ -280,15 +280,15 @@ def match(
       headgate match --snapshot rdf/ --events feeds/ --output matches.jsonl
       headgate match --snapshot xml/ --events documents/ --output matches.jsonl --tuples tuples.jsonl
     """
-    from headgate.spark.requests import check_match, check_target
+    from headgate.spark.tables.requests import check_match, check_target
 
     refused = rejected or beside(output, "rejected")
     wanted = wanted_top("--top", top, mode, factors)
     check_match(snapshot, events, output, rejected=refused, content_type=form, tuples=tuples)
     check_target(snapshot, graph=graph, top=wanted)
     ready(master, conf)
-    from headgate.spark.match import match_events
-    from headgate.spark.targets import open_target
+    from headgate.spark.match.match import match_events
+    from headgate.spark.match.targets import open_target
 
     open_target(snapshot, graph=graph, top=wanted)
     with session(master, conf, quiet=quiet) as spark:

@@ -21,7 +21,7 @@ def doctor(*, deep: bool, as_json: bool) -> None:
     Example:
       headgate doctor --deep
     """
-    from headgate.doctor import examine
+    from headgate.cli.doctor import examine
 
     findings = examine(deep=deep)
     lines = []
@@ -124,7 +124,7 @@ def demo(
     Example:
       headgate demo --subscriptions 10000 --events 2000
     """
-    from headgate.demo import Demo, check_place, run_demo, summary_lines
+    from headgate.pipeline.demo import Demo, check_place, run_demo, summary_lines
 
     check_place(output)
     chosen = ready(master, conf)

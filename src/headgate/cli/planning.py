@@ -15,7 +15,7 @@ from headgate.cli.shell import beside, cli, fields_of, ready, session, shown_com
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headgate.spark.planning import Planned
+    from headgate.spark.plan.planning import Planned
 
 _AMOUNT = click.FloatRange(0)
 
@@ -131,16 +131,16 @@ def plan(
       headgate plan --snapshot records/ --sample events.jsonl --output network/ --carries key --fan-out 10
     """
     from headgate.report.formats import check_output
-    from headgate.spark.requests import check_plan
+    from headgate.spark.tables.requests import check_plan
 
     refused = rejected or beside(output, "rejected")
     check_plan(snapshot, sample, output, rejected=refused, sites=sites, content_type=form, carries=carries)
     if report is not None:
         check_output(Path(report))
     ready(master, conf)
-    from headgate.plan.making import Settings
-    from headgate.plan.rewritability import Search
-    from headgate.spark.planning import plan_subscriptions
+    from headgate.plan.graphs.rewritability import Search
+    from headgate.plan.running.making import Settings
+    from headgate.spark.plan.planning import plan_subscriptions
 
     settings = Settings(
         search=Search(k=rewritings),

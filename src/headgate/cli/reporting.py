@@ -64,7 +64,7 @@ def report_graph(
       headgate report graph --snapshot snapshot/ --output path.svg --event '{"source": "pub-1", "age": 35}'
       headgate report graph --snapshot rdf/ --output path.svg --event news.ttl --source pub-1
     """
-    from headgate.contents import RECORDS, content_at
+    from headgate.contents.registry import RECORDS, content_at
     from headgate.report.formats import FORMATS
 
     place = Path(output)
@@ -76,9 +76,9 @@ def report_graph(
     given = None
     if event is not None:
         given = _event(event) if content == RECORDS else _document(content, event, form, source, item)
-    from headgate.report.graph_page import GraphReport, write
-    from headgate.spark.id_types import fit_id
-    from headgate.spark.progress import step
+    from headgate.report.graph.page import GraphReport, write
+    from headgate.spark.session.progress import step
+    from headgate.spark.tables.id_types import fit_id
 
     with step("opening the snapshot", quiet=quiet):
         index = _open(Path(snapshot))
@@ -119,9 +119,9 @@ def report_plan(network: str, output: str, *, quiet: bool, as_json: bool) -> Non
 
     check_output(Path(output))
     room_of(Path(network))
-    from headgate.plan.network import Network
+    from headgate.plan.running.network import Network
     from headgate.report.plan_page import sentence, write_report
-    from headgate.spark.progress import step
+    from headgate.spark.session.progress import step
 
     with step("opening the network", quiet=quiet):
         found = Network.open(Path(network))
@@ -148,10 +148,10 @@ def _event(text: str) -> Event:
 
 def _document(content: str, given: str, form: str | None, source: str | None, item: int | None) -> Event:
     """Read an event that is a document, as text that can be shown."""
-    from headgate.contents import RDF
+    from headgate.contents.registry import RDF
     from headgate.core.event import N_TRIPLES
-    from headgate.rdf.ntriples import write_lines
-    from headgate.rdf.reading import graph_of
+    from headgate.rdf.events.ntriples import write_lines
+    from headgate.rdf.events.reading import graph_of
 
     event = read_document(content, given, form, source, item)
     if content != RDF:
@@ -167,7 +167,7 @@ def _check_graph(path: Path) -> None:
 
     room = room_of(path)
     if room == GRAPH_SHARDS:
-        from headgate.graph.sharding import shard_places
+        from headgate.graph.build.sharding import shard_places
 
         first = shard_places(path)[0]
         raise SnapshotError(f"snapshot {path} is a graph in shards: give one of them, such as {first}")
@@ -176,7 +176,7 @@ def _check_graph(path: Path) -> None:
 
 
 def _open(path: Path) -> GraphIndex:
-    from headgate.contents import room_at
+    from headgate.contents.registry import room_at
     from headgate.graph.index import GraphIndex
 
     return GraphIndex.open(path, room=room_at(path))

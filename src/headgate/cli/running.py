@@ -20,8 +20,8 @@ from headgate.cli.shell import (
 )
 
 if TYPE_CHECKING:
-    from headgate.pipeline.model import Pipeline
-    from headgate.pipeline.run import Outcome
+    from headgate.pipeline.file.model import Pipeline
+    from headgate.pipeline.run.run import Outcome
 
 
 @cli.command()
@@ -63,10 +63,10 @@ def run(
       headgate run pipeline.toml --until compile
       headgate run pipeline.toml --set match.top=20 --set events.table=monday.parquet --fresh
     """
-    from headgate.pipeline.plan import steps_of, until
-    from headgate.pipeline.problems import PipelineError
-    from headgate.pipeline.read import read_pipeline
-    from headgate.pipeline.values import read_overrides
+    from headgate.pipeline.file.problems import PipelineError
+    from headgate.pipeline.file.read import read_pipeline
+    from headgate.pipeline.file.values import read_overrides
+    from headgate.pipeline.run.plan import steps_of, until
 
     try:
         overrides = read_overrides(values)
@@ -81,7 +81,7 @@ def run(
             _rehearse(pipeline, last, fresh=fresh, quiet=quiet, as_json=as_json)
             return
         from headgate.cli.streaming import stopping
-        from headgate.pipeline.run import Asked, run_pipeline
+        from headgate.pipeline.run.run import Asked, run_pipeline
 
         command = shown_command(sys.argv[1:])
         done = run_pipeline(pipeline, Asked(fresh, last, master, chosen, quiet, command, stopping))
@@ -96,7 +96,7 @@ def run(
 
 
 def _rehearse(pipeline: Pipeline, last: str | None, *, fresh: bool, quiet: bool, as_json: bool) -> None:
-    from headgate.pipeline.rehearsal import rehearse
+    from headgate.pipeline.rehearsal.rehearsal import rehearse
 
     rehearsed = rehearse(pipeline, last, fresh=fresh, quiet=quiet)
     tell(rehearsed.as_json, rehearsed.lines, as_json=as_json)
@@ -125,8 +125,8 @@ def _result(done: Outcome) -> dict[str, Any]:
 
 
 def _lines(done: Outcome) -> list[str]:
-    from headgate.pipeline.plan import steps_of
-    from headgate.pipeline.reporting import told
+    from headgate.pipeline.run.plan import steps_of
+    from headgate.pipeline.run.reporting import told
 
     steps = {step.name: step for step in steps_of(done.pipeline)}
     width = max(len(each.name) for each in done.steps)

@@ -16,14 +16,14 @@ import click
 
 from headgate import __version__
 from headgate.errors import TableError
-from headgate.spark.needed import check_master, need_spark
+from headgate.spark.session.needed import check_master, need_spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from _typeshed import DataclassInstance
 
-    from headgate.spark.session import Session
+    from headgate.spark.session.session import Session
 
 STRICT_EXIT = 3
 _EVERY = 10.0
@@ -90,8 +90,8 @@ def spark_options(command: Callable[..., None]) -> Callable[..., None]:
 def session(master: str | None, conf: tuple[str, ...], *, quiet: bool) -> Iterator[Session]:
     """Hold a Spark session while a command works."""
     chosen = ready(master, conf)
-    from headgate.spark.progress import step
-    from headgate.spark.session import close_session, open_session
+    from headgate.spark.session.progress import step
+    from headgate.spark.session.session import close_session, open_session
 
     with step("starting Spark", quiet=quiet):
         session = open_session(master, settings=chosen)
@@ -149,7 +149,7 @@ def settings(conf: tuple[str, ...]) -> dict[str, str]:
 
 def beside(path: str, word: str) -> str:
     """Name the rejected table after the output: out/snapshot -> out/snapshot-rejected.jsonl."""
-    from headgate.spark.places import ENDINGS, check_here, is_remote, local
+    from headgate.spark.tables.places import ENDINGS, check_here, is_remote, local
 
     if is_remote(path):
         if Path(path.rstrip("/")).suffix.lower() not in ENDINGS:
@@ -170,7 +170,7 @@ def shown_command(arguments: Sequence[str]) -> str:
     >>> shown_command(["run", "p.toml", "--set", "stream.events=nats://ann:abc@host/EVENTS"])
     'headgate run p.toml --set stream.events=nats://host/EVENTS'
     """
-    from headgate.pipeline.hiding import without_secrets
+    from headgate.pipeline.file.problems import without_secrets
 
     found = []
     for before, each in pairwise(["", *arguments]):
@@ -186,7 +186,7 @@ def shown_command(arguments: Sequence[str]) -> str:
 
 def _shown_pair(option: str, text: str) -> str:
     """Keep the name; keep the value unless it may be secret. What a broker is told may be anything."""
-    from headgate.pipeline.hiding import without_secrets
+    from headgate.pipeline.file.problems import without_secrets
 
     name, sign, value = text.partition("=")
     secret = option == "--option" or name.strip() in _OTHERS or _SECRET.search(name) or _INSIDE.search(value)

@@ -119,9 +119,9 @@ def stream(master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: b
       headgate stream --snapshot snapshot/ --events in/ --changes changes/ --output matches/ --state state/ \
     --lateness 1h --window 10m --finished archive:done/
     """
-    from headgate.spark.nats.settings import shown
-    from headgate.spark.streaming.request import check_request
-    from headgate.spark.streaming.settings import StreamSettings
+    from headgate.brokers.nats.settings import shown
+    from headgate.spark.stream.request import check_request
+    from headgate.spark.stream.settings import StreamSettings
 
     factors = read_factors(given.pop("factors"))
     window = given.pop("window")
@@ -137,7 +137,7 @@ def stream(master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: b
     )
     check_request(wanted)
     ready(master, conf)
-    from headgate.pipeline.stream_history import run_told
+    from headgate.pipeline.run.stream_history import run_told
 
     with stopping() as stop, session(master, conf, quiet=quiet) as spark:
         done = run_told(spark, wanted, stop=stop, quiet=quiet, command=shown_command(sys.argv[1:]))

@@ -15,8 +15,8 @@ from headgate.core.snapshot import open_snapshot, open_with_inside, write_snapsh
 from headgate.core.subscription import Subscription
 from headgate.errors import FilterError, GraphError, SnapshotError
 from headgate.graph.arrays import GraphArrays
-from headgate.graph.parts import EDGE, NODE
-from headgate.graph.ways import Ways
+from headgate.graph.model import EDGE, NODE
+from headgate.graph.walk.ways import Ways
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.core.content import Content, ContentRoom, Sieve
+    from headgate.contents.protocol import Content, ContentRoom, Sieve
     from headgate.core.planes import Planes
-    from headgate.graph.build import Built
+    from headgate.graph.build.build import Built
 
 ROOM = GRAPH
 LAYOUT = 1

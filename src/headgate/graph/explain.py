@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.errors import SubscriptionError
-from headgate.graph.hanging import find
-from headgate.graph.parts import EDGE, NODE, SUBSCRIPTION
+from headgate.graph.model import EDGE, NODE, SUBSCRIPTION
+from headgate.graph.walk.hanging import find
 
 if TYPE_CHECKING:
-    from headgate.core.content import Verdict
+    from headgate.contents.protocol import Verdict
     from headgate.core.event import Event, Id
-    from headgate.graph.view import View
+    from headgate.graph.changes.view import View
 
 SERVED, OWN_FILTER, NO_PATH, BLOCKED = "served", "own filter", "no path", "blocked"
 """What became of an event: it is delivered; only the filter of the subscription itself, or of the node that

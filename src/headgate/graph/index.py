@@ -10,18 +10,18 @@ import numpy as np
 from headgate.core.rooms import GRAPH
 from headgate.core.subscription import SQL
 from headgate.errors import GraphError, SubscriptionError
-from headgate.graph import batch, evaluators, ranked_batch
 from headgate.graph.base import ROOM, Base, Names
-from headgate.graph.build import build
-from headgate.graph.changes import Changes, frozen_view
-from headgate.graph.compaction import to_parts
-from headgate.graph.evaluators import EVALUATORS
+from headgate.graph.build.build import build
+from headgate.graph.build.tables import from_models
+from headgate.graph.changes.changes import Changes, frozen_view
+from headgate.graph.changes.compaction import to_parts
 from headgate.graph.explain import explain
-from headgate.graph.hanging import hanging, score
-from headgate.graph.model import DECAY, MINUS, check_score
-from headgate.graph.parts import NODE
-from headgate.graph.ranked import check_ranking, top
-from headgate.graph.tables import from_models
+from headgate.graph.model import DECAY, MINUS, NODE, check_score
+from headgate.graph.ranked import batch as ranked_batch
+from headgate.graph.ranked.ranked import check_ranking, top
+from headgate.graph.walk import batch, evaluators
+from headgate.graph.walk.evaluators import EVALUATORS
+from headgate.graph.walk.hanging import hanging, score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,14 +30,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.core.content import ContentRoom
+    from headgate.contents.protocol import ContentRoom
     from headgate.core.event import Event, Id
     from headgate.core.subscription import Subscription
+    from headgate.graph.changes.view import View
     from headgate.graph.explain import GraphExplanation
-    from headgate.graph.model import Edge, Node
-    from headgate.graph.parts import Parts
-    from headgate.graph.ranked import Ranked
-    from headgate.graph.view import View
+    from headgate.graph.model import Edge, Node, Parts
+    from headgate.graph.ranked.ranked import Ranked
 
 __all__ = ["EVALUATORS", "ROOM", "GraphIndex"]
 

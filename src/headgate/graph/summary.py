@@ -17,13 +17,13 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from headgate.errors import GraphError
-from headgate.graph.parts import EDGE, NODE
+from headgate.graph.model import EDGE, NODE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Event
-    from headgate.graph.view import View
+    from headgate.graph.changes.view import View
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]

@@ -12,7 +12,7 @@ from headgate.plan.model import Embeddings
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from headgate.core.views import Views
+    from headgate.contents.views import Views
 
 
 def embedding_graph(views: Views) -> Embeddings:

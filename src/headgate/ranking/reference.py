@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.ranking.ends import closed_ends, probe
+from headgate.ranking.boxes.ends import closed_ends, probe
 from headgate.ranking.model import Best
 
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.ranking.intervals.scored import Scored
     from headgate.ranking.model import Box
-    from headgate.ranking.scored import Scored
 
 
 def top_ranks(scored: Scored, x: float, y: float, k: int) -> NDArray[np.int64]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +13,61 @@ from headgate.core.ids import Ids, check_id
 from headgate.errors import SubscriptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
+
+
+_Answer = TypeVar("_Answer")
+TRIES = 3
+"""How often a reader asks before it waits for the writers."""
+
+
+class Moments:
+    """The count of changes, and the lock of those who make them.
+
+    >>> moments = Moments()
+    >>> with moments.changing():
+    ...     moments.count
+    1
+    >>> moments.reading(lambda: moments.count)
+    2
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.count = 0
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Hold others off while something is changed. A change inside another is a part of it."""
+        with self.lock:
+            outermost = self.count % 2 == 0
+            self.count += outermost
+            try:
+                yield
+            finally:
+                self.count += outermost
+
+    def reading(self, ask: Callable[[], _Answer]) -> _Answer:
+        """Ask until nothing was changed meanwhile."""
+        for _ in range(TRIES):
+            before = self.count
+            if before % 2:
+                break
+            try:
+                answer = ask()
+            except Exception:
+                # Half of a change may look like anything; what is wrong in itself is so the next time, too.
+                if self.count == before:
+                    raise
+                continue
+            if self.count == before:
+                return answer
+        with self.lock:
+            return ask()
 
 
 class Admission(Protocol):

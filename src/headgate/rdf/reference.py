@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from headgate.rdf.evaluate import holds
-from headgate.rdf.model import BELOW_PROPERTY, ISA, PLAIN, SUBCLASS, SUBPROPERTY, TYPE, Options
-from headgate.rdf.terms import is_iri, is_variable
+from headgate.rdf.language.evaluate import holds
+from headgate.rdf.language.model import BELOW_PROPERTY, ISA, PLAIN, SUBCLASS, SUBPROPERTY, TYPE, Options
+from headgate.rdf.language.terms import is_iri, is_variable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from headgate.rdf.model import Edge, Graph, Pattern, Term
-    from headgate.rdf.taxonomy import Taxonomy
+    from headgate.rdf.language.model import Edge, Graph, Pattern, Term
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
     Statement: TypeAlias = tuple[Term, Term, Term]
     Binding: TypeAlias = dict[Term, Term]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from headgate.core.casts import to_bool, to_date, to_double, to_int, to_timestamp
 from headgate.core.values import Kind, kind_of, micros
-from headgate.records.model import (
+from headgate.records.language.model import (
     MOMENTS,
     NULL,
     NUMBERS,
@@ -37,7 +37,7 @@ from headgate.records.model import (
     common_type,
     convert,
 )
-from headgate.records.patterns import to_regex
+from headgate.records.language.patterns import to_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -65,7 +65,7 @@ _FAMILIES = {
 def matches(expression: Expression, attributes: Mapping[Path, object]) -> bool:
     """Tell whether an event is kept.
 
-    >>> from headgate.records.parse import parse_filter
+    >>> from headgate.records.language.parse import parse_filter
     >>> matches(parse_filter("age > 30"), {("age",): 35}), matches(parse_filter("age > 30"), {})
     (True, False)
     """

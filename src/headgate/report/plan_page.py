@@ -17,7 +17,7 @@ from headgate.report.plan_pictures import charts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.plan.network import Network
+    from headgate.plan.running.network import Network
 
 __all__ = ["render", "write_report"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from headgate.plan.network import Network
+    from headgate.plan.running.network import Network
 
 FEW = 40
 """Views that are drawn one by one."""

@@ -6,12 +6,12 @@ from argparse import ArgumentParser
 from typing import TYPE_CHECKING
 
 from headgate.workloads.catalogue import SYNTHETIC, synthetic
-from headgate.workloads.statistics import measure
+from headgate.workloads.records.statistics import measure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headgate.workloads.publications import RdfWorkload
+    from headgate.workloads.rdf.publications import RdfWorkload
 
 _EXCHANGE, _RANKING, _RDF, _XMARK = "exchange", "ranking", "rdf", "xmark"
 
@@ -58,8 +58,8 @@ def main() -> None:
 
 
 def _print_exchange(events: int, seed: int) -> None:
-    from headgate.workloads.exchange import Exchange
-    from headgate.workloads.graph_statistics import (
+    from headgate.workloads.graphs.exchange import Exchange
+    from headgate.workloads.graphs.statistics import (
         PAPER_SCALES,
         PAPER_SELECTIVITIES,
         PAPER_SHAPE,
@@ -82,8 +82,8 @@ def _print_exchange(events: int, seed: int) -> None:
 
 
 def _print_ranking(boxes: int, events: int, seed: int) -> None:
-    from headgate.workloads.ranking import Ranking, RankingWorkload, Sparse
-    from headgate.workloads.ranking_statistics import measure_boxes
+    from headgate.workloads.boxes.ranking import Ranking, RankingWorkload, Sparse
+    from headgate.workloads.boxes.statistics import measure_boxes
 
     chosen: dict[str, RankingWorkload] = {f"d = {d}": Ranking(d) for d in (1, 2, 4, 8)}
     chosen |= {"500": Sparse(), "500, a fifth": Sparse(presence=0.2)}
@@ -91,9 +91,9 @@ def _print_ranking(boxes: int, events: int, seed: int) -> None:
 
 
 def _print_rdf(filters: int, events: int, seed: int) -> None:
-    from headgate.workloads.rdf_statistics import measure_rdf
-    from headgate.workloads.stars import Stars
-    from headgate.workloads.triples import Paper
+    from headgate.workloads.rdf.stars import Stars
+    from headgate.workloads.rdf.statistics import measure_rdf
+    from headgate.workloads.rdf.triples import Paper
 
     chosen: dict[str, RdfWorkload] = {
         "paper": Paper(),
@@ -105,8 +105,8 @@ def _print_rdf(filters: int, events: int, seed: int) -> None:
 
 
 def _print_xmark(views: int, events: int, seed: int) -> None:
-    from headgate.workloads.xmark import XMark
-    from headgate.workloads.xml_statistics import PAPER_VIEWS, measure_xml
+    from headgate.workloads.xml.statistics import PAPER_VIEWS, measure_xml
+    from headgate.workloads.xml.xmark import XMark
 
     measured = {
         "unique": measure_xml(XMark(), views, events, seed),

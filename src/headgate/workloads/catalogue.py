@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.workloads.synthetic import Synthetic
+    from headgate.workloads.records.synthetic import Synthetic
 
     Ints = NDArray[np.int64]
 
@@ -62,7 +62,7 @@ class Workload(Protocol):
 def workload(name: str, total: int) -> Workload:
     """Find a workload by its name; `total` is how many subscriptions there will be."""
     if name == "advertising":
-        from headgate.workloads import advertising
+        from headgate.workloads.records import advertising
 
         return advertising
     return synthetic(name, total)
@@ -74,8 +74,8 @@ def synthetic(name: str, total: int) -> Synthetic:
     >>> synthetic("growth", 1_000_000).attributes[-1].size
     10
     """
-    from headgate.workloads.equality import Equality
-    from headgate.workloads.mixed import Mixed
+    from headgate.workloads.records.equality import Equality
+    from headgate.workloads.records.mixed import Mixed
 
     if name not in SYNTHETIC:
         raise HeadgateError(f"no specified workload is named {name!r}; there are {', '.join(SYNTHETIC)}")

@@ -8,15 +8,15 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
-from headgate.xml.model import CHILD, CONT, ID, ROOT, VAL, Pattern, StructuralId, covers
-from headgate.xml.serialising import content
-from headgate.xml.values import holds
+from headgate.xml.events.serialising import content
+from headgate.xml.language.model import CHILD, CONT, ID, ROOT, VAL, Pattern, StructuralId, covers
+from headgate.xml.language.values import holds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from headgate.xml.document import Document
-    from headgate.xml.model import Node
+    from headgate.xml.events.document import Document
+    from headgate.xml.language.model import Node
 
 Row: TypeAlias = tuple[str | StructuralId, ...]
 

@@ -41,7 +41,7 @@ def rooms() -> list[str]:
 def room_of(kernel: str) -> str:
     """Name the room of a kernel.
 
-    >>> room_of("headgate.records.kernels:match_events")
+    >>> room_of("headgate.records.index.kernels:match_events")
     'records'
     """
     return kernel.split(".")[1]

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 from headgate.errors import TableError
 
 if TYPE_CHECKING:
-    from headgate.spark.nats.settings import NatsSettings
-    from headgate.spark.streaming.settings import StreamSettings
+    from headgate.brokers.nats.settings import NatsSettings
+    from headgate.spark.stream.settings import StreamSettings
 
 
 def check(settings: StreamSettings) -> None:
     """Ask the servers that a stream's settings name, before Spark starts, whether all will go well."""
+    from headgate.brokers.nats.stream import Stream
+    from headgate.brokers.nats.subjects import Template
     from headgate.spark.nats.addresses import changes_of, events_of, matches_of
     from headgate.spark.nats.sink import DEFAULT, check_patience, check_stream
-    from headgate.spark.nats.stream import Stream
-    from headgate.spark.nats.subjects import Template
-    from headgate.spark.streaming.settings import NATS
+    from headgate.spark.stream.settings import NATS
 
     if settings.events.startswith(NATS):
         _check_source(events_of(settings))
@@ -39,8 +39,8 @@ def check(settings: StreamSettings) -> None:
 
 
 def _check_source(settings: NatsSettings) -> None:
-    from headgate.spark.nats.stream import Stream
-    from headgate.spark.nats.subjects import overlap
+    from headgate.brokers.nats.stream import Stream
+    from headgate.brokers.nats.subjects import overlap
 
     with Stream(replace(settings, patience=0.0)) as stream:
         state = stream.state()

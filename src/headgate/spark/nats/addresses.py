@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.spark.nats.settings import NatsSettings
+from headgate.brokers.nats.settings import NatsSettings
 
 if TYPE_CHECKING:
-    from headgate.spark.streaming.settings import StreamSettings
+    from headgate.spark.stream.settings import StreamSettings
 
 PREFIX = "nats."
 """Before the names of settings among `options` that hold for every NATS address of a stream."""

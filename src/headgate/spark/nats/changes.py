@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headgate.brokers.nats.reading import Range
+from headgate.brokers.nats.settings import FAIL, FIRST, NEW
+from headgate.brokers.nats.stream import Loss, Stream
 from headgate.errors import TableError
 from headgate.spark.nats.addresses import changes_of
-from headgate.spark.nats.reading import Range
-from headgate.spark.nats.settings import FAIL, FIRST, NEW
-from headgate.spark.nats.stream import Loss, Stream
-from headgate.spark.streaming.changes import Change
+from headgate.spark.stream.changes import Change
 
 if TYPE_CHECKING:
-    from headgate.spark.nats.stream import State
-    from headgate.spark.streaming.settings import StreamSettings
+    from headgate.brokers.nats.stream import State
+    from headgate.spark.stream.settings import StreamSettings
 
 
 _ANEW = "compile all subscriptions again and begin anew with another state directory"
 
 
 class NatsChanges:
-    """A source of changes after the protocol of `headgate.spark.streaming.changes`."""
+    """A source of changes after the protocol of `headgate.spark.stream.changes`."""
 
     def __init__(self, settings: StreamSettings) -> None:
         self._settings = changes_of(settings)

@@ -20,24 +20,24 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import functions as sf
 
+from headgate.brokers.nats.link import ANSWER, GREETING
+from headgate.brokers.nats.publishing import MESSAGE_ID, Outgoing
+from headgate.brokers.nats.reading import Range
+from headgate.brokers.nats.settings import FAIL
+from headgate.brokers.nats.stream import Stream
+from headgate.brokers.nats.subjects import Template, covers
 from headgate.core.machine import cores
 from headgate.errors import TableError
 from headgate.spark.nats.addresses import matches_of
-from headgate.spark.nats.link import ANSWER, GREETING
-from headgate.spark.nats.publishing import MESSAGE_ID, Outgoing
-from headgate.spark.nats.reading import Range
-from headgate.spark.nats.settings import FAIL
-from headgate.spark.nats.stream import Stream
-from headgate.spark.nats.subjects import Template, covers
-from headgate.spark.session import spark_errors
+from headgate.spark.session.session import spark_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.spark.nats.settings import NatsSettings
-    from headgate.spark.streaming.settings import StreamSettings
+    from headgate.brokers.nats.settings import NatsSettings
+    from headgate.spark.stream.settings import StreamSettings
 
 DEFAULT = "matches"
 """The subject, unless one is given."""
@@ -52,7 +52,7 @@ _ROWS = 5_000
 
 
 class NatsSink:
-    """A sink after the protocol of `headgate.spark.streaming.sinks`."""
+    """A sink after the protocol of `headgate.spark.stream.sinks`."""
 
     def __init__(self, session: SparkSession, settings: StreamSettings) -> None:
         self._session = session

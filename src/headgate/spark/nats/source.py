@@ -24,12 +24,12 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from headgate.brokers.nats.events import as_row
+from headgate.brokers.nats.reading import Range
+from headgate.brokers.nats.settings import FAIL, FIRST, NEW, NatsSettings
+from headgate.brokers.nats.stream import Loss, State, Stream
 from headgate.core.machine import cores
 from headgate.errors import TableError
-from headgate.spark.nats.events import as_row
-from headgate.spark.nats.reading import Range
-from headgate.spark.nats.settings import FAIL, FIRST, NEW, NatsSettings
-from headgate.spark.nats.stream import Loss, State, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from headgate.spark.nats.reading import Message
-    from headgate.spark.streaming.settings import StreamSettings
+    from headgate.brokers.nats.reading import Message
+    from headgate.spark.stream.settings import StreamSettings
 
 NAME = "headgate-nats"
 URL = "url"

@@ -1,0 +1,199 @@
+"""Read a range of a stream's messages, through a short-lived pull consumer that begins at a sequence number.
+
+The consumer acknowledges nothing: what was read is remembered by those who read, never by the server. So any
+range can be read again, and a lost connection or consumer only means another one from where we are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headgate.brokers.nats.link import ANSWER, ApiError, client_library, request, until
+from headgate.errors import MachineError
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+    from nats.aio.msg import Msg
+
+    from headgate.brokers.nats.settings import NatsSettings
+
+ANY = ">"
+NO_MESSAGE = 10_037
+
+_CHUNK = 5_000
+_CHUNK_BYTES = 16 * 2**20
+_SPARE = 64 * 1024
+_IDLE = 60 * 10**9
+_BEHIND, _FAREWELL = 0.05, 1.0
+_NOTHING, _ENDED = {"404", "408"}, "409"
+_FULL = {"batch completed", "message size exceeds maxbytes"}
+"""Why a pull ends whose consumer lives on; newer servers say the first after every full one."""
+_PLAIN = 9
+"""Parts of the reply subject of a message; with a domain and an account it has more."""
+
+
+class Message(NamedTuple):
+    """A message as the stream keeps it."""
+
+    sequence: int
+    time: int
+    """When the server got it, in nanoseconds since 1970."""
+    subject: str
+    data: bytes
+    headers: dict[str, str] | None
+
+
+class Range(NamedTuple):
+    """Which messages: from one sequence number to before another, perhaps of one subject or pattern."""
+
+    start: int
+    stop: int
+    subject: str | None = None
+    bare: bool = False
+    """Without their data."""
+
+
+class Reading:
+    """A range being read, from `at` on."""
+
+    def __init__(self, settings: NatsSettings, wanted: Range) -> None:
+        self.at = wanted.start
+        self.over = False
+        self._settings = settings
+        self._wanted = wanted
+        self._client: Client | None = None
+        self._consumer = ""
+        self._delivered = 0
+        self._progress = time.monotonic()
+
+    async def next(self, client: Client) -> list[Message]:
+        """Fetch the next part; `over` says that it was the last.
+
+        Whatever fails here is called again, so `at` and `over` change only when nothing more can fail.
+        """
+        wanted = self._wanted
+        if client is not self._client:
+            self._delivered = 0
+            said = await add_consumer(client, self._settings, wanted._replace(start=self.at))
+            self._consumer, self._client = said["name"], client
+        found, behind = await self._fetch(client)
+        at = found[-1].sequence + 1 if found else self.at
+        over = behind or at >= wanted.stop
+        if not over and not found:
+            following = await next_sequence(client, self._settings, at, wanted.subject)
+            over = following is None or following >= wanted.stop
+            if not over:
+                # The replica that we read from is behind the leader that said how far to read.
+                await self._wait()
+        if over or self._client is None:
+            await delete_consumer(client, self._settings, self._consumer)
+        if found:
+            self._progress = time.monotonic()
+        self.at, self.over = at, over
+        return found
+
+    async def _wait(self) -> None:
+        if time.monotonic() - self._progress > max(self._settings.patience, ANSWER):
+            raise MachineError(
+                f"{self._settings.place}: the server holds messages from {self.at} on and does not give "
+                "them: look at the health of its replicas"
+            )
+        await asyncio.sleep(_BEHIND)
+
+    async def _fetch(self, client: Client) -> tuple[list[Message], bool]:
+        """Pull once; also says whether a message behind the range was seen."""
+        count = min(_CHUNK, self._wanted.stop - self.at)
+        inbox = client.new_inbox()
+        raw: list[Msg] = []
+        over = asyncio.Event()
+
+        async def arrived(message: Msg) -> None:
+            raw.append(message)
+            # What has no reply subject is not a message of the stream but the server's last word.
+            if len(raw) == count or not message.reply:
+                over.set()
+
+        listening = await client.subscribe(inbox, cb=arrived, pending_msgs_limit=0, pending_bytes_limit=0)
+        try:
+            pull = {"batch": count, "no_wait": True}
+            pull["max_bytes"] = max(_CHUNK_BYTES, client.max_payload + _SPARE)
+            name = f"$JS.API.CONSUMER.MSG.NEXT.{self._settings.stream}.{self._consumer}"
+            await client.publish(name, json.dumps(pull).encode(), reply=inbox)
+            await self._all(client, raw, over)
+        finally:
+            if client.is_connected:
+                await listening.unsubscribe()
+        return self._taken(raw)
+
+    async def _all(self, client: Client, raw: list[Msg], over: asyncio.Event) -> None:
+        """Wait for the end of a pull, for as long as messages keep coming."""
+        while not over.is_set():
+            before = len(raw)
+            try:
+                await until(client, over)
+            except OSError:
+                if len(raw) == before or not client.is_connected:
+                    raise
+
+    def _taken(self, raw: list[Msg]) -> tuple[list[Message], bool]:
+        found: list[Message] = []
+        for message in raw:
+            if not message.reply:
+                if not _usual(message.headers or {}):
+                    # The consumer is of no more use; the next part takes another.
+                    self._client = None
+                break
+            parts = message.reply.split(".")
+            _, sequence, number, stamp = parts[4:8] if len(parts) == _PLAIN else parts[6:10]
+            self._delivered += 1
+            if int(number) != self._delivered:
+                # One was lost on the way, so whatever follows is read again.
+                self._client = None
+                break
+            if int(sequence) >= self._wanted.stop:
+                return found, True
+            found.append(Message(int(sequence), int(stamp), message.subject, message.data, message.headers))
+        return found, False
+
+
+def _usual(last: dict[str, str]) -> bool:
+    """Whether the server's last word on a pull leaves its consumer as it was."""
+    status, why = last.get("Status"), last.get("Description", "").lower()
+    return status in _NOTHING or (status == _ENDED and why in _FULL)
+
+
+async def add_consumer(client: Client, settings: NatsSettings, wanted: Range) -> dict[str, Any]:
+    """Make a consumer that the server forgets when nobody uses it; its answer counts messages, too."""
+    config: dict[str, Any] = {"ack_policy": "none", "mem_storage": True, "inactive_threshold": _IDLE}
+    config |= {"deliver_policy": "by_start_sequence", "opt_start_seq": max(wanted.start, 1)}
+    config |= {"num_replicas": 1, "headers_only": wanted.bare}
+    if wanted.subject not in {None, ANY}:
+        config["filter_subject"] = wanted.subject
+    body = {"stream_name": settings.stream, "config": config}
+    try:
+        return await request(client, f"CONSUMER.CREATE.{settings.stream}", body)
+    except ApiError as error:
+        raise MachineError(f"{settings.place}: the stream cannot be read: {error}") from error
+
+
+async def delete_consumer(client: Client, settings: NatsSettings, name: str) -> None:
+    """Remove a consumer if the server lets us: nothing is lost if not, it forgets unused ones by itself."""
+    failures = (ApiError, OSError, client_library().errors.Error)
+    with suppress(*failures):
+        await request(client, f"CONSUMER.DELETE.{settings.stream}.{name}", within=_FAREWELL)
+
+
+async def next_sequence(client: Client, settings: NatsSettings, at: int, subject: str | None) -> int | None:
+    """Ask the stream's leader for the sequence number of the first message from `at` on."""
+    body = {"seq": at, "next_by_subj": subject or ANY}
+    try:
+        said = await request(client, f"STREAM.MSG.GET.{settings.stream}", body)
+    except ApiError as error:
+        if error.reason == NO_MESSAGE:
+            return None
+        raise MachineError(f"{settings.place}: the stream cannot be read: {error}") from error
+    return int(said["message"]["seq"])

@@ -1,0 +1,305 @@
+"""What running indexes share: a frozen base, a small tail of new filters, and what was removed from both.
+
+    subscribe      appends to the tail
+    unsubscribe    marks a filter of the base or the tail
+    compaction     builds a new base of what is left of both; changes made meanwhile are repeated on it
+
+Readers take one state and keep to it.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.contents.protocol import Portion
+from headgate.core.ids import Ids
+from headgate.errors import SubscriptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.core.event import Event, Id
+    from headgate.core.interning import TextPool
+
+
+class Frozen(Protocol):
+    """A base: filters by number, which is the place of their id; `removed` marks those that are gone."""
+
+    ids: Ids
+    filters: TextPool
+    removed: NDArray[np.uint8]
+
+    @property
+    def id_array(self) -> pa.Array[Any]:
+        """Return the ids for Arrow."""
+
+    def find(self, identity: Id) -> int:
+        """Find the number of a subscription that is here and not removed; -1 for none."""
+
+
+BaseT = TypeVar("BaseT", bound=Frozen)
+FilterT = TypeVar("FilterT")
+StateT = TypeVar("StateT", bound="LivingState[Any, Any]")
+
+
+def find_in(base: Frozen, identity: Id) -> int:
+    """Find the number of a subscription of a base that is not removed; -1 for none."""
+    number = base.ids.find(identity)
+    return -1 if number < 0 or base.removed[number] else number
+
+
+class LivingState(ABC, Generic[BaseT, FilterT]):
+    """Base and tail. Filter n of the base has number n, filter p of the tail the number `base + p`."""
+
+    def __init__(self, base: BaseT) -> None:
+        self.base = base
+        self.tail_ids: list[Id] = []
+        self.tail_texts: list[str] = []
+        self.tail_removed = np.zeros(64, np.uint8)
+        self.changes = 0
+        """How many changes there were: it rises with every one."""
+        self._places: dict[Id, int] = {}
+        self._gone = 0
+
+    @property
+    @abstractmethod
+    def late(self) -> int:
+        """Count the filters in the tail that readers can see."""
+
+    @abstractmethod
+    def append(self, compiled: FilterT) -> None:
+        """Append a filter to the tail. Writer only."""
+
+    def __len__(self) -> int:
+        """Count the subscriptions."""
+        return len(self.base.ids) + self.late - self._gone
+
+    @property
+    def changed(self) -> bool:
+        """Tell whether there is anything to compact."""
+        return self.late > 0 or self._gone > 0
+
+    @property
+    def numbered(self) -> bool:
+        """Tell whether ids are whole numbers rather than text."""
+        if len(self.base.ids):
+            return self.base.ids.numbered
+        return bool(self.tail_ids) and isinstance(self.tail_ids[0], int)
+
+    def check_type(self, identity: Id) -> None:
+        """Refuse an id that is text among numbers, or a number among texts, or neither."""
+        if isinstance(identity, bool):
+            raise SubscriptionError(f"id {identity!r} is not usable: give text or a whole number")
+        if (len(self.base.ids) or self.tail_ids) and isinstance(identity, int) is not self.numbered:
+            wanted = "a whole number" if self.numbered else "text"
+            raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
+
+    def find(self, identity: Id) -> int:
+        """Find the number of a subscription, -1 for none."""
+        place = self._places.get(identity)
+        return self.base.find(identity) if place is None else len(self.base.ids) + place
+
+    def number_of(self, identity: Id) -> int:
+        """Find the number of a subscription; refuses an id that is not here."""
+        self.check_type(identity)
+        number = self.find(identity)
+        if number < 0:
+            raise SubscriptionError(f"there is no subscription {identity!r} here")
+        return number
+
+    def text(self, number: int) -> str:
+        """Return the text of a filter."""
+        base = len(self.base.ids)
+        return self.base.filters.text(number) if number < base else self.tail_texts[number - base]
+
+    def add(self, identity: Id, text: str, compiled: FilterT) -> None:
+        """Append a subscription to the tail. Writer only."""
+        place = self.late
+        # What an addition that failed has left.
+        del self.tail_ids[place:], self.tail_texts[place:]
+        if place == len(self.tail_removed):
+            self.tail_removed = np.concatenate([self.tail_removed, np.zeros(place, np.uint8)])
+        self.tail_ids.append(identity)
+        self.tail_texts.append(text)
+        self.append(compiled)
+        self._places[identity] = place
+        self.changes += 1
+
+    def remove(self, identity: Id) -> bool:
+        """Mark a subscription; returns whether there was one. Writer only."""
+        place = self._places.pop(identity, None)
+        if place is not None:
+            self.tail_removed[place] = 1
+        else:
+            number = self.base.find(identity)
+            if number < 0:
+                return False
+            self.base.removed[number] = 1
+        self._gone += 1
+        self.changes += 1
+        return True
+
+    def ids(self) -> list[Id]:
+        """List all ids, sorted."""
+        left = [self.base.ids[number] for number in np.flatnonzero(self.base.removed == 0).tolist()]
+        return sorted([*left, *self._places])
+
+    def id_array(self, numbers: NDArray[Any]) -> pa.Array[Any]:
+        """Return the ids of some numbers for Arrow."""
+        base = len(self.base.ids)
+        inside = numbers < base
+        if inside.all():
+            return self.base.id_array.take(numbers)
+        kind = pa.int64() if self.numbered else pa.string()
+        used, places = np.unique(numbers[~inside], return_inverse=True)
+        late = pa.array([self.tail_ids[number - base] for number in used.tolist()], kind)
+        both = pa.concat_arrays([self.base.id_array.cast(kind), late])
+        at = numbers.astype(np.int64)
+        at[~inside] = base + places
+        return both.take(at)
+
+    def left(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Tell what is left, of the base and of the tail. Writer only: no change may come in between."""
+        return self.base.removed == 0, self.tail_removed[: self.late] == 0
+
+
+class Living(ABC, Generic[StateT]):
+    """An index that changes while others read: subscriptions come and go, and are compacted aside.
+
+    `compact_after` is the least tail that is folded in by itself, None turns that off.
+    """
+
+    def __init__(self, state: StateT, compact_after: int | None) -> None:
+        self.compact_after = compact_after
+        self._state = state
+        self._writing = threading.RLock()
+        self._compacting = threading.Lock()
+        self._changes: list[tuple[Id, str | None]] | None = None
+        self._failure: BaseException | None = None
+        self._aside: threading.Thread | None = None
+
+    @staticmethod
+    @abstractmethod
+    def _compiled(text: str) -> Any:
+        """Compile a filter in the room's own dialect; refuses a bad one."""
+
+    @abstractmethod
+    def _frozen(self) -> Any:
+        """Note what is left of the state. Writer only."""
+
+    @abstractmethod
+    def _rebuilt(self, moment: Any) -> StateT:
+        """Build a state whose base holds all that was left at a moment."""
+
+    def __len__(self) -> int:
+        """Count the subscriptions."""
+        return len(self._state)
+
+    def __contains__(self, identity: Id) -> bool:
+        """Tell whether there is a subscription of this id."""
+        return self._state.find(identity) >= 0
+
+    @abstractmethod
+    def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
+        """Match a batch of events."""
+
+    @abstractmethod
+    def match_events(
+        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
+    ) -> pa.RecordBatch:
+        """Match events given as Python values."""
+
+    def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
+        """Match many events in order, so few at a time that no more than `most` pairs can come of them.
+
+        For ids that are whole numbers.
+        """
+        size = max(1, most // max(1, len(self)))
+        for begin in range(0, len(events), size):
+            some = events[begin : begin + size]
+            rows = pa.array(np.arange(begin, begin + len(some)))
+            if isinstance(some, pa.RecordBatch):
+                found = self.match_batch(some, rows)
+            else:
+                found = self.match_events(some, rows)
+            row, number = (np.asarray(column.cast(pa.int64())) for column in found.columns)
+            yield Portion(begin, begin + len(some), row, number)
+
+    @property
+    def ids(self) -> Ids:
+        """Return the ids, in order."""
+        state = self._state
+        return Ids.of(state.ids()) if state.changed else state.base.ids
+
+    def _add(self, identity: Id, text: str, compiled: Any) -> None:
+        """Add a subscription; it matches from now on. Refuses an id that is here."""
+        with self._writing:
+            self._raise_failure()
+            Ids.of([identity])
+            self._state.check_type(identity)
+            if self._state.find(identity) >= 0:
+                raise SubscriptionError(f"id {identity!r} is subscribed already: unsubscribe it first")
+            self._state.add(identity, text, compiled)
+            if self._changes is not None:
+                self._changes.append((identity, text))
+            if self._due() and (self._aside is None or not self._aside.is_alive()):
+                self._aside = threading.Thread(
+                    target=self._compact_aside, name="headgate-compaction", daemon=True
+                )
+                self._aside.start()
+
+    def unsubscribe(self, identity: Id) -> None:
+        """Remove a subscription; it matches no more. Refuses an id that is not here."""
+        with self._writing:
+            self._raise_failure()
+            self._state.check_type(identity)
+            if not self._state.remove(identity):
+                raise SubscriptionError(f"there is no subscription {identity!r} here")
+            if self._changes is not None:
+                self._changes.append((identity, None))
+
+    def compact(self) -> None:
+        """Fold the tail into a new base, without what was removed, and put it in place at once.
+
+        Others may match and change subscriptions meanwhile.
+        """
+        with self._compacting:
+            with self._writing:
+                moment, self._changes = self._frozen(), []
+            try:
+                fresh = self._rebuilt(moment)
+                with self._writing:
+                    for identity, text in self._changes:
+                        if text is None:
+                            fresh.remove(identity)
+                        else:
+                            fresh.add(identity, text, self._compiled(text))
+                    self._state = fresh
+            finally:
+                with self._writing:
+                    self._changes = None
+
+    def _due(self) -> bool:
+        """Tell whether the tail has grown long enough to be folded in."""
+        state = self._state
+        least = self.compact_after
+        return least is not None and state.late > max(least, len(state.base.ids) // 4)
+
+    def _compact_aside(self) -> None:
+        try:
+            while self._due():
+                self.compact()
+        except BaseException as error:  # noqa: BLE001 -- raised by the next change, where somebody sees it
+            self._failure = error
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure

@@ -1,0 +1,1 @@
+"""The facades of the library: they join the rooms."""

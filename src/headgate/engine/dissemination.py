@@ -1,0 +1,386 @@
+"""The facade of the plan room: subscriptions of any content that feed each other, and come and go."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from headgate.contents.registry import RDF, XML, content_of, room_of_content
+from headgate.core.ids import Ids
+from headgate.core.interning import TextPool
+from headgate.core.subscription import Subscription
+from headgate.engine.views import views_of
+from headgate.errors import PlanError
+from headgate.plan.costs import averages, costs_of, sums
+from headgate.plan.graphs.embeddings import embedding_graph
+from headgate.plan.graphs.rewritability import find_rewritings
+from headgate.plan.latency.latency import loga
+from headgate.plan.measures import levels
+from headgate.plan.model import SOURCE, Plan
+from headgate.plan.program.program import solve
+from headgate.plan.running.changes import LivingPlan
+from headgate.plan.running.making import Given, Settings, default_source_fan_out, make_network
+from headgate.plan.running.network import disseminate
+from headgate.plan.running.options import Option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.contents.protocol import ContentRoom
+    from headgate.contents.views import Views
+    from headgate.core.event import Event, Id
+    from headgate.plan.model import Capacities, Costs, Embeddings, Rewritings
+    from headgate.plan.running.changes import Change
+    from headgate.plan.running.network import Network
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+
+_VIEW = re.compile(r"^([^'\"]*?)\bview (\d+)\b")
+"""The first view that a step names, before any text of a filter."""
+
+__all__ = ["Changed", "Dissemination", "Feeding"]
+
+
+class Feeding(NamedTuple):
+    """How a subscription is fed: by the source if there are no inputs. `steps` say how it is computed."""
+
+    level: int
+    inputs: tuple[Id, ...]
+    steps: tuple[str, ...]
+
+
+class Changed(NamedTuple):
+    """What a change led to: subscriptions fed in another way, by nobody any more, or at last again."""
+
+    moved: tuple[Id, ...]
+    unfed: tuple[Id, ...]
+    fed_again: tuple[Id, ...]
+
+
+class Dissemination:
+    """Subscriptions, each at a site of its own, fed by the source or by each other.
+
+    Subscriptions come and go, and sites fail; the plan stays valid. When `due`, `replan` makes it anew.
+
+    >>> from headgate import Dissemination, Event, Subscription
+    >>> subscriptions = [
+    ...     Subscription("all", "//news{id}[author{val}]//title{val}", "xpath"),
+    ...     Subscription("titles", "//news//title{val}", "xpath"),
+    ... ]
+    >>> event = Event("e1", "<news><author>Bo</author><title>Up</title></news>", content_type="xml")
+    >>> network = Dissemination.build(subscriptions, [event])
+    >>> network.feeding("titles").inputs, network.feeding("all").inputs
+    ((), ())
+    """
+
+    def __init__(
+        self,
+        subscriptions: Sequence[Subscription],
+        views: Views,
+        network: Network,
+        sizes: tuple[NDArray[np.float64], NDArray[np.float64]],
+        settings: Settings,
+        taken: _Taken,
+    ) -> None:
+        self.network = network
+        """The network as it was planned first."""
+        self._views = views
+        self._subscriptions = list(subscriptions)
+        self._numbers = {each.id: number for number, each in enumerate(subscriptions)}
+        self._rows, self._bytes = sizes
+        self._settings = settings
+        self._taken = taken
+        self._plan = _living(network, settings)
+        self._sites: list[int] = network.capacities.sites.tolist()
+
+    @classmethod
+    def build(
+        cls,
+        subscriptions: Iterable[Subscription],
+        sample: Iterable[Event],
+        settings: Settings | None = None,
+        *,
+        carries: str | None = None,
+        taxonomy: Taxonomy | None = None,
+    ) -> Dissemination:
+        """Plan who feeds whom; the sample of events tells how much each subscription gives."""
+        settings = settings or Settings()
+        subscriptions = list(subscriptions)
+        ids = Ids.of(each.id for each in subscriptions)
+        by_id = {each.id: each for each in subscriptions}
+        given = [by_id[identity] for identity in ids]
+        taken = _Taken(carries, taxonomy)
+        views = taken.views(given)
+        found = averages(*sums(views, taken.matching(given), sample))
+        filters = TextPool.build([each.filter for each in given])
+        made = make_network(views, Given(ids, filters, found.rows, found.bytes), settings)
+        return cls(given, views, made.network, (found.rows, found.bytes), settings, taken)
+
+    def __len__(self) -> int:
+        """Count the subscriptions."""
+        return len(self._numbers)
+
+    @property
+    def due(self) -> bool:
+        """Tell whether it is time to plan anew."""
+        return self._plan.due
+
+    @property
+    def unfed(self) -> tuple[Id, ...]:
+        """List the subscriptions that nobody can feed at present."""
+        return self._named(self._plan.unfed)
+
+    def deliver(self, event: Event) -> dict[Id, Any]:
+        """Give each subscription what it gets for an event, by the plan; None where that is nothing."""
+        now = self._plan.current()
+        numbers = now.views.tolist()
+        some = _Some(self._views, numbers)
+        found = disseminate(some, now.plan, now.rewritings, event).results
+        if content_of({each.dialect for each in self._subscriptions}, "the views") == XML:
+            found = _as_written(self._views, numbers, found)
+        return {self._subscriptions[number].id: result for number, result in zip(numbers, found, strict=True)}
+
+    def feeding(self, identity: Id) -> Feeding:
+        """Say how a subscription is fed."""
+        number = self._number(identity)
+        now = self._plan.current()
+        numbers = now.views.tolist()
+        if number not in numbers:
+            raise PlanError(f"subscription {identity!r} is fed by nobody at present: plan anew, or make room")
+        place = numbers.index(number)
+        level = int(levels(now.plan, now.rewritings)[place])
+        chosen = int(now.plan.chosen[place])
+        if chosen == SOURCE:
+            return Feeding(level, (), ("by the source",))
+        begin, end = now.rewritings.input_offsets[chosen : chosen + 2]
+        inputs = [numbers[each] for each in now.rewritings.inputs[begin:end].tolist()]
+        steps = (
+            _VIEW.sub(lambda found: f"{found[1]}view {self._subscriptions[int(found[2])].id!r}", line)
+            for line in self._views.plan_of(number, inputs)
+        )
+        return Feeding(level, self._named(inputs), tuple(steps))
+
+    def subscribe(self, *subscriptions: Subscription) -> None:
+        """Add subscriptions, each at a new site; refuses all if one is there or nobody can feed it.
+
+        Views are built anew for it, so add many at once.
+        """
+        new: set[Id] = set()
+        for each in subscriptions:
+            if each.id in self._numbers:
+                raise PlanError(f"id {each.id!r} is subscribed already: unsubscribe it first")
+            if each.id in new:
+                raise PlanError(f"id {each.id!r} is given twice: give each once")
+            new.add(each.id)
+        given = [*self._subscriptions, *subscriptions]
+        first = len(self._subscriptions)
+        views = self._taken.views(given)
+        size = self._bytes.mean() if len(self._bytes) else 1.0
+        rows = np.append(self._rows, np.full(len(subscriptions), self._rows.mean() if first else 1.0))
+        large = np.append(self._bytes, np.full(len(subscriptions), size))
+        options = _options(views, self._settings, first, self._plan_alive(), rows, large)
+        for number, (each, (rewritings, source)) in enumerate(
+            zip(subscriptions, options, strict=True), first
+        ):
+            bounds = self._settings
+            site = self._plan.add_site(
+                *(bounds.relax * bound for bound in (bounds.fan_out, bounds.bandwidth, bounds.cpu))
+            )
+            # A view that is refused has a number all the same.
+            self._views = views
+            self._subscriptions.append(each)
+            self._sites.append(site)
+            self._rows, self._bytes = rows[: number + 1], large[: number + 1]
+            try:
+                self._plan.add(site, rewritings, source)
+            except PlanError as error:
+                for earlier in subscriptions[: number - first]:
+                    self._plan.withdraw(self._numbers.pop(earlier.id))
+                raise PlanError(f"subscription {each.id!r}: {error}") from None
+            self._numbers[each.id] = number
+
+    def unsubscribe(self, identity: Id) -> Changed:
+        """Withdraw a subscription; those that it fed are fed in another way."""
+        number = self._number(identity)
+        found = self._plan.withdraw(number)
+        del self._numbers[identity]
+        return self._changed(found)
+
+    def fail(self, identity: Id) -> Changed:
+        """Let the site of a subscription fail: that is gone, and those that it fed are fed in another way."""
+        number = self._number(identity)
+        found = self._plan.fail(self._sites[number])
+        del self._numbers[identity]
+        return self._changed(found)
+
+    def replan(self) -> None:
+        """Plan anew for all that is there, within the capacities that it began with."""
+        settings = self._settings
+        fed = int((self._plan.current().plan.chosen == SOURCE).sum()) + len(self._plan.unfed)
+
+        def solver(rewritings: Rewritings, costs: Costs, capacities: Capacities) -> Plan:
+            if settings.source_fan_out is None:
+                # At least what it feeds now: that much is known to do.
+                least = max(default_source_fan_out(rewritings), fed)
+                capacities = capacities._replace(source_fan_out=float(least))
+            found = solve(
+                rewritings, costs, capacities, time_limit=settings.time_limit, gap=settings.gap
+            ).plan
+            return loga(
+                found,
+                rewritings,
+                costs,
+                capacities,
+                alpha=settings.alpha,
+                beta=settings.beta,
+                swaps=settings.swaps,
+            ).plan
+
+        self._plan.replan(solver)
+
+    def _number(self, identity: Id) -> int:
+        number = self._numbers.get(identity)
+        if number is None:
+            raise PlanError(f"there is no subscription {identity!r} here")
+        return number
+
+    def _named(self, numbers: Iterable[int]) -> tuple[Id, ...]:
+        return tuple(self._subscriptions[number].id for number in numbers)
+
+    def _changed(self, found: Change) -> Changed:
+        return Changed(*(self._named(each) for each in found))
+
+    def _plan_alive(self) -> NDArray[np.bool_]:
+        """Tell which views are there."""
+        alive = np.zeros(len(self._subscriptions), np.bool_)
+        alive[list(self._numbers.values())] = True
+        return alive
+
+
+class _Taken(NamedTuple):
+    """How views are made of subscriptions."""
+
+    carries: str | None
+    taxonomy: Taxonomy | None
+
+    def views(self, subscriptions: Sequence[Subscription]) -> Views:
+        return views_of(subscriptions, carries=self.carries, taxonomy=self.taxonomy)
+
+    def matching(self, subscriptions: Sequence[Subscription]) -> Callable[[Event], Iterable[int]]:
+        """Return what lists the numbers of the subscriptions that an event matches."""
+        content = content_of((each.dialect for each in subscriptions), "the views")
+        index = self._room(content).build(
+            Subscription(number, each.filter, each.dialect) for number, each in enumerate(subscriptions)
+        )
+        return lambda event: index.numbers(event).tolist()
+
+    def _room(self, content: str | None) -> ContentRoom:
+        if content != RDF:
+            return room_of_content(content)
+        from headgate.rdf.index.index import RdfRoom
+
+        return RdfRoom(self.taxonomy)
+
+
+class _Some:
+    """Some of the views, counted from 0, as far as a plan is carried out with them."""
+
+    def __init__(self, views: Views, numbers: Sequence[int]) -> None:
+        self._views = views
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def result(self, view: int, event: Event) -> Any:
+        return self._views.result(self._numbers[view], event)
+
+    def rewritten(self, view: int, inputs: Sequence[int], results: Sequence[Any]) -> Any:
+        return self._views.rewritten(self._numbers[view], [self._numbers[each] for each in inputs], results)
+
+    def size(self, result: Any) -> tuple[int, int]:
+        return self._views.size(result)
+
+
+def _as_written(views: Views, numbers: Sequence[int], results: Sequence[Any]) -> list[Any]:
+    """Return what views over XML give with their nodes as subscribers wrote them."""
+    from headgate.xml.views.views import XmlViews
+
+    if not isinstance(views, XmlViews):
+        return list(results)
+    return [views.written(number, result) for number, result in zip(numbers, results, strict=True)]
+
+
+def _living(network: Network, settings: Settings) -> LivingPlan:
+    capacities = network.capacities
+    if settings.source_fan_out is None:
+        # The default is there to spread the load; nobody shall go unfed for it when things change.
+        capacities = capacities._replace(source_fan_out=math.inf)
+    return LivingPlan(
+        network.plan,
+        network.rewritings,
+        network.costs,
+        capacities,
+        alpha=settings.alpha,
+        beta=settings.beta,
+    )
+
+
+def _options(
+    views: Views,
+    settings: Settings,
+    first: int,
+    alive: NDArray[np.bool_],
+    rows: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+) -> list[tuple[list[Option], Option]]:
+    """Find how views from `first` on can be fed: by those before them that are there, and by the source."""
+    targets = np.arange(first, len(views), dtype=np.int32)
+    found = _earlier(embedding_graph(views, targets=targets, threads=settings.threads), alive)
+    rewritings = find_rewritings(
+        views.needed, found, settings.search, targets=targets, weights=sizes, threads=settings.threads
+    ).rewritings
+    costs = costs_of(rewritings, rows, sizes, settings.costs)
+    options: list[tuple[list[Option], Option]] = []
+    for target in targets.tolist():
+        ways = [
+            _option(rewritings, costs, number) for number in range(*rewritings.offsets[target : target + 2])
+        ]
+        source = Option(
+            (),
+            float(costs.source_utilization[target]),
+            float(costs.source_latency[target]),
+            (float(costs.source_sent[target]),),
+            (float(costs.source_sending[target]),),
+            float(costs.source_joining[target]),
+        )
+        options.append((ways, source))
+    return options
+
+
+def _earlier(embeddings: Embeddings, alive: NDArray[np.bool_]) -> Embeddings:
+    """Keep the sources that come before their target and are there still."""
+    targets = np.repeat(np.arange(len(embeddings.offsets) - 1), np.diff(embeddings.offsets))
+    there = np.ones(len(embeddings.offsets) - 1, np.bool_)
+    there[: len(alive)] = alive
+    kept = (embeddings.sources < targets) & there[embeddings.sources]
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+    return embeddings._replace(
+        offsets=before[embeddings.offsets], sources=embeddings.sources[kept], masks=embeddings.masks[kept]
+    )
+
+
+def _option(rewritings: Rewritings, costs: Costs, number: int) -> Option:
+    place = slice(*rewritings.input_offsets[number : number + 2])
+    return Option(
+        tuple(rewritings.inputs[place].tolist()),
+        float(costs.utilization[number]),
+        float(costs.latency[number]),
+        tuple(costs.sent[place].tolist()),
+        tuple(costs.sending[place].tolist()),
+        float(costs.joining[number]),
+    )

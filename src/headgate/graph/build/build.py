@@ -1,0 +1,181 @@
+"""Parts to arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.core.jit import kernel
+from headgate.graph.arrays import GraphArrays, bits_of
+from headgate.graph.build.numbering import compact_rows, number_vertices
+from headgate.graph.model import EDGE, NODE, SUBSCRIPTION
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.graph.model import Parts
+
+
+class Built(NamedTuple):
+    """The arrays of a graph, the vertex of each node, the ends of split edges, and who has which filter."""
+
+    arrays: GraphArrays
+    vertex_of_node: NDArray[np.int32]
+    edge_ends: NDArray[np.int32]
+    filtered: NDArray[np.int64]
+    filters: pa.Array[Any]
+    dialects: pa.Array[Any]
+
+
+def build(parts: Parts) -> Built:
+    """Number the graph and lay it out."""
+    nodes, split, hung = len(parts.node_ids), parts.split, parts.hung
+    count = nodes + len(split) + len(hung)
+    source, target, cost = _edges(parts, split, hung)
+    numbering = number_vertices(count, source, target)
+    number, roots = numbering.number, numbering.roots
+    stands_for = np.repeat(np.array([NODE, EDGE, SUBSCRIPTION], np.uint8), [nodes, len(split), len(hung)])
+    place = np.concatenate([np.arange(nodes), np.arange(len(split)), hung]).astype(np.int32)
+    serves = np.concatenate([parts.node_subscription, np.full(len(split), -1, np.int32), hung]).astype(
+        np.int32
+    )
+    node_cost = np.concatenate([parts.node_cost, np.zeros(len(split) + len(hung))])
+    back = np.argsort(number)
+    filters = _by_vertex([parts.node_filter, parts.edge_filter, parts.subscription_filter], split, hung, back)
+    has_filter = filters.is_valid().to_numpy(zero_copy_only=False)
+    child_start, child, child_cost = _children(count, number[source], number[target], cost)
+    serves = serves[back]
+    score = np.where(
+        serves >= 0, parts.subscription_score[serves] if len(parts.subscription_score) else 0.0, 0.0
+    )
+    words = (count - roots + 63) // 64
+    row_start, row_word, row_bits = _rows(child_start, child, roots)
+    best = np.where(serves >= 0, score, -np.inf)
+    _raise_best(child_start, child, numbering.component, best)
+    arrays = GraphArrays(
+        marks=np.array([roots, count - roots - numbering.sinks], np.int64),
+        child_start=child_start,
+        child=child,
+        child_cost=child_cost,
+        pass_cost=node_cost[back],
+        row_start=row_start,
+        row_word=row_word,
+        row_bits=row_bits,
+        open=bits_of(np.flatnonzero(~has_filter[roots:]), words),
+        component=numbering.component,
+        serves=serves,
+        serving=bits_of(np.flatnonzero(serves[roots:] >= 0), words),
+        score=score,
+        best=best,
+        stands_for=stands_for[back],
+        place=place[back],
+    )
+    filtered = np.flatnonzero(has_filter)
+    dialects = _by_vertex(
+        [parts.node_dialect, parts.edge_dialect, parts.subscription_dialect], split, hung, back
+    )
+    ends = np.stack([parts.edge_source[split], parts.edge_target[split]], axis=1).astype(np.int32)
+    return Built(
+        arrays, number[:nodes].copy(), ends, filtered, filters.take(filtered), dialects.take(filtered)
+    )
+
+
+def _by_vertex(
+    columns: list[pa.Array[Any]], split: NDArray[np.int64], hung: NDArray[np.int64], back: NDArray[np.int64]
+) -> pa.Array[Any]:
+    """Join a column of nodes, split edges and hung subscriptions, in the order of vertices."""
+    node, edge, subscription = (column.cast(pa.large_string()) for column in columns)
+    joined: pa.Array[Any] = pa.concat_arrays([node, edge.take(split), subscription.take(hung)])
+    return joined.take(back)
+
+
+def _edges(
+    parts: Parts, split: NDArray[np.int64], hung: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    """List the edges between vertices; a split edge has its cost on the way to its middle."""
+    nodes = len(parts.node_ids)
+    whole = np.ones(len(parts.edge_source), np.bool_)
+    whole[split] = False
+    middle = nodes + np.arange(len(split), dtype=np.int32)
+    hangs = nodes + len(split) + np.searchsorted(hung, parts.hang_subscription)
+    source = [parts.edge_source[whole], parts.edge_source[split], middle, parts.hang_node]
+    target = [parts.edge_target[whole], middle, parts.edge_target[split], hangs.astype(np.int32)]
+    cost = [parts.edge_cost[whole], parts.edge_cost[split], np.zeros(len(split)), np.zeros(len(hangs))]
+    return (
+        np.concatenate(source).astype(np.int32),
+        np.concatenate(target).astype(np.int32),
+        np.concatenate(cost).astype(np.float64),
+    )
+
+
+def _children(
+    count: int, source: NDArray[np.int32], target: NDArray[np.int32], cost: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Sort edges by source and target; of parallel ones the cheapest stays."""
+    order = np.lexsort((cost, source.astype(np.int64) * count + target))
+    source, target, cost = source[order], target[order], cost[order]
+    kept = np.ones(len(source), np.bool_)
+    kept[1:] = (source[1:] != source[:-1]) | (target[1:] != target[:-1])
+    start, child = compact_rows(count, source[kept], target[kept])
+    return start, child, cost[kept]
+
+
+def _rows(
+    child_start: NDArray[np.int64], child: NDArray[np.int32], roots: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint64]]:
+    """Gather children into words of bits."""
+    start = np.zeros(len(child_start), np.int64)
+    none = np.zeros(0, np.uint64)
+    _gather(child_start, child, roots, start, np.zeros(0, np.int32), none)
+    word, bits = np.zeros(start[-1], np.int32), np.zeros(start[-1], np.uint64)
+    _gather(child_start, child, roots, start, word, bits)
+    return start, word, bits
+
+
+@kernel
+def _gather(
+    child_start: NDArray[np.int64],
+    child: NDArray[np.int32],
+    roots: int,
+    start: NDArray[np.int64],
+    word: NDArray[np.int32],
+    bits: NDArray[np.uint64],
+) -> None:
+    n = 0
+    for v in range(len(child_start) - 1):
+        before = np.int32(-1)
+        for i in range(child_start[v], child_start[v + 1]):
+            p = child[i] - roots
+            if p >> 6 != before:
+                before = p >> 6
+                if len(word):
+                    word[n] = before
+                n += 1
+            if len(word):
+                bits[n - 1] |= np.uint64(1) << np.uint64(p & 63)
+        start[v + 1] = n
+
+
+@kernel
+def _raise_best(
+    child_start: NDArray[np.int64],
+    child: NDArray[np.int32],
+    component: NDArray[np.int32],
+    best: NDArray[np.float64],
+) -> None:
+    """Give every vertex the best score of what it leads to, the last component first."""
+    last = len(component)
+    while last > 0:
+        first = last - 1
+        while first > 0 and component[first - 1] == component[last - 1]:
+            first -= 1
+        highest = -np.inf
+        for v in range(first, last):
+            highest = max(highest, best[v])
+            for i in range(child_start[v], child_start[v + 1]):
+                highest = max(highest, best[child[i]])
+        for v in range(first, last):
+            best[v] = highest
+        last = first

@@ -1,0 +1,1 @@
+"""A graph that changes while it is asked."""

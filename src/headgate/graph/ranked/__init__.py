@@ -1,0 +1,1 @@
+"""The best k of those that an event reaches."""

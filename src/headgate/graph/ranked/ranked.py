@@ -1,0 +1,231 @@
+"""Ranked reachability: the best k of the subscriptions that get an event, by score and path.
+
+The paper leaves this as future work. A subscription's value is its score less what the cheapest valid path
+costs ("minus"), or times `decay` to the power of that ("times").
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, ref
+
+import numpy as np
+
+from headgate.errors import GraphError
+from headgate.graph.base import NO_CELLS, NO_PLANES
+from headgate.graph.model import DECAY, MINUS, SUBSCRIPTION, TIMES
+from headgate.graph.ranked import kernels
+from headgate.graph.walk.leading import NOTHING_ABOVE, above
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.core.event import Event, Id
+    from headgate.graph.changes.view import View
+    from headgate.graph.walk.leading import Above
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A subscription that gets the event, and the cheapest valid path to it: nodes and edges with a filter.
+
+    `path` begins with the source and ends with the node that serves the subscription, or that it hangs at.
+    """
+
+    subscription: Id
+    value: float
+    score: float
+    cost: float
+    path: tuple[str, ...]
+
+
+def top(
+    view: View, event: Event, k: int, *, by: str = MINUS, decay: float = DECAY, hops: bool = False
+) -> list[Ranked]:
+    """List the best k, the highest value first, equal ones by id."""
+    check_ranking(k, by, decay)
+    found, ranking = search(view, event, k, by=by, decay=decay, hops=hops), ranking_of(view)
+    ranks = ranking.ranks
+    subscriptions = found.top[: found.counts[kernels.FOUND]]
+    values = found.value[subscriptions]
+    subscriptions = subscriptions[np.lexsort((-ranks.order[subscriptions], -values))]
+    names: dict[int, str] = {}
+    return [
+        Ranked(
+            view.subscription_id(subscription),
+            float(found.value[subscription]),
+            float(ranks.score[server + view.arrays.roots]),
+            float(found.cost[server]),
+            _path(view, event, found.parent, server, names),
+        )
+        for subscription, server in zip(
+            subscriptions.tolist(), found.server[subscriptions].tolist(), strict=True
+        )
+    ]
+
+
+def check_ranking(k: int, by: str, decay: float) -> None:
+    """Refuse a ranking that there is not."""
+    if k < 1:
+        raise GraphError(f"k is {k!r}: give the number of subscriptions wanted, 1 or more")
+    if by not in {MINUS, TIMES}:
+        raise GraphError(f"there is no ranking by {by!r}: use {MINUS!r} or {TIMES!r}")
+    if not 0 < decay <= 1:
+        raise GraphError(f"decay is {decay!r}: give a number above 0, 1 at most")
+
+
+def search(view: View, event: Event, k: int, *, by: str, decay: float, hops: bool) -> kernels.Room:
+    """Search for the best k; the answer is in this thread's scratch space until its next search."""
+    source, sieve, ranking = view.source(event), view.base.sieve, ranking_of(view)
+    planes, cells, encoded = NO_PLANES, NO_CELLS, None
+    if sieve is not None:
+        encoded = sieve.encode([event])
+        planes, cells = sieve.planes, encoded.cells
+    given = view.given(event, complete=sieve is None)
+    room = ranking.room(len(planes.axis_line))
+    room.counts[[kernels.EVENT, kernels.SIFTED, kernels.LED]] = 0
+    k = min(k, len(ranking.ranks.order))
+    args = (view.arrays, view.overlay, planes, cells, given, ranking.ranks, NOTHING_ABOVE, room)
+    while k and kernels.search(*args, source, k, by == TIMES, float(decay), hops) == kernels.ASKING:
+        assert sieve is not None
+        assert encoded is not None
+        asked = room.asked[: room.counts[kernels.ASKED]]
+        kernels.answer(room, sieve.holds(encoded, 0, asked))
+        source = -1
+    return room
+
+
+class Ranking:
+    """What ranking needs to know of a view, and scratch space for each thread."""
+
+    def __init__(self, view: View) -> None:
+        self.ranks = _ranks(view)
+        self._view = ref(view)
+        self._words = view.words
+        self._local = threading.local()
+
+    @cached_property
+    def above(self) -> Above:
+        """Return the graph upside down; of one that has changed since it was made, nothing."""
+        view = self._view()
+        return NOTHING_ABOVE if view is None or view.later is not None else above(view.arrays)
+
+    def room(self, axes: int) -> kernels.Room:
+        """Return this thread's scratch space."""
+        found: kernels.Room | None = getattr(self._local, "room", None)
+        if found is None:
+            found = self._local.room = kernels.room(self._words, len(self.ranks.order), axes)
+        return found
+
+
+_rankings: WeakKeyDictionary[View, Ranking] = WeakKeyDictionary()
+_sharing = threading.Lock()
+
+
+def ranking_of(view: View) -> Ranking:
+    """Return what is known of a view; made when first asked for, because most views are never ranked."""
+    with _sharing:
+        found = _rankings.get(view)
+    if found is not None:
+        return found
+    made = Ranking(view)
+    with _sharing:
+        return _rankings.setdefault(view, made)
+
+
+def _ranks(view: View) -> kernels.Ranks:
+    arrays, later = view.arrays, view.later
+    if later is None:
+        order = -np.arange(len(view.base.names.subscription_ids), dtype=np.float64)
+        return kernels.Ranks(
+            arrays.serves,
+            arrays.score,
+            arrays.best,
+            arrays.pass_cost,
+            arrays.stands_for,
+            view.swap_cost,
+            order,
+        )
+    order = order_by_id(view)
+    serves = np.concatenate([arrays.serves, later.serves])
+    flags = np.unpackbits(view.serving.view(np.uint8), bitorder="little")
+    serves[arrays.roots :][flags[: view.vertices - arrays.roots] == 0] = -1
+    serves[later.mute] = -1
+    moved = [vertex for vertex in map(view.base.find, later.moved) if 0 <= vertex < arrays.roots]
+    serves[moved] = -1
+    score = np.concatenate([arrays.score, later.score])
+    highest = np.full(len(order), -np.inf)
+    np.maximum.at(highest, serves[serves >= 0], score[serves >= 0])
+    for place, given in later.rescored.items():
+        highest[place] = given
+    if len(order):
+        score = np.where(serves >= 0, highest[serves], 0.0)
+    return kernels.Ranks(
+        serves,
+        score,
+        _best(view, serves, score),
+        np.concatenate([arrays.pass_cost, later.pass_cost]),
+        np.concatenate([arrays.stands_for, later.stands_for]),
+        view.swap_cost,
+        order,
+    )
+
+
+def _best(view: View, serves: NDArray[np.int32], score: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Bound the scores to be had behind vertices of a changed graph, without going through the graph.
+
+    A way that takes no new edge leads to no better score than it did before, or to one that was given since.
+    One that does leads behind the end of a new edge, or to a vertex that is new: `floor` is the highest score
+    of all those.
+    """
+    first = view.arrays.vertices
+    highest = np.concatenate([view.arrays.best, np.where(serves[first:] >= 0, score[first:], -np.inf)])
+    ends = np.concatenate([_new_ends(view), np.arange(first, view.vertices)])
+    assert view.later is not None
+    floor: float = max([highest[ends].max(initial=-np.inf), *view.later.rescored.values()])
+    return np.asarray(np.maximum(highest, floor))
+
+
+def _new_ends(view: View) -> NDArray[np.int64]:
+    """List the ends of the edges that the base does not have."""
+    arrays, overlay = view.arrays, view.overlay
+    owner = np.zeros(len(overlay.start) - 1, np.int64)
+    swapped = np.flatnonzero(overlay.swap >= 0)
+    owner[overlay.swap[swapped]] = swapped
+    source = np.repeat(owner, np.diff(overlay.start))
+    before = np.repeat(np.arange(arrays.vertices), np.diff(arrays.child_start))
+    replaced = overlay.swap[before] >= 0
+    old = before[replaced] * view.vertices + arrays.child[replaced]
+    child = overlay.child.astype(np.int64)
+    return child[~np.isin(source * view.vertices + child, old)]
+
+
+def order_by_id(view: View) -> NDArray[np.float64]:
+    """Number subscriptions by id, the smallest highest; ids that came later go between those of the base."""
+    ids, later = view.base.names.subscription_ids, view.later
+    assert later is not None
+    order = np.arange(len(ids) + len(later.subscription_ids), dtype=np.float64)
+    new = sorted(range(len(later.subscription_ids)), key=later.subscription_ids.__getitem__)
+    if new:
+        places = ids.places([later.subscription_ids[each] for each in new])
+        order[len(ids) + np.array(new)] = places - 1 + np.arange(1, len(new) + 1) / (len(new) + 1)
+    return -order
+
+
+def _path(
+    view: View, event: Event, parent: NDArray[np.int32], server: int, names: dict[int, str]
+) -> tuple[str, ...]:
+    """Name the vertices from the source to a position; a subscription that hangs is not one of them."""
+    found: list[str] = []
+    at = server
+    if view.stands_for(at + view.arrays.roots)[0] == SUBSCRIPTION:
+        at = int(parent[at])
+    while at != kernels.START:
+        if at not in names:
+            names[at] = view.name(at + view.arrays.roots)
+        found.append(names[at])
+        at = int(parent[at])
+    return (str(event.source), *reversed(found))

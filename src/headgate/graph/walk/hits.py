@@ -1,0 +1,67 @@
+"""What the filters of a graph say of many events: which of them hold, asked once for all events together.
+
+The other way round from `sieve`, which asks the filters that a walk comes to. Where few of many filters hold,
+their own index finds them sooner than a walk can ask those on its way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from headgate.core.event import Event
+    from headgate.graph.changes.view import View
+
+    Ints = NDArray[np.int64]
+
+
+class Hits(NamedTuple):
+    """Positions whose filter holds: those of event e are `position[start[e] : start[e + 1]]`."""
+
+    start: Ints
+    position: Ints
+
+
+PAIRS = 1 << 24
+"""What may hold of some events together: so many are asked about at a time."""
+NO_HITS = Hits(np.zeros(0, np.int64), np.zeros(0, np.int64))
+"""Nothing was asked: not even the events have a place there."""
+
+
+def find_hits(view: View, events: pa.RecordBatch | Sequence[Event]) -> Iterator[tuple[int, int, Hits]]:
+    """Ask the filters of a view about events; some of them at a time, from one to another."""
+    for begin, end, found, vertex in view.base.content.portions(events, PAIRS):
+        position = vertex - view.arrays.roots
+        kept = position >= 0
+        row, position = found[kept] - begin, position[kept]
+        if view.later is not None:
+            row, position = _with_later(view, events[begin:end], row, position)
+        yield begin, end, Hits(np.searchsorted(row, np.arange(end - begin + 1)), position)
+
+
+def _with_later(
+    view: View, events: pa.RecordBatch | Sequence[Event], row: Ints, position: Ints
+) -> tuple[Ints, Ints]:
+    """Drop the filters that are gone, and ask those that came later."""
+    later = view.later
+    assert later is not None
+    dirty = view.overlay.dirty[position >> 6] >> (position & 63).astype(np.uint64) & np.uint64(1)
+    row, position = row[dirty == 0], position[dirty == 0]
+    if later.filters is None:
+        return row, position
+    found = [*later.filters.portions(events, PAIRS)]
+    number = np.concatenate([np.zeros(0, np.int64), *(each.number for each in found)])
+    # Filters that came after this view was taken are not of it.
+    known = number < len(later.filter_vertex)
+    new = later.filter_vertex[number[known]] - view.arrays.roots
+    new_row = np.concatenate([np.zeros(0, np.int64), *(each.row for each in found)])[known][new >= 0]
+    row, position = np.concatenate([row, new_row]), np.concatenate([position, new[new >= 0]])
+    order = np.argsort(row, kind="stable")
+    return row[order], position[order]

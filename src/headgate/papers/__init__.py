@@ -1,0 +1,1 @@
+"""Algorithms of the papers that no product path takes: for comparison."""

@@ -1,0 +1,1 @@
+"""The pipeline file: its settings, read and checked."""

@@ -1,0 +1,190 @@
+"""How large things will be: the first subscriptions and events, matched in this process and scaled."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.contents.registry import RDF
+from headgate.engine.engine import Engine
+from headgate.errors import EventError, GraphError, HeadgateError
+from headgate.pipeline.rehearsal.judging import (
+    GRAPH_ROWS,
+    Judged,
+    Source,
+    judge_edges,
+    judge_events,
+    judge_nodes,
+    judge_subscriptions,
+)
+from headgate.pipeline.rehearsal.samples import content_at_hand
+from headgate.pipeline.run.generating import workload_of
+from headgate.spark.tables.places import Format, format_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from headgate.core.event import Event
+    from headgate.pipeline.file.model import Pipeline
+    from headgate.pipeline.file.settings import Match
+    from headgate.spark.tables.wishes import Wanted
+
+_PAIRS = 200_000
+"""Matches of the sample that are written to see what one takes."""
+_COMPILING = 3.0
+"""What the driver holds while it compiles, in sizes of its tables and of the snapshot together."""
+
+
+class Output(NamedTuple):
+    """What a match will give, about."""
+
+    matches: int
+    bytes: int
+    at_most: bool
+    """Whether it is a bound, and no estimate."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What was found in the first rows, and what follows from it."""
+
+    tables: Mapping[str, Judged | None]
+    """By name; None for what only Spark can look at."""
+    snapshot: int | None = None
+    """Bytes."""
+    outputs: dict[str, Output] | None = None
+    """By the name of the match."""
+    driver: int | None = None
+    """Bytes of memory that the driver needs to compile."""
+    note: str = ""
+    """Why there is no estimate, if there is none."""
+
+
+def estimate(pipeline: Pipeline, wanted: Wanted) -> Sizes:
+    """Read the first rows of each table, match them, and scale what comes of it."""
+    sources = _sources(pipeline)
+    tables: dict[str, Judged | None] = {}
+    if "subscriptions" in sources:
+        tables["subscriptions"] = judge_subscriptions(pipeline, sources["subscriptions"], wanted)
+    if "nodes" in sources:
+        tables["nodes"] = judge_nodes(pipeline, sources["nodes"])
+        tables["edges"] = judge_edges(pipeline, sources["edges"])
+    if "events" in sources:
+        tables["events"] = judge_events(pipeline, sources["events"])
+    if None in tables.values():
+        return Sizes(tables, note="a table lies on another file system, which is not looked at")
+    found = {name: judged for name, judged in tables.items() if judged is not None}
+    graph = [found[name] for name in ("nodes", "edges") if name in found]
+    if any(judged.looked_at >= GRAPH_ROWS for judged in graph):
+        return Sizes(tables, note=f"the graph has more than {GRAPH_ROWS:,} rows, and is not read as a whole")
+    try:
+        return _sized(pipeline, wanted, found)
+    except HeadgateError as error:
+        return Sizes(tables, note=f"the first rows cannot be compiled together: {error}")
+
+
+def _sources(pipeline: Pipeline) -> dict[str, Source]:
+    """Find where tables come from: those that are to be generated can be made here, some rows of them."""
+    made = workload_of(pipeline.generate).tables if pipeline.generate else {}
+    seed = pipeline.generate.seed if pipeline.generate else 1
+    places = {
+        "subscriptions": pipeline.subscription_table,
+        "nodes": pipeline.node_table,
+        "edges": pipeline.edge_table,
+        "events": pipeline.event_table,
+    }
+    return {
+        name: Source(path, made.get(name) if path == pipeline.generated(name) else None, seed)
+        for name, path in places.items()
+        if path is not None
+    }
+
+
+def _sized(pipeline: Pipeline, wanted: Wanted, tables: dict[str, Judged]) -> Sizes:
+    subscriptions = tables.get("subscriptions")
+    rows = subscriptions.usable if subscriptions else ()
+    engine = _engine(pipeline, wanted, tables, rows)
+    total = subscriptions.total if subscriptions else 0
+    whole = _bytes(engine)
+    snapshot = whole
+    if len(rows) >= 2 and total > len(rows):
+        half = _bytes(_engine(pipeline, wanted, tables, rows[: len(rows) // 2]))
+        snapshot += (whole - half) * (total - len(rows)) // (len(rows) - len(rows) // 2)
+    held = sum(judged.rows.bytes for name, judged in tables.items() if name != "events")
+    driver = round(_COMPILING * (held + snapshot))
+    outputs = None
+    events = tables.get("events")
+    if events is not None:
+        pairs = _pairs(engine, events.usable)
+        scale = total / len(rows) if rows else 1.0
+        outputs = {
+            match.name: _output(match, pairs, events, scale, max(total, 1)) for match in pipeline.matches
+        }
+    return Sizes(tables, snapshot, outputs, driver)
+
+
+def _engine(pipeline: Pipeline, wanted: Wanted, tables: dict[str, Judged], rows: Sequence[Any]) -> Engine:
+    more: dict[str, Any] = {}
+    if "nodes" in tables:
+        more = {"nodes": tables["nodes"].usable, "edges": tables["edges"].usable}
+    if content_at_hand(pipeline) == RDF:
+        more |= {"taxonomy": wanted.taxonomy, "options": wanted.options}
+    ranked = pipeline.ranked if "nodes" not in tables else None
+    return Engine.build(rows, ranked=ranked, **more)
+
+
+def _bytes(engine: Engine) -> int:
+    with tempfile.TemporaryDirectory(prefix="headgate-") as folder:
+        place = Path(folder) / "snapshot"
+        engine.save(place)
+        return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+
+
+def _pairs(engine: Engine, events: Sequence[Event]) -> list[tuple[Any, list[Any]]]:
+    """Match the events of a sample; those that cannot be read, or enter nowhere, match nothing."""
+    found = []
+    for event in events:
+        try:
+            found.append((event.id, engine.publish(event)))
+        except (EventError, GraphError):
+            found.append((event.id, []))
+    return found
+
+
+def _output(
+    match: Match, pairs: list[tuple[Any, list[Any]]], events: Judged, scale: float, total: int
+) -> Output:
+    counts = [len(found) * scale for _, found in pairs]
+    relaxed = match.mode == "relaxed"
+    if match.top is not None:
+        counts = [min(float(match.top), float(total) if relaxed else count) for count in counts]
+    mean = sum(counts) / len(counts) if counts else 0.0
+    read = events.looked_at
+    documents = len(events.usable) / read if read else 1.0
+    matches = round(mean * events.rows.total * documents)
+    return Output(matches, round(matches * _bytes_of_a_match(match, pairs)), relaxed)
+
+
+def _bytes_of_a_match(match: Match, pairs: list[tuple[Any, list[Any]]]) -> float:
+    """Write the matches of the sample, to see what one takes."""
+    flat = [(event, identity) for event, found in pairs for identity in found][:_PAIRS]
+    if not flat:
+        return 0.0
+    ranked = match.top is not None
+    form = format_of(str(match.output))
+    if form is Format.PARQUET:
+        columns = {"event_id": [event for event, _ in flat], "subscription_id": [each for _, each in flat]}
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table(columns), sink, compression="snappy")
+        # Scores differ from each other, ranks do not.
+        return sink.getvalue().size / len(flat) + (9 if ranked else 0)
+    words = json.dumps({"event_id": flat[0][0], "subscription_id": flat[0][1]})
+    if form is Format.CSV:
+        words = ",".join(map(str, flat[0]))
+    return len(words) + 1 + (30 if ranked else 0)

@@ -1,0 +1,245 @@
+"""The first rows of each table as the jobs would judge them: which are usable, and why the others are not."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from headgate.contents.registry import RDF, RECORDS, XML
+from headgate.core.event import CONTENT_TYPE, Event
+from headgate.core.subscription import Subscription
+from headgate.core.values import fold
+from headgate.errors import EventError, HeadgateError, SubscriptionError
+from headgate.graph.model import Edge, Node
+from headgate.pipeline.rehearsal.samples import (
+    ROWS,
+    Rows,
+    content_at_hand,
+    first_documents,
+    first_rows,
+    is_table,
+    typed,
+)
+from headgate.rdf.language.model import Options
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from headgate.spark.compile.ranked_rows import Clauses, read_score, read_weights
+from headgate.spark.compile.rdf_contents import RdfContents
+from headgate.spark.compile.record_contents import RecordContents
+from headgate.spark.compile.xml_contents import XmlContents
+from headgate.spark.match.kinds import kind_of
+from headgate.spark.tables.places import Format, format_of, is_remote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headgate.pipeline.file.model import Pipeline
+    from headgate.pipeline.run.generating import Made
+    from headgate.spark.compile.contents import Writers
+    from headgate.spark.tables.wishes import Wanted
+
+EVENTS, DOCUMENTS = 1_000, 200
+"""Events of a sample: each is matched, and documents are parsed as well."""
+GRAPH_ROWS = 60_000
+"""A graph with more nodes and edges than this is not read as a whole, and then it cannot be matched."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the first rows of a table are, and what they say of the table."""
+
+    path: str
+    rows: Rows
+    usable: tuple[Any, ...]
+    """Subscriptions, nodes, edges or events."""
+    reasons: tuple[str, ...]
+    """Why the others are refused."""
+    generated: bool = False
+
+    @property
+    def looked_at(self) -> int:
+        """Count the rows that were read."""
+        return len(self.rows.rows)
+
+    @property
+    def total(self) -> int:
+        """Estimate how many rows of the table are usable."""
+        share = len(self.usable) / self.looked_at if self.looked_at else 1.0
+        return round(self.rows.total * share)
+
+
+class Source(NamedTuple):
+    """Where a table comes from: a place, and perhaps how it will be made."""
+
+    path: str
+    made: Made | None
+    seed: int = 1
+
+    def read(self, most: int) -> Rows | None:
+        """Read or make the first rows; None if it lies where only Spark can look."""
+        if self.made is not None:
+            count = min(most, self.made.rows)
+            batch = self.made.make(np.arange(count, dtype=np.int64), self.seed)
+            rows = [
+                {name: value for name, value in row.items() if value is not None} for row in batch.to_pylist()
+            ]
+            size = self._size(batch, rows) * self.made.rows // max(1, count)
+            return Rows(list(rows), self.made.rows, counted=True, bytes=size)
+        return None if is_remote(self.path) else first_rows(self.path, most)
+
+    def _size(self, batch: Any, rows: list[dict[str, Any]]) -> int:
+        if format_of(self.path) is Format.PARQUET:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            sink = pa.BufferOutputStream()
+            pq.write_table(pa.Table.from_batches([batch]), sink, compression="snappy")
+            return sink.getvalue().size
+        return sum(len(json.dumps(row, default=str)) + 1 for row in rows)
+
+
+def judge_subscriptions(pipeline: Pipeline, source: Source, wanted: Wanted) -> Judged | None:
+    """Judge the first subscriptions as compiling would."""
+    rows = source.read(ROWS)
+    if rows is None:
+        return None
+    writers = _writers(pipeline, wanted)
+    ranked = pipeline.ranked
+    if ranked is None:
+        ranked = any(
+            not {"score", "weights"}.isdisjoint(_folded(row)) for row in rows.rows if isinstance(row, dict)
+        )
+    graph = pipeline.node_table is not None
+
+    def subscription(row: dict[str, Any]) -> Subscription:
+        given = _folded(row)
+        for name in ("id", "filter"):
+            if given.get(name) is None:
+                raise SubscriptionError(f"the row has no {name!r}: a subscription is an id and a filter")
+        found = Subscription(
+            given["id"],
+            given["filter"],
+            given.get("dialect") or pipeline.dialect,
+            given.get("node") if graph else None,
+            read_score(given.get("score")) if ranked or graph else 0.0,
+            read_weights(given.get("weights")) if ranked else None,
+        )
+        text = writers.writer().add(found.filter, found.dialect)
+        if ranked:
+            Clauses(writers).add(text, found.weights, f"subscription {found.id!r}")
+        return found
+
+    return _judged(source, rows, subscription)
+
+
+def judge_nodes(pipeline: Pipeline, source: Source) -> Judged | None:
+    """Judge the nodes of a graph that is not large."""
+    rows = source.read(GRAPH_ROWS)
+
+    def node(row: dict[str, Any]) -> Node:
+        given = _folded(row)
+        return Node(
+            given["id"],
+            given.get("filter"),
+            subscription=given.get("subscription"),
+            dialect=given.get("dialect") or pipeline.dialect,
+            score=float(given.get("score") or 0),
+            cost=float(given.get("cost") or 0),
+        )
+
+    return None if rows is None else _judged(source, rows, node)
+
+
+def judge_edges(pipeline: Pipeline, source: Source) -> Judged | None:
+    """Judge the edges of a graph that is not large."""
+    rows = source.read(GRAPH_ROWS)
+
+    def edge(row: dict[str, Any]) -> Edge:
+        given = _folded(row)
+        cost = {"cost": float(given["cost"])} if given.get("cost") is not None else {}
+        dialect = given.get("dialect") or pipeline.dialect
+        return Edge(given["source"], given["target"], given.get("filter"), dialect, **cost)
+
+    return None if rows is None else _judged(source, rows, edge)
+
+
+def judge_events(pipeline: Pipeline, source: Source) -> Judged | None:
+    """Judge the first events as matching would."""
+    content = content_at_hand(pipeline)
+    said = pipeline.events.format if pipeline.events else None
+    if source.made is None and is_remote(source.path):
+        return None
+    if content != RECORDS and source.made is None and not is_table(source.path):
+        rows: Rows | None = first_documents(source.path, kind_of(content), said, DOCUMENTS)
+    else:
+        rows = source.read(EVENTS if content == RECORDS else DOCUMENTS)
+    if rows is None:
+        return None
+    text_only = source.made is None and is_table(source.path) and format_of(source.path) is Format.CSV
+
+    def event(row: dict[str, Any]) -> Event:
+        given = typed(row) if text_only and content == RECORDS else row
+        if content != RECORDS and said is not None and CONTENT_TYPE not in map(fold, given):
+            given = {**given, CONTENT_TYPE: said}
+        found = Event.from_row(given)
+        if content == RECORDS:
+            found.attributes  # noqa: B018 -- checks the values
+        elif isinstance(found.data, dict):
+            raise EventError(f"event {found.id!r} is a record, and these filters look at documents")
+        return found
+
+    judged = _judged(source, rows, event)
+    return judged if content == RECORDS else _read_documents(judged, content)
+
+
+def _read_documents(judged: Judged, content: str) -> Judged:
+    """Parse documents; a feed is one event for each of its items."""
+    kind = kind_of(content)
+    try:
+        read = kind.read(judged.usable)
+    finally:
+        kind.close()
+    events = tuple(event for each in read if not isinstance(each, EventError) for event in each.events)
+    reasons = tuple(str(each) for each in read if isinstance(each, EventError))
+    return replace(judged, usable=events, reasons=(*judged.reasons, *reasons))
+
+
+def _writers(pipeline: Pipeline, wanted: Wanted) -> Writers:
+    content = content_at_hand(pipeline)
+    if content == RDF:
+        return RdfContents(wanted.taxonomy or Taxonomy(), wanted.options or Options()).writers
+    return XmlContents().writers if content == XML else RecordContents(wanted.schema, None).writers
+
+
+def _judged(source: Source, rows: Rows, read: Callable[[dict[str, Any]], Any]) -> Judged:
+    usable, reasons = [], []
+    seen: set[Any] = set()
+    for row in rows.rows:
+        try:
+            if isinstance(row, str):
+                raise SubscriptionError(row)
+            found = read(row)
+            identity = getattr(found, "id", None)
+            if identity is not None and not isinstance(found, Event):
+                if identity in seen:
+                    raise SubscriptionError(f"id {identity!r} was given by an earlier row already")
+                seen.add(identity)
+            usable.append(found)
+        except HeadgateError as error:
+            reasons.append(str(error))
+        except (KeyError, TypeError, ValueError) as error:
+            reasons.append(f"the row is not usable: {error}")
+    return Judged(source.path, rows, tuple(usable), tuple(reasons), source.made is not None)
+
+
+def _folded(row: dict[str, Any]) -> dict[str, Any]:
+    found = {fold(name): value for name, value in row.items()}
+    weights = found.get("weights")
+    if isinstance(weights, list) and weights and isinstance(weights[0], tuple):
+        # A map of Parquet comes as pairs.
+        with suppress(ValueError):
+            found["weights"] = dict(weights)
+    return found

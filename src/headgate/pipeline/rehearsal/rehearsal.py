@@ -1,0 +1,205 @@
+"""The dry run: everything is checked, the first rows are really read, and the plan is printed with sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headgate.brokers.nats.settings import shown as without_secrets
+from headgate.core.machine import memory
+from headgate.pipeline.rehearsal.check import check
+from headgate.pipeline.rehearsal.estimate import Sizes, estimate
+from headgate.pipeline.run.plan import COMPILE, GENERATE, MATCH, steps_of, until
+from headgate.pipeline.run.state import State
+from headgate.pipeline.run.work import wanted
+from headgate.report.words import shorten
+from headgate.spark.session.progress import step as shown
+from headgate.spark.tables.wishes import Wanted
+
+if TYPE_CHECKING:
+    from headgate.pipeline.file.model import Pipeline
+    from headgate.pipeline.rehearsal.judging import Judged
+    from headgate.pipeline.run.plan import Step
+
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A step, and why it would be done; None if it would be passed over."""
+
+    step: Step
+    why: str | None
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a run would do."""
+
+    pipeline: Pipeline
+    steps: tuple[Planned, ...]
+    sizes: Sizes
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """Return it for machines."""
+        sizes = self.sizes
+        return {
+            "pipeline": self.pipeline.about.name,
+            "directory": str(self.pipeline.directory),
+            "tables": {
+                name: {
+                    "path": judged.path,
+                    "rows": judged.rows.total,
+                    "counted": judged.rows.counted,
+                    "bytes": judged.rows.bytes,
+                    "looked_at": judged.looked_at,
+                    "refused": len(judged.reasons),
+                    "reasons": judged.reasons[:_EXAMPLES],
+                }
+                for name, judged in sizes.tables.items()
+                if judged is not None
+            },
+            "steps": [
+                {
+                    "name": each.step.name,
+                    "status": "skip" if each.why is None else "run",
+                    "why": each.why or "",
+                    "inputs": dict(each.step.inputs),
+                    "outputs": dict(each.step.outputs),
+                }
+                for each in self.steps
+            ],
+            "snapshot_bytes": sizes.snapshot,
+            "driver_bytes": sizes.driver,
+            "matches": {name: output._asdict() for name, output in (sizes.outputs or {}).items()},
+            "note": sizes.note,
+        }
+
+    @property
+    def lines(self) -> list[str]:
+        """Return it for people."""
+        return [
+            f"pipeline {self.pipeline.about.name}: what it makes goes to {self.pipeline.directory}",
+            *(line for name, judged in self.sizes.tables.items() for line in _table(name, judged)),
+            *(line for number, each in enumerate(self.steps, 1) for line in self._step(number, each)),
+            *self._ending(),
+        ]
+
+    def _step(self, number: int, planned: Planned) -> list[str]:
+        step = planned.step
+        what = "done before, nothing has changed" if planned.why is None else f"to be done: {planned.why}"
+        lines = [f"{number}. {step.name}: {what}"]
+        lines += [f"     reads {role} {path}" for role, path in step.inputs.items()]
+        lines += [f"     writes {role} {path}{self._size(step, role)}" for role, path in step.outputs.items()]
+        return lines
+
+    def _size(self, step: Step, role: str) -> str:
+        sizes = self.sizes
+        if step.kind == GENERATE and (judged := sizes.tables.get(role)) is not None:
+            return f", {judged.rows.total:,} rows, about {in_bytes(judged.rows.bytes)}"
+        if step.kind == COMPILE and role == "snapshot" and sizes.snapshot is not None:
+            return f", about {in_bytes(sizes.snapshot)}"
+        if step.kind == MATCH and role == "output" and sizes.outputs is not None:
+            found = sizes.outputs[step.of]
+            word = "at most" if found.at_most else "about"
+            return f", {word} {rounded(found.matches):,} matches, {in_bytes(found.bytes)}"
+        return ""
+
+    def _ending(self) -> list[str]:
+        sizes = self.sizes
+        lines = []
+        if sizes.snapshot is not None and sizes.driver is not None:
+            short = " (more than it has)" if sizes.driver > memory() else ""
+            lines.append(
+                f"memory: about {in_bytes(sizes.driver)} on the driver to compile{short}, beside Python and "
+                f"Java; about {in_bytes(sizes.snapshot)} on each machine to match, shared by its workers"
+            )
+        if sizes.note:
+            lines.append(f"no sizes: {sizes.note}")
+        if self.pipeline.stream is not None:
+            place = without_secrets(str(self.pipeline.stream.get("events")))
+            lines.append(f"then a stream, of events that come to {place}")
+        busy = sum(each.why is not None for each in self.steps)
+        lines.append(f"{busy} of {len(self.steps)} steps would be done; nothing was written")
+        return lines
+
+
+def rehearse(
+    pipeline: Pipeline, last: str | None = None, *, fresh: bool = False, quiet: bool = False
+) -> Rehearsal:
+    """Check a pipeline, and say what a run would do; refuses it with all that is wrong."""
+    steps = until(steps_of(pipeline), last)
+    fresh = fresh or not pipeline.directory.is_dir()
+    state = State(pipeline.directory) if fresh else State.open(pipeline.directory)
+    check(pipeline, ours=[str(pipeline.directory / name) for name in state.begun])
+    with shown("reading the first rows", quiet=quiet):
+        sizes = estimate(pipeline, _wanted(pipeline))
+    return Rehearsal(pipeline, tuple(_planned(steps, state)), sizes)
+
+
+def _wanted(pipeline: Pipeline) -> Wanted:
+    """Return what is said of filters, with a taxonomy that is yet to be generated."""
+    made = pipeline.generated("taxonomy")
+    if made is None or pipeline.taxonomy != (made,) or pipeline.generate is None:
+        return wanted(pipeline)
+    from headgate.pipeline.run.generating import workload_of
+    from headgate.rdf.events.reading import Reader
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+
+    text = workload_of(pipeline.generate).taxonomy or ""
+    graph = Reader(isolated=False).read(text.encode(), "application/n-triples")
+    return Wanted(pipeline.dialect, taxonomy=Taxonomy.of(graph.statements()))
+
+
+def _planned(steps: list[Step], state: State) -> list[Planned]:
+    """Find out which steps would be done: one whose inputs will be written anew is, too."""
+    found: list[Planned] = []
+    written: dict[str, str] = {}
+    for step in steps:
+        renewed = next((written[path] for path in step.inputs.values() if path in written), None)
+        again = next((each.step.name for each in found if each.why and each.step.name in step.needs), None)
+        why = state.why_not_done(step)
+        if why is None and (renewed or again):
+            why = f"{renewed or again} is done before it"
+        found.append(Planned(step, why))
+        if why is not None:
+            written |= dict.fromkeys(step.outputs.values(), step.name)
+    return found
+
+
+def _table(name: str, judged: Judged | None) -> list[str]:
+    if judged is None:
+        return [f"{name}: on another file system, which is not looked at"]
+    rows = judged.rows
+    count = f"{rows.total:,} rows" if rows.counted else f"about {rounded(rows.total):,} rows"
+    about = "about " if judged.generated else ""
+    made = "to be generated" if judged.generated else judged.path
+    lines = [
+        f"{name}: {count}, {about}{in_bytes(rows.bytes)}, {made}; of the first {judged.looked_at:,} "
+        + (f"{len(judged.reasons):,} would be refused" if judged.reasons else "none would be refused")
+    ]
+    return lines + [f"     {shorten(reason, 100)}" for reason in judged.reasons[:_EXAMPLES]]
+
+
+def in_bytes(size: float) -> str:
+    """Write a size for people.
+
+    >>> in_bytes(512), in_bytes(12_345_678), in_bytes(3_400_000_000)
+    ('512 B', '12 MB', '3.4 GB')
+    """
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= factor:
+            number = size / factor
+            return f"{number:.1f} {unit}" if number < 10 else f"{number:,.0f} {unit}"
+    return f"{size:,.0f} B"
+
+
+def rounded(count: int) -> int:
+    """Keep two figures: an estimate has no more.
+
+    >>> rounded(412_345), rounded(87)
+    (410000, 87)
+    """
+    digits = len(str(count)) - 2
+    return round(count, -digits) if digits > 0 else count

@@ -1,0 +1,234 @@
+"""The first rows of a table, and how many there are, without Spark: for the dry run and for reports."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.contents.registry import RECORDS, content_of
+from headgate.core.event import read_object
+from headgate.errors import HeadgateError, TableError
+from headgate.spark.tables.places import ENDINGS, Format, format_of, is_remote, local
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from headgate.pipeline.file.model import Pipeline
+    from headgate.spark.match.kinds import Kind
+
+ROWS = 2_000
+"""Rows of a sample, at most."""
+BYTES = 16 << 20
+"""Text read for a sample, at most."""
+_COUNTED, _PARTS = 64 << 20, 64
+"""Files up to this size have all of their lines counted, larger ones those of so many parts."""
+
+
+class Rows(NamedTuple):
+    """The first rows of a table; what cannot be read of them comes as the reason."""
+
+    rows: list[dict[str, Any] | str]
+    total: int
+    """Rows of the table; about so many, unless `counted`."""
+    counted: bool
+    bytes: int
+    """What the table takes on disk."""
+
+
+def first_rows(path: str, most: int = ROWS) -> Rows:
+    """Read the first rows of a table on this machine, and count all of them or say about how many."""
+    form = format_of(path)
+    files = table_files(path)
+    size = sum(file.stat().st_size for file in files)
+    if form is Format.PARQUET:
+        return _parquet(files, path, most, size)
+    return _text(files, form, most, size)
+
+
+def table_files(path: str) -> list[Path]:
+    """List the files of a table in the order of their names, those that readers pass over left out."""
+    place = local(path)
+    if place.is_file():
+        return [place]
+    found = [file for file in sorted(place.rglob("*")) if file.is_file()]
+    hidden = (".", "_")
+    return [
+        file for file in found if not any(part.startswith(hidden) for part in file.relative_to(place).parts)
+    ]
+
+
+def column_names(path: str) -> list[str] | None:
+    """List the columns of a table from its footer or header; None for JSON lines, which have none."""
+    form, files = format_of(path), table_files(path)
+    if form is Format.JSONL or not files:
+        return None
+    if form is Format.PARQUET:
+        return list(_footer(files[0], path).schema.to_arrow_schema().names)
+    with files[0].open(encoding="utf-8-sig", errors="replace", newline="") as text:
+        try:
+            return next(_reader(text), [])
+        except csv.Error as error:
+            raise TableError(f"{path} cannot be read: its header: {error}") from None
+
+
+def first_documents(path: str, kind: Kind, content_type: str | None, most: int) -> Rows:
+    """Read the first files of a folder of documents, as rows."""
+    from headgate.spark.tables.document_names import type_of_file, type_of_name
+
+    files = table_files(path)
+    said = None if content_type is None else type_of_name(content_type, kind)
+    rows: list[dict[str, Any] | str] = []
+    for file in files[:most]:
+        written = said or type_of_file(file.name, kind)
+        if written is None:
+            rows.append(f"{file.name}: what it is written in is not clear")
+        elif file.stat().st_size > kind.most:
+            rows.append(f"{file.name}: it has more than {kind.most:,} bytes")
+        else:
+            rows.append({"id": file.name, "datacontenttype": written, "data": file.read_bytes()})
+    return Rows(rows, len(files), counted=True, bytes=sum(file.stat().st_size for file in files))
+
+
+def is_table(path: str) -> bool:
+    """Tell a table from a folder of documents, or a document, by its ending and that of its files."""
+    if Path(path.rstrip("/")).suffix.lower() in ENDINGS:
+        return True
+    return local(path).is_dir() and any(file.suffix.lower() in ENDINGS for file in table_files(path))
+
+
+def _footer(file: Path, path: str) -> pq.FileMetaData:
+    try:
+        return pq.read_metadata(file)
+    except (OSError, pa.ArrowException) as error:
+        raise TableError(f"{path} cannot be read: {file.name} is no sound Parquet file ({error})") from None
+
+
+def _parquet(files: list[Path], path: str, most: int, size: int) -> Rows:
+    total = sum(_footer(file, path).num_rows for file in files)
+    rows: list[dict[str, Any] | str] = []
+    for file in files:
+        if len(rows) >= most:
+            break
+        try:
+            with pq.ParquetFile(file) as opened:
+                for batch in opened.iter_batches(batch_size=min(most, ROWS)):
+                    rows += batch.to_pylist()
+                    if len(rows) >= most:
+                        break
+        except (OSError, pa.ArrowException) as error:
+            raise TableError(f"{path} cannot be read: {file.name}: {error}") from None
+    return Rows(
+        [_without_nulls(row) if isinstance(row, dict) else row for row in rows[:most]], total, True, size
+    )
+
+
+def _without_nulls(row: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what is NULL, as rows of JSON do."""
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def _text(files: list[Path], form: Format, most: int, size: int) -> Rows:
+    rows: list[dict[str, Any] | str] = []
+    read = 0
+    for file in files:
+        for used, row in _csv(file) if form is Format.CSV else _lines(file):
+            if len(rows) >= most or read >= BYTES:
+                return Rows(rows, max(len(rows), _count_lines(files, form)), False, size)
+            rows.append(row)
+            read += used
+    return Rows(rows, len(rows), True, size)
+
+
+def _count_lines(files: list[Path], form: Format) -> int:
+    """Count lines; of a large file those of parts all over it, for rows may grow on the way."""
+    lines = 0.0
+    for file in files:
+        size = file.stat().st_size
+        whole = size <= _COUNTED
+        with file.open("rb") as text:
+            found, seen, chunk = 0, 0, b""
+            for part in range(1 if whole else _PARTS):
+                text.seek(0 if whole else part * (size // _PARTS))
+                chunk = text.read(size if whole else _COUNTED // _PARTS)
+                found, seen = found + chunk.count(b"\n"), seen + len(chunk)
+            lines += found * size / max(1, seen) + (whole and not chunk.endswith(b"\n"))
+        lines -= form is Format.CSV
+    return round(lines)
+
+
+def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """Read JSON lines, with the bytes that each took."""
+    with file.open("rb") as text:
+        for number, line in enumerate(text):
+            content = line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
+            if not content.strip():
+                continue
+            try:
+                yield len(line), dict(read_object(content))
+            except HeadgateError as error:
+                yield len(line), str(error)
+
+
+def _csv(file: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    with file.open(encoding="utf-8-sig", errors="replace", newline="") as text:
+        reader = _reader(text)
+        header: list[str] | None = None
+        while True:
+            try:
+                values = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                yield BYTES, f"the line cannot be read: {error}"
+                continue
+            if header is None:
+                header = values
+                continue
+            used = sum(len(value.encode()) + 1 for value in values)
+            if len(values) != len(header):
+                yield used, "the line does not have as many fields as the header"
+                continue
+            yield used, {name: value for name, value in zip(header, values, strict=True) if value != ""}
+
+
+def _reader(text: Iterable[str]) -> Iterator[list[str]]:
+    """Read CSV whose fields may be as long as a sample: by itself, Python gives up at 131,072 characters."""
+    csv.field_size_limit(BYTES)
+    return csv.reader(text)
+
+
+def typed(row: dict[str, Any], texts: tuple[str, ...] = ("id",)) -> dict[str, Any]:
+    """Read numbers and truth values of a row of CSV, about as Spark does.
+
+    >>> typed({"id": "7", "age": "35", "price": "1.5", "new": "true", "topic": "art"})
+    {'id': '7', 'age': 35, 'price': 1.5, 'new': True, 'topic': 'art'}
+    """
+    return {name: value if name in texts else _value(value) for name, value in row.items()}
+
+
+def _value(text: Any) -> Any:
+    if not isinstance(text, str):
+        return text
+    if text.lower() in {"true", "false"}:
+        return text.lower() == "true"
+    try:
+        return json.loads(text) if text[:1] in "-0123456789" else text
+    except ValueError:
+        return text
+
+
+def content_at_hand(pipeline: Pipeline) -> str:
+    """Find the content room of a pipeline's filters: the file says it, or else the first rows do."""
+    tables = [pipeline.subscription_table, pipeline.node_table, pipeline.edge_table]
+    spoken: set[str] = set()
+    if pipeline.said_dialect is None:
+        for path in tables:
+            if path is not None and not is_remote(path) and local(path).exists():
+                rows = [row for row in first_rows(path).rows if isinstance(row, dict)]
+                spoken |= {str(row["dialect"]) for row in rows if row.get("filter") and row.get("dialect")}
+    return content_of(spoken, "the filters") or content_of([pipeline.dialect], "the filters") or RECORDS

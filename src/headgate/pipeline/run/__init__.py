@@ -1,0 +1,1 @@
+"""The run: step after step, with what is told of it."""

@@ -1,0 +1,297 @@
+"""What each kind of step does: it calls one job, and says what came of it in plain values."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headgate.contents.registry import RECORDS, content_of
+from headgate.core.snapshot import is_snapshot
+from headgate.pipeline.run import plan
+from headgate.pipeline.run.generating import workload_of
+from headgate.pipeline.run.what_if import write_what_if
+from headgate.rdf.language.model import Options
+from headgate.spark.backtest import backtest
+from headgate.spark.backtest import documents as backtest_documents
+from headgate.spark.compile import compile as plain
+from headgate.spark.compile import graph
+from headgate.spark.match.match import match_events
+from headgate.spark.plan import planning
+from headgate.spark.session.progress import watch
+from headgate.spark.tables.generate import generate
+from headgate.spark.tables.refusals import refusals_of
+from headgate.spark.tables.summary import summarise
+from headgate.spark.tables.taxonomy_files import read_taxonomy
+from headgate.spark.tables.wishes import Top, Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from headgate.pipeline.file.model import Pipeline
+    from headgate.pipeline.file.settings import Match
+    from headgate.pipeline.run.plan import Step
+    from headgate.spark.session.session import Session
+
+Result = dict[str, Any]
+
+_NOISIEST = 10
+"""Subscriptions that a what-if tells one by one; all of them are in its table."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A step that is to be done, and what it is done with."""
+
+    session: Session
+    pipeline: Pipeline
+    step: Step
+    before: Mapping[str, Result]
+    """The results of the steps that it needs."""
+    quiet: bool
+
+
+def work(job: Job) -> Result:
+    """Do a step; rows that were refused are counted by their reasons, too."""
+    result = _WORK[job.step.kind](job)
+    if result.get("rejected") and "rejected" in job.step.outputs:
+        with watch(job.session, "counting refused rows", quiet=job.quiet):
+            found = refusals_of(job.session, job.step.outputs["rejected"])
+        result["refusals"] = [_plain(each) for each in found]
+    return result
+
+
+def _generate(job: Job) -> Result:
+    session, pipeline, step, quiet = job.session, job.pipeline, job.step, job.quiet
+    assert pipeline.generate is not None
+    made = workload_of(pipeline.generate)
+    for name, table in made.tables.items():
+        place = step.outputs[name]
+        generate(
+            session, table.make, table.schema, table.rows, place, seed=pipeline.generate.seed, quiet=quiet
+        )
+    counts: Result = {name: table.rows for name, table in made.tables.items()}
+    if made.taxonomy is not None:
+        from headgate.pipeline.run.state import write_whole
+
+        write_whole(Path(step.outputs["taxonomy"]), made.taxonomy)
+        counts["taxonomy"] = made.taxonomy.count("\n")
+    return {"rows": counts}
+
+
+def wanted(pipeline: Pipeline) -> Wanted:
+    """Return what is said of all filters; reads the files of the schema and the taxonomy."""
+    given = pipeline.subscriptions
+    schema = Path(given.schema).read_text("utf-8") if given and given.schema else None
+    options = None
+    if given and (given.coerce or given.injective):
+        options = Options(coerce=given.coerce, injective=given.injective)
+    sample = given.sample if given else None
+    return Wanted(pipeline.dialect, schema, sample, read_taxonomy(pipeline.taxonomy), options)
+
+
+def _compile(job: Job) -> Result:
+    session, pipeline, step, quiet = job.session, job.pipeline, job.step, job.quiet
+    said = vars(wanted(pipeline))
+    more = {"rejected": step.outputs["rejected"], "ranked": pipeline.ranked, **_sharding(pipeline)}
+    snapshot = step.outputs["snapshot"]
+    if pipeline.node_table is not None and pipeline.edge_table is not None:
+        tables = graph.Tables(pipeline.node_table, pipeline.edge_table, pipeline.subscription_table)
+        made = graph.compile_graph(session, tables, snapshot, quiet=quiet, **more, **said)
+        return as_plain(made)
+    assert pipeline.subscription_table is not None
+    done = plain.compile_subscriptions(
+        session, pipeline.subscription_table, snapshot, quiet=quiet, **more, **said
+    )
+    return as_plain(done)
+
+
+def _sharding(pipeline: Pipeline) -> dict[str, Any]:
+    shards = pipeline.shards
+    if shards.by == "hash":
+        return {"shards": shards.count}
+    from headgate.spark.tables.wishes import Sharding
+
+    return {"sharding": Sharding.of(shards.count, shards.by, shards.column)}
+
+
+def wanted_top(match: Match) -> Top | None:
+    """Return what is asked for of the best."""
+    return None if match.top is None else Top.of(match.top, match.mode or "exact", match.factors)
+
+
+def _match(job: Job) -> Result:
+    session, pipeline, step, quiet = job.session, job.pipeline, job.step, job.quiet
+    match = next(each for each in pipeline.matches if each.name == step.of)
+    done = match_events(
+        session,
+        step.inputs["snapshot"],
+        step.inputs["events"],
+        step.outputs["output"],
+        rejected=step.outputs["rejected"],
+        top=wanted_top(match),
+        content_type=step.settings["format"],
+        tuples=match.tuples,
+        quiet=quiet,
+    )
+    return as_plain(done)
+
+
+def _summary(job: Job) -> Result:
+    step = job.step
+    events = job.before[step.needs[0]]["events"]
+    top = step.settings["busiest"]
+    found = summarise(job.session, step.inputs["output"], events, top=top, quiet=job.quiet)
+    filters = _filters(Path(step.inputs["snapshot"]), [identity for identity, _ in found.busiest])
+    return {
+        "events_by_matches": {str(matches): count for matches, count in found.events_by_matches.items()},
+        "busiest": [
+            [identity, text, count] for (identity, count), text in zip(found.busiest, filters, strict=True)
+        ],
+    }
+
+
+def _filters(snapshot: Path, identities: list[Any]) -> list[str]:
+    """Return the texts of filters of a snapshot that is not cut; of others none, for the ids are told."""
+    from headgate.contents.registry import CONTENTS, room_at
+    from headgate.core.snapshot import room_of
+
+    if not is_snapshot(snapshot) or room_of(snapshot) not in CONTENTS:
+        return [""] * len(identities)
+    index = room_at(snapshot).open(snapshot, verify=False)
+    # Lines of JSON and CSV are read as text.
+    numbered = index.ids.numbered
+    return [index.filter(int(identity) if numbered else identity) for identity in identities]
+
+
+def _backtest(job: Job) -> Result:
+    session, pipeline, step, quiet = job.session, job.pipeline, job.step, job.quiet
+    asked, events = step.settings, step.inputs["events"]
+    output = step.outputs.get("output")
+    content = content_of([asked["dialect"]], "the filter")
+    if content == RECORDS:
+        done = backtest.backtest(
+            session, asked["filter"], events, dialect=asked["dialect"], output=output, quiet=quiet
+        )
+        return as_plain(done)
+    settings = wanted(pipeline)
+    tested = backtest_documents.backtest_documents(
+        session,
+        asked["filter"],
+        events,
+        dialect=asked["dialect"],
+        output=output,
+        content_type=asked["format"],
+        taxonomy=settings.taxonomy,
+        options=settings.options,
+        quiet=quiet,
+    )
+    return as_plain(tested)
+
+
+def _plan(job: Job) -> Result:
+    session, pipeline, step, quiet = job.session, job.pipeline, job.step, job.quiet
+    from headgate.plan.graphs.rewritability import Search
+    from headgate.plan.running.making import Settings
+
+    given = pipeline.plan
+    assert given is not None
+    bounds = ("fan_out", "bandwidth", "cpu", "source_bandwidth", "source_cpu")
+    bounded: dict[str, Any] = {
+        name: math.inf if getattr(given, name) is None else getattr(given, name) for name in bounds
+    }
+    same = ("source_fan_out", "alpha", "beta", "relax", "swaps", "time_limit", "gap")
+    asked: dict[str, Any] = {name: getattr(given, name) for name in same}
+    done, made = planning.plan_subscriptions(
+        session,
+        step.inputs["snapshot"],
+        step.inputs["sample"],
+        step.outputs["output"],
+        Settings(search=Search(k=given.rewritings), **bounded, **asked),
+        rejected=step.outputs["rejected"],
+        sites=given.sites,
+        content_type=step.settings["format"],
+        carries=given.carries,
+        quiet=quiet,
+    )
+    if given.page is not None:
+        from headgate.report.plan_page import write_report
+
+        title = f"The network of {pipeline.about.name}"
+        page = Path(given.page)
+        page.parent.mkdir(parents=True, exist_ok=True)
+        write_report(made.network, page, title=title, command=f"headgate run {pipeline.file}")
+    return as_plain(done)
+
+
+def _what_if(job: Job) -> Result:
+    from headgate.spark.backtest.question import Question
+    from headgate.spark.backtest.what_if import what_if
+
+    step, asked = job.step, job.step.settings
+    top = None if asked["top"] is None else Top.of(asked["top"])
+    question = Question(
+        step.inputs["changes"],
+        step.inputs["snapshot"],
+        step.inputs["events"],
+        top,
+        asked["format"],
+        asked["noise"],
+        asked["cost"],
+    )
+    done = what_if(
+        job.session,
+        question,
+        rejected=step.outputs["rejected"],
+        output=step.outputs["output"],
+        effects=step.outputs["effects"],
+        quiet=job.quiet,
+    )
+    page = Path(step.outputs["page"])
+    page.parent.mkdir(parents=True, exist_ok=True)
+    write_what_if(
+        done,
+        question,
+        page,
+        title=step.of,
+        command=f"headgate run {job.pipeline.file}",
+        rejected=step.outputs["rejected"] if done.rejected or done.rejected_events else None,
+    )
+    found = as_plain(done)
+    noisiest = found.pop("effects")[:_NOISIEST]
+    return {**found, "rejected": done.rejected + done.rejected_events, "noisiest": noisiest}
+
+
+def as_plain(done: Any) -> Result:
+    """Return the fields of a result as JSON has them; what there is none of is left out."""
+    found = {}
+    for field in dataclasses.fields(done):
+        value = getattr(done, field.name)
+        if value is not None:
+            found[field.name] = _plain(value)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return as_plain(value)
+    if hasattr(value, "_asdict"):
+        return {name: _plain(each) for name, each in value._asdict().items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    return value
+
+
+_WORK: dict[str, Callable[[Job], Result]] = {
+    plan.GENERATE: _generate,
+    plan.COMPILE: _compile,
+    plan.MATCH: _match,
+    plan.SUMMARY: _summary,
+    plan.BACKTEST: _backtest,
+    plan.PLAN: _plan,
+    plan.WHAT_IF: _what_if,
+}

@@ -1,0 +1,1 @@
+"""Which views embed in which, and which can be computed from which."""

@@ -1,0 +1,285 @@
+"""LOGA (Algorithm 2): rewritings of a plan replaced one by one, so that its latency falls.
+
+Views are looked at by falling impact, in rounds, until a round changes nothing. Each gets the rewriting that
+lowers the cost of the whole plan most, among those that every site can bear; no view is given to the source.
+
+The algorithm asks for the latency of the whole configuration for every alternative. If only latency counts
+that is not needed: all that a view feeds rises with its own latency and never falls, so the best alternative
+of a view is the one by which the view itself is quickest. With utilization in the cost it is needed, for
+alternatives that are not worse in both; the latencies that change are computed, and no others.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from itertools import pairwise
+from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from headgate.core.jit import bare
+from headgate.errors import PlanError
+from headgate.plan.latency.ejecting import eject
+from headgate.plan.latency.impact import impact_order, reach
+from headgate.plan.measures import loads, utilization
+from headgate.plan.model import SOURCE, Costs, Plan, Rewritings, infinite_capacities
+from headgate.plan.running.configuration import (
+    EMPTY,
+    FREE,
+    NONE,
+    blocked,
+    change,
+    configuration,
+    forget,
+    loads_by_site,
+    push,
+    replace,
+    settle,
+    shift,
+    waited,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.plan.model import Capacities
+    from headgate.plan.running.configuration import Configuration
+
+STRETCHES = 16
+"""A round is run in so many stretches; between them the clock is read."""
+
+
+class Weights(NamedTuple):
+    """How the two parts of the mixed cost are weighed."""
+
+    alpha: float
+    beta: float
+
+
+class Moment(NamedTuple):
+    """What a plan was like so many seconds after the beginning: sums over all views."""
+
+    seconds: float
+    latency: float
+    utilization: float
+
+
+class Improved(NamedTuple):
+    """A plan with less latency, and how it came to be. `complete` is false if the time ran out."""
+
+    plan: Plan
+    trace: tuple[Moment, ...]
+    rounds: int
+    replaced: int
+    swapped: int
+    complete: bool
+
+
+def loga(
+    plan: Plan,
+    rewritings: Rewritings,
+    costs: Costs,
+    capacities: Capacities,
+    *,
+    alpha: float = 0.0,
+    beta: float = 1.0,
+    swaps: bool = False,
+    time_limit: float = math.inf,
+) -> Improved:
+    """Lower `alpha * utilization + beta * latency` of a plan by replacing rewritings.
+
+    The plan must keep to the capacities, which may be wider than those it was made for. With `swaps`, a view
+    may also take the place of another at a site that is full.
+    """
+    if not (alpha >= 0 and beta >= 0 and alpha + beta > 0 and math.isfinite(alpha + beta)):
+        raise PlanError(
+            f"the weights are {alpha} and {beta}: they are 0 or more, and one of them is more than 0"
+        )
+    weights = Weights(float(alpha), float(beta))
+    _compile(weights.alpha > 0, swaps)
+    return _search(plan, rewritings, costs, capacities, weights, swaps, time_limit)
+
+
+@cache
+def _compile(mixed: bool, swaps: bool) -> None:
+    """Have the loops compiled, by the smallest plan that there is, before the clock starts."""
+    one, two = np.zeros(1, dtype=np.float64), np.zeros(2, dtype=np.float64)
+    rewritings = Rewritings(
+        np.array([0, 0, 1], dtype=np.int64), np.array([0, 1], dtype=np.int64), np.array([0], dtype=np.int32)
+    )
+    costs = Costs(one, one, one, one, one, two, two, two, two, two)
+    plan = Plan(np.array([SOURCE, 0], dtype=np.int64))
+    _search(plan, rewritings, costs, infinite_capacities(2), Weights(float(mixed), 1.0), swaps, math.inf)
+
+
+def _search(
+    plan: Plan,
+    rewritings: Rewritings,
+    costs: Costs,
+    capacities: Capacities,
+    weights: Weights,
+    swaps: bool,
+    time_limit: float,
+) -> Improved:
+    begun = perf_counter()
+    _refuse_overload(plan, rewritings, costs, capacities)
+    state = configuration(plan, rewritings, costs, capacities)
+    trace = [_moment(state, costs, begun)._replace(seconds=0.0)]
+    tally = np.zeros(2, dtype=np.int64)
+    rounds = 0
+    complete = perf_counter() - begun < time_limit
+    while complete:
+        before = tally.sum()
+        _recount(state, Plan(state.chosen), rewritings, costs, capacities)
+        order = impact_order(state.latency, state.reach)
+        # Less than this is rounding, and could go back and forth for ever.
+        tolerance = 1e-12 * (weights.alpha * trace[-1].utilization + weights.beta * trace[-1].latency)
+        rounds += 1
+        for begin, end in _stretches(len(order)):
+            if weights.alpha > 0:
+                _cheapen(state, order, begin, end, *weights, tolerance, tally)
+            else:
+                _quicken(state, order, begin, end, tally)
+            if swaps:
+                eject(state, order, begin, end, *weights, tolerance, tally)
+            trace.append(_moment(state, costs, begun))
+            if trace[-1].seconds >= time_limit:
+                complete = False
+                break
+        if complete and tally.sum() == before:
+            break
+    return Improved(Plan(state.chosen), tuple(trace), rounds, int(tally[0]), int(tally[1]), complete)
+
+
+def _stretches(views: int) -> list[tuple[int, int]]:
+    ends = [views * stretch // STRETCHES for stretch in range(STRETCHES + 1)]
+    return [(begin, end) for begin, end in pairwise(ends) if begin < end]
+
+
+def _moment(state: Configuration, costs: Costs, begun: float) -> Moment:
+    taken = utilization(Plan(state.chosen), costs)
+    return Moment(perf_counter() - begun, float(state.latency.sum()), taken)
+
+
+def _recount(
+    state: Configuration, plan: Plan, rewritings: Rewritings, costs: Costs, capacities: Capacities
+) -> None:
+    """Count anew at the beginning of a round, so that rounding does not add up."""
+    state.used[:] = loads_by_site(plan, rewritings, costs, capacities)
+    state.hopeless[:] = 0.0
+    state.reach[:] = reach(plan, rewritings)
+
+
+def _refuse_overload(plan: Plan, rewritings: Rewritings, costs: Costs, capacities: Capacities) -> None:
+    used = loads(plan, rewritings, costs, capacities)
+    for what, amount, bound in (
+        ("fan-out", used.fan_out, capacities.fan_out),
+        ("bandwidth", used.bandwidth, capacities.bandwidth),
+        ("cpu", used.cpu, capacities.cpu),
+    ):
+        beyond = np.flatnonzero(~(amount <= bound * (1 + 1e-6)))
+        if len(beyond):
+            site = int(beyond[0])
+            raise PlanError(
+                f"the plan asks {amount[site]:g} of the {what} of site {site}, which is {bound[site]:g}: "
+                "begin with a plan that keeps to the capacities"
+            )
+
+
+@bare
+def _quicken(
+    c: Configuration, order: NDArray[np.int64], begin: int, end: int, tally: NDArray[np.int64]
+) -> None:
+    """Lower the latency of views of the order from `begin` to `end`; `tally[0]` counts replacements."""
+    for place in range(begin, end):
+        view = int(order[place])
+        if c.chosen[view] >= 0:
+            best = _quickest(c, view)
+            if best >= 0:
+                replace(c, view, best)
+                settle(c, push(c, EMPTY, view), EMPTY)
+                tally[0] += 1
+
+
+@bare
+def _cheapen(
+    c: Configuration,
+    order: NDArray[np.int64],
+    begin: int,
+    end: int,
+    alpha: float,
+    beta: float,
+    tolerance: float,
+    tally: NDArray[np.int64],
+) -> None:
+    """Lower the mixed cost by replacing rewritings of the same views."""
+    for place in range(begin, end):
+        view = int(order[place])
+        if c.chosen[view] >= 0:
+            best = _cheapest(c, view, alpha, beta, tolerance)
+            if best >= 0:
+                replace(c, view, best)
+                settle(c, push(c, EMPTY, view), EMPTY)
+                tally[0] += 1
+
+
+@bare
+def _quickest(c: Configuration, view: int) -> int:
+    """Find the alternative by which a view is quickest, quicker than now; -1 if there is none."""
+    current = int(c.chosen[view])
+    best = NONE
+    least = c.latency[view]
+    for rewriting in range(c.offsets[view], c.offsets[view + 1]):
+        latency = waited(c, rewriting)
+        if latency < least and rewriting != current:
+            shift(c, view, current, rewriting)
+            if blocked(c, view, rewriting) == FREE:
+                best = rewriting
+                least = latency
+            shift(c, view, rewriting, current)
+    return best
+
+
+@bare
+def _cheapest(c: Configuration, view: int, alpha: float, beta: float, tolerance: float) -> int:
+    """Find the alternative that lowers the mixed cost of the plan most; -1 if there is none."""
+    current = int(c.chosen[view])
+    now = c.latency[view]
+    best = NONE
+    least = -tolerance
+    for rewriting in range(c.offsets[view], c.offsets[view + 1]):
+        if rewriting == current:
+            continue
+        taken = alpha * (c.utilization[rewriting] - c.utilization[current])
+        latency = waited(c, rewriting)
+        # All that is behind a slower view is slower or as it was.
+        if latency >= now and taken + beta * (latency - now) >= least:
+            continue
+        shift(c, view, current, rewriting)
+        free = blocked(c, view, rewriting) == FREE
+        shift(c, view, rewriting, current)
+        if free:
+            worth = taken + beta * _tried(c, view, latency)
+            if worth < least:
+                best = rewriting
+                least = worth
+    return best
+
+
+@bare
+def _tried(c: Configuration, view: int, latency: float) -> float:
+    """Tell by how much the latency of the plan would grow if that of a view were another."""
+    c.log_views[0] = view
+    c.log_latency[0] = c.latency[view]
+    c.latency[view] = latency
+    size = EMPTY
+    slot = c.heads[view]
+    while slot >= 0:
+        size = push(c, size, int(c.owners[slot]))
+        slot = c.nexts[slot]
+    logged = settle(c, size, EMPTY + 1)
+    grown = change(c, logged)
+    forget(c, logged)
+    return grown

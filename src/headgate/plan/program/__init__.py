@@ -1,0 +1,1 @@
+"""The plan of least utilization: the integer program."""

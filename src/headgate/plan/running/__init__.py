@@ -1,0 +1,1 @@
+"""A plan made, carried out and changed."""

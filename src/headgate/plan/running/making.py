@@ -1,0 +1,233 @@
+"""From views and what they give to a network: graphs, costs, the program, latency. In the paper's order.
+
+views -> embedding graph -> without cycles -> rewritings -> costs -> least utilization -> lower latency
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from headgate.core.interning import TextPool
+from headgate.errors import PlanError
+from headgate.plan.costs import Settings as CostSettings
+from headgate.plan.costs import costs_of
+from headgate.plan.graphs.joining import graphs_of, joined_rewritings, statistics_of
+from headgate.plan.graphs.rewritability import Search
+from headgate.plan.latency.latency import loga
+from headgate.plan.measures import measures
+from headgate.plan.model import same_capacities, scaled_capacities
+from headgate.plan.program.infeasible import InfeasibleError, Names
+from headgate.plan.program.program import solve
+from headgate.plan.running.network import Network
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from headgate.contents.views import Views
+    from headgate.core.ids import Ids
+    from headgate.plan.graphs.joining import GraphStatistics
+    from headgate.plan.graphs.rewritability import Searched
+    from headgate.plan.latency.latency import Improved
+    from headgate.plan.model import Capacities, Rewritings
+    from headgate.plan.program.solution import Solution
+
+    Progress = Callable[[str], None]
+
+HELD = 300_000
+"""Views whose embeddings are held at once, at most: they grow with the square of the views."""
+MARGIN = 0.2
+"""What the source is given beyond the views that only it can feed, as a part of these: the paper's 20 %."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is asked of a network.
+
+    `fan_out`, `bandwidth` and `cpu` bound every site whose capacities are not given. `source_fan_out` of None
+    gives the source what it must feed and a fifth more. `relax` multiplies the sites' capacities when latency
+    is lowered (the paper takes 1.5); with `swaps` that also moves views aside to make room. The mixed cost is
+    `alpha` times utilization plus `beta` times latency.
+    """
+
+    search: Search = field(default_factory=Search)
+    costs: CostSettings = field(default_factory=CostSettings)
+    fan_out: float = math.inf
+    bandwidth: float = math.inf
+    cpu: float = math.inf
+    source_fan_out: float | None = None
+    source_bandwidth: float = math.inf
+    source_cpu: float = math.inf
+    alpha: float = 0.0
+    beta: float = 1.0
+    relax: float = 1.0
+    swaps: bool = True
+    time_limit: float = 300.0
+    gap: float = 0.01
+    threads: int = 2
+
+
+class Ways(NamedTuple):
+    """How views can be computed from others, and what was found on the way."""
+
+    searched: Searched
+    statistics: GraphStatistics
+
+
+class Made(NamedTuple):
+    """A network, and how it came about; `seconds` by step."""
+
+    network: Network
+    ways: Ways
+    solution: Solution
+    improved: Improved
+    seconds: dict[str, float]
+
+
+class Given(NamedTuple):
+    """Views, with what they give for an event on average, and where they are."""
+
+    ids: Ids
+    filters: TextPool
+    rows: NDArray[np.float64]
+    bytes: NDArray[np.float64]
+    capacities: Capacities | None = None
+    sites: TextPool | None = None
+    """The names of sites; without, a site has the name of its view."""
+
+
+def find_ways(
+    views: Views, sizes: NDArray[np.float64], settings: Settings, progress: Progress | None = None
+) -> Ways:
+    """Find who embeds in whom, and how views can be computed from others, on the cores of this machine.
+
+    Where there are too many views to hold all embeddings, the two go target by target.
+    """
+    (progress or _silent)("finding which views embed in which, and rewritings")
+    if len(views) > HELD:
+        joined = joined_rewritings(views, settings.search, weights=sizes, threads=settings.threads)
+        return Ways(joined.searched, statistics_of(joined.in_degrees, joined.removed, joined.searched))
+    found = graphs_of(views, settings.search, weights=sizes, threads=settings.threads)
+    return Ways(found.searched, found.statistics)
+
+
+def make_network(
+    views: Views,
+    given: Given,
+    settings: Settings | None = None,
+    *,
+    ways: Callable[[], Ways] | None = None,
+    about: dict[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Made:
+    """Plan who feeds whom; refuses capacities that no plan can keep to, and names the views that cause it.
+
+    `ways` finds how views can be computed elsewhere than on this machine.
+    """
+    settings = settings or Settings()
+    say = progress or _silent
+    if not (len(views) == len(given.ids) == len(given.rows) == len(given.bytes)):
+        raise PlanError(
+            f"{len(views)} views, {len(given.ids)} ids and {len(given.rows)} estimates: give as many"
+        )
+    sites = given.sites
+    if sites is None:
+        sites = TextPool.build([str(identity) for identity in given.ids])
+    seconds: dict[str, float] = {}
+    with _Timed(seconds, "graphs"):
+        found = ways() if ways is not None else find_ways(views, given.bytes, settings, progress)
+    rewritings = found.searched.rewritings
+    costs = costs_of(rewritings, given.rows, given.bytes, settings.costs)
+    capacities = _capacities(rewritings, given.capacities, settings)
+    with _Timed(seconds, "program"):
+        say(f"choosing among {len(rewritings.input_offsets) - 1:,} rewritings")
+        try:
+            solution = solve(
+                rewritings,
+                costs,
+                capacities,
+                time_limit=settings.time_limit,
+                gap=settings.gap,
+                progress=progress,
+            )
+        except InfeasibleError as error:
+            raise error.named(Names(lambda view: repr(given.ids[view]), sites.text)) from None
+    relaxed = scaled_capacities(capacities, settings.relax)
+    with _Timed(seconds, "latency"):
+        say("lowering latency")
+        improved = loga(
+            solution.plan,
+            rewritings,
+            costs,
+            relaxed,
+            alpha=settings.alpha,
+            beta=settings.beta,
+            swaps=settings.swaps,
+        )
+    before = measures(solution.plan, rewritings, costs)
+    after = measures(improved.plan, rewritings, costs)
+    told = {
+        **(about or {}),
+        "graphs": asdict(found.statistics),
+        "utilization": {"bound": solution.bound, "gap": solution.gap, "ended": solution.ended},
+        "before": {"utilization": before.utilization, "latency": before.latency},
+        "after": {"utilization": after.utilization, "latency": after.latency},
+        "relax": settings.relax,
+        "trace": [[round(each.seconds, 4), each.latency] for each in improved.trace],
+        "seconds": {name: round(spent, 3) for name, spent in seconds.items()},
+    }
+    network = Network(
+        given.ids,
+        given.filters,
+        sites,
+        rewritings,
+        costs,
+        relaxed,
+        solution.plan,
+        improved.plan,
+        told,
+    )
+    return Made(network, found, solution, improved, seconds)
+
+
+def _capacities(rewritings: Rewritings, given: Capacities | None, settings: Settings) -> Capacities:
+    """Take the sites' capacities as given, or the same for all; the source's are among the settings."""
+    found = given
+    if found is None:
+        views = len(rewritings.offsets) - 1
+        found = same_capacities(views, settings.fan_out, bandwidth=settings.bandwidth, cpu=settings.cpu)
+    most = settings.source_fan_out
+    return found._replace(
+        source_fan_out=float(default_source_fan_out(rewritings) if most is None else most),
+        source_bandwidth=settings.source_bandwidth,
+        source_cpu=settings.source_cpu,
+    )
+
+
+def default_source_fan_out(rewritings: Rewritings) -> float:
+    """Return how many views the source must feed, and a fifth more."""
+    alone = int((np.diff(rewritings.offsets) == 0).sum())
+    return math.floor(alone * (1 + MARGIN))
+
+
+class _Timed:
+    """Note how long a step takes."""
+
+    def __init__(self, seconds: dict[str, float], name: str) -> None:
+        self._seconds, self._name = seconds, name
+
+    def __enter__(self) -> None:
+        self._begun = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._seconds[self._name] = time.perf_counter() - self._begun
+
+
+def _silent(text: str) -> None:
+    del text

@@ -1,0 +1,1 @@
+"""Ranking of boxes of intervals."""

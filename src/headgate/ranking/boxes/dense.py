@@ -1,0 +1,189 @@
+"""The best k boxes over dense columns: every row may have an interval in every dimension.
+
+Tiers bound what later rows can be worth, blocks leave out rows that are far away, and a sketch leaves out
+most of the others. In one dimension a scored interval index is better than all that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from headgate.ranking.boxes.dense_build import LONGEST, make_dense
+from headgate.ranking.boxes.dense_kernels import MAX, SUM, Asked, Best, Desk, exact_many, relaxed_many
+from headgate.ranking.boxes.ends import narrowed
+from headgate.ranking.boxes.sketch import MOST, make_page, make_sketch
+from headgate.ranking.intervals.auto import Auto
+from headgate.ranking.intervals.scan import BLOCK
+from headgate.ranking.intervals.scored import rank
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Columns = NDArray[np.float64]
+
+_SKETCHED = 3
+"""Dimensions from which a sketch pays."""
+
+
+class Answers(NamedTuple):
+    """The best of question i: rows numbers[i, :counts[i]] and what they are worth, the best first."""
+
+    numbers: NDArray[np.int32]
+    values: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+
+class Line:
+    """One dimension: a scored interval index is better than blocks there."""
+
+    def __init__(
+        self, low: NDArray[np.float64], high: NDArray[np.float64], score: NDArray[np.float64]
+    ) -> None:
+        self._scored = rank(low, high, score)
+        self._index = Auto(self._scored)
+
+    @property
+    def nbytes(self) -> int:
+        """Count the bytes of all arrays."""
+        return self._index.nbytes + self._scored.score.nbytes + self._scored.row.nbytes
+
+    def top_many(self, x: NDArray[np.float64], y: NDArray[np.float64], k: int) -> Answers:
+        """Find the best k for each of many questions; values are scores."""
+        ranks, counts = self._index.top_many(x, y, k)
+        if not len(self._scored.row):
+            return _room(len(x), 0, 0)
+        ranks = np.where(np.arange(ranks.shape[1]) < counts[:, None], ranks, 0)
+        return Answers(self._scored.row[ranks], self._scored.score[ranks], counts)
+
+
+class DenseRelaxed:
+    """Rows by the combined weights of the dimensions that hold; a row's number is its place, by id.
+
+    A dimension that a row has no interval in is (inf, -inf) with weight 0.
+    """
+
+    def __init__(self, low: Columns, high: Columns, weight: Columns) -> None:
+        bound = np.zeros(low.shape[1])
+        for column in weight:
+            bound += column
+        self.dense = make_dense(low, high, weight, bound)
+        self._sketch = make_sketch(self.dense.low, self.dense.high, self.dense.weight)
+        self._rows = low.shape[1]
+        self._nobody = np.zeros(self._rows, np.uint8)
+        self._line = Line(low[0], high[0], weight[0]) if len(low) == 1 else None
+
+    @property
+    def nbytes(self) -> int:
+        """Count the bytes of all arrays."""
+        line = 0 if self._line is None else self._line.nbytes
+        return self.dense.nbytes + self._sketch.nbytes + line
+
+    def top_many(
+        self,
+        x: Columns,
+        y: Columns,
+        k: int,
+        *,
+        factors: NDArray[np.float64] | None = None,
+        largest: bool = False,
+        removed: NDArray[np.uint8] | None = None,
+    ) -> Answers:
+        """Find the best k for each of many questions, given by question and dimension.
+
+        Values are sums, or with `largest` the largest weight. A factor of 0 drops a dimension.
+        """
+        d = len(self.dense.low)
+        found, removed = _room(len(x), k, self._rows), self._nobody if removed is None else removed
+        given = np.ones(d) if factors is None else np.asarray(factors, np.float64)
+        if d == 0 or not given.any():
+            return found
+        if self._line is not None and given[0] == 1.0 and removed is self._nobody:
+            # With another factor, weights that differ may round to the same value, and ids decide.
+            return self._line.top_many(x[:, 0], y[:, 0], k)
+        counted = bool(np.isin(given, [0.0, 1.0]).all())
+        asked = Asked(
+            given,
+            np.argsort(-given, kind="stable"),
+            MAX if largest else SUM,
+            plain=bool((given == 1.0).all()),
+            sketched=counted and not largest and _SKETCHED <= d <= MOST,
+        )
+        xs, ys = narrowed(x, y, self.dense.low.dtype.type)
+        desk = Desk(np.empty(LONGEST // BLOCK), np.empty(BLOCK), make_page(d))
+        relaxed_many(
+            self.dense,
+            self._sketch,
+            removed,
+            xs,
+            ys,
+            asked,
+            _heap(found),
+            desk,
+            found.values,
+            found.numbers,
+            found.counts,
+        )
+        return found
+
+
+class DenseExact:
+    """Rows by number, the smallest first, of which every dimension holds; numbers are by falling score.
+
+    A dimension that a row has no interval in is (-inf, inf). A row that can never hold is (inf, -inf) in one.
+    """
+
+    def __init__(self, low: Columns, high: Columns) -> None:
+        if not len(low):
+            low = np.full((1, low.shape[1]), -np.inf)
+            high = -low
+        self._rows = low.shape[1]
+        self._nobody = np.zeros(self._rows, np.uint8)
+        falling = -np.arange(self._rows, dtype=np.float64)
+        self._line = Line(low[0], high[0], falling) if len(low) == 1 else None
+        self.dense = make_dense(low, high, np.zeros(low.shape), falling)
+        self._sketch = make_sketch(self.dense.low, self.dense.high, self.dense.weight)
+
+    @property
+    def nbytes(self) -> int:
+        """Count the bytes of all arrays."""
+        line = 0 if self._line is None else self._line.nbytes
+        return self.dense.nbytes + self._sketch.nbytes + line
+
+    def top_many(
+        self, x: Columns, y: Columns, k: int, *, removed: NDArray[np.uint8] | None = None
+    ) -> Answers:
+        """Find the best k for each of many questions, given by question and dimension; values are 0."""
+        if x.shape[1] == 0:
+            x, y = np.zeros((len(x), 1)), np.zeros((len(x), 1))
+        found, removed = _room(len(x), k, self._rows), self._nobody if removed is None else removed
+        if self._line is not None and removed is self._nobody:
+            best = self._line.top_many(x[:, 0], y[:, 0], k)
+            return best._replace(values=np.zeros(best.values.shape))
+        xs, ys = narrowed(x, y, self.dense.low.dtype.type)
+        exact_many(
+            self.dense,
+            self._sketch,
+            removed,
+            xs,
+            ys,
+            _heap(found),
+            make_page(len(self.dense.low)),
+            found.values,
+            found.numbers,
+            found.counts,
+        )
+        return found
+
+
+def _room(questions: int, k: int, rows: int) -> Answers:
+    width = min(k, rows)
+    return Answers(
+        np.zeros((questions, width), np.int32), np.zeros((questions, width)), np.zeros(questions, np.int64)
+    )
+
+
+def _heap(found: Answers) -> Best:
+    width = found.values.shape[1]
+    return Best(np.empty(width), np.empty(width, np.int32))

@@ -1,0 +1,311 @@
+"""Hot loops over tiers and blocks: the best k boxes, by score or by the weights of what holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from headgate.core.jit import bare, bare_inner
+from headgate.ranking.boxes.dense_build import NO_ROW, Dense
+from headgate.ranking.boxes.sketch import Page, Sketch, may_hold, may_reach, note_question
+from headgate.ranking.intervals.scan import BLOCK
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.floating[Any]]
+    Ints = NDArray[np.int64]
+
+SUM, MAX = range(2)
+_LENGTH = np.uint64(BLOCK)
+_SAFE, _TINY = 1 + 1e-9, 1e-300
+"""What rounding may take from a bound that is not added up as values are, of large values and tiny ones."""
+
+
+class Best(NamedTuple):
+    """A heap of the best so far, the worst on top: by value, equal ones by number, the smaller the better."""
+
+    value: NDArray[np.float64]
+    number: NDArray[np.int32]
+
+
+class Desk(NamedTuple):
+    """Room for one question at a time: bounds of a tier's blocks, values of a block's rows."""
+
+    bound: NDArray[np.float64]
+    value: NDArray[np.float64]
+    page: Page
+
+
+class Asked(NamedTuple):
+    """How values are made: factors by dimension, and SUM or MAX.
+
+    falling    the dimensions, the highest factor first
+    plain      whether all factors are 1
+    sketched   whether the sketch speaks for them
+    """
+
+    factors: NDArray[np.float64]
+    falling: Ints
+    how: int
+    plain: bool
+    sketched: bool
+
+
+@bare_inner
+def worse(value: float, number: int, other_value: float, other_number: int) -> bool:
+    """Tell whether the first comes after the other."""
+    return bool(value < other_value or (value == other_value and number > other_number))
+
+
+@bare_inner
+def put(best: Best, size: int, room: int, value: float, number: int) -> int:
+    """Put a row into the heap if it is among the best; returns how many there are then."""
+    values, numbers = best.value, best.number
+    if size < room:
+        at = size
+        while at > 0:
+            above = (at - 1) >> 1
+            if not worse(value, number, values[above], numbers[above]):
+                break
+            values[at], numbers[at] = values[above], numbers[above]
+            at = above
+        values[at], numbers[at] = value, number
+        return size + 1
+    if not worse(values[0], numbers[0], value, number):
+        return size
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and worse(values[child + 1], numbers[child + 1], values[child], numbers[child]):
+            child += 1
+        if not worse(values[child], numbers[child], value, number):
+            break
+        values[at], numbers[at] = values[child], numbers[child]
+        at = child
+    values[at], numbers[at] = value, number
+    return size
+
+
+@bare_inner
+def drain(best: Best, size: int, values: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
+    """Write what is in the heap, the best first; the heap is empty then."""
+    for left in range(size, 0, -1):
+        values[left - 1], numbers[left - 1] = best.value[0], best.number[0]
+        last = left - 1
+        value, number = best.value[last], best.number[last]
+        at = 0
+        while True:
+            child = 2 * at + 1
+            if child >= last:
+                break
+            if child + 1 < last and worse(
+                best.value[child + 1], best.number[child + 1], best.value[child], best.number[child]
+            ):
+                child += 1
+            if not worse(best.value[child], best.number[child], value, number):
+                break
+            best.value[at], best.number[at] = best.value[child], best.number[child]
+            at = child
+        best.value[at], best.number[at] = value, number
+
+
+@bare_inner
+def tier_bound(dense: Dense, tier: int, asked: Asked) -> float:
+    """Bound the value of any row of a tier: at best its weights are where the factors are highest."""
+    left = dense.bound[tier]
+    if asked.plain:
+        return float(left)
+    total = 0.0
+    for j in asked.falling:
+        weight = min(np.float64(dense.heaviest[j, tier]), left)
+        total += weight * asked.factors[j]
+        left -= weight
+    return float(total * _SAFE + _TINY)
+
+
+@bare_inner
+def relaxed_bounds(
+    dense: Dense, first: int, end: int, x: Floats, y: Floats, asked: Asked, bound: NDArray[np.float64]
+) -> None:
+    """Bound the value of any row in each of some blocks: the best weights of the dimensions that may hold."""
+    factors, how = asked.factors, asked.how
+    base, count = np.uint64(first), np.uint64(end - first)
+    for b in range(count):
+        bound[b] = 0.0
+    for j in range(len(x)):
+        if factors[j] == 0.0:
+            continue
+        xj, yj, factor = x[j], y[j], factors[j]
+        for b in range(count):
+            holds = (dense.least[j, base + b] <= xj) & (dense.greatest[j, base + b] >= yj)
+            worth = np.float64(dense.best[j, base + b]) * factor if holds else 0.0
+            bound[b] = bound[b] + worth if how == SUM else max(bound[b], worth)
+
+
+@bare_inner
+def relaxed_values(
+    dense: Dense, block: int, x: Floats, y: Floats, asked: Asked, value: NDArray[np.float64]
+) -> float:
+    """Value the rows of a block; returns the highest."""
+    factors, how = asked.factors, asked.how
+    base = np.uint64(block * BLOCK)
+    for i in range(_LENGTH):
+        value[i] = 0.0
+    for j in range(len(x)):
+        if factors[j] == 0.0:
+            continue
+        xj, yj, factor = x[j], y[j], factors[j]
+        for i in range(_LENGTH):
+            holds = (dense.low[j, base + i] <= xj) & (dense.high[j, base + i] >= yj)
+            worth = np.float64(dense.weight[j, base + i]) * factor if holds else 0.0
+            value[i] = value[i] + worth if how == SUM else max(value[i], worth)
+    highest = 0.0
+    for i in range(_LENGTH):
+        highest = max(highest, value[i])
+    return highest
+
+
+@bare_inner
+def any_dimension_holds(dense: Dense, row: int, x: Floats, y: Floats, factors: NDArray[np.float64]) -> bool:
+    """Tell whether a row holds in any dimension that counts: its value may be 0 all the same."""
+    for j in range(len(x)):
+        if factors[j] > 0.0 and dense.low[j, row] <= x[j] and dense.high[j, row] >= y[j]:
+            return True
+    return False
+
+
+@bare_inner
+def relaxed_one(
+    dense: Dense,
+    sketch: Sketch,
+    removed: NDArray[np.uint8],
+    x: Floats,
+    y: Floats,
+    asked: Asked,
+    room: int,
+    best: Best,
+    desk: Desk,
+) -> int:
+    """Find the best rows by the weights of what holds; returns how many."""
+    size = 0
+    if asked.sketched:
+        note_question(sketch, x, y, desk.page)
+    for tier in range(len(dense.bound)):
+        if room == 0 or (size == room and tier_bound(dense, tier, asked) < best.value[0]):
+            break
+        first, end = dense.start[tier], dense.start[tier + 1]
+        relaxed_bounds(dense, first, end, x, y, asked, desk.bound)
+        for block in range(first, end):
+            if size == room:
+                if worse(desk.bound[block - first], dense.first[block], best.value[0], best.number[0]):
+                    continue
+                if asked.sketched and not may_reach(sketch, block, asked.factors, best.value[0], desk.page):
+                    continue
+            highest = relaxed_values(dense, block, x, y, asked, desk.value)
+            if size == room and highest < best.value[0]:
+                continue
+            for i in range(BLOCK):
+                value = desk.value[i]
+                if size == room and value < best.value[0]:
+                    continue
+                row = block * BLOCK + i
+                number = dense.number[row]
+                if number == NO_ROW or removed[number]:
+                    continue
+                if value > 0.0 or any_dimension_holds(dense, row, x, y, asked.factors):
+                    size = put(best, size, room, value, number)
+    return size
+
+
+@bare
+def relaxed_many(
+    dense: Dense,
+    sketch: Sketch,
+    removed: NDArray[np.uint8],
+    x: Floats,
+    y: Floats,
+    asked: Asked,
+    best: Best,
+    desk: Desk,
+    values: NDArray[np.float64],
+    numbers: NDArray[np.int32],
+    counts: Ints,
+) -> None:
+    """Answer many questions, each with as many of the best as there is room for."""
+    for i in range(len(x)):
+        counts[i] = relaxed_one(dense, sketch, removed, x[i], y[i], asked, values.shape[1], best, desk)
+        drain(best, counts[i], values[i], numbers[i])
+
+
+@bare_inner
+def block_holds(dense: Dense, block: int, x: Floats, y: Floats) -> bool:
+    """Tell whether all dimensions of a block may hold."""
+    j = 0
+    while j < len(x) and dense.least[j, block] <= x[j] and dense.greatest[j, block] >= y[j]:
+        j += 1
+    return j == len(x)
+
+
+@bare_inner
+def row_holds(dense: Dense, row: int, x: Floats, y: Floats) -> bool:
+    """Tell whether all dimensions of a row hold."""
+    j = 0
+    while j < len(x) and dense.low[j, row] <= x[j] and dense.high[j, row] >= y[j]:
+        j += 1
+    return j == len(x)
+
+
+@bare_inner
+def exact_one(
+    dense: Dense,
+    sketch: Sketch,
+    removed: NDArray[np.uint8],
+    x: Floats,
+    y: Floats,
+    room: int,
+    best: Best,
+    page: Page,
+) -> int:
+    """Find the rows of which all dimensions hold, the smallest numbers first; returns how many."""
+    size = 0
+    note_question(sketch, x, y, page)
+    for tier in range(len(dense.bound)):
+        if size == room:
+            # Whatever is in later tiers has a greater number.
+            break
+        for block in range(dense.start[tier], dense.start[tier + 1]):
+            if not block_holds(dense, block, x, y) or (size == room and dense.first[block] > best.number[0]):
+                continue
+            if not may_hold(sketch, block, page):
+                continue
+            for i in range(BLOCK):
+                if page.units[i] == 0:
+                    continue
+                row = block * BLOCK + i
+                number = dense.number[row]
+                if row_holds(dense, row, x, y) and number != NO_ROW and not removed[number]:
+                    size = put(best, size, room, 0.0, number)
+    return size
+
+
+@bare
+def exact_many(
+    dense: Dense,
+    sketch: Sketch,
+    removed: NDArray[np.uint8],
+    x: Floats,
+    y: Floats,
+    best: Best,
+    page: Page,
+    values: NDArray[np.float64],
+    numbers: NDArray[np.int32],
+    counts: Ints,
+) -> None:
+    """Answer many questions, each with as many of the best as there is room for."""
+    for i in range(len(x)):
+        counts[i] = exact_one(dense, sketch, removed, x[i], y[i], values.shape[1], best, page)
+        drain(best, counts[i], values[i], numbers[i])

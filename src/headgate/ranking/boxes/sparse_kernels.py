@@ -1,0 +1,208 @@
+"""Hot loops of sparse relaxed matching: stab a tier's lists, add up, look at rows that have enough."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from headgate.core.bits import lowest, place_of
+from headgate.core.jit import bare, bare_inner
+from headgate.ranking.boxes.dense_kernels import Best, drain, put
+from headgate.ranking.boxes.sparse_build import BLOCK, Boxes, Lists, cell_of
+from headgate.ranking.filters.sums_kernels import LARGEST, TINY, clear, needed, next_word, reaching, scaled
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.ranking.filters.sums import Tiers
+
+    Bytes = NDArray[np.uint8]
+    Floats = NDArray[np.floating[Any]]
+    Floats64 = NDArray[np.float64]
+    Ints32 = NDArray[np.int32]
+    Ints = NDArray[np.int64]
+    Parts = NDArray[np.uint16]
+    Words = NDArray[np.uint64]
+
+BATCH = 256
+"""Blocks that are read before what holds in them is added."""
+
+_LENGTH, _HALF = np.uint64(BLOCK), np.uint64(BLOCK // 2)
+
+
+class Asked(NamedTuple):
+    """One question for each attribute, factors, those in parts of WHOLE, and which rows are out, if any."""
+
+    x: Floats
+    y: Floats
+    factor: Floats64
+    scale: Ints
+    reach: float
+    removed: Bytes
+
+
+class Desk(NamedTuple):
+    """Room for one question: sums of a tier, attributes to be asked with the cells of x and y, and a batch.
+
+    A batch is some blocks in which intervals may hold: the first entry, how many entries from there on are of
+    the same list, which attribute, and which entries hold. `touched` keeps reads from being optimised away.
+    """
+
+    sums: Parts
+    attribute: Ints32
+    x: Bytes
+    y: Bytes
+    at: Ints
+    length: Ints
+    asks: Ints32
+    held: Words
+    touched: Words
+
+
+def make_desk(attributes: int) -> Desk:
+    """Make room for questions about so many attributes."""
+    return Desk(
+        sums=np.empty(LARGEST, np.uint16),
+        attribute=np.empty(attributes, np.int32),
+        x=np.empty(attributes, np.uint8),
+        y=np.empty(attributes, np.uint8),
+        at=np.empty(BATCH, np.int64),
+        length=np.empty(BATCH, np.int64),
+        asks=np.empty(BATCH, np.int32),
+        held=np.empty(BATCH, np.uint64),
+        touched=np.zeros(1, np.uint64),
+    )
+
+
+@bare_inner
+def holding(low: Bytes, high: Bytes, first: int, count: int, x: int, y: int) -> np.uint64:
+    """Mark which of up to a block of intervals hold; behind those to be marked there is room to read."""
+    at, word = np.uint64(first), np.uint64(0)
+    for j in range(_LENGTH):
+        word |= np.uint64((low[at + j] <= x) & (high[at + j] >= y)) << j
+    if count < BLOCK:
+        word &= (np.uint64(1) << np.uint64(count)) - np.uint64(1)
+    return word
+
+
+@bare_inner
+def add_batch(lists: Lists, asked: Asked, desk: Desk, count: int) -> None:
+    """Add the parts of the intervals of a batch that hold.
+
+    First all blocks are read, then all hits are added: without a branch that depends on what was read, the
+    processor waits for many blocks at once, and the shares are on their way before they are needed.
+    """
+    touched = np.uint64(0)
+    for b in range(np.uint64(count)):
+        z, at = desk.asks[b], np.uint64(desk.at[b])
+        desk.held[b] = holding(lists.low, lists.high, desk.at[b], desk.length[b], desk.x[z], desk.y[z])
+        touched += np.uint64(lists.share[at]) + np.uint64(lists.share[at + _HALF])
+    desk.touched[0] = touched
+    for b in range(np.uint64(count)):
+        held, scale = desk.held[b], asked.scale[desk.attribute[desk.asks[b]]]
+        while held:
+            one = lowest(held)
+            held ^= one
+            share = int(lists.share[np.uint64(desk.at[b] + place_of(one))])
+            desk.sums[share & 0xFFFF] += scaled(share >> 16, scale)
+
+
+@bare_inner
+def add_tier(lists: Lists, t: int, asked: Asked, live: int, desk: Desk) -> None:
+    """Add the parts of all intervals of a tier that hold, batch by batch."""
+    count = 0
+    for z in range(live):
+        number = t * len(lists.floor) + desk.attribute[z]
+        first, last = int(lists.entry[number]), int(lists.entry[number + 1])
+        block, end = int(lists.block[number]), int(lists.block[number + 1])
+        for group in range(block, end, BLOCK):
+            word = holding(lists.least, lists.most, group, end - group, desk.x[z], desk.y[z])
+            while word:
+                bit = lowest(word)
+                word ^= bit
+                at = first + (group - block + place_of(bit)) * BLOCK
+                desk.at[count], desk.length[count], desk.asks[count] = at, last - at, z
+                count += 1
+                if count == BATCH:
+                    add_batch(lists, asked, desk, count)
+                    count = 0
+    add_batch(lists, asked, desk, count)
+
+
+@bare_inner
+def value_of(boxes: Boxes, row: int, asked: Asked) -> float:
+    """Add up the weights of a row's intervals that hold, in the order given; -1 if none does."""
+    value, holds = 0.0, False
+    for i in range(boxes.start[row], boxes.start[row + 1]):
+        attribute = boxes.attribute[i]
+        if boxes.low[i] <= asked.x[attribute] and boxes.high[i] >= asked.y[attribute]:
+            value += boxes.weight[i] * asked.factor[attribute]
+            holds |= asked.factor[attribute] > 0
+    return value if holds else -1.0
+
+
+@bare_inner
+def sparse_one(
+    tiers: Tiers, lists: Lists, boxes: Boxes, asked: Asked, best: Best, desk: Desk, room: int
+) -> int:
+    """Find the rows of highest value, as many as there is room for; returns how many are in the heap."""
+    size, live = 0, 0
+    for attribute in range(len(lists.floor)):
+        reached = lists.floor[attribute] <= asked.x[attribute] and lists.roof[attribute] >= asked.y[attribute]
+        if reached and asked.scale[attribute]:
+            desk.attribute[live] = attribute
+            desk.x[live] = cell_of(lists, attribute, asked.x[attribute])
+            desk.y[live] = cell_of(lists, attribute, asked.y[attribute])
+            live += 1
+    for t in range(len(tiers.most)):
+        need = 1
+        if size == room:
+            if best.value[0] >= TINY and tiers.most[t] * asked.reach < best.value[0]:
+                break
+            need = needed(best.value[0], best.number[0], asked.reach, tiers.unit[t], tiers.least[t])
+        first = tiers.start[t]
+        count = tiers.start[t + 1] - first
+        clear(desk.sums, count)
+        add_tier(lists, t, asked, live, desk)
+        word_at = next_word(desk.sums, 0, count, np.uint16(need))
+        while word_at < count:
+            word = reaching(desk.sums, word_at, np.uint16(need))
+            while word:
+                bit = lowest(word)
+                word ^= bit
+                place = word_at + place_of(bit)
+                row = tiers.row[first + place]
+                if len(asked.removed) and asked.removed[row]:
+                    continue
+                if size == room:
+                    least = needed(best.value[0], best.number[0], asked.reach, tiers.unit[t], row)
+                    if desk.sums[place] < least:
+                        continue
+                value = value_of(boxes, row, asked)
+                if value >= 0:
+                    size = put(best, size, room, value, row)
+            word_at = next_word(desk.sums, word_at + 64, count, np.uint16(need))
+    return size
+
+
+@bare
+def sparse_many(
+    tiers: Tiers,
+    lists: Lists,
+    boxes: Boxes,
+    asked: Asked,
+    xs: Floats,
+    ys: Floats,
+    best: Best,
+    desk: Desk,
+    rows: Ints32,
+    values: Floats64,
+    counts: Ints,
+) -> None:
+    """Find the best rows of each of many questions; those of `asked` are replaced by them."""
+    for i in range(len(xs)):
+        for attribute in range(len(asked.x)):
+            asked.x[attribute], asked.y[attribute] = xs[i, attribute], ys[i, attribute]
+        counts[i] = sparse_one(tiers, lists, boxes, asked, best, desk, rows.shape[1])
+        drain(best, counts[i], values[i], rows[i])

@@ -1,0 +1,1 @@
+"""Ranking of filters of any content: what the engine uses."""

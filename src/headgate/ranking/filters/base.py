@@ -1,0 +1,112 @@
+"""Snapshots of a ranking: ids, scores and keys, with the filters by rank and the clauses inside.
+
+ranking/                ids, scores, keys
+filters/              the content room's snapshot of the filters by rank
+clauses/              rows of weighted clauses; also inside a graph
+filters/            the content room's snapshot of the distinct clauses
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headgate.core.ids import Ids
+from headgate.core.interning import TextPool
+from headgate.core.rooms import FILTERS, RANKING
+from headgate.core.snapshot import open_snapshot, write_snapshot
+from headgate.errors import SnapshotError
+from headgate.ranking.filters.clauses import Named, Weighted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from headgate.core.snapshot import Snapshot
+
+ROOM, CLAUSES_ROOM = RANKING, "clauses"
+LAYOUT = 1
+"""The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
+CONTENT = FILTERS
+"""The snapshot of the filters, inside that of the ranking."""
+
+
+class Frozen(NamedTuple):
+    """Subscriptions in the order of their ids, and who ranks where.
+
+    scores[r]      of row r, which is the r-th id
+    keys, rows     the ids of the filters in the content room, rising, and whose they are
+    relaxed        whether the clauses are inside
+    """
+
+    ids: Ids
+    scores: NDArray[np.float64]
+    keys: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    relaxed: bool
+
+
+def save_frozen(
+    path: Path,
+    frozen: Frozen,
+    inside: Mapping[str, Callable[[Path], None]],
+    source: Mapping[str, object] | None,
+) -> None:
+    """Write a snapshot; `source` says what it was built from."""
+    arrays: dict[str, NDArray[Any]] = {**frozen.ids.to_arrays()}
+    arrays.update(scores=frozen.scores, keys=frozen.keys, rows=frozen.rows)
+    counts = {"subscriptions": len(frozen.ids)}
+    about = {"layout": LAYOUT, "relaxed": frozen.relaxed, "source": dict(source or {})}
+    write_snapshot(path, ROOM, arrays, counts=counts, about=about, inside=inside)
+
+
+def open_frozen(path: Path, *, verify: bool) -> Frozen:
+    """Open a snapshot, without what is inside."""
+    snapshot = _opened(path, ROOM, "the ranking", verify=verify)
+    arrays = snapshot.arrays
+    return Frozen(
+        Ids.from_arrays(arrays),
+        arrays["scores"],
+        arrays["keys"],
+        arrays["rows"],
+        bool(snapshot.about["relaxed"]),
+    )
+
+
+def save_clauses(
+    path: Path,
+    ids: Ids,
+    table: Weighted,
+    named: Named,
+    hashes: NDArray[np.int64],
+    inside: Mapping[str, Callable[[Path], None]],
+) -> None:
+    """Write a snapshot of rows of weighted clauses, in the order of ids."""
+    arrays: dict[str, NDArray[Any]] = {**ids.to_arrays(), **table._asdict()}
+    arrays["name_offsets"], arrays["name_data"] = TextPool.build(named.names)
+    arrays["name_start"], arrays["name"], arrays["hashes"] = named.start, named.name, hashes
+    counts = {"subscriptions": len(ids), "clauses": len(named.start) - 1}
+    write_snapshot(path, CLAUSES_ROOM, arrays, counts=counts, about={"layout": LAYOUT}, inside=inside)
+
+
+def open_clauses(path: Path, *, verify: bool) -> tuple[Ids, Weighted, Named, NDArray[np.int64]]:
+    """Open a snapshot of rows of weighted clauses, without what is inside."""
+    arrays = _opened(path, CLAUSES_ROOM, "clauses", verify=verify).arrays
+    names = TextPool(arrays["name_offsets"], arrays["name_data"]).texts()
+    return (
+        Ids.from_arrays(arrays),
+        Weighted(arrays["start"], arrays["clause"], arrays["weight"]),
+        Named(tuple(names), arrays["name_start"], arrays["name"]),
+        arrays["hashes"],
+    )
+
+
+def _opened(path: Path, room: str, what: str, *, verify: bool) -> Snapshot:
+    snapshot = open_snapshot(path, room, verify=verify)
+    if snapshot.about.get("layout") != LAYOUT:
+        raise SnapshotError(
+            f"snapshot {path} has another layout of {what} than this Headgate reads: compile it again"
+        )
+    return snapshot

@@ -1,0 +1,115 @@
+"""Many events at once: Arrow in, Arrow out. Events are told apart by their places, since ids may repeat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.core.event import ID
+from headgate.core.values import fold
+from headgate.errors import EventError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.contents.protocol import Content
+    from headgate.core.event import Event
+    from headgate.ranking.filters.keys import RankKeys
+
+    Ints = NDArray[np.int64]
+
+EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK = "event_id", "subscription_id", "score", "rank"
+
+
+class Asked(Protocol):
+    """Events that are asked about together."""
+
+    @property
+    def identities(self) -> pa.Array[Any]:
+        """Return their ids."""
+
+    def match(self, content: Content) -> pa.RecordBatch:
+        """Match them, with their places for ids."""
+
+
+class Batch:
+    """Events in an Arrow batch, with a column `id`."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._batch = batch
+        places = [place for place, name in enumerate(batch.schema.names) if fold(name) == ID]
+        if not places:
+            raise EventError(
+                f"the events have no column {ID!r}; the columns are {', '.join(batch.schema.names)}"
+            )
+        self.identities: pa.Array[Any] = batch.column(places[0])
+
+    def match(self, content: Content) -> pa.RecordBatch:
+        """Match them, with their places for ids."""
+        return content.match_batch(self._batch, _places(self._batch.num_rows))
+
+
+class Listed:
+    """Events as Python values; `identities` stand for their ids."""
+
+    def __init__(self, events: Sequence[Event], identities: pa.Array[Any] | None) -> None:
+        self._events = events
+        self.identities: pa.Array[Any] = (
+            pa.array([event.id for event in events]) if identities is None else identities
+        )
+
+    def match(self, content: Content) -> pa.RecordBatch:
+        """Match them, with their places for ids."""
+        return content.match_events(self._events, _places(len(self._events)))
+
+
+class Rows(NamedTuple):
+    """Row rows[i] matches the event at place events[i]; by event, and for each the best first."""
+
+    events: Ints
+    rows: Ints
+
+
+def ranked(pairs: pa.RecordBatch, keys: RankKeys) -> Rows:
+    """Turn matches by key into rows."""
+    events, found = (np.asarray(column, np.int64) for column in pairs.columns)
+    # What was subscribed later comes last for each event.
+    if bool(((np.diff(found) < 0) & (np.diff(events) == 0)).any()):
+        order = np.lexsort((found, events))
+        events, found = events[order], found[order]
+    return Rows(events, keys.rows(found))
+
+
+def first(found: Rows, k: int) -> Rows:
+    """Cut the matches of each event at k."""
+    kept = places_within(found.events) < k
+    return Rows(found.events[kept], found.rows[kept])
+
+
+def places_within(events: Ints) -> Ints:
+    """Number the matches of each event, from 0."""
+    begins = np.ones(len(events), np.bool_)
+    begins[1:] = events[1:] != events[:-1]
+    at = np.arange(len(events))
+    return at - np.maximum.accumulate(np.where(begins, at, 0))
+
+
+def pairs(asked: Asked, events: Ints, ids: pa.Array[Any]) -> pa.RecordBatch:
+    """Put matches into a batch."""
+    columns = [asked.identities.take(events), ids]
+    return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
+
+
+def ranking(asked: Asked, events: Ints, ids: pa.Array[Any], values: NDArray[np.float64]) -> pa.RecordBatch:
+    """Put the best of each event into a batch; ranks count from 1."""
+    ranks = (places_within(events) + 1).astype(np.int32)
+    columns = [asked.identities.take(events), ids, pa.array(values), pa.array(ranks)]
+    return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK])
+
+
+def _places(count: int) -> pa.Array[Any]:
+    return pa.array(np.arange(count, dtype=np.int64))

@@ -1,0 +1,236 @@
+"""Rows of weighted clauses over an index of the distinct ones, as they are at one moment.
+
+content      an index of the distinct clauses; a clause's id is its number, which it keeps
+table        the rows that were built, with `Sums` over them
+late         the rows that came since, summed up one by one
+named        the attributes that clauses look at; those of later clauses in `late_names`
+hashes       of the texts of clauses, to find the number of one that is written again
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from headgate.core.subscription import Subscription
+from headgate.ranking.filters.clauses import Growing, hash_text, hash_texts, joined, named
+from headgate.ranking.filters.sums import Sums
+from headgate.ranking.rows import admit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.ranking.filters.clauses import Weighted
+    from headgate.ranking.rows import Rows
+
+    Ints = NDArray[np.int64]
+    from collections.abc import Mapping, Sequence
+
+    from headgate.contents.protocol import Clause, Content
+    from headgate.core.event import Id
+    from headgate.ranking.filters.clauses import Named
+    from headgate.ranking.rows import Admitted
+
+    Factors = NDArray[np.float64]
+
+
+class Ranking(NamedTuple):
+    """Rows and their values."""
+
+    rows: Ints
+    values: NDArray[np.float64]
+
+    def with_(self, other: Ranking) -> Ranking:
+        """Put others behind."""
+        return Ranking(np.concatenate([self.rows, other.rows]), np.concatenate([self.values, other.values]))
+
+    def where(self, kept: NDArray[np.bool_]) -> Ranking:
+        """Keep some."""
+        return Ranking(self.rows[kept], self.values[kept])
+
+
+def summed(
+    table: Weighted,
+    held: NDArray[np.bool_],
+    factors: NDArray[np.float64] | None,
+    alive: NDArray[np.bool_],
+) -> Ranking:
+    """Sum what holds, row by row in the order of the clauses; only rows of which anything does."""
+    holds = held[table.clause]
+    weight = table.weight[holds]
+    if factors is not None:
+        weight = weight * factors[table.clause[holds]]
+    row = np.repeat(np.arange(table.size), np.diff(table.start))[holds]
+    # In the order of the clauses: bincount adds one after the other.
+    values = np.asarray(np.bincount(row, weight, minlength=table.size), np.float64)
+    some = np.zeros(table.size, np.bool_)
+    some[row] = True
+    rows = np.flatnonzero(some & alive)
+    return Ranking(rows, values[rows])
+
+
+def best(found: Ranking, k: int, rows: Rows) -> Ranking:
+    """Take the k highest values, the highest first; equal ones by id."""
+    if k == 0:
+        return Ranking(found.rows[:0], found.values[:0])
+    if len(found.rows) > k:
+        least = np.partition(found.values, len(found.values) - k)[len(found.values) - k]
+        found = found.where(found.values >= least)
+    order = np.lexsort((rows.places(found.rows), -found.values))[:k]
+    return Ranking(found.rows[order], found.values[order])
+
+
+class ClauseState:
+    """What is asked and changed; whoever holds it sees to it that nobody asks in the middle of a change."""
+
+    def __init__(self, rows: Rows, table: Weighted, names: Named, hashes: Ints, content: Content) -> None:
+        self.rows = rows
+        self.hashes = hashes
+        self.table = table
+        self.content = content
+        self.named = names
+        self.late = Growing()
+        self._late_names: list[tuple[str, ...]] = []
+        self._late_numbers: dict[str, int] = {}
+        self._by_hash: Ints | None = None
+        self._sums: Sums | None = None
+        self._summing = threading.Lock()
+
+    @property
+    def count(self) -> int:
+        """Count the clauses, also those that were dropped."""
+        return len(self.named.start) - 1 + len(self._late_names)
+
+    # Asking
+
+    def factors(self, factors: Mapping[str, float]) -> Factors | None:
+        """Return the factor of each clause; None if all are 1."""
+        if not factors:
+            return None
+        first = self.named.factors(factors)
+        if not self._late_names:
+            return first
+        if first is None:
+            first = np.ones(len(self.named.start) - 1)
+        late = [np.prod([factors.get(name, 1.0) for name in names]) for names in self._late_names]
+        return np.concatenate([first, np.array(late, np.float64)])
+
+    def best(self, numbers: Ints, k: int, factors: Factors | None, admitted: Admitted | None) -> Ranking:
+        """Find the best k rows, given the clauses that hold."""
+        if callable(admitted):
+            return best(self.found(numbers, factors, admitted), k, self.rows)
+        rows, first = self.rows, self.table.size
+        mask = None if admitted is None else admitted.admitted(rows)
+        at, values = self._base_sums().top(
+            numbers,
+            k,
+            factors=factors,
+            admitted=None if mask is None else mask[:first].view(np.uint8),
+            removed=rows.gone[:first].view(np.uint8) if rows.changed else None,
+        )
+        found = Ranking(at.astype(np.int64), values)
+        if not self.late:
+            return found
+        late = self._late_sums(self._held(numbers, factors), factors)
+        return best(found.with_(late if mask is None else late.where(mask[late.rows])), k, rows)
+
+    def found(self, numbers: Ints, factors: Factors | None, admitted: Admitted | None) -> Ranking:
+        """Sum up all rows of which anything holds, by row."""
+        held = self._held(numbers, factors)
+        found = summed(self.table, held, factors, ~self.rows.gone[: self.table.size])
+        if self.late:
+            found = found.with_(self._late_sums(held, factors))
+        return found if admitted is None else found.where(admit(self.rows, found.rows, admitted))
+
+    def row(self, row: int) -> tuple[list[int], list[float]]:
+        """Return the clauses and weights of a row."""
+        table, first = self.table, self.table.size
+        if row >= first:
+            table, row = self.late.rows(), row - first
+        here = slice(int(table.start[row]), int(table.start[row + 1]))
+        return table.clause[here].tolist(), table.weight[here].tolist()
+
+    def names_of(self, clause: int) -> tuple[str, ...]:
+        """Return the attributes that a clause looks at."""
+        first = len(self.named.start) - 1
+        return self.named.of(clause) if clause < first else self._late_names[clause - first]
+
+    def _held(self, numbers: Ints, factors: Factors | None) -> NDArray[np.bool_]:
+        """Tell of each clause whether it holds, and is not dropped."""
+        held = np.zeros(self.count, np.bool_)
+        held[numbers] = True
+        return held if factors is None else held & (factors > 0)
+
+    def _base_sums(self) -> Sums:
+        """Return the sums over what was built; made when first asked for."""
+        found = self._sums
+        if found is None:
+            with self._summing:
+                found = self._sums
+                if found is None:
+                    found = self._sums = Sums.build(*self.table)
+        return found
+
+    def _late_sums(self, held: NDArray[np.bool_], factors: Factors | None) -> Ranking:
+        first = self.table.size
+        late = summed(self.late.rows(), held, factors, ~self.rows.gone[first:])
+        return Ranking(late.rows + first, late.values)
+
+    # Changing
+
+    def add(self, identity: Id, clauses: Sequence[int], weights: Sequence[float]) -> None:
+        """Append a row."""
+        self.rows.add(identity)
+        self.late.append(clauses, weights)
+
+    def number(self, clause: Clause, dialect: str) -> int:
+        """Return the number of a clause; a new one is indexed."""
+        number = self._find(clause.filter)
+        if number is None:
+            number = self.count
+            self.content.subscribe(Subscription(number, clause.filter, dialect))
+            self._late_numbers[clause.filter] = number
+            self._late_names.append(clause.names)
+        return number
+
+    def _find(self, text: str) -> int | None:
+        """Find the number of a clause that is indexed."""
+        if text in self._late_numbers:
+            return self._late_numbers[text]
+        if self._by_hash is None:
+            self._by_hash = np.argsort(self.hashes)
+        wanted = hash_text(text)
+        first = int(np.searchsorted(self.hashes, wanted, sorter=self._by_hash))
+        for number in map(int, self._by_hash[first:]):
+            if self.hashes[number] != wanted:
+                break
+            if number in self.content and self.content.filter(number) == text:
+                return number
+        return None
+
+    def folded(self) -> ClauseState:
+        """Return a state with all rows that are left built anew; this one is not changed."""
+        rows, kept = self.rows.folded()
+        table = (joined(self.table, self.late.rows()) if self.late else self.table).take(kept)
+        names = self.named
+        if self._late_names:
+            places: dict[str, int] = {}
+            each = [self.names_of(clause) for clause in range(self.count)]
+            names = named(
+                [[places.setdefault(name, len(places)) for name in of] for of in each], tuple(places)
+            )
+        hashes = np.concatenate([self.hashes, hash_texts(self._late_numbers)])
+        fresh = ClauseState(rows, table, names, hashes, self.content)
+        if self._sums is not None:
+            fresh._base_sums()
+        return fresh
+
+    def drop_unused(self) -> int:
+        """Take clauses out of the content that no row has; returns how many. Only after `folded`."""
+        used = np.bincount(self.table.clause, minlength=self.count) > 0
+        dropped = [clause for clause in np.flatnonzero(~used).tolist() if clause in self.content]
+        for clause in dropped:
+            self.content.unsubscribe(clause)
+        return len(dropped)

@@ -1,0 +1,345 @@
+"""The room's class for any content: the best k of the filters that match, or that nearly do."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from headgate.core.ids import Ids
+from headgate.core.ranks import check_score
+from headgate.core.rooms import CLAUSES, RANKING
+from headgate.core.snapshot import open_with_inside
+from headgate.core.subscription import Subscription
+from headgate.errors import SubscriptionError
+from headgate.ranking.filters import base, batches
+from headgate.ranking.filters.base import ROOM
+from headgate.ranking.filters.clause_index import ClauseIndex
+from headgate.ranking.filters.explain import RankExplanation
+from headgate.ranking.filters.keys import RankKeys, rank
+from headgate.ranking.filters.score_state import ScoreState
+from headgate.ranking.model import EXACT, MODES, RELAXED, Best, check_asked
+from headgate.ranking.rows import Moments, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from headgate.contents.protocol import Content, ContentRoom, Verdict
+    from headgate.core.event import Event, Id
+    from headgate.core.ranks import Weights
+    from headgate.ranking.rows import Admitted
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["EXACT", "MODES", "RELAXED", "ROOM", "RankedIndex"]
+
+
+class RankedIndex:
+    """Subscriptions with scores and weights over any content room: match, and the best k.
+
+    Mode "exact": of the subscriptions that match, those of the highest scores. Mode "relaxed": of those of
+    which at least one clause holds, those whose clauses that hold weigh most. Equal ones go by id.
+
+    Any number of threads may ask while others change subscriptions, scores and weights.
+
+    >>> from headgate import Event, RecordIndex, Subscription
+    >>> index = RankedIndex.build(
+    ...     [
+    ...         Subscription("s1", "age > 30", score=1.0),
+    ...         Subscription("s2", "age > 20 AND topic = 'news'", score=2.0, weights={"topic": 3.0}),
+    ...     ],
+    ...     room=RecordIndex,
+    ... )
+    >>> event = Event("e1", {"age": 35, "topic": "sport"})
+    >>> index.top(event, 5)
+    [Best(subscription='s1', value=1.0)]
+    >>> index.top(event, 5, "relaxed")
+    [Best(subscription='s1', value=1.0), Best(subscription='s2', value=1.0)]
+    """
+
+    room_name: ClassVar[Literal["ranking"]] = RANKING
+
+    def __init__(self, state: ScoreState, clauses: ClauseIndex | None, room: ContentRoom) -> None:
+        self._state = state
+        self._clauses = clauses
+        self._room = room
+        self._moments = Moments()
+        self._stale = False
+
+    @classmethod
+    def build(
+        cls, subscriptions: Iterable[Subscription], *, room: ContentRoom, relaxed: bool = True
+    ) -> RankedIndex:
+        """Index subscriptions; refuses bad filters, repeated ids and weights that do not fit.
+
+        Without `relaxed` the clauses are left out, which take as much room and time again.
+        """
+        given = list(subscriptions)
+        ids = Ids.of(subscription.id for subscription in given)
+        by_id = {subscription.id: subscription for subscription in given}
+        ordered = [by_id[identity] for identity in ids]
+        scores = np.array([subscription.score for subscription in ordered], np.float64)
+        keys, rows = rank(scores)
+        content = room.build(
+            Subscription(key, ordered[row].filter, ordered[row].dialect)
+            for key, row in zip(keys.tolist(), rows.tolist(), strict=True)
+        )
+        clauses = ClauseIndex.build(ordered, room=room) if relaxed else None
+        return cls.from_contents(ids, scores, content, clauses, room=room)
+
+    @classmethod
+    def from_contents(
+        cls,
+        ids: Ids,
+        scores: NDArray[np.float64],
+        content: Content,
+        clauses: ClauseIndex | None,
+        *,
+        room: ContentRoom,
+    ) -> RankedIndex:
+        """Take over filters that are indexed by rank: `content` has the ids that `keys.rank(scores)` gives.
+
+        `scores` are in the order of `ids`, and so are the rows of `clauses`.
+        """
+        state = ScoreState(Rows(ids), scores, RankKeys(*rank(scores)), content, room.dialect)
+        return cls(state, clauses, room)
+
+    @classmethod
+    def open(cls, path: Path, *, room: ContentRoom, verify: bool = True) -> RankedIndex:
+        """Open a snapshot, memory-mapped; see `headgate.core.snapshot` for what is refused."""
+        return open_with_inside(path, lambda: cls._open(path, room, verify=verify))
+
+    @classmethod
+    def _open(cls, path: Path, room: ContentRoom, *, verify: bool) -> RankedIndex:
+        frozen = base.open_frozen(path, verify=verify)
+        content = room.open(path / base.CONTENT, verify=verify)
+        clauses = ClauseIndex.open(path / CLAUSES, room=room, verify=verify) if frozen.relaxed else None
+        keys = RankKeys(frozen.keys, frozen.rows)
+        return cls(ScoreState(Rows(frozen.ids), frozen.scores, keys, content, room.dialect), clauses, room)
+
+    def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
+        """Write a snapshot, compacted if need be; `source` says what it was built from."""
+        with self._moments.lock:
+            self.compact()
+            state = self._state
+            keys, rows = state.keys.live()
+            inside: dict[str, Callable[[Path], None]] = {base.CONTENT: state.content.save}
+            if self._clauses is not None:
+                inside[CLAUSES] = self._clauses.save
+            frozen = base.Frozen(state.rows.base, state.scores, keys, rows, self._clauses is not None)
+            base.save_frozen(path, frozen, inside, source)
+
+    def __len__(self) -> int:
+        """Count the subscriptions."""
+        return len(self._state.rows)
+
+    def __contains__(self, identity: Id) -> bool:
+        """Tell whether there is a subscription of this id."""
+        return self._moments.reading(lambda: self._state.rows.find(identity) >= 0)
+
+    @property
+    def relaxed(self) -> bool:
+        """Tell whether clauses are indexed, too."""
+        return self._clauses is not None
+
+    @property
+    def clauses(self) -> ClauseIndex:
+        """Return the clauses; refuses if there are none."""
+        if self._clauses is None:
+            raise SubscriptionError("the clauses are not indexed: build the index with relaxed=True")
+        return self._clauses
+
+    def score(self, identity: Id) -> float:
+        """Return the score of a subscription."""
+        return self._moments.reading(lambda: float(self._state.scores[self._state.rows.get(identity)]))
+
+    def filter(self, identity: Id) -> str:
+        """Return the text of a subscription's filter."""
+        return self._moments.reading(lambda: self._state.content.filter(self._state.key(identity)))
+
+    # Asking
+
+    def match(self, event: Event) -> list[Id]:
+        """List the ids of the matching subscriptions, sorted."""
+
+        def ask() -> list[Id]:
+            state = self._state
+            rows = state.keys.rows(state.content.numbers(event))
+            return state.rows.ids(rows[np.argsort(state.rows.places(rows))])
+
+        return self._moments.reading(ask)
+
+    def match_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out."""
+        return self._matches(batches.Batch(batch))
+
+    def match_events(
+        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
+    ) -> pa.RecordBatch:
+        """Match events given as Python values, many at once; `identities` stand for their ids."""
+        return self._matches(batches.Listed(events, identities))
+
+    def _matches(self, asked: batches.Asked) -> pa.RecordBatch:
+        def ask() -> pa.RecordBatch:
+            state = self._state
+            found = batches.ranked(asked.match(state.content), state.keys)
+            order = np.lexsort((state.rows.order()[found.rows], found.events))
+            return batches.pairs(asked, found.events[order], state.rows.to_arrow(found.rows[order]))
+
+        return self._moments.reading(ask)
+
+    def top(
+        self,
+        event: Event,
+        k: int,
+        mode: str = EXACT,
+        *,
+        factors: Mapping[str, float] | None = None,
+        admitted: Admitted | None = None,
+    ) -> list[Best]:
+        """List the best k for an event, equal ones by id.
+
+        `factors` re-weigh attributes for this event, in mode "relaxed": 0 drops them. `admitted` tells of
+        an id whether it may be in the answer.
+        """
+        check_asked(k, mode, factors)
+        if mode == RELAXED:
+            return self.clauses.top(event, k, factors=factors, admitted=admitted)
+
+        def ask() -> list[Best]:
+            state = self._state
+            rows = state.first(event, k, admitted)
+            scores: list[float] = state.scores[rows].tolist()
+            return [Best(each, score) for each, score in zip(state.rows.ids(rows), scores, strict=True)]
+
+        return self._moments.reading(ask)
+
+    def top_batch(
+        self, batch: pa.RecordBatch, k: int, mode: str = EXACT, *, factors: Mapping[str, float] | None = None
+    ) -> pa.RecordBatch:
+        """List the best k for each event of a batch: (event_id, subscription_id, score, rank) out.
+
+        Ranks count from 1; `score` is what the subscription is ranked by.
+        """
+        return self._top_many(batches.Batch(batch), k, mode, factors)
+
+    def top_events(
+        self,
+        events: Sequence[Event],
+        k: int,
+        mode: str = EXACT,
+        *,
+        identities: pa.Array[Any] | None = None,
+        factors: Mapping[str, float] | None = None,
+    ) -> pa.RecordBatch:
+        """List the best k for each of some events; `identities` stand for their ids."""
+        return self._top_many(batches.Listed(events, identities), k, mode, factors)
+
+    def _top_many(
+        self, asked: batches.Asked, k: int, mode: str, factors: Mapping[str, float] | None
+    ) -> pa.RecordBatch:
+        check_asked(k, mode, factors)
+        if mode == RELAXED:
+            return batches.ranking(asked, *self.clauses.top_many(asked.match, k, factors=factors))
+
+        def ask() -> pa.RecordBatch:
+            state = self._state
+            found = batches.first(batches.ranked(asked.match(state.content), state.keys), k)
+            ids = state.rows.to_arrow(found.rows)
+            return batches.ranking(asked, found.events, ids, state.scores[found.rows])
+
+        return self._moments.reading(ask)
+
+    def explain(self, event: Event, identity: Id) -> Verdict:
+        """Say why an event matches a subscription or not, clause by clause."""
+        return self._moments.reading(lambda: self._state.content.explain(event, self._state.key(identity)))
+
+    def explain_rank(
+        self,
+        event: Event,
+        identity: Id,
+        k: int,
+        mode: str = EXACT,
+        *,
+        factors: Mapping[str, float] | None = None,
+    ) -> RankExplanation:
+        """Say why a subscription has its rank, and what it lacked to enter the best k."""
+        check_asked(k, mode, factors)
+        if mode == RELAXED:
+            return self.clauses.explain(event, identity, k, factors=factors)
+
+        def ask() -> RankExplanation:
+            state = self._state
+            key, keys = state.key(identity), state.content.numbers(event)
+            last = state.keys.rows(keys[k - 1 : k]).tolist() if k else []
+            verdict = state.content.explain(event, key)
+            return RankExplanation(
+                subscription=identity,
+                mode=mode,
+                k=k,
+                runs=verdict.matches,
+                value=float(state.scores[state.rows.get(identity)]),
+                before=int(np.searchsorted(keys, key)),
+                last=Best(state.rows.id(last[0]), float(state.scores[last[0]])) if last else None,
+                verdict=verdict,
+            )
+
+        return self._moments.reading(ask)
+
+    # Changing
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Add a subscription; refuses a bad filter, weights that do not fit, and an id that is here."""
+        with self._moments.lock:
+            self._state.rows.check_new(subscription.id)
+            if self._clauses is not None:
+                self._clauses.subscribe(subscription)
+            try:
+                with self._changing():
+                    self._state.add(subscription)
+            except BaseException:
+                if self._clauses is not None:
+                    self._clauses.unsubscribe(subscription.id)
+                raise
+
+    def unsubscribe(self, identity: Id) -> None:
+        """Remove a subscription; refuses an id that is not here."""
+        with self._moments.lock:
+            with self._changing():
+                self._state.remove(identity)
+            if self._clauses is not None:
+                self._clauses.unsubscribe(identity)
+
+    def set_score(self, identity: Id, score: float) -> None:
+        """Give a subscription another score, and the place among the others that goes with it."""
+        check_score(score, f"subscription {identity!r}")
+        with self._changing():
+            self._state.rescore(identity, score)
+
+    def set_weights(self, identity: Id, weights: Weights | None) -> None:
+        """Give the clauses of a subscription other weights."""
+        self.clauses.set_weights(identity, weights)
+
+    def compact(self) -> None:
+        """Fold all changes into the arrays. Others may ask meanwhile, and changes wait."""
+        with self._moments.lock:
+            if self._clauses is not None:
+                self._clauses.compact()
+            if not self._stale:
+                return
+            self._state.content.compact()
+            fresh = self._state.folded()
+            with self._moments.changing():
+                self._state = fresh
+            self._stale = False
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with self._moments.changing():
+            self._stale = True
+            yield

@@ -1,0 +1,326 @@
+"""Rows in tiers, and the hot loops that add up which of their clauses hold, tier by tier.
+
+    position   0 1 2 3 | 4 5 6 7 8 9 10 11 | 12 …     rows by falling total of their weights, then by number
+    tier       0       | 1                 | 2
+
+No row can have a higher value than its total. So tiers are looked at in order, and none any more whose best
+total is below the k-th value. The sums of one tier fit into the second-level cache: adding to them costs a
+few cycles, where adding to an array over all rows costs a miss.
+
+Inside a tier a weight is a whole number of parts, rounded up; a part is a power of two. Sums of such numbers
+are exact, and rounded sums never fall when terms rise, so a row's parts are never worth less than its value:
+not even by a rounding error, and whole weights make exact bounds, which ties need. A weight of 0 is a
+part too: a row with no parts is one of which nothing holds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from headgate.core.bits import lowest, place_of
+from headgate.core.jit import bare, bare_inner
+from headgate.ranking.boxes.dense_kernels import Best, drain, put
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.ranking.filters.sums import Postings, Rows, Tiers
+
+    Bytes = NDArray[np.uint8]
+    Floats64 = NDArray[np.float64]
+    Ints32 = NDArray[np.int32]
+    Ints = NDArray[np.int64]
+    Parts = NDArray[np.uint16]
+
+FIRST, LARGEST = 4096, 65536
+"""How many rows the first tier has, and how many the largest: a place in a tier fits into 2 bytes."""
+
+MANY = 65535
+"""The most parts that a row may have."""
+
+WHOLE = 65536
+"""A factor as large as the event's largest; others are written as parts of that."""
+
+SHORT = 1024
+"""A list with fewer entries is read once, not tier by tier: to go back to it takes longer than that."""
+
+TINY = 1e-290
+"""Below this, products are no longer rounded by a part of themselves, and no bound is relied on."""
+
+LOOK = 50
+"""How many entries may be added in the time that one row takes to be looked at."""
+
+STRIDE = 512
+"""Places whose sums are compared at once."""
+
+_WORD = np.uint64(64)
+
+
+class Asked(NamedTuple):
+    """What is asked: clauses that hold, in rising order, their factors, and those in parts of WHOLE.
+
+    Rows are left out if `removed` is 1 or `admitted` is 0; either may be empty: then all are in.
+    """
+
+    held: Ints32
+    factor: Floats64
+    scale: Ints
+    admitted: Bytes
+    removed: Bytes
+
+
+class Desk(NamedTuple):
+    """Room for one question.
+
+    sums       of a tier
+    at, stop   by clause that holds: the entry of its list that is next, and where adding stopped
+    live       the clauses whose long lists go on
+    bucket     by tier: where its part of `share` starts
+    share      entries of short lists, by tier: place, and 65536 times the parts
+    """
+
+    sums: Parts
+    at: Ints
+    stop: Ints
+    live: Ints
+    bucket: Ints
+    share: NDArray[np.uint32]
+
+
+@bare_inner
+def needed(value: float, number: int, reach: float, unit: float, least: int) -> int:
+    """Return how many parts a row must have to come before the k-th best.
+
+    A row that has a larger number than the k-th needs more than its value; `least` is the smallest that there
+    is. `reach` is what a weight of 1 may be worth in this event.
+    """
+    if value == np.inf or value < TINY:
+        return 1
+    parts = min(value / reach / unit, float(MANY))
+    whole = int(np.ceil(parts))
+    if least > number and whole == parts:
+        whole += 1
+    return min(max(1, whole), MANY)
+
+
+@bare_inner
+def clear(sums: Parts, size: int) -> None:
+    """Set the sums of a tier to 0, up to a whole stride."""
+    for i in range(np.uint64((size + STRIDE - 1) & -STRIDE)):
+        sums[i] = 0
+
+
+@bare_inner
+def next_word(sums: Parts, at: int, size: int, need: np.uint16) -> int:
+    """Find the first 64 places from `at` on that may have enough parts; at or behind `size` if none do.
+
+    Most strides have no such place, and the largest of many numbers is found faster than which are large.
+    """
+    while at < size:
+        if at & (STRIDE - 1):
+            return at
+        first, most = np.uint64(at), np.uint16(0)
+        for j in range(np.uint64(STRIDE)):
+            most = max(most, sums[first + j])
+        if most >= need:
+            return at
+        at += STRIDE
+    return at
+
+
+@bare_inner
+def reaching(sums: Parts, first: int, need: np.uint16) -> np.uint64:
+    """Mark which of 64 places have at least so many parts."""
+    at, word = np.uint64(first), np.uint64(0)
+    for j in range(_WORD):
+        word |= np.uint64(sums[at + j] >= need) << j
+    return word
+
+
+@bare_inner
+def scaled(part: int, scale: int) -> int:
+    """Return what is left of a part at a scale, rounded up."""
+    return (part * scale + WHOLE - 1) >> 16
+
+
+@bare_inner
+def beyond(spot: Ints32, at: int, last: int, end: int) -> int:
+    """Find the first entry from `at` on that stands at `end` or behind: by longer and longer steps."""
+    step = 1
+    while at + step < last and spot[at + step] < end:
+        at += step
+        step *= 2
+    low, high = at, min(at + step, last)
+    while low < high:
+        middle = (low + high) >> 1
+        if spot[middle] < end:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@bare_inner
+def value_of(rows: Rows, row: int, asked: Asked) -> float:
+    """Add up the weights of a row's clauses that hold, in the order given."""
+    value = 0.0
+    for i in range(rows.start[row], rows.start[row + 1]):
+        low, high = 0, len(asked.held)
+        while low < high:
+            middle = (low + high) >> 1
+            if asked.held[middle] < rows.clause[i]:
+                low = middle + 1
+            else:
+                high = middle
+        if low < len(asked.held) and asked.held[low] == rows.clause[i]:
+            value += rows.weight[i] * asked.factor[low]
+    return value
+
+
+@bare_inner
+def sort_short(postings: Postings, asked: Asked, short: int, desk: Desk) -> int:
+    """Put the entries of short lists into buckets by tier; returns how many long ones are left, in `live`."""
+    live, bucket = 0, desk.bucket
+    for t in range(len(bucket)):
+        bucket[t] = 0
+    for fill in range(2):
+        for i in range(len(asked.held)):
+            first, last, scale = (
+                postings.start[asked.held[i]],
+                postings.start[asked.held[i] + 1],
+                asked.scale[i],
+            )
+            if last - first >= short:
+                if fill:
+                    desk.live[live], desk.at[i] = i, first
+                    live += 1
+            elif fill:
+                for at in range(first, last):
+                    t = (postings.spot[at] >> 16) + 1
+                    desk.share[bucket[t]] = (postings.spot[at] & 0xFFFF) + (
+                        scaled(postings.part[at], scale) << 16
+                    )
+                    bucket[t] += 1
+            else:
+                for at in range(first, last):
+                    bucket[(postings.spot[at] >> 16) + 2] += 1
+        if not fill:
+            # One place too far to the right: filling moves the start of each bucket to that of the next.
+            for t in range(2, len(bucket)):
+                bucket[t] += bucket[t - 1]
+    return live
+
+
+@bare_inner
+def add_short(t: int, desk: Desk) -> None:
+    """Add the entries of short lists to the sums of a tier."""
+    for i in range(desk.bucket[t], desk.bucket[t + 1]):
+        share = int(desk.share[i])
+        desk.sums[share & 0xFFFF] += share >> 16
+
+
+@bare_inner
+def add_first(t: int, postings: Postings, asked: Asked, live: int, cut: int, desk: Desk) -> int:
+    """Add clauses that hold to the sums of a tier, down to a bound; returns the highest one left out."""
+    end, left_out = (t + 1) << 16, 0
+    for z in range(live):
+        i = desk.live[z]
+        at, last, scale = desk.at[i], postings.start[asked.held[i] + 1], asked.scale[i]
+        while at < last and postings.spot[at] < end and postings.bound[at] >= cut:
+            desk.sums[postings.spot[at] & 0xFFFF] += scaled(postings.part[at], scale)
+            at += 1
+        desk.stop[i] = at
+        if at < last and postings.spot[at] < end:
+            left_out = max(left_out, postings.bound[at])
+            at = beyond(postings.spot, at, last, end)
+        desk.at[i] = at
+    return left_out
+
+
+@bare_inner
+def add_rest(postings: Postings, asked: Asked, live: int, desk: Desk) -> None:
+    """Add what was left out."""
+    for z in range(live):
+        i = desk.live[z]
+        for at in range(desk.stop[i], desk.at[i]):
+            desk.sums[postings.spot[at] & 0xFFFF] += scaled(postings.part[at], asked.scale[i])
+
+
+@bare_inner
+def reach_it(sums: Parts, size: int, need: int) -> int:
+    """Count the places of a tier with at least so many parts."""
+    least, count = np.uint16(need), np.uint32(0)
+    for i in range(np.uint64(size)):
+        count += np.uint32(sums[i] >= least)
+    return int(count)
+
+
+@bare
+def sums_top(
+    tiers: Tiers,
+    postings: Postings,
+    rows: Rows,
+    asked: Asked,
+    reach: float,
+    short: int,
+    best: Best,
+    desk: Desk,
+    values: Floats64,
+    numbers: Ints32,
+) -> int:
+    """Find the rows of highest value, as many as there is room for; returns how many there are.
+
+    Of a tier, long lists are added down to a bound of half of what a row needs. What a row may get from the
+    rest of them is less than that, so it must have the other half. If too many do, the rest is added too.
+    """
+    size, room, live = 0, len(values), sort_short(postings, asked, short, desk)
+    for t in range(len(tiers.most)):
+        need = 1
+        if size == room:
+            if best.value[0] >= TINY and tiers.most[t] * reach < best.value[0]:
+                break
+            need = needed(best.value[0], best.number[0], reach, tiers.unit[t], tiers.least[t])
+        first = tiers.start[t]
+        count = tiers.start[t + 1] - first
+        clear(desk.sums, count)
+        add_short(t, desk)
+        left_out = add_first(t, postings, asked, live, need >> 1, desk)
+        if left_out:
+            rest = 0
+            for z in range(live):
+                rest += desk.at[desk.live[z]] - desk.stop[desk.live[z]]
+            if reach_it(desk.sums, count, max(1, need - left_out)) * LOOK > rest:
+                add_rest(postings, asked, live, desk)
+                left_out = 0
+        kept = 0
+        for z in range(live):
+            i = desk.live[z]
+            if desk.at[i] < postings.start[asked.held[i] + 1]:
+                desk.live[kept] = i
+                kept += 1
+        live = kept
+        enough = np.uint16(max(1, need - left_out))
+        word_at = next_word(desk.sums, 0, count, enough)
+        while word_at < count:
+            word = reaching(desk.sums, word_at, enough)
+            while word:
+                bit = lowest(word)
+                word ^= bit
+                place = word_at + place_of(bit)
+                row = tiers.row[first + place]
+                if len(asked.removed) and asked.removed[row]:
+                    continue
+                if len(asked.admitted) and not asked.admitted[row]:
+                    continue
+                if size == room:
+                    least = needed(best.value[0], best.number[0], reach, tiers.unit[t], row)
+                    if desk.sums[place] + left_out < least:
+                        continue
+                size = put(best, size, room, value_of(rows, row, asked), row)
+            word_at = next_word(desk.sums, word_at + 64, count, enough)
+        if live == 0 and desk.bucket[t + 1] == len(desk.share):
+            break
+    drain(best, size, values, numbers)
+    return size

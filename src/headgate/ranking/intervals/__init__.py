@@ -1,0 +1,1 @@
+"""The scored interval indexes of the paper on ranking."""

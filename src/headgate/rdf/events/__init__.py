@@ -1,0 +1,1 @@
+"""Events: documents to numbered graphs."""

@@ -1,0 +1,153 @@
+"""Events to graphs: screened, parsed here or in another process, numbered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headgate.errors import EventError
+from headgate.rdf.events.formats import N_TRIPLES, NAMES, format_of
+from headgate.rdf.events.isolation import Document, Isolation
+from headgate.rdf.events.ntriples import read_lines
+from headgate.rdf.events.screening import Limits, check_size, screen
+from headgate.rdf.events.triples import Numbered, Settings, parse
+from headgate.rdf.language.iris import is_iri
+from headgate.rdf.language.model import Graph
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from headgate.core.event import Event
+    from headgate.rdf.language.model import Term
+
+
+def make_graph(statements: Iterable[tuple[Term, Term, Term]]) -> Graph:
+    r"""Number the terms of triples in the order in which they come; a triple that comes again is left out.
+
+    >>> graph = make_graph([("<urn:a>", "<urn:p>", "<urn:a>"), ("<urn:a>", "<urn:p>", "<urn:a>")])
+    >>> graph.text, graph.triples.tolist()
+    (b'<urn:a>\n<urn:p>', [[0, 1, 0]])
+    """
+    places: dict[Term, int] = {}
+    place = places.setdefault
+    triples = dict.fromkeys(
+        (place(s, len(places)), place(p, len(places)), place(o, len(places))) for s, p, o in statements
+    )
+    return Graph("\n".join(places).encode(), np.array(list(triples), np.int32).reshape(-1, 3))
+
+
+class Reader:
+    """Reads documents of all formats into graphs, under limits; threads may share one.
+
+    `isolated`: parse in another process. True is always, False never; None, the default, is for all formats
+    but N-Triples, which has no nesting that could harm a parser. `base` is what relative IRIs are relative
+    to; without one they are refused.
+    """
+
+    def __init__(
+        self, *, isolated: bool | None = None, limits: Limits | None = None, base: str | None = None
+    ) -> None:
+        if base is not None and not is_iri(base):
+            raise EventError(f"the base {base!r} is not an IRI: give one like http://example.org/")
+        self.limits = limits or Limits()
+        self.base = base
+        self._isolated = isolated
+        self._settings = Settings(base, self.limits.triples, self.limits.term, self.limits.terms)
+        self._isolation = Isolation(self._settings, self.limits)
+
+    def read(self, data: str | bytes, content_type: str) -> Graph:
+        """Read a document; refuse what is not valid or too much.
+
+        >>> Reader(isolated=False).read("<urn:a> a <urn:b> .", "turtle").statements()
+        [('<urn:a>', '<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>', '<urn:b>')]
+        """
+        found = self._here(data, content_type)
+        if isinstance(found, Document):
+            (answer,) = self._isolation.parse([found])
+            if isinstance(answer, EventError):
+                raise answer
+            found = answer
+        return _graph(found)
+
+    def read_many(self, documents: Sequence[tuple[str | bytes, str]]) -> list[Graph | EventError]:
+        """Read documents, each with its content type; one that is refused has the reason in its place."""
+        results: list[Numbered | Document | EventError] = []
+        for data, content_type in documents:
+            try:
+                results.append(self._here(data, content_type))
+            except EventError as error:
+                results.append(error)
+        waiting = [found for found in results if isinstance(found, Document)]
+        answers = iter(self._isolation.parse(waiting)) if waiting else iter(())
+        graphs: list[Graph | EventError] = []
+        for found in results:
+            answer = next(answers) if isinstance(found, Document) else found
+            graphs.append(answer if isinstance(answer, EventError) else _graph(answer))
+        return graphs
+
+    def close(self) -> None:
+        """End the parser process, if there is one; reading goes on with another."""
+        self._isolation.close()
+
+    @property
+    def pid(self) -> int | None:
+        """Return the id of the parser process, if one is running."""
+        return self._isolation.pid
+
+    def _here(self, data: str | bytes, content_type: str) -> Numbered | Document:
+        """Read a document if that is for this process to do, else screen it for the other."""
+        kind = format_of(content_type)
+        plain = kind == N_TRIPLES and not self._isolated
+        if plain:
+            check_size(data, self.limits)
+            found = _quick(data, self._settings)
+            if found is not None:
+                return found
+        screened = screen(data, kind, self.limits)
+        if plain or self._isolated is False:
+            return parse(screened, kind, NAMES[kind], self._settings)
+        return Document(screened, kind, NAMES[kind])
+
+
+def default_reader() -> Reader:
+    """Return the reader that is used where none is given."""
+    return _DEFAULT
+
+
+def read_graph(data: str | bytes, content_type: str) -> Graph:
+    """Read a document with the default reader."""
+    return _DEFAULT.read(data, content_type)
+
+
+def read_graphs(documents: Sequence[tuple[str | bytes, str]]) -> list[Graph | EventError]:
+    """Read documents with the default reader; one that is refused has the reason in its place."""
+    return _DEFAULT.read_many(documents)
+
+
+def graph_of(event: Event, reader: Reader | None = None) -> Graph:
+    """Read the graph of an event, once; its data may be a graph already."""
+    if event.content_type not in NAMES:
+        raise EventError(
+            f"event {event.id!r} is {event.content_type} and these filters look at RDF:"
+            f" send one of {', '.join(NAMES)} as its content type"
+        )
+    if isinstance(event.data, Graph):
+        return event.data
+    return event.once("graph", lambda event: (reader or _DEFAULT).read(event.data, event.content_type))
+
+
+def _quick(data: str | bytes, settings: Settings) -> Numbered | None:
+    """Read N-Triples without a parser, if it is plain; what is not UTF-8 is for the slow way to refuse."""
+    try:
+        return read_lines(data if isinstance(data, str) else data.decode(), settings)
+    except UnicodeDecodeError:
+        return None
+
+
+def _graph(numbered: Numbered) -> Graph:
+    # A copy can be written to, as every other graph's triples: kernels are compiled for that.
+    return Graph(numbered.text, np.frombuffer(numbered.triples, np.int32).reshape(-1, 3).copy())
+
+
+_DEFAULT = Reader()

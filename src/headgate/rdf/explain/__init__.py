@@ -1,0 +1,1 @@
+"""Why a pattern holds for an event or not."""

@@ -1,0 +1,105 @@
+"""Why a filter holds for an event or not, edge by edge and filter by filter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headgate.rdf.events.facts import Facts, ways
+from headgate.rdf.explain.nearest import BUDGET, nearest
+from headgate.rdf.explain.notes import edge_note, held_note, shown
+from headgate.rdf.explain.reasons import reason
+from headgate.rdf.index.bindings import search, terms_of
+from headgate.rdf.language.evaluate import evaluate, truth
+from headgate.rdf.language.printing import print_edge, print_expression, print_pattern
+from headgate.rdf.language.rewrite import split_filters, variables
+from headgate.rdf.language.terms import is_variable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from headgate.rdf.language.model import Edge, Expression, Graph, Options, Pattern, Term
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+
+
+@dataclass(frozen=True)
+class Clause:
+    """An edge or a filter, what its variables stand for, and whether it held (None: an error)."""
+
+    text: str
+    seen: str
+    held: bool | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The verdict, and what becomes of edges and filters under one binding.
+
+    If the filter matches, the binding is the first one found. If not, it is the one under which the most
+    edges hold, and of those the one under which the most filters hold; `complete` is false if the search for
+    it was cut off, so that there may be a better one.
+    """
+
+    matches: bool
+    filter: str
+    binding: tuple[tuple[str, str], ...]
+    edges: tuple[Clause, ...]
+    filters: tuple[Clause, ...]
+    complete: bool = True
+
+    def lines(self) -> list[str]:
+        """Say it for people: the verdict, a line for each edge and filter."""
+        best = "at best" if self.complete else "as far as was looked,"
+        lines = ["match" if self.matches else f"no match: {best} {self._count()}"]
+        signs = {True: "held", False: "failed", None: "error"}
+        width = max((len(each.text) for each in (*self.edges, *self.filters)), default=0)
+        for each in (*self.edges, *self.filters):
+            note = f" ({each.note})" if each.note else ""
+            lines.append(f"  {signs[each.held]:8}{each.text:{width}}   {each.seen}{note}".rstrip())
+        if not self.complete:
+            lines.append(f"  (after {BUDGET:,} steps no closer binding was looked for)")
+        return lines
+
+    def _count(self) -> str:
+        words = []
+        for clauses, name in ((self.edges, "edge"), (self.filters, "filter")):
+            if clauses:
+                held = sum(each.held is True for each in clauses)
+                words.append(f"{held} of {len(clauses)} {name}{'s' if len(clauses) > 1 else ''}")
+        return f"{' and '.join(words) or 'nothing'} can hold at once"
+
+
+def explain(pattern: Pattern, graph: Graph, taxonomy: Taxonomy | None, options: Options) -> Explanation:
+    """Explain one filter and one event."""
+    facts = Facts(graph, taxonomy)
+    parted = split_filters(pattern, options)
+    found = search(pattern, facts, options, pattern.variables, 1)
+    binding, complete = (found[0], True) if found else nearest(parted, facts, options)
+    return Explanation(
+        matches=bool(found),
+        filter=print_pattern(pattern),
+        binding=tuple((name, binding[name]) for name in pattern.variables if name in binding),
+        edges=tuple(_edge(edge, facts, binding, complete) for edge in dict.fromkeys(pattern.edges)),
+        filters=tuple(_filter(each, binding, options) for each in parted.filters),
+        complete=complete,
+    )
+
+
+def _edge(edge: Edge, facts: Facts, binding: Mapping[Term, Term], complete: bool) -> Clause:
+    bound = all(term in binding for term in terms_of(edge) if is_variable(term))
+    held = bound and bool(ways(facts, edge, binding))
+    note = held_note(edge, facts, binding) if held else edge_note(edge, facts, binding, complete=complete)
+    return Clause(print_edge(edge), _seen(terms_of(edge), binding), held, note)
+
+
+def _filter(expression: Expression, binding: Mapping[Term, Term], options: Options) -> Clause:
+    held = truth(evaluate(expression, binding, options))
+    note = "" if held else reason(expression, binding, options)
+    text = f"FILTER({print_expression(expression)})"
+    return Clause(text, _seen(dict.fromkeys(variables(expression)), binding), held, note)
+
+
+def _seen(terms: Iterable[Term], binding: Mapping[Term, Term]) -> str:
+    found = [term for term in dict.fromkeys(terms) if term in binding]
+    return ", ".join(f"{term.replace('?:', '_:')} = {shown(binding[term])}" for term in found)

@@ -1,0 +1,255 @@
+"""Columns of filters to the arrays of an index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headgate.rdf.index import laying
+from headgate.rdf.index.arrays import (
+    BLOCK,
+    BY_HIGH,
+    BY_LOW,
+    SELF,
+    SLOTS,
+    Checks,
+    Dictionary,
+    Edges,
+    Entries,
+    Groups,
+    Patterns,
+    RdfArrays,
+)
+from headgate.rdf.index.canonical import canonicalise, share
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.core.interning import TextPool
+    from headgate.rdf.index.columns import Columns
+
+LEAST = 8
+"""Ranges of one pattern that are worth a group."""
+
+
+def build(columns: Columns) -> RdfArrays:
+    """Lay filters out; filter f has the number f."""
+    count = columns.size
+    edges = columns.edges.copy()
+    slot_of = np.full((count, SLOTS), -1, np.int8)
+    key = np.zeros(count, np.uint64)
+    canonicalise(columns.edge_start, edges, slot_of, key)
+    words = columns.words.copy()
+    used = np.zeros(count, np.uint64)
+    laying.rename_slots(columns.word_start, words, slot_of, used)
+    ranges = columns.ranges.copy()
+    of_range = np.repeat(np.arange(count), np.diff(columns.range_start))
+    ranges[:, 0] = slot_of[of_range, ranges[:, 0]]
+    np.bitwise_or.at(used, of_range, np.uint64(1) << ranges[:, 0].astype(np.uint64))
+    del slot_of
+    pattern = np.zeros(count, np.int32)
+    leader = np.zeros(count, np.int64)
+    distinct = share(columns.edge_start, edges, np.argsort(key, kind="stable"), key, pattern, leader)
+    leader = leader[:distinct]
+    wanted = np.zeros(distinct, np.uint64)
+    np.bitwise_or.at(wanted, pattern, used)
+    sizes = np.diff(columns.edge_start)[leader]
+    start = _starts(sizes)
+    mine = edges[_spread(columns.edge_start[leader], sizes)]
+    found, number = _edges(mine)
+    cost = _costs(found, number)
+    # Patterns that hang at one edge stand one behind another.
+    steps = _steps(start, mine, number, cost, wanted)
+    hook = steps.step_edge[start[:-1]] if distinct else np.zeros(0, np.int32)
+    order = np.argsort(hook, kind="stable")
+    steps = _reordered(steps, start, sizes, order)
+    hook = hook[order]
+    last = np.concatenate([hook[1:] != hook[:-1], np.ones(min(distinct, 1), np.bool_)])
+    steps.next[:] = np.where(last, -1, np.arange(1, distinct + 1))
+    begins = np.flatnonzero(np.concatenate([np.ones(min(distinct, 1), np.bool_), hook[1:] != hook[:-1]]))
+    found.first[hook[begins]] = begins
+    place = np.empty(distinct, np.int32)
+    place[order] = np.arange(distinct, dtype=np.int32)
+    patterns, entries, groups, checks = _entries(columns, place[pattern], ranges, words, steps)
+    return RdfArrays(_dictionary(columns.terms), found, patterns, entries, groups, checks)
+
+
+def table_size(count: int) -> int:
+    """Choose the size of a table for so many: a power of two that leaves enough of it free."""
+    size = 8
+    while size * 7 < count * 10:
+        size *= 2
+    return size
+
+
+def _starts(sizes: NDArray[Any]) -> NDArray[np.int32]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]).astype(np.int32)
+
+
+def _spread(begin: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.int64]:
+    """List `begin[i]`, `begin[i] + 1` and so on, `sizes[i]` of them, for each i."""
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(begin - (ends - sizes), sizes) + np.arange(total)
+
+
+def _dictionary(terms: TextPool) -> Dictionary:
+    table = np.full(table_size(terms.size), -1, np.int32)
+    laying.place_terms(terms.offsets, terms.data, 0, terms.size, table)
+    return Dictionary(terms.offsets, terms.data, table)
+
+
+def _edges(mine: NDArray[np.int32]) -> tuple[Edges, NDArray[np.int32]]:
+    """Find the distinct edges; returns them and the number of each."""
+    number = np.zeros(len(mine), np.int32)
+    count = laying.number_edges(mine, np.full(table_size(2 * len(mine)), -1, np.int32), number)
+    s, p, o = (np.zeros(count, np.int32) for _ in range(3))
+    masks = np.zeros(1, np.int64)
+    laying.fill_edges(mine, number, s, p, o, masks)
+    table = np.full(table_size(count), -1, np.int32)
+    laying.place_edges(s, p, o, 0, count, table)
+    return Edges(s, p, o, np.full(count, -1, np.int32), table, masks), number
+
+
+def guess_costs(s: NDArray[np.int32], p: NDArray[np.int32], o: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Guess how many triples of an event match an edge, by its constants."""
+    constants = 4 * (s >= 0) + 2 * (p >= 0) + (o >= 0)
+    guess = np.array([100, 10, 20, 0.3, 10, 1, 0.2, 0.05], np.float32)[constants]
+    return np.where(s == SELF, np.float32(0.5), guess).astype(np.float32)
+
+
+def _costs(edges: Edges, number: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Guess how much it costs to hang a pattern at an edge: what many filters name, many events have."""
+    often = np.bincount(number, minlength=len(edges.s))
+    return (guess_costs(edges.s, edges.p, edges.o) * np.log2(2 + often)).astype(np.float32)
+
+
+def _steps(
+    start: NDArray[np.int32],
+    mine: NDArray[np.int32],
+    number: NDArray[np.int32],
+    cost: NDArray[np.float32],
+    used: NDArray[np.uint64],
+) -> Patterns:
+    count = len(start) - 1
+    step_edge = np.zeros(len(mine), np.int32)
+    step_code = np.zeros((len(mine), 4), np.int8)
+    back = np.zeros(count, np.int8)
+    laying.order_steps(start, mine, number, cost, used, step_edge, step_code, back)
+    none = np.zeros(count + 1, np.int32)
+    return Patterns(np.zeros(count, np.int32), start, none, none, back, step_edge, step_code)
+
+
+def _reordered(
+    patterns: Patterns, start: NDArray[np.int32], sizes: NDArray[Any], order: NDArray[np.int64]
+) -> Patterns:
+    at = _spread(start[:-1][order], sizes[order])
+    return patterns._replace(
+        step_start=_starts(sizes[order]),
+        back=patterns.back[order],
+        step_edge=patterns.step_edge[at],
+        step_code=patterns.step_code[at],
+    )
+
+
+def _entries(
+    columns: Columns,
+    pattern: NDArray[np.int32],
+    ranges: NDArray[np.int8],
+    words: NDArray[np.int32],
+    patterns: Patterns,
+) -> tuple[Patterns, Entries, Groups, Checks]:
+    """Lay the filters of each pattern out: free ones, then groups in the order of their ends."""
+    count = columns.size
+    access = _access(columns)
+    low = np.full(count, -np.inf)
+    high = np.full(count, np.inf)
+    kind = np.full(count, -1, np.int64)
+    has = np.flatnonzero(access >= 0)
+    chosen = access[has]
+    low[has], high[has] = columns.ends[chosen, 0], columns.ends[chosen, 1]
+    order = np.where(low[has] == -np.inf, BY_HIGH, BY_LOW)
+    kind[has] = (ranges[chosen, 0].astype(np.int64) * 8 + ranges[chosen, 1]) * 2 + order
+    by_group = pattern.astype(np.int64) * 2048 + kind + 1
+    _, group, often = np.unique(by_group, return_inverse=True, return_counts=True)
+    few = often[group] < LEAST
+    kind[few], access[few] = -1, -1
+    by_group = pattern.astype(np.int64) * 2048 + kind + 1
+    sort_key = np.where(kind % 2 == BY_HIGH, high, low)
+    sort_key[kind < 0] = 0
+    at = np.lexsort((np.arange(count), sort_key, by_group))
+    out = np.zeros(1 + len(words) + 5 * len(ranges) + count, np.int32)
+    checks = np.zeros(count, np.int32)
+    kept = np.ones(len(ranges), np.bool_)
+    kept[access[access >= 0]] = False
+    end = laying.lay_checks(
+        at,
+        columns.range_start,
+        ranges,
+        np.where(kept, 2 * (np.cumsum(kept) - 1), -1),
+        columns.word_start,
+        words,
+        out,
+        checks,
+    )
+    starts = _starts(np.bincount(pattern, minlength=len(patterns.next)))
+    groups, group_start = _groups(by_group[at], kind[at], low[at], high[at], ranges, access[at], patterns)
+    return (
+        patterns._replace(entry_start=starts, group_start=group_start),
+        Entries(at.astype(np.int32), checks),
+        groups,
+        Checks(out[:end].copy(), columns.ends[kept].ravel(), columns.texts.offsets, columns.texts.data),
+    )
+
+
+def _access(columns: Columns) -> NDArray[np.int64]:
+    """Choose a range of each filter that its group looks at, -1 for none: one with two ends if there is."""
+    sizes = np.diff(columns.range_start)
+    found = np.where(sizes > 0, columns.range_start[:-1], -1)
+    both = np.flatnonzero(np.isfinite(columns.ends).all(axis=1))
+    owner = np.repeat(np.arange(columns.size), sizes)
+    found[owner[both][::-1]] = both[::-1]
+    return found
+
+
+def _groups(
+    by_group: NDArray[np.int64],
+    kind: NDArray[np.int64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    ranges: NDArray[np.int8],
+    access: NDArray[np.int64],
+    patterns: Patterns,
+) -> tuple[Groups, NDArray[np.int32]]:
+    """Cut sorted entries into groups; returns these, and where those of each pattern start."""
+    inside = np.flatnonzero(kind >= 0)
+    keys, first, sizes = np.unique(by_group[inside], return_index=True, return_counts=True)
+    entry = inside[first]
+    blocks = -(-sizes // BLOCK)
+    block_at = _starts(blocks)
+    range_at = _starts(sizes)
+    top = np.full(int(block_at[-1]), -np.inf)
+    block = (
+        np.repeat(block_at[:-1], sizes) + (np.arange(len(inside)) - np.repeat(range_at[:-1], sizes)) // BLOCK
+    )
+    np.maximum.at(top, block, high[inside])
+    what = keys % 2048 - 1
+    owner = keys // 2048
+    starts = _starts(np.bincount(owner, minlength=len(patterns.next)))
+    return (
+        Groups(
+            (what // 16).astype(np.int8),
+            (what // 2 % 8).astype(np.int8),
+            (what % 2).astype(np.int8),
+            entry.astype(np.int32),
+            sizes.astype(np.int32),
+            range_at[:-1],
+            block_at[:-1],
+            low[inside],
+            high[inside],
+            ranges[access[inside], 2].astype(np.uint8),
+            top,
+        ),
+        starts,
+    )

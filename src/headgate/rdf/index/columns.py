@@ -1,0 +1,236 @@
+"""Many compiled filters in columns: built into an index, read back from one, sent between machines.
+
+edges[edge_start[f]:edge_start[f + 1]]      (s, p, o): places in `terms`, or -1 less the slot
+ranges …                                    slot, line and flags; the ends stand in `ends`
+words …                                     the other checks, without END; texts and expressions by place
+slots[f]                                    how many slots there are
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.core.interning import TextPool
+from headgate.rdf.index.arrays import AMONG, KIND, OPAQUE, PAIR, SUFFIX, TEXT
+from headgate.rdf.index.compile import FIRST_TERMS, compile_pattern
+from headgate.rdf.index.laying import mark_used, recode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.rdf.index.compile import Compiled
+    from headgate.rdf.language.model import Options, Pattern
+
+
+_Text = TypeVar("_Text", str, bytes)
+
+
+class Columns(NamedTuple):
+    """Compiled filters; the pools hold distinct texts."""
+
+    slots: NDArray[np.int8]
+    edge_start: NDArray[np.int64]
+    edges: NDArray[np.int32]
+    range_start: NDArray[np.int64]
+    ranges: NDArray[np.int8]
+    ends: NDArray[np.float64]
+    word_start: NDArray[np.int64]
+    words: NDArray[np.int32]
+    terms: TextPool
+    texts: TextPool
+    expressions: TextPool
+
+    @property
+    def size(self) -> int:
+        """Count the filters."""
+        return len(self.slots)
+
+
+class Pool(dict[_Text, int]):
+    """Distinct texts by place, and in a list."""
+
+    def __init__(self, texts: Iterable[_Text] = ()) -> None:
+        super().__init__()
+        self.texts: list[_Text] = []
+        for text in texts:
+            self.place(text)
+
+    def place(self, text: _Text) -> int:
+        """Return the place of a text, which is added if it is new."""
+        place = self.get(text)
+        if place is None:
+            place = self[text] = len(self.texts)
+            self.texts.append(text)
+        return place
+
+
+class Writer:
+    """Compiles filters one after another into columns."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self.terms: Pool[str] = Pool(FIRST_TERMS)
+        self.texts: Pool[bytes] = Pool()
+        self.expressions: Pool[str] = Pool()
+        # Numbers, not lists of tuples, which the garbage collector would go through again and again.
+        self._slots, self._ranges = array("b"), array("b")
+        self._edge_start, self._range_start, self._word_start = (
+            array("q", [0]),
+            array("q", [0]),
+            array("q", [0]),
+        )
+        self._edges, self._words = array("i"), array("i")
+        self._ends = array("d")
+
+    def add(self, pattern: Pattern) -> Compiled:
+        """Compile a filter and append it; in what is returned, places are those in the pools."""
+        found = compile_pattern(pattern, self._options, self.terms.place)
+        slots = 0
+        for edge in found.edges:
+            self._edges.extend(edge)
+            slots = min(slots, *edge)
+        self._slots.append(-slots)
+        self._edge_start.append(len(self._edges) // 3)
+        for slot, line, low, high, flags in found.ranges:
+            self._ranges.extend((slot, line, flags))
+            self._ends.extend((low, high))
+        self._range_start.append(len(self._ranges) // 3)
+        words = found.words
+        if found.texts or found.expressions:
+            texts = [self.texts.place(each) for each in found.texts]
+            words = _relocated(words, texts, [self.expressions.place(each) for each in found.expressions])
+        self._words.extend(words)
+        self._word_start.append(len(self._words))
+        return found._replace(words=words)
+
+    def columns(self) -> Columns:
+        """Return what was added."""
+        texts = [each.decode(errors="surrogatepass") for each in self.texts.texts]
+        return Columns(
+            np.array(self._slots, np.int8),
+            np.array(self._edge_start, np.int64),
+            np.array(self._edges, np.int32).reshape(-1, 3),
+            np.array(self._range_start, np.int64),
+            np.array(self._ranges, np.int8).reshape(-1, 3),
+            np.array(self._ends, np.float64).reshape(-1, 2),
+            np.array(self._word_start, np.int64),
+            np.array(self._words, np.int32),
+            TextPool.build(self.terms.texts),
+            TextPool.build(texts),
+            TextPool.build(self.expressions.texts),
+        )
+
+
+def compile_all(patterns: Iterable[Pattern], options: Options) -> Columns:
+    """Compile filters."""
+    writer = Writer(options)
+    for pattern in patterns:
+        writer.add(pattern)
+    return writer.columns()
+
+
+def _relocated(words: list[int], texts: Sequence[int], expressions: Sequence[int]) -> list[int]:
+    """Give texts and expressions in checks other places."""
+    found = list(words)
+    at = 0
+    while at < len(found):
+        kind = found[at]
+        if kind == TEXT:
+            found[at + 3] = texts[found[at + 3]]
+        elif kind == OPAQUE:
+            found[at + 1] = expressions[found[at + 1]]
+        elif kind == PAIR:
+            found[at + 4] = expressions[found[at + 4]]
+        at += 3 + found[at + 2] if kind in (AMONG, OPAQUE) else _SIZES[kind]
+    return found
+
+
+_SIZES = {KIND: 3, SUFFIX: 3, TEXT: 4, PAIR: 5}
+
+
+def concatenate(parts: Sequence[Columns]) -> Columns:
+    """Put the filters of several columns one behind another, with one dictionary."""
+    if len(parts) == 1:
+        return parts[0]
+    pools = [_merged([each.terms for each in parts]), _merged([each.texts for each in parts])]
+    pools.append(_merged([each.expressions for each in parts]))
+    edges, words = [], []
+    for n, each in enumerate(parts):
+        terms, texts, expressions = (pool[1][n] for pool in pools)
+        edges.append(np.where(each.edges >= 0, terms[np.maximum(each.edges, 0)], each.edges))
+        moved = each.words.copy()
+        recode(moved, terms, texts, expressions)
+        words.append(moved)
+    return Columns(
+        _joined([each.slots for each in parts]),
+        _starts([each.edge_start for each in parts]),
+        _joined(edges).astype(np.int32).reshape(-1, 3),
+        _starts([each.range_start for each in parts]),
+        _joined([each.ranges for each in parts]).reshape(-1, 3),
+        _joined([each.ends for each in parts]).reshape(-1, 2),
+        _starts([each.word_start for each in parts]),
+        _joined(words),
+        *(pool[0] for pool in pools),
+    )
+
+
+def _merged(pools: Sequence[TextPool]) -> tuple[TextPool, list[NDArray[np.int32]]]:
+    """Make one pool of several; returns it, and where the texts of each have gone."""
+    places: dict[str, int] = {}
+    found = [
+        np.array([places.setdefault(text, len(places)) for text in pool.texts()], np.int32) for pool in pools
+    ]
+    return TextPool.build(places), found
+
+
+def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate(parts)
+
+
+def _starts(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Join starts: each goes on where the one before it ended."""
+    sizes = np.concatenate([np.diff(each) for each in parts])
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+
+
+def take(columns: Columns, order: NDArray[np.int64]) -> Columns:
+    """Pick filters, with what they name and nothing else."""
+    parts = {}
+    for name, start in (("edges", "edge_start"), ("ranges", "range_start"), ("words", "word_start")):
+        begin = getattr(columns, start)
+        sizes = np.diff(begin)[order]
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        at = np.repeat(begin[:-1][order] - ends[:-1], sizes) + np.arange(ends[-1])
+        parts[name] = getattr(columns, name)[at]
+        parts[start] = ends
+        if name == "ranges":
+            parts["ends"] = columns.ends[at]
+    return _trimmed(columns._replace(slots=columns.slots[order], **parts))
+
+
+def _trimmed(columns: Columns) -> Columns:
+    """Leave out terms, texts and expressions that no filter names."""
+    pools = (columns.terms, columns.texts, columns.expressions)
+    used = [np.zeros(pool.size, np.bool_) for pool in pools]
+    used[0][: len(FIRST_TERMS)] = True
+    used[0][columns.edges[columns.edges >= 0]] = True
+    mark_used(columns.words, *used)
+    if all(each.all() for each in used):
+        return columns
+    places = [(np.cumsum(each) - 1).astype(np.int32) for each in used]
+    words = columns.words.copy()
+    recode(words, *places)
+    edges = np.where(columns.edges >= 0, places[0][np.maximum(columns.edges, 0)], columns.edges)
+    kept = [
+        TextPool.from_arrow(pool.to_arrow().filter(pa.array(each)))
+        for pool, each in zip(pools, used, strict=True)
+    ]
+    return columns._replace(
+        edges=edges.astype(np.int32), words=words, terms=kept[0], texts=kept[1], expressions=kept[2]
+    )

@@ -1,0 +1,1 @@
+"""Classes, properties and instances, and what lies above them."""

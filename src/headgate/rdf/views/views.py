@@ -1,0 +1,291 @@
+"""`RdfViews`: what the plan room asks about views over RDF.
+
+A view is a pattern, and gives all bindings of all its variables, with those of blank nodes. A source embeds
+in a target if its variables can be given terms of the target such that its edges and filters become edges and
+filters of the target. The items of a target are its edges. Filters are tested again where no input guarantees
+them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headgate.errors import PlanError
+from headgate.rdf.events.facts import Facts
+from headgate.rdf.events.reading import graph_of
+from headgate.rdf.index.bindings import search
+from headgate.rdf.language.model import PATHS, Options, Pattern
+from headgate.rdf.language.printing import print_edge
+from headgate.rdf.language.rewrite import drop_repeated, split_filters, substitute
+from headgate.rdf.language.terms import is_variable
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from headgate.rdf.views.atoms import (
+    FILTER,
+    MAX_ATOMS,
+    MAX_EDGES,
+    SLOTS,
+    Atoms,
+    Search,
+    cover,
+    find,
+    new_search,
+    shape_of,
+    sign,
+)
+from headgate.rdf.views.results import Renamed, Rewriting, Solutions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.core.event import Event
+    from headgate.rdf.language.model import Edge, Term
+
+_SPARQL = Options()
+_ALL = 2**62
+
+
+class RdfViews:
+    """Views over RDF by number, as SPARQL has them; with a taxonomy, events are seen through it."""
+
+    def __init__(self, patterns: Sequence[Pattern], taxonomy: Taxonomy | None = None) -> None:
+        """Lay views out."""
+        self.patterns = tuple(_plain(pattern) for pattern in patterns)
+        self.taxonomy = taxonomy
+        self._atoms, self._terms, (self._label_offsets, self._labels) = _lay(self.patterns)
+        firsts: dict[object, int] = {}
+        self._equals = np.array(
+            [
+                firsts.setdefault((frozenset(each.edges), frozenset(each.filters)), view)
+                for view, each in enumerate(self.patterns)
+            ],
+            np.int32,
+        )
+        self._demands, self._offers = np.zeros((2, 2 * len(self.patterns)), np.uint64)
+        sign(self._atoms, self._demands, self._offers)
+
+    @classmethod
+    def build(cls, patterns: Sequence[Pattern], taxonomy: Taxonomy | None = None) -> RdfViews:
+        """Take patterns; one without edges, or with more than 64, feeds no other and is fed by none."""
+        return cls(patterns, taxonomy)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the taxonomy by its statements: its lock stays here."""
+        known = None if self.taxonomy is None else tuple(self.taxonomy.statements())
+        return self.__dict__ | {"taxonomy": known}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the taxonomy too."""
+        known = state["taxonomy"]
+        self.__dict__.update(state, taxonomy=None if known is None else Taxonomy.of(known))
+
+    def __len__(self) -> int:
+        """Count the views."""
+        return len(self.patterns)
+
+    @property
+    def label_offsets(self) -> NDArray[np.int64]:
+        """Return where the labels of each view begin in `labels`; one more at the end."""
+        return self._label_offsets
+
+    @property
+    def labels(self) -> NDArray[np.int32]:
+        """Return the constants of each view, which a target must have too, rising within each view."""
+        return self._labels
+
+    @property
+    def demands(self) -> NDArray[np.uint64]:
+        """Return bits, two words a view, which must be among the `offers` of what it embeds in."""
+        return self._demands
+
+    @property
+    def offers(self) -> NDArray[np.uint64]:
+        """Return bits, two words a view."""
+        return self._offers
+
+    @property
+    def needed(self) -> NDArray[np.uint64]:
+        """Return a bit for each edge of each view; 0 if it has none or more than 64."""
+        return self._atoms.needed
+
+    @property
+    def equals(self) -> NDArray[np.int32]:
+        """Return for each view the number of the first that has the same edges and filters."""
+        return self._equals
+
+    def coverage(
+        self, sources: NDArray[np.int32], targets: NDArray[np.int32]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
+        """Tell for pairs of views whether the source embeds in the target, and which edges it covers.
+
+        A mapping that takes very long to find counts as none: that costs a rewriting, never a result.
+        """
+        sources, targets = (np.ascontiguousarray(each, np.int32) for each in (sources, targets))
+        embeds = np.zeros(len(sources), np.bool_)
+        masks = np.zeros(len(sources), np.uint64)
+        cover(self._atoms, sources, targets, new_search(), embeds, masks)
+        return embeds, masks
+
+    def result(self, view: int, event: Event) -> Solutions:
+        """Compute the bindings that a view has in an event."""
+        pattern = self.patterns[view]
+        found = search(pattern, Facts(graph_of(event), self.taxonomy), _SPARQL, pattern.variables, _ALL)
+        names = tuple(sorted(pattern.variables))
+        return Solutions(names, frozenset(tuple([each[name] for name in names]) for each in found))
+
+    def rewriting(self, view: int, inputs: Sequence[int]) -> Rewriting:
+        """Make the plan that computes a view from others; refuses inputs that do not cover it."""
+        target = self.patterns[view]
+        whole = int(self.needed[view])
+        if not whole:
+            raise PlanError(
+                f"view {view} has {len(target.edges)} edges, and to be computed from others it needs 1 to "
+                f"{MAX_EDGES}: feed it by the source"
+            )
+        parts: list[Renamed] = []
+        done = 0
+        guaranteed = set()
+        for number, one in enumerate(inputs):
+            found = self._mappings(one, view, done)
+            if found is None:
+                raise PlanError(f"view {view} cannot be computed from view {one}, which does not embed in it")
+            for images, mask in found:
+                done |= mask
+                parts.append(Renamed(number, one, tuple(images.items())))
+                guaranteed |= {substitute(each, images) for each in self.patterns[one].filters}
+        missing = [print_edge(edge) for place, edge in enumerate(target.edges) if not done >> place & 1]
+        if missing:
+            raise PlanError(
+                f"view {view} cannot be computed from views {list(inputs)}: "
+                f"nothing covers {', '.join(missing)}; add a view that does"
+            )
+        filters = tuple(each for each in target.filters if each not in guaranteed)
+        return Rewriting(tuple(sorted(target.variables)), tuple(parts), filters)
+
+    def rewritten(self, view: int, inputs: Sequence[int], results: Sequence[Solutions]) -> Solutions:
+        """Compute what a view gives from what others give for the same event."""
+        return self.rewriting(view, inputs).run(results)
+
+    def plan_of(self, view: int, inputs: Sequence[int]) -> list[str]:
+        """Say in lines how a view is computed from others."""
+        return self.rewriting(view, inputs).lines()
+
+    def size(self, result: Solutions) -> tuple[int, int]:
+        """Count the rows, and the bytes of their terms with a separator behind each."""
+        return len(result.rows), sum(len(term.encode()) + 1 for row in result.rows for term in row)
+
+    def _mappings(self, source: int, target: int, done: int) -> list[tuple[dict[Term, Term], int]] | None:
+        """List mappings that cover more than what is done; None if there is no mapping at all."""
+        atoms = self._atoms
+        if not atoms.needed[source]:
+            return None
+        room = new_search()
+        if not find(atoms, source, target, -1, -1, room):
+            return None
+        found = [self._mapping(source, target, room)]
+        done |= found[0][1]
+        for image in range(int(atoms.starts[target]), int(atoms.starts[target + 1])):
+            for one in range(int(atoms.starts[source]), int(atoms.starts[source + 1])):
+                bit = int(atoms.bits[image])
+                if bit < 0 or done >> bit & 1:
+                    break
+                if atoms.bits[one] >= 0 and find(atoms, source, target, one, image, room):
+                    found.append(self._mapping(source, target, room))
+                    done |= found[-1][1]
+        return found
+
+    def _mapping(self, source: int, target: int, room: Search) -> tuple[dict[Term, Term], int]:
+        """Read a mapping that was found: what each variable of the source stands for, and what it covers."""
+        names, others = (self.patterns[view].variables for view in (source, target))
+        images = room.images[: len(names)].tolist()
+        mask = 0
+        for image in room.tried[: self._atoms.starts[source + 1] - self._atoms.starts[source]].tolist():
+            bit = int(self._atoms.bits[image - 1])
+            mask |= 1 << bit if bit >= 0 else 0
+        return {
+            name: self._terms[image] if image >= 0 else others[-1 - image]
+            for name, image in zip(names, images, strict=True)
+        }, mask
+
+
+def _plain(pattern: Pattern) -> Pattern:
+    """Write each edge and each conjunct of the filters once."""
+    found = drop_repeated(split_filters(pattern, _SPARQL), _SPARQL)
+    return replace(found, filters=tuple(dict.fromkeys(found.filters)))
+
+
+def _lay(
+    patterns: Sequence[Pattern],
+) -> tuple[Atoms, list[Term], tuple[NDArray[np.int64], NDArray[np.int32]]]:
+    terms: dict[Term, int] = {}
+    shapes: dict[object, int] = {}
+    kinds: list[int] = []
+    bits: list[int] = []
+    flat: list[int] = []
+    starts, term_starts, label_starts = [0], [0], [0]
+    labels: list[int] = []
+    needed: list[int] = []
+    for pattern in patterns:
+        able = (
+            0 < len(pattern.edges) <= MAX_EDGES
+            and len(pattern.edges) + len(pattern.filters) <= MAX_ATOMS
+            and len(pattern.variables) <= SLOTS
+        )
+        needed.append((1 << len(pattern.edges)) - 1 if able else 0)
+        own = set()
+        slots = {name: -1 - place for place, name in enumerate(pattern.variables)}
+        for kind, bit, written in _atoms(pattern, shapes) if able else ():
+            kinds.append(kind)
+            bits.append(bit)
+            for term in written:
+                number = slots[term] if is_variable(term) else terms.setdefault(term, len(terms))
+                flat.append(number)
+                own.add(number)
+            term_starts.append(len(flat))
+        starts.append(len(kinds))
+        labels += sorted(number for number in own if number >= 0)
+        label_starts.append(len(labels))
+    atoms = Atoms(
+        np.array(starts, np.int64),
+        np.array(kinds, np.int32),
+        np.array(bits, np.int8),
+        np.array(term_starts, np.int64),
+        np.array(flat, np.int32),
+        np.array([len(pattern.variables) for pattern in patterns], np.int32),
+        np.array(needed, np.uint64),
+    )
+    return atoms, list(terms), (np.array(label_starts, np.int64), np.array(labels, np.int32))
+
+
+def _atoms(pattern: Pattern, shapes: dict[object, int]) -> list[tuple[int, int, tuple[Term, ...]]]:
+    """List kind, bit and terms of the atoms: edges that hang together behind each other, then the filters."""
+    found: list[tuple[int, int, tuple[Term, ...]]] = [
+        (PATHS.index(edge.path), bit, (edge.subject, edge.property, edge.object))
+        for bit, edge in _linked(pattern)
+    ]
+    for each in pattern.filters:
+        shape, terms = shape_of(each)
+        found.append((FILTER + shapes.setdefault(shape, len(shapes)), -1, terms))
+    return found
+
+
+def _linked(pattern: Pattern) -> list[tuple[int, Edge]]:
+    """Order edges so that a search fails early: next is what has most terms that are constant or bound."""
+    left = dict(enumerate(pattern.edges))
+    bound: set[Term] = set()
+    found = []
+    while left:
+        place, edge = max(
+            left.items(),
+            key=lambda each: sum(
+                not is_variable(term) or term in bound
+                for term in (each[1].subject, each[1].property, each[1].object)
+            ),
+        )
+        found.append((place, left.pop(place)))
+        bound |= {edge.subject, edge.property, edge.object}
+    return found

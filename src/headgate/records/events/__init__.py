@@ -1,0 +1,1 @@
+"""Events to the codes of an index."""

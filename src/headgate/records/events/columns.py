@@ -1,0 +1,207 @@
+"""Attributes of a batch of events, from Arrow or from Python, before an index encodes them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.core.interning import TextPool
+from headgate.core.schema import arrow_kind
+from headgate.core.values import Kind, dotted, fold, kind_of, micros
+from headgate.errors import EventError
+from headgate.records.programs.leaves import float_key, float_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.core.values import Path
+
+_NO_TEXTS = TextPool.build([])
+
+
+class Column(NamedTuple):
+    """The values of one attribute, or the elements of its arrays.
+
+    kind[i]      a `Kind`
+    number[i]    the key of a BOOL, INT, FLOAT or TIMESTAMP
+    code[i]      the place of a STRING in `texts`, which holds each text once; -1 for all others
+    start        of an ARRAY: its elements are elements[start[i]:start[i + 1]]; empty for all others
+    """
+
+    kind: NDArray[np.uint8]
+    number: NDArray[np.int64]
+    code: NDArray[np.int32]
+    texts: TextPool
+    start: NDArray[np.int64]
+    elements: Column | None
+
+
+class Columns(Protocol):
+    """A batch of events, attribute by attribute."""
+
+    count: int
+
+    def __call__(self, path: Path) -> Column:
+        """Return the values of an attribute."""
+
+    def refuse_decimals(self, path: Path) -> None:
+        """Refuse an attribute that is to be compared and cannot."""
+
+
+class BatchColumns:
+    """The columns of an Arrow batch, each read once, and only if it is asked for."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._batch = batch
+        self._read: dict[Path, Column] = {}
+        self.count = batch.num_rows
+
+    def __call__(self, path: Path) -> Column:
+        """Return the values of an attribute."""
+        found = self._read.get(path)
+        if found is None:
+            array = find_column(self._batch, path)
+            found = self._read[path] = missing(self.count) if array is None else from_arrow(array)
+        return found
+
+    def refuse_decimals(self, path: Path) -> None:
+        """Refuse a column of decimals."""
+        array = find_column(self._batch, path)
+        if array is not None and pa.types.is_decimal(array.type):
+            raise EventError(
+                f"column {dotted(path)} is {array.type}, which filters cannot compare: cast it to float64"
+            )
+
+
+class EventColumns:
+    """The columns of events given as flattened Python values."""
+
+    def __init__(self, events: Sequence[Mapping[Path, object]]) -> None:
+        self._events = events
+        self._read: dict[Path, Column] = {}
+        self.count = len(events)
+
+    def __call__(self, path: Path) -> Column:
+        """Return the values of an attribute."""
+        found = self._read.get(path)
+        if found is None:
+            found = self._read[path] = from_values([event.get(path) for event in self._events])
+        return found
+
+    def refuse_decimals(self, path: Path) -> None:
+        """Do nothing: values are checked one by one when an event is made."""
+
+
+def missing(count: int) -> Column:
+    """Make the column of an attribute that no event has."""
+    return _plain(np.zeros(count, np.uint8), np.zeros(count, np.int64))
+
+
+def from_values(values: Sequence[object]) -> Column:
+    """Read Python values, each of its own kind."""
+    count = len(values)
+    kind = np.fromiter((kind_of(value) for value in values), np.uint8, count)
+    number = np.zeros(count, np.int64)
+    code = np.full(count, -1, np.int32)
+    texts: dict[str, int] = {}
+    lengths = np.zeros(count, np.int64)
+    elements: list[object] = []
+    for i, value in enumerate(values):
+        if isinstance(value, str):
+            code[i] = texts.setdefault(value, len(texts))
+        elif isinstance(value, float):
+            number[i] = float_key(value)
+        elif isinstance(value, int):
+            number[i] = value
+        elif isinstance(value, dt.date):
+            number[i] = micros(value)
+        elif isinstance(value, list | tuple):
+            lengths[i] = len(value)
+            elements.extend(value)
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    inner = from_values(elements) if (kind == Kind.ARRAY).any() else None
+    return Column(kind, number, code, TextPool.build(texts), start, inner)
+
+
+def from_arrow(array: pa.Array[Any]) -> Column:
+    """Read an Arrow array, all of one kind but for nulls."""
+    import pyarrow.compute as pc
+
+    kind = arrow_kind(array.type)
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    elif pa.types.is_run_end_encoded(array.type):
+        array = pc.call_function("run_end_decode", [array])
+    kinds = np.where(np.asarray(array.is_valid()), np.uint8(kind), np.uint8(Kind.NULL)).astype(np.uint8)
+    if kind is Kind.STRING:
+        return _from_texts(array, kinds)
+    if kind is Kind.ARRAY:
+        return _from_lists(array, kinds)
+    if kind in {Kind.NULL, Kind.OBJECT}:
+        return _plain(kinds, np.zeros(len(array), np.int64))
+    try:
+        return _plain(kinds, _numbers(array, kind))
+    except pa.ArrowInvalid as error:
+        raise EventError(f"a value of type {array.type} does not fit into 64 bits: {error}") from None
+
+
+def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
+    """Find an attribute in a batch by its folded path, through nested structs."""
+    import pyarrow.compute as pc
+
+    names = [fold(name) for name in batch.schema.names]
+    if path[0] not in names:
+        return None
+    if names.count(path[0]) > 1:
+        raise EventError(f"the column {path[0]} is given twice: names that differ in case only are the same")
+    array: pa.Array[Any] = batch.column(names.index(path[0]))
+    for name in path[1:]:
+        if not pa.types.is_struct(array.type):
+            return None
+        fields = [fold(array.type.field(i).name) for i in range(array.type.num_fields)]
+        if name not in fields:
+            return None
+        array = pc.struct_field(array, [fields.index(name)])
+    return array
+
+
+def _plain(kind: NDArray[np.uint8], number: NDArray[np.int64]) -> Column:
+    count = len(kind)
+    return Column(kind, number, np.full(count, -1, np.int32), _NO_TEXTS, np.zeros(count + 1, np.int64), None)
+
+
+def _numbers(array: pa.Array[Any], kind: Kind) -> NDArray[np.int64]:
+    if kind is Kind.FLOAT:
+        return float_keys(np.asarray(array.cast(pa.float64()).fill_null(0.0), np.float64))
+    if kind is Kind.TIMESTAMP:
+        if getattr(array.type, "unit", None) == "ns":
+            # Down to the microsecond before; a cast would go towards 1970.
+            return np.asarray(array.view(pa.int64()).fill_null(0), np.int64) // 1000
+        array = array.cast(pa.timestamp("us", getattr(array.type, "tz", None))).view(pa.int64())
+    elif kind is Kind.BOOL:
+        array = array.cast(pa.uint8())
+    return np.asarray(array.cast(pa.int64()).fill_null(0), np.int64)
+
+
+def _from_texts(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
+    coded = array.dictionary_encode()
+    code = np.asarray(coded.indices.fill_null(-1), np.int32)
+    count = len(kinds)
+    texts = TextPool.from_arrow(coded.dictionary)
+    return Column(kinds, np.zeros(count, np.int64), code, texts, np.zeros(count + 1, np.int64), None)
+
+
+def _from_lists(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
+    import pyarrow.compute as pc
+
+    lengths = np.asarray(pc.list_value_length(array).fill_null(0), np.int64)
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    count = len(kinds)
+    # Null lists are skipped, so the elements lie end to end.
+    inner = from_arrow(pc.list_flatten(array))
+    return Column(kinds, np.zeros(count, np.int64), np.full(count, -1, np.int32), _NO_TEXTS, start, inner)

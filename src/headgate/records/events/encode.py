@@ -1,0 +1,168 @@
+"""Events to the keys of one index's columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headgate.core.casts import to_bool, to_date, to_double, to_int, to_timestamp
+from headgate.core.interning import TextPool
+from headgate.core.values import Kind
+from headgate.records.events.columns import BatchColumns, Column, Columns, EventColumns
+from headgate.records.index.arrays import Events
+from headgate.records.index.grams import GRAMS, event_grams
+from headgate.records.index.lines import ARRAY_CELL, NULL_CELL, OTHER_CELL
+from headgate.records.programs.leaves import TEXT_FACETS, Facet, float_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from headgate.core.values import Path
+    from headgate.records.index.arrays import RecordArrays
+    from headgate.records.index.build import Built
+
+OWN = {
+    Facet.BOOL: Kind.BOOL,
+    Facet.INT: Kind.INT,
+    Facet.FLOAT: Kind.FLOAT,
+    Facet.TIMESTAMP: Kind.TIMESTAMP,
+}
+
+
+def _float_cast(text: str) -> int | None:
+    value = to_double(text)
+    return None if value is None else float_key(value)
+
+
+CASTS: dict[Facet, Callable[[str], int | None]] = {
+    Facet.STRING_BOOL: to_bool,
+    Facet.STRING_INT: to_int,
+    Facet.STRING_FLOAT: _float_cast,
+    Facet.STRING_DATE: to_date,
+    Facet.STRING_TIMESTAMP: to_timestamp,
+}
+
+
+def encode_batch(batch: pa.RecordBatch, index: Built) -> Events:
+    """Encode an Arrow batch; columns that no filter names are not looked at."""
+    return encode(BatchColumns(batch), index)
+
+
+def encode_events(events: Sequence[Mapping[Path, object]], index: Built) -> Events:
+    """Encode events given as flattened Python values."""
+    return encode(EventColumns(events), index)
+
+
+def compared(index: Built) -> set[int]:
+    """List the attributes that filters look into, beyond whether they are there."""
+    inside = index.lines.line_attribute[index.lines.column_line]
+    return {*inside.tolist(), *index.arrays.glob_attribute.tolist()}
+
+
+def encode(source: Columns, index: Built) -> Events:
+    """Encode a batch of events for an index."""
+    for attribute in compared(index):
+        source.refuse_decimals(index.attributes[attribute])
+    columns = [source(path) for path in index.attributes]
+    count = source.count
+    lines = index.lines
+    codes = np.zeros((count, lines.size), np.int32)
+    multi_start = np.zeros((lines.size, count + 1), np.int64)
+    elements: list[NDArray[np.int32]] = []
+    total = 0
+    of_line = np.searchsorted(lines.column_line, np.arange(lines.size + 1)).tolist()
+    for line in range(lines.size):
+        column = columns[lines.line_attribute[line]]
+        cells = lines.cell_code[lines.cell_base[line] : lines.cell_base[line + 1]]
+        facets = range(of_line[line], of_line[line + 1])
+        if lines.line_multi[line] == GRAMS:
+            known = lines.grams[lines.gram_start[line] : lines.gram_start[line + 1]]
+            begin, found = event_grams(*text_forms(column), known)
+            multi_start[line] = begin + total
+            elements.append(found)
+            total += len(found)
+        elif not lines.line_multi[line]:
+            codes[:, line] = cells[_cells(column, facets, index)]
+        else:
+            codes[:, line] = column.kind == Kind.ARRAY
+            multi_start[line] = column.start + total
+            if column.elements is not None:
+                found = cells[_cells(column.elements, facets, index)]
+                elements.append(found)
+                total += len(found)
+    text_of, pool = _glob_texts(columns, count, index.arrays)
+    return Events(
+        codes=codes,
+        multi_start=multi_start,
+        multi_codes=np.concatenate([np.zeros(0, np.int32), *elements]),
+        text_of=text_of,
+        text_offsets=pool.offsets,
+        text_data=pool.data,
+    )
+
+
+_SPECIAL = np.full(max(Kind) + 1, OTHER_CELL, np.int64)
+_SPECIAL[Kind.NULL] = NULL_CELL
+_SPECIAL[Kind.ARRAY] = ARRAY_CELL
+
+
+def _cells(column: Column, facets: range, index: Built) -> NDArray[np.int64]:
+    """Return the cell of each value on the line that some facets belong to."""
+    lines = index.lines
+    kinds = np.bincount(column.kind, minlength=max(Kind) + 1)
+    cells = _SPECIAL[column.kind]
+    for c in facets:
+        facet, first = Facet(int(lines.column_facet[c])), lines.column_cell[c]
+        thresholds = lines.thresholds[lines.threshold_start[c] : lines.threshold_start[c + 1]]
+        if facet in OWN:
+            if kinds[OWN[facet]]:
+                mine = column.kind == OWN[facet]
+                cells[mine] = first + np.searchsorted(thresholds, column.number[mine], side="right")
+        elif facet in TEXT_FACETS:
+            code, texts = (column.code, column.texts) if facet is Facet.STRING else text_forms(column)
+            if texts.size:
+                places = index.texts.place_pool(texts, lines.text_first[c], lines.text_last[c])
+                cells = np.where(code >= 0, first + places[code], cells)
+        elif kinds[Kind.STRING]:
+            casts = [CASTS[facet](text) for text in column.texts.texts()]
+            able = np.array([key is not None for key in casts], bool)
+            keys = np.array([0 if key is None else key for key in casts], np.int64)
+            found = np.where(able, first + np.searchsorted(thresholds, keys, side="right"), OTHER_CELL)
+            cells = np.where(column.code >= 0, found[column.code], cells)
+    return cells
+
+
+def text_forms(column: Column) -> tuple[NDArray[np.int32], TextPool]:
+    """Return what LIKE sees: texts as they are, whole numbers and Booleans written out."""
+    written = (column.kind == Kind.INT) | (column.kind == Kind.BOOL)
+    if not written.any():
+        return column.code, column.texts
+    places = {text: place for place, text in enumerate(column.texts.texts())}
+    code = column.code.copy()
+    for i in np.flatnonzero(written):
+        number = int(column.number[i])
+        text = str(number) if column.kind[i] == Kind.INT else str(bool(number)).lower()
+        code[i] = places.setdefault(text, len(places))
+    return code, TextPool.build(places)
+
+
+def _glob_texts(
+    columns: Sequence[Column], count: int, arrays: RecordArrays
+) -> tuple[NDArray[np.int32], TextPool]:
+    """Find the texts that patterns see; those of all attributes lie in one pool."""
+    text_of = np.full((len(arrays.glob_attribute), count), -1, np.int32)
+    offsets = [np.zeros(1, np.int64)]
+    data: list[NDArray[np.uint8]] = [np.zeros(0, np.uint8)]
+    texts = size = 0
+    for side, attribute in enumerate(arrays.glob_attribute.tolist()):
+        code, pool = text_forms(columns[attribute])
+        text_of[side] = np.where(code >= 0, code + texts, -1)
+        offsets.append(pool.offsets[1:] + size)
+        data.append(pool.data)
+        texts += pool.size
+        size += len(pool.data)
+    return text_of, TextPool(np.concatenate(offsets), np.concatenate(data))

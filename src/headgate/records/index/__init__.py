@@ -1,0 +1,1 @@
+"""Programs to flat arrays, and matching by them."""

@@ -1,0 +1,347 @@
+"""Which values lead to a conjunction: the cheapest cover of it by one atom, or by pairs of atoms.
+
+A part of a conjunction can be *covered* by atoms, one of which every event has that satisfies it: its codes
+themselves, or the buckets that its codes lie in. A conjunction is posted under all atoms of one cover, or
+under all pairs of two covers. What it costs is the share of events that reach it and must be checked, and
+memory for each posting. A conjunction for which nothing of this is cheap has no access: it is an outcast,
+looked at for every event whose values do not rule it out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from headgate.core.jit import kernel
+from headgate.records.index.arrays import BUCKETS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.records.index.lines import Lines, Parts
+
+    Ints = NDArray[np.int64]
+
+POSTING = 3e-4
+"""What a posting costs, in checks an event. Smaller values buy speed with memory."""
+MOST_POSTINGS = 100
+MOST_POINTS = 16
+OUTCAST = 0.03
+"""What a conjunction without access costs every event, in checks."""
+MOST_SPOILERS = 64
+"""A negation that leaves out more codes is checked rather than posted."""
+WEAK = 0.5
+"""A tree that a larger share of events reaches is looked at for every event instead."""
+PAIR = np.int64(1) << 62
+BY_GRAM = 2
+"""Said instead of `by buckets` of a pattern that is found under a gram."""
+
+
+class Atoms(NamedTuple):
+    """The numbering of atoms, and how often events have them.
+
+    line_base[l] + code                    a code of line l, for 0 … its codes - 1
+    level_base[l] + bucket                 a bucket of line l; level_base is -1 where there are none
+    quantile[a]                            the bucket of a code
+    weight[a], cumulative[a]               the share of events that have atom a, and all before it
+    """
+
+    line_base: NDArray[np.int32]
+    line_multi: NDArray[np.uint8]
+    level_base: NDArray[np.int32]
+    quantile: NDArray[np.uint8]
+    weight: NDArray[np.float64]
+    cumulative: NDArray[np.float64]
+
+    @property
+    def size(self) -> int:
+        """Count the atoms."""
+        return len(self.weight)
+
+
+def number_atoms(lines: Lines, weights: NDArray[np.float64]) -> Atoms:
+    """Number codes and buckets; `weights` of all codes, line after line."""
+    line_base = np.zeros(lines.size + 1, np.int32)
+    np.cumsum(lines.line_codes, out=line_base[1:])
+    codes = int(line_base[-1])
+    quantile = np.zeros(codes, np.uint8)
+    level_base = np.full(lines.size, -1, np.int32)
+    buckets: list[NDArray[np.float64]] = []
+    following = codes
+    for line in range(lines.size):
+        first, last = int(line_base[line]), int(line_base[line + 1])
+        if lines.line_multi[line] or last - first <= MOST_POINTS:
+            continue
+        own = weights[first + 1 : last]
+        before = (np.cumsum(own) - own / 2) / max(own.sum(), 1e-12)
+        quantile[first + 1 : last] = np.minimum(
+            (before * (1 << BUCKETS)).astype(np.int64), (1 << BUCKETS) - 1
+        )
+        level_base[line] = following
+        found = np.bincount(quantile[first + 1 : last], own, minlength=1 << BUCKETS)
+        buckets.append(found.astype(np.float64))
+        following += 1 << BUCKETS
+    weight = np.concatenate([weights, *buckets])
+    return Atoms(
+        line_base, lines.line_multi, level_base, quantile, weight, np.concatenate([[0.0], np.cumsum(weight)])
+    )
+
+
+class Postings(NamedTuple):
+    """Posting i says that key[i] leads to term (or tree) of[i]; an outcast has none."""
+
+    key: Ints
+    of: NDArray[np.int32]
+
+
+@kernel
+def _bucket(atoms: Atoms, atom: int) -> int:
+    """Return the bucket of a code."""
+    return np.int64(atoms.quantile[atom])  # type: ignore[return-value]
+
+
+@kernel
+def cover_size(
+    atoms: Atoms, line: int, low: NDArray[np.int32], high: NDArray[np.int32], buckets: bool
+) -> int:
+    """Count the atoms that cover some intervals of a line: its codes or buckets."""
+    if not buckets:
+        total = 0
+        for i in range(len(low)):
+            total += high[i] - low[i] + 1
+        return total
+    base = atoms.line_base[line]
+    total, reached = 0, -1
+    for i in range(len(low)):
+        first = _bucket(atoms, base + low[i])
+        last = _bucket(atoms, base + high[i])
+        first = max(first, reached + 1)
+        if last >= first:
+            total += last - first + 1
+            reached = last
+    return total
+
+
+@kernel
+def cover_weight(
+    atoms: Atoms, line: int, low: NDArray[np.int32], high: NDArray[np.int32], buckets: bool
+) -> float:
+    """Add up how many events have the atoms that cover some intervals."""
+    base = atoms.line_base[line]
+    total = 0.0
+    if not buckets:
+        for i in range(len(low)):
+            total += atoms.cumulative[base + high[i] + 1] - atoms.cumulative[base + low[i]]
+        return total
+    start = atoms.level_base[line]
+    reached = -1
+    for i in range(len(low)):
+        first = _bucket(atoms, base + low[i])
+        last = _bucket(atoms, base + high[i])
+        first = max(first, reached + 1)
+        if last >= first:
+            total += atoms.cumulative[start + last + 1] - atoms.cumulative[start + first]
+            reached = last
+    return total
+
+
+@kernel
+def list_cover(
+    atoms: Atoms,
+    line: int,
+    low: NDArray[np.int32],
+    high: NDArray[np.int32],
+    buckets: bool,
+    out: NDArray[np.int64],
+) -> int:
+    """Write the atoms that cover some intervals; returns how many."""
+    base = atoms.line_base[line]
+    n = 0
+    if not buckets:
+        for i in range(len(low)):
+            for code in range(low[i], high[i] + 1):
+                out[n] = base + code
+                n += 1
+        return n
+    start = atoms.level_base[line]
+    reached = -1
+    for i in range(len(low)):
+        first = _bucket(atoms, base + low[i])
+        last = _bucket(atoms, base + high[i])
+        first = max(first, reached + 1)
+        for bucket in range(first, last + 1):
+            out[n] = start + bucket
+            n += 1
+        reached = max(reached, last)
+    return n
+
+
+@kernel
+def weigh_parts(
+    atoms: Atoms, parts: Parts, kind: NDArray[np.uint8], weights: NDArray[np.float64], sizes: Ints
+) -> None:
+    """Estimate the share of events that satisfy each part, and count its codes."""
+    for p in range(len(parts.part_line)):
+        line = parts.part_line[p]
+        if line < 0:
+            weights[p] = 0.1 if kind[parts.part_leaf[p]] == 3 else 0.9
+            continue
+        low = parts.set_low[parts.set_start[p] : parts.set_start[p + 1]]
+        high = parts.set_high[parts.set_start[p] : parts.set_start[p + 1]]
+        sizes[p] = cover_size(atoms, line, low, high, False)
+        weights[p] = min(cover_weight(atoms, line, low, high, False), 1.0)
+        if kind[parts.part_leaf[p]] == 2:
+            weights[p] = 0.5
+
+
+@kernel
+def outcast_cost(
+    atoms: Atoms,
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    weights: NDArray[np.float64],
+    sizes: Ints,
+    own: NDArray[np.int32],
+) -> float:
+    """Estimate what a term costs that has no access: a bit for every event, and a check if none rules it out.
+
+    Spoilers decide a part that leaves few codes out; of any other they only tell that its attribute is there.
+    """
+    left = 1.0
+    for i in range(len(own)):
+        p = own[i]
+        line = parts.part_line[p]
+        if line >= 0 and kind[parts.part_leaf[p]] == 0:
+            base, codes = atoms.line_base[line], atoms.line_base[line + 1] - atoms.line_base[line]
+            left *= weights[p] if codes - sizes[p] <= MOST_SPOILERS else 1.0 - min(1.0, atoms.weight[base])
+    return OUTCAST + left
+
+
+@kernel
+def choose_access(
+    atoms: Atoms,
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    weights: NDArray[np.float64],
+    sizes: Ints,
+    gram_atom: Ints,
+    term_start: Ints,
+    term_part: NDArray[np.int32],
+    posting: float,
+    chosen: NDArray[np.int32],
+) -> None:
+    """Choose for each term: chosen[t] = (part, by buckets, part, by buckets), part -2 for none."""
+    most = 2 * 128
+    option_part = np.empty(most, np.int32)
+    option_buckets = np.empty(most, np.int32)
+    option_size = np.empty(most, np.int64)
+    option_weight = np.empty(most, np.float64)
+    for t in range(len(term_start) - 1):
+        options = 0
+        for i in range(term_start[t], term_start[t + 1]):
+            p = term_part[i]
+            line = parts.part_line[p]
+            quantifier = kind[parts.part_leaf[p]]
+            if gram_atom[p] >= 0 and options < most - 3:
+                option_part[options], option_buckets[options] = p, BY_GRAM
+                option_size[options], option_weight[options] = 1, atoms.weight[gram_atom[p]]
+                options += 1
+            if line < 0 or quantifier >= 2 or options >= most - 3:
+                continue
+            low = parts.set_low[parts.set_start[p] : parts.set_start[p + 1]]
+            high = parts.set_high[parts.set_start[p] : parts.set_start[p + 1]]
+            if sizes[p] <= MOST_POINTS:
+                option_part[options], option_buckets[options] = p, 0
+                option_size[options], option_weight[options] = sizes[p], weights[p]
+                options += 1
+            if 2 * sizes[p] > MOST_POINTS and atoms.level_base[line] >= 0:
+                size = cover_size(atoms, line, low, high, True)
+                if size <= MOST_POINTS:
+                    option_part[options], option_buckets[options] = p, 1
+                    option_size[options] = size
+                    option_weight[options] = cover_weight(atoms, line, low, high, True)
+                    options += 1
+        best = outcast_cost(atoms, parts, kind, weights, sizes, term_part[term_start[t] : term_start[t + 1]])
+        chosen[t, 0] = -2
+        chosen[t, 2] = -2
+        for i in range(options):
+            cost = option_weight[i] + 0.5 * posting * option_size[i]
+            if cost < best:
+                best = cost
+                chosen[t, 0], chosen[t, 1], chosen[t, 2] = option_part[i], option_buckets[i], -2
+        for i in range(options):
+            if option_buckets[i] == BY_GRAM or atoms.line_multi[parts.part_line[option_part[i]]]:
+                continue
+            for j in range(i):
+                if option_buckets[j] == BY_GRAM or atoms.line_multi[parts.part_line[option_part[j]]]:
+                    continue
+                if parts.part_line[option_part[i]] == parts.part_line[option_part[j]]:
+                    continue
+                size = option_size[i] * option_size[j]
+                cost = option_weight[i] * option_weight[j] + posting * size
+                if cost < best and size <= MOST_POSTINGS:
+                    best = cost
+                    chosen[t, 0], chosen[t, 1] = option_part[i], option_buckets[i]
+                    chosen[t, 2], chosen[t, 3] = option_part[j], option_buckets[j]
+
+
+@kernel
+def list_postings(
+    atoms: Atoms,
+    parts: Parts,
+    gram_atom: Ints,
+    chosen: NDArray[np.int32],
+    key: Ints,
+    of: NDArray[np.int32],
+) -> int:
+    """Write the postings of all terms; with empty `key`, only count them."""
+    ours = np.empty(4096, np.int64)
+    theirs = np.empty(4096, np.int64)
+    n = 0
+    fill = len(key) > 0
+    for t in range(len(chosen)):
+        p = chosen[t, 0]
+        if p < 0:
+            continue
+        if chosen[t, 1] == BY_GRAM:
+            if fill:
+                key[n], of[n] = gram_atom[p], t
+            n += 1
+            continue
+        s, e = parts.set_start[p], parts.set_start[p + 1]
+        first = list_cover(
+            atoms, parts.part_line[p], parts.set_low[s:e], parts.set_high[s:e], chosen[t, 1] > 0, ours
+        )
+        q = chosen[t, 2]
+        if q < 0:
+            if fill:
+                for i in range(first):
+                    key[n + i] = ours[i]
+                    of[n + i] = t
+            n += first
+            continue
+        s, e = parts.set_start[q], parts.set_start[q + 1]
+        second = list_cover(
+            atoms, parts.part_line[q], parts.set_low[s:e], parts.set_high[s:e], chosen[t, 3] > 0, theirs
+        )
+        if fill:
+            at = n
+            for i in range(first):
+                for j in range(second):
+                    a, b = min(ours[i], theirs[j]), max(ours[i], theirs[j])
+                    key[at] = PAIR | (a << 31) | b
+                    of[at] = t
+                    at += 1
+        n += first * second
+    return n
+
+
+def post(atoms: Atoms, parts: Parts, gram_atom: Ints, chosen: NDArray[np.int32]) -> Postings:
+    """List the postings of all terms."""
+    none = np.zeros(0, np.int64)
+    count = list_postings(atoms, parts, gram_atom, chosen, none, np.zeros(0, np.int32))
+    key, of = np.zeros(count, np.int64), np.zeros(count, np.int32)
+    if count:
+        list_postings(atoms, parts, gram_atom, chosen, key, of)
+    return Postings(key, of)

@@ -1,0 +1,194 @@
+"""The record index as flat arrays, and events as flat arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from headgate.core.jit import inner
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@inner
+def pair_hash(a: int, b: int) -> np.uint64:
+    """Mix two atoms: the low byte is the fingerprint, the rest chooses the slot."""
+    code = (np.uint64(a) << np.uint64(32)) | np.uint64(b)
+    code *= np.uint64(0x9E3779B97F4A7C15)
+    code ^= code >> np.uint64(29)
+    code *= np.uint64(0xBF58476D1CE4E5B9)
+    return code ^ (code >> np.uint64(32))
+
+
+@inner
+def pair_slot(code: np.uint64, slots: int) -> np.int64:
+    """Choose the slot of a hash, from its upper half: any number of slots will do."""
+    return np.int64(((code >> np.uint64(32)) * np.uint64(slots)) >> np.uint64(32))
+
+
+POINT, RANGE, POINTS, RANGES = range(4)
+"""What a check compares a code with; of an element line plus 4 for ANY and 8 for ALL."""
+GLOB_OP, NOT_GLOB_OP, TRUE_OP, FALSE_OP = range(12, 16)
+
+DUPLICATE, REFERENCE, TREE = 1, 2, 4
+"""Flags of an entry: it may be found twice; its checks stand elsewhere; its checks have jumps."""
+FLAGS = 3
+"""Bits of the flags below the filter's number."""
+
+ACCEPT, REJECT = -1, -2
+"""Jumps that leave a tree."""
+
+BUCKETS = 5
+"""Logarithm of the buckets of equal weight that a line is divided into, for ranges."""
+
+
+class RecordArrays(NamedTuple):
+    """All filters, each as entries of clusters that an event's values lead to.
+
+        atom           a code on a line (line_base[l] + code), or a bucket of codes
+                       (level_base[l] + bucket), behind all codes; the bucket of a code is quantile[atom]
+        single a       entries stream[single_start[a]:single_start[a + 1]]
+        pair (a, b)    slots of a hash, a < b: slot_print 0 is free, else one byte of the key's hash, and
+                       slot_at is where stream holds [a, b, words, entries…]
+          pair_mask    of an atom: the lines it has partners on, one bit each, modulo 64
+        apart          from marks[0] on: trees, and entries of outcasts (below), which are in no cluster
+        entry          [filter << 3 | flags, words, checks…], or [filter << 3 | REFERENCE…, where]
+                       in rising order of filters within a cluster
+        check          [op | line << 4 | n << 20, operands…]; n = 0 with several operands: n comes next
+          POINT c      RANGE low high      POINTS n codes      RANGES n pairs      GLOB pattern
+        pattern g      glob_tokens[glob_start[g]:glob_start[g + 1]] over glob_attribute[glob_side[g]]
+        tree           every check is followed by two jumps, counted from the first check: if true, if false
+
+    Every conjunction is stored in full, once, in the first of its entries; the others refer to it. So the
+    filters can be read back from here, and compaction needs no text.
+
+    Conjunctions that nothing but negations narrow are not in the stream's clusters but below: m is the number
+    of such a conjunction, in rising order of filters. It holds unless one of its values is ruled out.
+
+        spoiler a      conjunctions that atom a rules out: spoiled[spoil_start[a]:spoil_start[a + 1]], or,
+                       where spoil_row[a] >= 0, the bits of that row of `spoil_bits`
+        outcast m      entry at stream[outcast_at[m]]; checks that spoilers do not decide come first, their
+                       words are outcast_words[m]
+    """
+
+    line_base: NDArray[np.int32]
+    line_multi: NDArray[np.uint8]
+    level_base: NDArray[np.int32]
+    quantile: NDArray[np.uint8]
+    single_start: NDArray[np.int32]
+    pair_mask: NDArray[np.uint64]
+    slot_print: NDArray[np.uint8]
+    slot_at: NDArray[np.int32]
+    stream: NDArray[np.int32]
+    marks: NDArray[np.int64]
+    spoil_start: NDArray[np.int32]
+    spoiled: NDArray[np.int32]
+    spoil_row: NDArray[np.int32]
+    spoil_bits: NDArray[np.uint64]
+    outcast_at: NDArray[np.int32]
+    outcast_words: NDArray[np.int32]
+    glob_start: NDArray[np.int64]
+    glob_tokens: NDArray[np.int16]
+    glob_side: NDArray[np.int32]
+    glob_attribute: NDArray[np.int32]
+
+    def check(self) -> None:
+        """Assert the invariants: every cluster is a run of entries, and every entry a run of checks."""
+        lines = len(self.line_base) - 1
+        atoms = len(self.pair_mask)
+        assert len(self.single_start) == atoms + 1
+        assert len(self.level_base) == lines
+        assert bool((np.diff(self.single_start) >= 0).all())
+        full: dict[int, int] = {}
+        references: list[tuple[int, int]] = []
+        at = 0
+        for atom in range(atoms):
+            at = self._check_entries(at, int(self.single_start[atom + 1]), full, references)
+        heads = set()
+        while at < self.marks[0]:
+            assert self.stream[at] < self.stream[at + 1] < atoms
+            heads.add(at)
+            at = self._check_entries(at + 3, at + 3 + int(self.stream[at + 2]), full, references)
+        at = self._check_entries(at, len(self.stream), full, references, ordered=False)
+        assert at == len(self.stream)
+        assert {int(where) for where in self.slot_at[self.slot_print > 0]} == heads
+        assert all(full[where] == number for where, number in references)
+        assert all(int(where) in full for where in self.outcast_at)
+        assert bool((np.diff(self.stream[self.outcast_at] >> FLAGS) >= 0).all())
+
+    def _check_entries(
+        self,
+        at: int,
+        end: int,
+        full: dict[int, int],
+        references: list[tuple[int, int]],
+        *,
+        ordered: bool = True,
+    ) -> int:
+        before = -1
+        while at < end:
+            head, second = int(self.stream[at]), int(self.stream[at + 1])
+            assert not ordered or head >> FLAGS >= before
+            before = head >> FLAGS
+            if head & REFERENCE:
+                references.append((second, head >> FLAGS))
+                at += 2
+            else:
+                full[at] = head >> FLAGS
+                self._check_checks(at + 2, at + 2 + second, tree=bool(head & TREE))
+                at += 2 + second
+        assert at == end
+        return at
+
+    def _check_checks(self, at: int, end: int, *, tree: bool) -> None:
+        places, jumps, begin = set(), [], at
+        while at < end:
+            places.add(at - begin)
+            at += check_length(self.stream, at)
+            if tree:
+                jumps.extend(self.stream[at : at + 2].tolist())
+                at += 2
+        assert at == end
+        assert all(jump in places or jump in {ACCEPT, REJECT} for jump in jumps)
+
+
+def check_length(stream: NDArray[np.int32], at: int) -> int:
+    """Count the words of the check at a place."""
+    word = int(stream[at])
+    op = word & 15
+    if op >= GLOB_OP:
+        return 1
+    if op & 3 in {POINT, RANGE}:
+        return 2 + (op & 3)
+    n, more = word >> 20, 0
+    if n == 0:
+        n, more = int(stream[at + 1]), 1
+    return 1 + more + (n if op & 3 == POINTS else 2 * n)
+
+
+class Events(NamedTuple):
+    """A batch of events, encoded for one index.
+
+    codes[e, l]              the code of event e on line l; on a line of elements 1 if the value is an array
+    multi_start[l, e]        the codes of the elements (or grams) of event e on line l are
+                             multi_codes[multi_start[l, e]:multi_start[l, e + 1]]
+    text_of[s, e]            the text that patterns over attribute glob_attribute[s] see, in text_offsets and
+                             text_data; -1 for none
+    """
+
+    codes: NDArray[np.int32]
+    multi_start: NDArray[np.int64]
+    multi_codes: NDArray[np.int32]
+    text_of: NDArray[np.int32]
+    text_offsets: NDArray[np.int64]
+    text_data: NDArray[np.uint8]
+
+    def some(self, begin: int, end: int) -> Events:
+        """Take some of the events; kernels want every array in one piece."""
+        return self._replace(
+            codes=self.codes[begin:end],
+            multi_start=np.ascontiguousarray(self.multi_start[:, begin : end + 1]),
+            text_of=np.ascontiguousarray(self.text_of[:, begin:end]),
+        )

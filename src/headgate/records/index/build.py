@@ -1,0 +1,267 @@
+"""Programs to arrays: lines, terms, access, clusters.
+
+programs -> lines and parts of leaves -> terms (or trees) -> access of each -> postings, sorted -> stream
+                                                          `-> outcasts -> spoilers
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from headgate.errors import SubscriptionError
+from headgate.records.index import access, clusters, trees
+from headgate.records.index.access import Atoms, number_atoms
+from headgate.records.index.arrays import DUPLICATE, RecordArrays
+from headgate.records.index.clusters import Entities
+from headgate.records.index.grams import add_grams, rarest
+from headgate.records.index.lines import Lines, Parts, make_lines
+from headgate.records.index.terms import Terms, make_terms
+from headgate.records.index.weights import Weigh, by_filters
+from headgate.records.programs.programs import GLOB, Programs, starts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.core.interning import TextPool
+    from headgate.core.values import Path
+
+    Ints = NDArray[np.int64]
+
+MOST_LINES = 16_383
+"""Two atoms of a line and two atoms of a pair share 32 bits in the kernels."""
+DENSE = 32
+"""A spoiler that rules out more than one in 32 outcasts is stored as bits."""
+LOAD = 0.6
+"""How full the hash of pairs is; it keeps one free slot at least."""
+
+
+class Built(NamedTuple):
+    """The arrays, how events are encoded for them, and the attributes by number."""
+
+    arrays: RecordArrays
+    lines: Lines
+    texts: TextPool
+    attributes: tuple[Path, ...]
+    filters: int
+
+
+def build(programs: Programs, weigh: Weigh = by_filters, *, posting: float = access.POSTING) -> Built:
+    """Build the index of programs. `weigh` estimates how often events have each code."""
+    lines, parts, texts = make_lines(programs)
+    lines, grams = add_grams(programs, lines, parts)
+    if lines.size > MOST_LINES:
+        raise SubscriptionError(
+            f"filters look at attributes in {lines.size:,} ways, and an index has room for {MOST_LINES:,}: "
+            "divide them"
+        )
+    terms = make_terms(programs, parts)
+    globs = np.cumsum(programs.leaf_kind >= GLOB, dtype=np.int32) - 1
+    shell = Built(_no_arrays(lines), lines, texts, programs.attributes, programs.filters)
+    atoms = number_atoms(lines, weigh(shell, parts, terms))
+    gram_atom = rarest(grams, atoms.line_base, atoms.weight)
+    kind = programs.leaf_kind
+    weights = np.zeros(len(parts.part_line))
+    sizes = np.zeros(len(parts.part_line), np.int64)
+    access.weigh_parts(atoms, parts, kind, weights, sizes)
+    chosen = np.full((len(terms.term_filter), 4), -2, np.int32)
+    access.choose_access(
+        atoms, parts, kind, weights, sizes, gram_atom, terms.term_start, terms.part, posting, chosen
+    )
+    postings = access.post(atoms, parts, gram_atom, chosen)
+    tree_key, tree_of, tree_tokens = _post_trees(programs, parts, terms, atoms, gram_atom)
+    key = np.concatenate([postings.key, tree_key])
+    of = np.concatenate([postings.of, tree_of])
+    owners = np.concatenate([terms.term_filter, terms.trees])
+    # Terms are in the order of their filters, and stay so within a cluster; trees come behind all terms.
+    order = np.lexsort((owners[of], key)) if len(tree_key) else np.argsort(key, kind="stable")
+    key, of = key[order], of[order]
+    entities = _entities(parts, terms, chosen, weights, kind, tree_tokens, programs)
+    return Built(
+        _lay_out(programs, parts, kind, globs, atoms, entities, key, of),
+        lines,
+        texts,
+        programs.attributes,
+        programs.filters,
+    )
+
+
+def _no_arrays(lines: Lines) -> RecordArrays:
+    """Return arrays that events can be encoded for, with no filters."""
+    base = np.zeros(lines.size + 1, np.int32)
+    np.cumsum(lines.line_codes, out=base[1:])
+    none: dict[str, NDArray[Any]] = {name: np.zeros(0, np.int32) for name in RecordArrays._fields}
+    return RecordArrays(**{**none, "line_base": base, "line_multi": lines.line_multi})
+
+
+def _post_trees(
+    programs: Programs, parts: Parts, terms: Terms, atoms: Atoms, gram_atom: Ints
+) -> tuple[Ints, NDArray[np.int32], list[NDArray[np.int32]]]:
+    """Post trees under their covers; returns keys, entities, and the tokens of each tree."""
+    keys: list[Ints] = []
+    owners: list[NDArray[np.int32]] = []
+    tokens: list[NDArray[np.int32]] = []
+    room = np.zeros(trees.MOST_ATOMS + 1, np.int64)
+    first = len(terms.term_filter)
+    for number, f in enumerate(terms.trees.tolist()):
+        own = programs.tokens[programs.token_start[f] : programs.token_start[f + 1]]
+        tokens.append(own)
+        count = trees.cover_tree(atoms, parts, programs.leaf_kind, gram_atom, own, room)
+        if count > 0:
+            found = np.unique(room[:count])
+            keys.append(found)
+            owners.append(np.full(len(found), first + number, np.int32))
+    return (
+        np.concatenate([np.zeros(0, np.int64), *keys]),
+        np.concatenate([np.zeros(0, np.int32), *owners]),
+        tokens,
+    )
+
+
+def _entities(
+    parts: Parts,
+    terms: Terms,
+    chosen: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    kind: NDArray[np.uint8],
+    tokens: list[NDArray[np.int32]],
+    programs: Programs,
+) -> Entities:
+    """Put the parts of each term into the order of their checks, and tell what may be found twice."""
+    owners = np.concatenate([terms.term_filter, terms.trees])
+    count = len(terms.term_filter)
+    each = np.repeat(np.arange(count), np.diff(terms.term_start))
+    # Rare parts first; those that led here hold already, and come last.
+    led = (terms.part == chosen[each, 0]) | (terms.part == chosen[each, 2])
+    cost = weights[terms.part] + 2.0 * led + 0.5 * (kind[parts.part_leaf[terms.part]] > 0)
+    order = np.lexsort((cost, each))
+    multi = np.zeros(len(owners), bool)
+    multi[:count] = (
+        (chosen[:, 0] >= 0) & (kind[parts.part_leaf[np.maximum(chosen[:, 0], 0)]] > 0)
+        if len(parts.part_leaf)
+        else False
+    )
+    multi[count:] = True
+    again = np.bincount(owners, minlength=programs.filters) > 1 if len(owners) else np.zeros(0, bool)
+    flags = np.where(again[owners] | multi, DUPLICATE, 0).astype(np.uint8)
+    return Entities(
+        filter=owners,
+        flags=flags,
+        start=terms.term_start,
+        parts=terms.part[order],
+        token_start=starts(np.array([len(own) for own in tokens], np.int64)),
+        tokens=np.concatenate([np.zeros(0, np.int32), *tokens]),
+    )
+
+
+def _lay_out(
+    programs: Programs,
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    globs: NDArray[np.int32],
+    atoms: Atoms,
+    entities: Entities,
+    key: Ints,
+    of: NDArray[np.int32],
+) -> RecordArrays:
+    count = len(entities.filter)
+    terms = len(entities.start) - 1
+    posted = np.bincount(of, minlength=count)
+    decided = np.zeros(len(entities.parts), np.uint8)
+    lone = np.flatnonzero(posted == 0).astype(np.int32)
+    lone = lone[np.argsort(entities.filter[lone], kind="stable")]
+    spoilers = _spoilers(parts, kind, atoms, entities, lone, decided)
+    if decided.any():
+        # What spoilers do not decide is checked first.
+        each = np.repeat(np.arange(terms), np.diff(entities.start))
+        order = np.lexsort((decided, each))
+        entities = entities._replace(parts=entities.parts[order])
+        decided = decided[order]
+    words = np.zeros(count, np.int64)
+    clusters.entity_words(parts, entities, words)
+    at = np.full(count, -1, np.int64)
+    single_start = np.zeros(atoms.size + 1, np.int32)
+    end = clusters.place_entries(key, of, terms, words, at, single_start, 0)
+    apart = np.concatenate([lone, np.arange(terms, count, dtype=np.int32)[posted[terms:] > 0]])
+    at[apart] = end + starts(words[apart] + 2)[:-1]
+    total = end + int((words[apart] + 2).sum())
+    if total >= 2**31:
+        raise SubscriptionError(
+            f"the filters need {total:,} words, and an index has room for 2**31: divide them"
+        )
+    stream = np.zeros(total, np.int32)
+    pair_at = np.zeros(int((np.diff(key[key >= access.PAIR], prepend=0) != 0).sum()), np.int64)
+    clusters.write_clusters(parts, kind, globs, entities, key, of, words, at, stream, 0, pair_at)
+    clusters.write_apart(parts, kind, globs, entities, apart, words, at, stream)
+    slots = int(len(pair_at) / LOAD) + 1
+    slot_print, slot_at = np.zeros(slots, np.uint8), np.zeros(slots, np.int32)
+    pair_mask = np.zeros(atoms.size, np.uint64)
+    line_of = clusters.lines_of_atoms(atoms.line_base, atoms.level_base, atoms.size)
+    clusters.fill_slots(stream, pair_at, line_of, slot_print, slot_at, pair_mask)
+    undecided = words[lone]
+    clusters.undecided_words(parts, entities, lone, decided, undecided)
+    is_glob = programs.leaf_kind >= GLOB
+    glob_words = np.diff(programs.glob_start)[is_glob]
+    glob_attribute, glob_side = np.unique(programs.leaf_attribute[is_glob], return_inverse=True)
+    arrays = RecordArrays(
+        line_base=atoms.line_base,
+        line_multi=atoms.line_multi,
+        level_base=atoms.level_base,
+        quantile=atoms.quantile,
+        single_start=single_start,
+        pair_mask=pair_mask,
+        slot_print=slot_print,
+        slot_at=slot_at,
+        stream=stream,
+        marks=np.array([end], np.int64),
+        spoil_start=spoilers.start,
+        spoiled=spoilers.spoiled,
+        spoil_row=spoilers.row,
+        spoil_bits=spoilers.bits,
+        outcast_at=at[lone].astype(np.int32),
+        outcast_words=undecided.astype(np.int32),
+        glob_start=starts(glob_words),
+        glob_tokens=programs.glob_tokens,
+        glob_side=glob_side.astype(np.int32),
+        glob_attribute=glob_attribute,
+    )
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
+
+
+class _Spoilers(NamedTuple):
+    start: NDArray[np.int32]
+    spoiled: NDArray[np.int32]
+    row: NDArray[np.int32]
+    bits: NDArray[np.uint64]
+
+
+def _spoilers(
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    atoms: Atoms,
+    entities: Entities,
+    lone: NDArray[np.int32],
+    decided: NDArray[np.uint8],
+) -> _Spoilers:
+    """List for each code the outcasts that it rules out; long lists become bits."""
+    codes = int(atoms.line_base[-1])
+    counts = np.zeros(codes, np.int64)
+    none = np.zeros(0, np.int64)
+    given = (parts, kind, atoms.line_base, atoms.line_multi, entities, lone, access.MOST_SPOILERS)
+    clusters.count_spoilers(*given, counts, decided, np.zeros(0, np.int32), none)
+    places = starts(counts)
+    spoiled = np.zeros(int(places[-1]), np.int32)
+    if len(spoiled):
+        clusters.count_spoilers(*given, counts, decided, spoiled, places[:-1].copy())
+    row = np.full(codes, -1, np.int32)
+    dense = np.flatnonzero((counts * DENSE > len(lone)) & (counts > 64))
+    row[dense] = np.arange(len(dense))
+    bits = np.zeros((len(dense), (len(lone) + 63) // 64), np.uint64)
+    for number, atom in enumerate(dense.tolist()):
+        own = spoiled[places[atom] : places[atom + 1]]
+        np.bitwise_or.at(bits[number], own >> 6, np.uint64(1) << (own & 63).astype(np.uint64))
+    sparse = np.repeat(row < 0, counts)
+    return _Spoilers(starts(np.where(row < 0, counts, 0)).astype(np.int32), spoiled[sparse], row, bits)

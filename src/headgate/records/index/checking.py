@@ -1,0 +1,255 @@
+"""Hot loops of checks: whether what stands at a place of the stream holds for an event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headgate.core.jit import bare, bare_inner, kernel
+from headgate.records.index.arrays import GLOB_OP, NOT_GLOB_OP, POINT, POINTS, RANGE, RANGES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.records.index.arrays import Events, RecordArrays
+    from headgate.records.index.lines import Parts
+
+
+SHORT = 2047
+"""More operands than fit beside the operator are counted by a word of their own."""
+
+
+@kernel
+def _points(parts: Parts, p: int) -> int:
+    """Count the codes of a part, or -1 if pairs of ends are shorter."""
+    first, last = parts.set_start[p], parts.set_start[p + 1]
+    total = 0
+    for i in range(first, last):
+        total += parts.set_high[i] - parts.set_low[i] + 1
+    return total if 0 < total < 2 * (last - first) else -1
+
+
+@kernel
+def check_words(parts: Parts, p: int) -> int:
+    """Count the words of a part."""
+    if parts.part_line[p] < 0:
+        return 1
+    count = parts.set_start[p + 1] - parts.set_start[p]
+    points = _points(parts, p)
+    if points == 1:
+        return 2
+    if count == 1 and points < 0:
+        return 3
+    n, each = (points, 1) if points > 0 else (count, 2)
+    return 1 + n * each + (1 if n == 0 or n > SHORT else 0)
+
+
+@kernel
+def write_check(
+    parts: Parts, kind: NDArray[np.uint8], globs: NDArray[np.int32], p: int, out: NDArray[np.int32]
+) -> int:
+    """Write a part; returns its words."""
+    leaf = parts.part_leaf[p]
+    if parts.part_line[p] < 0:
+        out[0] = (GLOB_OP if kind[leaf] == 3 else NOT_GLOB_OP) | (globs[leaf] << 4)
+        return 1
+    first, last = parts.set_start[p], parts.set_start[p + 1]
+    head = (4 * np.int32(kind[leaf])) | (parts.part_line[p] << 4)
+    points = _points(parts, p)
+    if points == 1:
+        out[0], out[1] = head | POINT, parts.set_low[first]
+        return 2
+    if last - first == 1 and points < 0:
+        out[0], out[1], out[2] = head | RANGE, parts.set_low[first], parts.set_high[first]
+        return 3
+    n = points if points > 0 else last - first
+    head |= POINTS if points > 0 else RANGES
+    at = 1
+    if n == 0 or n > SHORT:
+        out[1] = n
+        at = 2
+    else:
+        head |= n << 20
+    out[0] = head
+    for i in range(first, last):
+        if points > 0:
+            for code in range(parts.set_low[i], parts.set_high[i] + 1):
+                out[at] = code
+                at += 1
+        else:
+            out[at], out[at + 1] = parts.set_low[i], parts.set_high[i]
+            at += 2
+    return at
+
+
+@bare
+def match_glob(
+    data: NDArray[np.uint8], start: int, stop: int, tokens: NDArray[np.int16], first: int, last: int
+) -> bool:
+    """Match a text against a pattern: -1 is any text, -2 any character, other tokens a byte.
+
+    Greedy with one way back, to the last `%`; a way back starts at the first byte of a character.
+    """
+    t = start
+    p, end = first, last
+    star, again = -1, t
+    while t < stop:
+        if p < end and tokens[p] == -1:
+            star, again = p, t
+            p += 1
+        elif p < end and (tokens[p] == -2 or tokens[p] == np.int16(data[t])):
+            t += 1
+            if tokens[p] == -2:
+                while t < stop and (data[t] & 0xC0) == 0x80:
+                    t += 1
+            p += 1
+        elif star >= 0:
+            again += 1
+            while again < stop and (data[again] & 0xC0) == 0x80:
+                again += 1
+            t, p = again, star + 1
+        else:
+            return False
+    while p < end and tokens[p] == -1:
+        p += 1
+    return p == end
+
+
+@bare_inner
+def _inside(stream: NDArray[np.int32], shape: int, n: int, at: int, code: int) -> bool:
+    """Tell whether a code is one of the operands at `at`."""
+    if shape == 0:
+        return bool(stream[at] == code)
+    if shape == 1:
+        return bool(stream[at] <= code <= stream[at + 1])
+    if shape == 2:
+        if n <= 16:
+            hit = False
+            for i in range(at, at + n):
+                hit |= stream[i] == code
+            return bool(hit)
+        low, high = at, at + n
+        while low < high:
+            middle = (low + high) >> 1
+            if stream[middle] < code:
+                low = middle + 1
+            else:
+                high = middle
+        return bool(low < at + n and stream[low] == code)
+    if n <= 8:
+        hit = False
+        for i in range(at, at + 2 * n, 2):
+            hit |= (stream[i] <= code) & (code <= stream[i + 1])
+        return bool(hit)
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) >> 1
+        if stream[at + 2 * middle + 1] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return bool(low < n and stream[at + 2 * low] <= code)
+
+
+@bare
+def check_at(index: RecordArrays, events: Events, e: int, pc: int) -> tuple[bool, int]:
+    """Make the check at a place of the stream; returns whether it holds, and the place behind it."""
+    stream = index.stream
+    word = stream[pc]
+    op = word & 15
+    if op < 12:
+        shape = op & 3
+        line = (word >> 4) & 0xFFFF
+        n = word >> 20
+        at = pc + 1
+        if shape == 0:
+            end = at + 1
+        elif shape == 1:
+            end = at + 2
+        else:
+            if n == 0:
+                n = stream[at]
+                at += 1
+            end = at + (n if shape == 2 else 2 * n)
+        if op < 4:
+            return _inside(stream, shape, n, at, events.codes[e, line]), end
+        first, last = events.multi_start[line, e], events.multi_start[line, e + 1]
+        if op < 8:
+            for i in range(first, last):
+                if _inside(stream, shape, n, at, events.multi_codes[i]):
+                    return True, end
+            return False, end
+        if events.codes[e, line] == 0:
+            return False, end
+        for i in range(first, last):
+            if not _inside(stream, shape, n, at, events.multi_codes[i]):
+                return False, end
+        return True, end
+    if op >= 14:
+        return op == 14, pc + 1
+    glob = word >> 4
+    text = events.text_of[index.glob_side[glob], e]
+    if text < 0:
+        return False, pc + 1
+    fits = match_glob(
+        events.text_data,
+        events.text_offsets[text],
+        events.text_offsets[text + 1],
+        index.glob_tokens,
+        index.glob_start[glob],
+        index.glob_start[glob + 1],
+    )
+    return fits == (op == 12), pc + 1
+
+
+@bare_inner
+def scalar_checks(stream: NDArray[np.int32], codes: NDArray[np.int32], e: int, pc: int, end: int) -> int:
+    """Make checks of scalar lines; returns -1 if one fails, else `end` or the first check of another kind.
+
+    Takes two arrays rather than the index, and keeps to one: passing a tuple counts references to all of it.
+    """
+    while pc < end:
+        word = stream[pc]
+        op = word & 15
+        if op > 3:
+            return pc
+        code = codes[e, (word >> 4) & 0xFFFF]
+        if op == 0:
+            if code != stream[pc + 1]:
+                return -1
+            pc += 2
+        elif op == 1:
+            if code < stream[pc + 1] or code > stream[pc + 2]:
+                return -1
+            pc += 3
+        else:
+            n = word >> 20
+            pc += 1
+            if n == 0:
+                n = stream[pc]
+                pc += 1
+            if not _inside(stream, op, n, pc, code):
+                return -1
+            pc += n if op == 2 else 2 * n
+    return end
+
+
+@bare
+def other_checks(index: RecordArrays, events: Events, e: int, pc: int, end: int) -> bool:
+    """Make checks of any kind until one fails."""
+    while pc < end:
+        holds, pc = check_at(index, events, e, pc)
+        if not holds:
+            return False
+    return True
+
+
+@bare
+def tree_holds(index: RecordArrays, events: Events, e: int, base: int) -> bool:
+    """Evaluate a tree whose first check stands at `base`."""
+    jump = 0
+    while jump >= 0:
+        holds, after = check_at(index, events, e, base + jump)
+        jump = index.stream[after] if holds else index.stream[after + 1]
+    return jump == -1

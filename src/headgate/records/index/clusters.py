@@ -1,0 +1,280 @@
+"""Entries laid out in the order in which events reach them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from headgate.core.jit import kernel
+from headgate.records.index.access import PAIR
+from headgate.records.index.arrays import FLAGS, REFERENCE, TREE, pair_hash, pair_slot
+from headgate.records.index.checking import check_words, write_check
+from headgate.records.index.trees import tree_words, write_tree
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.records.index.lines import Parts
+
+    Ints = NDArray[np.int64]
+
+
+class Entities(NamedTuple):
+    """What entries stand for: term t, or behind all terms tree k, each of one filter.
+
+    parts[start[t]:start[t + 1]] in the order in which they are checked; a tree has tokens instead.
+    """
+
+    filter: NDArray[np.int32]
+    flags: NDArray[np.uint8]
+    start: Ints
+    parts: NDArray[np.int32]
+    token_start: Ints
+    tokens: NDArray[np.int32]
+
+
+@kernel
+def entity_words(parts: Parts, entities: Entities, words: Ints) -> None:
+    """Count the words of the checks of each entity."""
+    terms = len(entities.start) - 1
+    for t in range(terms):
+        total = 0
+        for i in range(entities.start[t], entities.start[t + 1]):
+            total += check_words(parts, entities.parts[i])
+        words[t] = total
+    for k in range(len(entities.token_start) - 1):
+        tokens = entities.tokens[entities.token_start[k] : entities.token_start[k + 1]]
+        words[terms + k] = tree_words(parts, tokens)
+
+
+@kernel
+def place_entries(
+    key: Ints,
+    of: NDArray[np.int32],
+    terms: int,
+    words: Ints,
+    at: Ints,
+    single_start: NDArray[np.int32],
+    begin: int,
+) -> int:
+    """Find where each entity is written in full (at) and where the clusters of singles begin.
+
+    Postings are sorted by key. Trees are written behind everything else. Returns the end of the clusters.
+    """
+    place = begin
+    before = np.int64(-1)
+    atom = 0
+    for i in range(len(key)):
+        if key[i] != before:
+            if key[i] < PAIR:
+                while atom <= key[i]:
+                    single_start[atom] = place
+                    atom += 1
+            else:
+                if before < PAIR:
+                    while atom < len(single_start):
+                        single_start[atom] = place
+                        atom += 1
+                place += 3
+            before = key[i]
+        t = of[i]
+        if t < terms and at[t] < 0:
+            at[t] = place
+            place += 2 + words[t]
+        else:
+            place += 2
+    while atom < len(single_start):
+        single_start[atom] = place
+        atom += 1
+    return place
+
+
+@kernel
+def write_entity(
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    globs: NDArray[np.int32],
+    entities: Entities,
+    t: int,
+    words: int,
+    out: NDArray[np.int32],
+) -> None:
+    """Write an entity in full."""
+    terms = len(entities.start) - 1
+    head = (entities.filter[t] << FLAGS) | entities.flags[t]
+    out[1] = words
+    if t < terms:
+        out[0] = head
+        place = 2
+        for i in range(entities.start[t], entities.start[t + 1]):
+            place += write_check(parts, kind, globs, entities.parts[i], out[place:])
+    else:
+        out[0] = head | TREE
+        first, last = entities.token_start[t - terms], entities.token_start[t - terms + 1]
+        write_tree(parts, kind, globs, entities.tokens[first:last], out[2:])
+
+
+@kernel
+def write_clusters(
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    globs: NDArray[np.int32],
+    entities: Entities,
+    key: Ints,
+    of: NDArray[np.int32],
+    words: Ints,
+    at: Ints,
+    stream: NDArray[np.int32],
+    begin: int,
+    pair_at: Ints,
+) -> int:
+    """Write the clusters in the places that `place_entries` found; returns the pairs."""
+    place = begin
+    pairs = 0
+    head = 0
+    before = np.int64(-1)
+    for i in range(len(key)):
+        if key[i] != before:
+            if before >= PAIR:
+                stream[head + 2] = place - head - 3
+            if key[i] >= PAIR:
+                head = place
+                pair_at[pairs] = head
+                pairs += 1
+                stream[head] = (key[i] >> 31) & 0x7FFFFFFF
+                stream[head + 1] = key[i] & 0x7FFFFFFF
+                place += 3
+            before = key[i]
+        t = of[i]
+        if at[t] == place:
+            write_entity(parts, kind, globs, entities, t, words[t], stream[place:])
+            place += 2 + words[t]
+        else:
+            stream[place] = (entities.filter[t] << FLAGS) | entities.flags[t] | REFERENCE
+            stream[place + 1] = at[t]
+            place += 2
+    if before >= PAIR:
+        stream[head + 2] = place - head - 3
+    return pairs
+
+
+@kernel
+def write_apart(
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    globs: NDArray[np.int32],
+    entities: Entities,
+    which: NDArray[np.int32],
+    words: Ints,
+    at: Ints,
+    stream: NDArray[np.int32],
+) -> None:
+    """Write some entities that are in no cluster, each at its place."""
+    for i in range(len(which)):
+        t = which[i]
+        write_entity(parts, kind, globs, entities, t, words[t], stream[at[t] :])
+
+
+@kernel
+def fill_slots(
+    stream: NDArray[np.int32],
+    pair_at: Ints,
+    line_of: NDArray[np.int32],
+    slot_print: NDArray[np.uint8],
+    slot_at: NDArray[np.int32],
+    pair_mask: NDArray[np.uint64],
+) -> None:
+    """Put pairs into the hash, and note for both atoms which line the other is on."""
+    slots = len(slot_print)
+    for i in range(len(pair_at)):
+        a, b = stream[pair_at[i]], stream[pair_at[i] + 1]
+        code = pair_hash(a, b)
+        slot = pair_slot(code, slots)
+        while slot_print[slot]:
+            slot = np.int64(slot + 1 if slot + 1 < slots else 0)
+        slot_print[slot] = np.uint8(code & np.uint64(0xFF)) | np.uint8(1)
+        slot_at[slot] = pair_at[i]
+        pair_mask[a] |= np.uint64(1) << np.uint64(line_of[b] & 63)
+        pair_mask[b] |= np.uint64(1) << np.uint64(line_of[a] & 63)
+
+
+@kernel
+def count_spoilers(
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    line_base: NDArray[np.int32],
+    line_multi: NDArray[np.uint8],
+    entities: Entities,
+    which: NDArray[np.int32],
+    most: int,
+    counts: Ints,
+    decided: NDArray[np.uint8],
+    spoiled: NDArray[np.int32],
+    places: Ints,
+) -> None:
+    """Count, or with places write, the atoms that rule out each of some entities.
+
+    decided[i] is set for parts (by their place in entities.parts) that the spoilers decide fully. A value on
+    code 0 rules out every part of a line, so that a missing attribute costs nothing more.
+    """
+    terms = len(entities.start) - 1
+    fill = len(places) > 0
+    for m in range(len(which)):
+        t = which[m]
+        if t >= terms:
+            continue
+        for i in range(entities.start[t], entities.start[t + 1]):
+            p = entities.parts[i]
+            line = parts.part_line[p]
+            if line < 0 or line_multi[line] or kind[parts.part_leaf[p]] != 0:
+                continue
+            base, codes = line_base[line], line_base[line + 1] - line_base[line]
+            first, last = parts.set_start[p], parts.set_start[p + 1]
+            outside = codes
+            for s in range(first, last):
+                outside -= parts.set_high[s] - parts.set_low[s] + 1
+            whole = outside <= most
+            decided[i] = whole
+            s = first
+            code = 0
+            while code < codes:
+                if s < last and code == parts.set_low[s]:
+                    code = parts.set_high[s] + 1
+                    s += 1
+                    continue
+                if fill:
+                    spoiled[places[base + code]] = m
+                    places[base + code] += 1
+                else:
+                    counts[base + code] += 1
+                code += 1
+                if not whole:
+                    break
+
+
+@kernel
+def undecided_words(
+    parts: Parts, entities: Entities, which: NDArray[np.int32], decided: NDArray[np.uint8], words: Ints
+) -> None:
+    """Count the words of the checks of each of some entities that spoilers leave open; they come first."""
+    for m in range(len(which)):
+        t = which[m]
+        if t < len(entities.start) - 1:
+            words[m] = 0
+            for i in range(entities.start[t], entities.start[t + 1]):
+                if not decided[i]:
+                    words[m] += check_words(parts, entities.parts[i])
+
+
+def lines_of_atoms(line_base: NDArray[np.int32], level_base: NDArray[np.int32], atoms: int) -> np.ndarray:
+    """Number the line of each atom; levels of a line count as further lines."""
+    found = np.zeros(atoms, np.int32)
+    lines = len(line_base) - 1
+    codes = int(line_base[-1])
+    found[:codes] = np.repeat(np.arange(lines, dtype=np.int32), np.diff(line_base))
+    used = [(int(base), number) for number, base in enumerate(level_base.tolist()) if base >= 0]
+    for place, (base, number) in enumerate(used):
+        end = used[place + 1][0] if place + 1 < len(used) else atoms
+        found[base:end] = lines + number
+    return found

@@ -1,0 +1,256 @@
+"""The room's public class: all record filters, ready to match and to change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.contents.living import Living
+from headgate.contents.protocol import Portion
+from headgate.core.event import ID, Event
+from headgate.core.ids import Ids
+from headgate.core.interning import TextPool
+from headgate.core.rooms import RECORDS
+from headgate.core.subscription import SQL
+from headgate.errors import EventError
+from headgate.records.events.columns import BatchColumns, EventColumns, find_column
+from headgate.records.events.encode import encode
+from headgate.records.explain.explain import Explanation, explain
+from headgate.records.explain.why_not import NearMiss, why_not
+from headgate.records.index.base import ROOM, Base, Pairs
+from headgate.records.index.build import Built, build
+from headgate.records.index.live import State, compact, freeze
+from headgate.records.index.sieve import RecordSieve
+from headgate.records.index.weights import by_events, by_filters
+from headgate.records.language.dialects import to_sql
+from headgate.records.language.parse import parse_filter
+from headgate.records.language.splitting import split
+from headgate.records.programs.binding import compile_filter, compile_filters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path as FilePath
+
+    from numpy.typing import NDArray
+
+    from headgate.contents.protocol import Clause
+    from headgate.core.event import Id
+    from headgate.core.subscription import Subscription
+    from headgate.records.events.columns import Columns
+    from headgate.records.index.live import Moment
+    from headgate.records.index.weights import Weigh
+    from headgate.records.programs.program import Program
+    from headgate.records.programs.programs import Programs
+
+CHUNK = 4096
+"""Events encoded together."""
+
+EVENT_ID = "event_id"
+SUBSCRIPTION_ID = "subscription_id"
+
+__all__ = ["EVENT_ID", "ROOM", "SUBSCRIPTION_ID", "Pairs", "RecordIndex"]
+
+
+class RecordIndex(Living[State]):
+    """Record filters: match, and subscribe and unsubscribe while others match.
+
+    Any number of threads may read while one or more write. What a reader sees is the state at some moment of
+    its call. New filters go into a tail, which `compact` folds into the base; that happens by itself, in a
+    thread of its own, once the tail is a quarter of the base (`compact_after` is the least tail for it, None
+    turns it off).
+
+    >>> from headgate import Event, RecordIndex, Subscription
+    >>> index = RecordIndex.build([Subscription("s1", "age > 30"), Subscription("s2", "topic = 'news'")])
+    >>> index.match(Event("e1", {"age": 35, "topic": "news"}))
+    ['s1', 's2']
+    >>> index.subscribe(Subscription("s3", "age < 40"))
+    >>> index.unsubscribe("s2")
+    >>> index.match(Event("e1", {"age": 35, "topic": "news"}))
+    ['s1', 's3']
+    """
+
+    room_name: ClassVar[Literal["records"]] = RECORDS
+    dialect = SQL
+    """What `filter` and `clauses` write."""
+    always = "TRUE"
+    """The filter that every event matches."""
+
+    def __init__(self, base: Base, *, weigh: Weigh = by_filters, compact_after: int | None = 16_384) -> None:
+        super().__init__(State(base), compact_after)
+        self._weigh = weigh
+
+    @classmethod
+    def build(
+        cls, subscriptions: Iterable[Subscription], *, sample: pa.RecordBatch | Columns | None = None
+    ) -> RecordIndex:
+        """Parse and index subscriptions; refuses bad filters and repeated ids.
+
+        `sample` holds some events like those to come, so that filters are found under rare values.
+        """
+        given = list(subscriptions)
+        ids = Ids.of(subscription.id for subscription in given)
+        texts = {subscription.id: to_sql(subscription.filter, subscription.dialect) for subscription in given}
+        ordered = [texts[identity] for identity in ids]
+        compiled = compile_filters(ordered)
+        for refused in compiled.refused:
+            raise refused.error
+        return cls.from_programs(ids, TextPool.build(ordered), compiled.programs, sample=sample)
+
+    @classmethod
+    def from_programs(
+        cls,
+        ids: Ids,
+        filters: TextPool,
+        programs: Programs,
+        *,
+        sample: pa.RecordBatch | Columns | None = None,
+    ) -> RecordIndex:
+        """Index filters that are parsed, in the order of their ids."""
+        weigh = by_filters if sample is None else by_events(sample)
+        return cls(Base(ids, filters, build(programs, weigh)), weigh=weigh)
+
+    @staticmethod
+    def clauses(text: str, dialect: str = SQL) -> tuple[Clause, ...]:
+        """Take a filter apart into what its topmost ANDs join; refuses a bad filter."""
+        return split(text, dialect)
+
+    @classmethod
+    def open(cls, path: FilePath, *, verify: bool = True) -> RecordIndex:
+        """Open a snapshot, memory-mapped; see `headgate.core.snapshot` for what is refused."""
+        return cls(Base.open(path, verify=verify))
+
+    def save(self, path: FilePath, *, source: Mapping[str, object] | None = None) -> None:
+        """Write a snapshot, compacted if need be; `source` says what it was built from."""
+        # Without the lock: a compaction that runs already needs it to end.
+        if self._state.changed:
+            self.compact()
+        self._state.base.save(path, source=source)
+
+    @property
+    def built(self) -> Built:
+        """Return the arrays of the base."""
+        return self._state.base.built
+
+    @property
+    def attributes(self) -> list[str]:
+        """List the attributes that filters look at, by dotted name."""
+        state = self._state
+        return sorted(
+            {".".join(path) for path in (*state.base.built.attributes, *state.tail.view().attributes)}
+        )
+
+    def filter(self, identity: Id) -> str:
+        """Return the text of a subscription's filter; of another dialect it is the translation to SQL."""
+        state = self._state
+        return state.text(state.number_of(identity))
+
+    def match(self, event: Event) -> list[Id]:
+        """List the ids of the matching subscriptions, sorted."""
+        return self._state.match_one(event)
+
+    def next(self, event: Event, at_least: Id) -> Id | None:
+        """Find the first matching id that is at least `at_least`; later ones of the base are not checked.
+
+        Asked again for the same event, the search goes on where it was.
+        """
+        return self._state.next(event, at_least)
+
+    def numbers(
+        self, event: Event, count: int | None = None, at_least: int | None = None
+    ) -> NDArray[np.int64]:
+        """List the first `count` matches from `at_least` on, rising; for ids that are whole numbers."""
+        return self._state.numbers(event, count, at_least)
+
+    def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
+        """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out.
+
+        `identities` stand for the ids.
+        """
+        if identities is None:
+            identities = find_column(batch, (ID,))
+        if identities is None:
+            raise EventError(
+                f"the events have no column {ID!r}; the columns are {', '.join(batch.schema.names)}"
+            )
+        chunks = (BatchColumns(batch.slice(begin, CHUNK)) for begin in range(0, batch.num_rows, CHUNK))
+        return _matches(self._state, chunks, identities)
+
+    def match_events(
+        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
+    ) -> pa.RecordBatch:
+        """Match events given as Python values, many at once; `identities` stand for their ids."""
+        if identities is None:
+            identities = pa.array([event.id for event in events])
+        rows = [event.attributes for event in events]
+        chunks = (EventColumns(rows[begin : begin + CHUNK]) for begin in range(0, len(rows), CHUNK))
+        return _matches(self._state, chunks, identities)
+
+    def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
+        """Match many events in order, so few at a time that no more than `most` pairs can come of them."""
+        state = self._state
+        if state.late:
+            yield from super().portions(events, most)
+            return
+        base = state.base
+        size = max(1, most // max(1, len(base.ids)))
+        for first in range(0, len(events), CHUNK):
+            # Encoded together, whatever comes of them: most of that costs the same for few.
+            some = events[first : first + CHUNK]
+            columns: Columns = (
+                BatchColumns(some)
+                if isinstance(some, pa.RecordBatch)
+                else EventColumns([event.attributes for event in some])
+            )
+            encoded = encode(columns, base.built)
+            for begin in range(0, columns.count, size):
+                end = min(columns.count, begin + size)
+                found = base.match(encoded.some(begin, end), end - begin)
+                at = first + begin
+                yield Portion(at, first + end, found.events + at, base.numbers[found.filters])
+
+    def explain(self, event: Event, identity: Id) -> Explanation:
+        """Say why an event matches a subscription or not, clause by clause."""
+        return explain(parse_filter(self.filter(identity)), event.attributes)
+
+    def why_not(self, event: Event, limit: int = 10, within: int | None = None) -> list[NearMiss]:
+        """List the subscriptions that nearly matched, fewest failed clauses first (at most `within`)."""
+        return why_not(self._state, event, limit, within)
+
+    def sieve(self, first: int, size: int) -> RecordSieve | None:
+        """Return the filters for asking one by one: their ids are `first` and up.
+
+        What is subscribed or unsubscribed later is not seen by it.
+        """
+        if self._state.changed:
+            self.compact()
+        return RecordSieve(self._state.base, first, size)
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""
+        text = to_sql(subscription.filter, subscription.dialect)
+        self._add(subscription.id, text, self._compiled(text))
+
+    @staticmethod
+    def _compiled(text: str) -> Program:
+        return compile_filter(text)
+
+    def _frozen(self) -> Moment:
+        return freeze(self._state)
+
+    def _rebuilt(self, moment: Moment) -> State:
+        return compact(moment, self._weigh)
+
+
+def _matches(state: State, chunks: Iterable[Columns], identities: pa.Array[Any]) -> pa.RecordBatch:
+    """Match batch after batch, and turn numbers into ids."""
+    events, filters = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
+    begin = 0
+    for chunk in chunks:
+        found = state.match(chunk)
+        events.append(found.events + begin)
+        filters.append(found.filters)
+        begin += chunk.count
+    columns = [identities.take(np.concatenate(events)), state.id_array(np.concatenate(filters))]
+    return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])

@@ -1,0 +1,156 @@
+"""Filters back to text that parses to the same tree."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import assert_never
+
+from headgate.core.casts import INT64_MAX, INT64_MIN
+from headgate.records.language.limits import KEYWORDS
+from headgate.records.language.model import (
+    And,
+    ArrayContains,
+    ArraysOverlap,
+    Attribute,
+    Between,
+    Comparison,
+    Constant,
+    Expression,
+    ForAll,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    LiteralType,
+    Not,
+    Or,
+    Truth,
+)
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_ESCAPES = {
+    "\\": "\\\\",
+    "'": "\\'",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    # Of three digits: those that follow would be taken for its own.
+    "\0": "\\000",
+    "\x1a": "\\Z",
+    "\b": "\\b",
+}
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def print_filter(expression: Expression) -> str:
+    """Write a filter so that parsing gives the same tree.
+
+    >>> from headgate.records.language.model import Op
+    >>> age = Attribute.of("age")
+    >>> print_filter(Not(In(age, (Literal(LiteralType.INT, 1), Literal(LiteralType.NULL, None)))))
+    'age NOT IN (1, NULL)'
+    """
+    match expression:
+        case And(children):
+            return " AND ".join(_operand(child, (And, Or)) for child in children)
+        case Or(children):
+            return " OR ".join(_operand(child, (Or,)) for child in children)
+        case Not(In(attribute, literals)):
+            return f"{print_attribute(attribute)} NOT IN ({_list(literals)})"
+        case Not(Between(attribute, low, high)):
+            return f"{print_attribute(attribute)} NOT BETWEEN {print_literal(low)} AND {print_literal(high)}"
+        case Not(IsNull(attribute)):
+            return f"{print_attribute(attribute)} IS NOT NULL"
+        case Not(Like(attribute, pattern, escape)):
+            return f"{print_attribute(attribute)} NOT LIKE {_pattern(pattern, escape)}"
+        case Not(child):
+            return f"NOT {_operand(child, (And, Or, Not))}"
+        case Constant(value):
+            return "NULL" if value is None else str(value).upper()
+        case Comparison(op, attribute, literal):
+            return f"{print_attribute(attribute)} {op.value} {print_literal(literal)}"
+        case Between(attribute, low, high):
+            return f"{print_attribute(attribute)} BETWEEN {print_literal(low)} AND {print_literal(high)}"
+        case In(attribute, literals):
+            return f"{print_attribute(attribute)} IN ({_list(literals)})"
+        case Like(attribute, pattern, escape):
+            return f"{print_attribute(attribute)} LIKE {_pattern(pattern, escape)}"
+        case IsNull(attribute):
+            return f"{print_attribute(attribute)} IS NULL"
+        case Truth(attribute):
+            return print_attribute(attribute)
+        case ArrayContains(attribute, literal):
+            return f"array_contains({print_attribute(attribute)}, {print_literal(literal)})"
+        case ArraysOverlap(attribute, literals):
+            return f"arrays_overlap({print_attribute(attribute)}, array({_list(literals)}))"
+        case ForAll(attribute, literals, nulls):
+            tests = (["x IS NULL"] if nulls else []) + ([f"x IN ({_list(literals)})"] if literals else [])
+            return f"forall({print_attribute(attribute)}, x -> {' OR '.join(tests)})"
+    assert_never(expression)
+
+
+def print_attribute(attribute: Attribute) -> str:
+    """Write a dotted name, quoted where it must be.
+
+    >>> print_attribute(Attribute.of("user", "first name"))
+    'user.`first name`'
+    """
+    return ".".join(_name(name) for name in attribute.names)
+
+
+def print_literal(literal: Literal) -> str:
+    """Write a literal of the same type and value.
+
+    >>> print_literal(Literal(LiteralType.TIMESTAMP, 1_500_000))
+    "TIMESTAMP '1970-01-01 00:00:01.500000Z'"
+    """
+    value = literal.value
+    match literal.type:
+        case LiteralType.NULL:
+            return "NULL"
+        case LiteralType.BOOL:
+            return "TRUE" if value else "FALSE"
+        case LiteralType.DECIMAL:
+            text = f"{value:f}"
+            # A whole number within 64 bits would be read as INT.
+            whole = "." not in text and INT64_MIN <= int(text) <= INT64_MAX
+            return f"{text}BD" if whole else text
+        case LiteralType.DOUBLE:
+            text = repr(float(value)) if isinstance(value, float) else str(value)
+            return text if "e" in text else f"{text}e0"
+        case LiteralType.INT:
+            return str(value)
+        case LiteralType.STRING:
+            return _quote(str(value))
+        case LiteralType.DATE | LiteralType.TIMESTAMP:
+            assert isinstance(value, int)
+            moment = _EPOCH + dt.timedelta(microseconds=value)
+            if literal.type is LiteralType.DATE:
+                return f"DATE '{moment.year:04}-{moment:%m-%d}'"
+            return f"TIMESTAMP '{moment.year:04}-{moment:%m-%d %H:%M:%S.%f}Z'"
+    assert_never(literal.type)
+
+
+def _operand(child: Expression, weaker: tuple[type, ...]) -> str:
+    text = print_filter(child)
+    return f"({text})" if isinstance(child, weaker) else text
+
+
+def _name(name: str) -> str:
+    if _PLAIN.match(name) and name.lower() not in KEYWORDS:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _list(literals: tuple[Literal, ...]) -> str:
+    return ", ".join(print_literal(literal) for literal in literals)
+
+
+def _pattern(pattern: str, escape: str) -> str:
+    quoted = _quote(pattern)
+    return quoted if escape == "\\" else f"{quoted} ESCAPE {_quote(escape)}"
+
+
+def _quote(text: str) -> str:
+    return "'" + "".join(_ESCAPES.get(character, character) for character in text) + "'"

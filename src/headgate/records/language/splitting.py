@@ -1,0 +1,79 @@
+"""A filter in clauses: the parts that its topmost ANDs join, each a filter of its own.
+
+An AND holds if and only if all that it joins holds, whatever is NULL, so the clauses say together what the
+filter says. Anything else than AND is one clause: `NOT (a OR b)` is, and so is BETWEEN.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headgate.contents.protocol import Clause
+from headgate.core.values import dotted
+from headgate.records.language.dialects import to_sql
+from headgate.records.language.model import And, predicates
+from headgate.records.language.printing import print_filter
+from headgate.records.programs.binding import parse_text
+from headgate.records.programs.bounded import Bounded
+from headgate.records.programs.clauses import MAX_CLAUSES, model
+from headgate.records.programs.shapes import MAX_TEXT, cut
+
+if TYPE_CHECKING:
+    from headgate.records.language.model import Expression
+
+_BLANKS = " \t\n\r"
+_known: Bounded[str, Clause] = Bounded(MAX_CLAUSES)
+
+
+def split(text: str, dialect: str) -> tuple[Clause, ...]:
+    """Take a filter apart, in the order in which it is written; equal clauses are written alike.
+
+    >>> for clause in split("age > 30 AND (topic='news' AND NOT (a = 1 OR b = 2))", "sql"):
+    ...     print(clause)
+    Clause(filter='age > 30', names=('age',))
+    Clause(filter="topic = 'news'", names=('topic',))
+    Clause(filter='NOT (a = 1 OR b = 2)', names=('a', 'b'))
+    """
+    sql = to_sql(text, dialect)
+    return _plainly(sql) or tuple(_clause(each) for each in _joined(parse_text(sql)))
+
+
+def _plainly(text: str) -> tuple[Clause, ...] | None:
+    """Take a filter apart that is plain clauses joined by AND; None for any other, and for the parser to say.
+
+    The same as the long way, which is mostly printing, without a second time for a clause that was seen.
+    """
+    if len(text) > MAX_TEXT:
+        return None
+    parts = cut(text)
+    between = [joint.strip(_BLANKS).upper() for joint in parts[::2]]
+    if between != ["", *["AND"] * (len(between) - 2), ""] or len(parts) < 3:
+        return None
+    found = []
+    for piece in parts[1::2]:
+        clause = _known.get(piece)
+        if clause is None:
+            expression = model(piece)
+            if expression is None:
+                return None
+            _known[piece] = clause = _clause(expression)
+        found.append(clause)
+    return tuple(found)
+
+
+def _joined(expression: Expression) -> list[Expression]:
+    """List what the topmost ANDs join, from left to right."""
+    found: list[Expression] = []
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, And):
+            stack.extend(reversed(node.children))
+        else:
+            found.append(node)
+    return found
+
+
+def _clause(expression: Expression) -> Clause:
+    names = dict.fromkeys(dotted(each.attribute.path) for each in predicates(expression))
+    return Clause(print_filter(expression), tuple(names))

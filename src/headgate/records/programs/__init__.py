@@ -1,0 +1,1 @@
+"""Filters to programs over leaves: what indexes are built from."""

@@ -1,0 +1,290 @@
+"""Filter texts to programs, by their shape where that is known and by the parser otherwise.
+
+The program is that of `compile_program(normalise(parse_filter(text)))`, and so is the error. Three ways lead
+there, each left for the next when it does not apply:
+
+1. The joints have a skeleton, every clause is one leaf, and no two of those that one AND or OR joins are over
+   the same attribute: the skeleton's program over these leaves. There is nothing to merge then, and nothing
+   equal to drop, unless two whole groups are equal.
+2. The joints have a skeleton and every clause a model: the tree is put together, normalised and compiled.
+3. The parser reads the text. All errors come from here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from headgate.errors import FilterError
+from headgate.records.language.parse import parse_filter
+from headgate.records.language.rewrite import normalise
+from headgate.records.programs import clauses, skeletons
+from headgate.records.programs.clauses import Atom
+from headgate.records.programs.ledger import Ledger
+from headgate.records.programs.program import AND, OR, Program, compile_program
+from headgate.records.programs.shapes import MAX_TEXT, SLOT, cut
+from headgate.records.programs.skeletons import ROLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from headgate.records.language.model import Expression
+    from headgate.records.programs.leaves import Leaf
+    from headgate.records.programs.programs import Programs
+    from headgate.records.programs.skeletons import Role, Skeleton
+
+
+T = TypeVar("T")
+_SIGNS = [AND, OR]
+
+
+class Refused(NamedTuple):
+    """A text that is no filter, by its place among those given."""
+
+    place: int
+    error: FilterError
+
+
+class Compiled(NamedTuple):
+    """The programs of the filters, in the order given, and the texts that are none."""
+
+    programs: Programs
+    refused: list[Refused]
+
+
+def compile_filter(text: str) -> Program:
+    """Compile one filter.
+
+    >>> compile_filter("a > 1 AND (b = 2 OR NOT c)").tokens
+    (0, 1, 2, -2, -1)
+    """
+    shape = _shape(text)
+    found = None if shape is None else _program(shape)
+    return compile_program(normalise(_tree(text, shape))) if found is None else found
+
+
+def parse_text(text: str) -> Expression:
+    """Parse a filter: what `parse_filter` returns, sooner."""
+    return _tree(text, _shape(text))
+
+
+def bindable(text: str) -> bool:
+    """Tell whether a text gets by without the parser, once its names have been seen."""
+    shape = _shape(text)
+    return shape is not None and any(_model(shape) is not None for _ in range(2))
+
+
+class _Shape(NamedTuple):
+    """A skeleton, and the texts of the clauses for its slots."""
+
+    skeleton: Skeleton
+    clauses: list[str]
+
+
+def _shape(text: str) -> _Shape | None:
+    if len(text) > MAX_TEXT:
+        return None
+    parts = cut(text)
+    skeleton = skeletons.find(SLOT.join(parts[::2]))
+    # A text may hold the sign that marks the slots.
+    if skeleton is None or 2 * skeleton.slots + 1 != len(parts):
+        return None
+    return _Shape(skeleton, parts[1::2])
+
+
+def _tree(text: str, shape: _Shape | None) -> Expression:
+    found = None if shape is None else _model(shape)
+    return parse_filter(text) if found is None else found
+
+
+def _model(shape: _Shape) -> Expression | None:
+    # All of them, though one without a model is enough to give up: each may have a name to be sighted.
+    found = [clauses.model(clause) for clause in shape.clauses]
+    models = [model for model in found if model is not None]
+    return shape.skeleton.bind(models) if len(models) == len(found) else None
+
+
+def _program(shape: _Shape) -> Program | None:
+    skeleton = shape.skeleton
+    leaves: list[Leaf] = []
+    apart: list[int] = []
+    for slot, (clause, role) in enumerate(zip(shape.clauses, skeleton.roles, strict=True)):
+        pieces = clauses.common(clause, negated=role.negated)
+        atom = (
+            clauses.atom(clause, negated=role.negated) if pieces is None else Atom(pieces.leaf(), pieces.sign)
+        )
+        if atom is None:
+            return None
+        leaves.append(atom.leaf)
+        if _stands_apart(atom.sign, role):
+            apart.append(slot)
+    if apart:
+        if len(skeleton.groups) > 1:
+            return None
+        leaves = _apart_last(leaves, apart)
+    if not _unmerged(skeleton, [leaf.path for leaf in leaves], leaves):
+        return None
+    own: dict[Leaf, int] = {}
+    pushed = [leaves[slot] for slot in skeleton.order]
+    tokens = [own.setdefault(pushed[token], len(own)) if token >= 0 else token for token in skeleton.tokens]
+    return Program(tuple(tokens), tuple(own))
+
+
+def _stands_apart(sign: int, role: Role) -> bool:
+    """Tell whether a clause is a group of its own, which comes after the leaves: BETWEEN among OR, say."""
+    return sign not in {0, role.sign}
+
+
+def _apart_last(items: list[T], apart: list[int]) -> list[T]:
+    """Move some items behind the others."""
+    return [item for place, item in enumerate(items) if place not in apart] + [
+        items[place] for place in apart
+    ]
+
+
+def _unmerged(skeleton: Skeleton, owners: Sequence[object], leaves: Sequence[object]) -> bool:
+    """Tell whether every clause stays a leaf of its own.
+
+    Leaves over one attribute may merge if one AND or OR joins them. Of equal groups one is dropped if they
+    are joined; they push equal leaves, in the same order.
+    """
+    if len(set(owners)) == len(owners):
+        return True
+    groups = skeleton.groups
+    if len(groups) == 1 or any(len({owners[slot] for slot in group}) < len(group) for group in groups):
+        return False
+    return len({tuple(leaves[slot] for slot in group) for group in groups}) == len(groups)
+
+
+def compile_filters(texts: Iterable[str]) -> Compiled:
+    """Compile many filters.
+
+    >>> done = compile_filters(["a = 1", "a +", "b = 'x' AND a = 1"])
+    >>> done.programs.tokens.tolist(), [(text.place, text.error.position) for text in done.refused]
+    ([0, 1, 0, -1], [(1, 2)])
+    """
+    binder = Binder()
+    refused = []
+    for place, text in enumerate(texts):
+        try:
+            binder.add(text)
+        except FilterError as error:
+            refused.append(Refused(place, error))
+    return Compiled(binder.finish(), refused)
+
+
+class _NotBoundError(Exception):
+    """A clause is no leaf among its neighbours."""
+
+
+class _Numbers(dict[str, int]):
+    """The numbers of leaves in a ledger, by the text of a clause that has a certain role.
+
+    `apart` has those of the clauses that stand apart.
+    """
+
+    def __init__(self, ledger: Ledger, role: Role) -> None:
+        super().__init__()
+        self.ledger = ledger
+        self.role = role
+        self.apart: dict[str, int] = {}
+
+    def __missing__(self, clause: str) -> int:
+        if clause in self.apart:
+            raise _NotBoundError
+        pieces = clauses.common(clause, negated=self.role.negated)
+        if pieces is not None:
+            sign, number = pieces.sign, self.ledger.plain(pieces)
+        else:
+            atom = clauses.atom(clause, negated=self.role.negated)
+            if atom is None:
+                raise _NotBoundError
+            sign, number = atom.sign, self.ledger.leaf(atom.leaf)
+        if _stands_apart(sign, self.role):
+            self.apart[clause] = number
+            raise _NotBoundError
+        self[clause] = number
+        return number
+
+    def all_of(self, texts: list[str]) -> list[int]:
+        """Return the numbers of clauses that are joined, those that stand apart behind the others."""
+        numbers: list[int] = []
+        behind: list[int] = []
+        for clause in texts:
+            try:
+                numbers.append(self[clause])
+            except _NotBoundError:
+                if clause not in self.apart:
+                    raise
+                behind.append(self.apart[clause])
+        return numbers + behind
+
+
+class Binder:
+    """Lays the programs of texts end to end, mostly without making each of them.
+
+    bound, joined, parsed   how many came by the first, the second and the third way
+
+    >>> binder = Binder()
+    >>> for text in ("a = 'x' AND b > 1", "b > 1"):
+    ...     binder.add(text)
+    >>> found = binder.finish()
+    >>> found.tokens.tolist(), found.token_start.tolist(), found.attributes
+    ([0, 1, -1, 1], [0, 3, 4], (('a',), ('b',)))
+    """
+
+    def __init__(self) -> None:
+        self._ledger = Ledger()
+        self._numbers = {role: _Numbers(self._ledger, role) for role in ROLES}
+        self.bound = self.joined = self.parsed = 0
+        self._lengths: list[int] = []
+        self._tokens: list[int] = []
+
+    def add(self, text: str) -> None:
+        """Append the program of the next filter; a text that is none raises, and no filter is appended."""
+        shape = _shape(text)
+        if shape is not None:
+            if self._bind(shape):
+                self.bound += 1
+                return
+            model = _model(shape)
+            if model is not None:
+                self.add_program(compile_program(normalise(model)))
+                self.joined += 1
+                return
+        self.add_program(compile_program(normalise(parse_filter(text))))
+        self.parsed += 1
+
+    def add_program(self, program: Program) -> None:
+        """Append a program."""
+        numbers = [self._ledger.leaf(leaf) for leaf in program.leaves]
+        self._tokens += [numbers[token] if token >= 0 else token for token in program.tokens]
+        self._lengths.append(len(program.tokens))
+
+    def finish(self) -> Programs:
+        """Return all that was added."""
+        return self._ledger.finish(self._lengths, self._tokens)
+
+    def _bind(self, shape: _Shape) -> bool:
+        skeleton, texts = shape
+        try:
+            numbers = self._numbers_of(skeleton, texts)
+        except _NotBoundError:
+            return False
+        if not _unmerged(skeleton, list(map(self._ledger.owners.__getitem__, numbers)), numbers):
+            return False
+        numbers += _SIGNS
+        self._tokens += skeleton.fill(numbers)
+        self._lengths.append(len(skeleton.tokens))
+        return True
+
+    def _numbers_of(self, skeleton: Skeleton, texts: list[str]) -> list[int]:
+        role = skeleton.uniform
+        if role is None:
+            return [self._numbers[each][clause] for each, clause in zip(skeleton.roles, texts, strict=True)]
+        known = self._numbers[role]
+        try:
+            return list(map(known.__getitem__, texts))
+        except _NotBoundError:
+            if len(skeleton.groups) > 1:
+                raise
+            return known.all_of(texts)

@@ -1,0 +1,288 @@
+"""Predicates of the model to leaves: the one place that knows how Spark compares types.
+
+Each literal type sees an attribute on certain facets, and on each of them a comparison is an interval of
+keys. `<` against the decimal 1.5 is `key < 2` for whole numbers, `key < key(1.5)` for doubles and for texts
+cast to double.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from headgate.core.casts import INT64_MAX, INT64_MIN, to_bool, to_double, to_int, to_timestamp
+from headgate.records.language.model import (
+    NULL,
+    ArrayContains,
+    ArraysOverlap,
+    Comparison,
+    ForAll,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    LiteralType,
+    Op,
+    Truth,
+    common_type,
+    convert,
+)
+from headgate.records.language.patterns import ANY_CHARACTER, ANY_TEXT, tokens
+from headgate.records.programs.intervals import Cut, Intervals, after, before, number, union
+from headgate.records.programs.leaves import (
+    Facet,
+    GlobLeaf,
+    Leaf,
+    Quantifier,
+    element_leaf,
+    float_key,
+    line,
+    outside,
+    value_leaf,
+)
+
+if TYPE_CHECKING:
+    from headgate.records.language.model import Predicate
+
+_FULL = {Facet.PRESENT: (line(Facet.PRESENT),)}
+_ARRAY = {Facet.ARRAY: (line(Facet.ARRAY),)}
+
+
+class Place(NamedTuple):
+    """Where a literal lies on a facet's line: keys below it end at `low`, keys above it begin at `high`.
+
+    The keys between the two cuts equal the literal; there are none when 1.5 meets whole numbers.
+    """
+
+    low: Cut
+    high: Cut
+
+
+_SHORT = 256
+"""Characters of a predicate whose leaf is kept; a literal counts as eight."""
+
+
+def lower(predicate: Predicate, *, negated: bool) -> Leaf:
+    """Make the leaf that is true exactly when the predicate (or its negation) is TRUE.
+
+    BETWEEN and comparisons with NULL are gone by now (see `rewrite`). Those of short predicates are kept,
+    because subscriptions repeat them; long ones seldom are the same, and would fill the memory.
+    """
+    return (lower_again if _is_short(predicate) else _lower)(predicate, negated=negated)
+
+
+def _is_short(predicate: Predicate) -> bool:
+    match predicate:
+        case Comparison(literal=literal) | ArrayContains(literal=literal):
+            return not isinstance(literal.value, str) or len(literal.value) <= _SHORT
+        case In(literals=literals) | ArraysOverlap(literals=literals) | ForAll(literals=literals):
+            texts = [each.value for each in literals[: _SHORT // 8] if isinstance(each.value, str)]
+            return len(literals) < _SHORT // 8 and sum(map(len, texts)) <= _SHORT
+        case Like(pattern=pattern):
+            return len(pattern) <= _SHORT
+    return True
+
+
+def _lower(predicate: Predicate, *, negated: bool) -> Leaf:
+    path = predicate.attribute.path
+    match predicate:
+        case IsNull():
+            return value_leaf(path, _FULL) if negated else value_leaf(path, {}, on_null=True)
+        case Comparison(op, _, literal):
+            sets = {facet: _compare(op, place, facet) for facet, place in _places(literal).items()}
+            null_safe = op is Op.NULL_SAFE_EQ
+            return value_leaf(path, outside(sets) if negated else sets, on_null=null_safe and negated)
+        case Truth():
+            wanted = Literal(LiteralType.BOOL, not negated)
+            return value_leaf(path, {facet: (place,) for facet, place in _places(wanted).items()})
+        case In(_, literals):
+            sets = _points(literals)
+            if negated and NULL in literals:
+                sets = {}
+            return value_leaf(path, outside(sets) if negated else sets)
+        case Like():
+            return _like(predicate, negated=negated)
+        case ArrayContains(_, literal):
+            return _elements(path, (literal,), negated=negated)
+        case ArraysOverlap(_, literals):
+            if not literals:
+                return value_leaf(path, _ARRAY if negated else {})
+            return _elements(path, literals, negated=negated)
+        case ForAll():
+            return _forall(predicate, negated=negated)
+    raise AssertionError(f"{type(predicate).__name__} should have been rewritten")
+
+
+lower_again = lru_cache(maxsize=65_536)(_lower)
+
+
+def _elements(path: tuple[str, ...], literals: tuple[Literal, ...], *, negated: bool) -> Leaf:
+    own = {Facet.BOOL, Facet.INT, Facet.FLOAT, Facet.STRING, Facet.TIMESTAMP}
+    sets = {facet: found for facet, found in _points(literals).items() if facet in own}
+    # A string literal meets texts only here: array functions do not cast.
+    if common_type(literals) is LiteralType.STRING:
+        sets = {Facet.STRING: sets[Facet.STRING]}
+    if not negated:
+        return element_leaf(path, Quantifier.ANY, sets)
+    return element_leaf(path, Quantifier.ALL, {} if NULL in literals else outside(sets))
+
+
+def _forall(predicate: ForAll, *, negated: bool) -> Leaf:
+    """Make the leaf of every element in the list; its negation is some element that is surely not in it."""
+    path, literals = predicate.attribute.path, predicate.literals
+    sets = _points(literals)
+    if not negated:
+        return replace(element_leaf(path, Quantifier.ALL, sets), on_null=predicate.nulls)
+    if NULL in literals:
+        sets = {}
+    return element_leaf(path, Quantifier.ANY, outside(sets) if literals else _FULL)
+
+
+def _points(literals: tuple[Literal, ...]) -> dict[Facet, Intervals]:
+    """Collect the keys that equal one of the literals, on the facets where all of them have a place."""
+    common = common_type(literals)
+    assert common is not None
+    places = [_places(convert(literal, common)) for literal in literals if literal != NULL]
+    shared = set.intersection(*(set(place) for place in places)) if places else set()
+    return {facet: union(tuple(place[facet] for place in places), ()) for facet in shared}
+
+
+def _compare(op: Op, place: Place, facet: Facet) -> Intervals:
+    bottom, top = line(facet)
+    parts: dict[Op, Intervals] = {
+        Op.EQ: (place,),
+        Op.NULL_SAFE_EQ: (place,),
+        Op.NE: ((bottom, place.low), (place.high, top)),
+        Op.LT: ((bottom, place.low),),
+        Op.LE: ((bottom, place.high),),
+        Op.GT: ((place.high, top),),
+        Op.GE: ((place.low, top),),
+    }
+    return union(parts[op], ())
+
+
+def _places(literal: Literal) -> dict[Facet, Place]:
+    """Place a literal on the line of each facet that it can be compared on."""
+    value = literal.value
+    match literal.type:
+        case LiteralType.BOOL:
+            return {Facet.BOOL: _whole(int(bool(value))), Facet.STRING_BOOL: _whole(int(bool(value)))}
+        case LiteralType.INT:
+            assert isinstance(value, int)
+            return {
+                Facet.INT: _whole(value),
+                Facet.FLOAT: _double(float(value)),
+                Facet.STRING_INT: _whole(value),
+            }
+        case LiteralType.DECIMAL:
+            assert isinstance(value, Decimal)
+            double = _double(float(value))
+            return {Facet.INT: _exact(value), Facet.FLOAT: double, Facet.STRING_FLOAT: double}
+        case LiteralType.DOUBLE:
+            assert isinstance(value, float)
+            double = _double(value)
+            return {Facet.INT: _rounded(value), Facet.FLOAT: double, Facet.STRING_FLOAT: double}
+        case LiteralType.DATE:
+            assert isinstance(value, int)
+            return {Facet.TIMESTAMP: _whole(value), Facet.STRING_DATE: _whole(value)}
+        case LiteralType.TIMESTAMP:
+            assert isinstance(value, int)
+            return {Facet.TIMESTAMP: _whole(value), Facet.STRING_TIMESTAMP: _whole(value)}
+        case LiteralType.STRING:
+            return _text_places(str(value))
+        case LiteralType.NULL:
+            return {}
+
+
+def _text_places(text: str) -> dict[Facet, Place]:
+    """Place a string literal among texts, and where Spark would cast it to the attribute's type."""
+    places = {Facet.STRING: Place(before(text), after(text))}
+    for facet, cast in (
+        (Facet.BOOL, to_bool(text)),
+        (Facet.INT, to_int(text)),
+        (Facet.TIMESTAMP, to_timestamp(text)),
+    ):
+        if cast is not None:
+            places[facet] = _whole(int(cast))
+    double = to_double(text)
+    if double is not None:
+        places[Facet.FLOAT] = _double(double)
+    return places
+
+
+def _whole(value: int) -> Place:
+    return Place(number(value), number(value + 1))
+
+
+def _double(value: float) -> Place:
+    return _whole(float_key(value))
+
+
+def _exact(value: Decimal) -> Place:
+    """Place a decimal among whole numbers, exactly."""
+    low, high = math.ceil(value), math.floor(value) + 1
+    return Place(number(_clip(low)), number(_clip(high)))
+
+
+def _rounded(value: float) -> Place:
+    """Place a double among whole numbers that are cast to double before they meet it.
+
+    The cast rounds, so several whole numbers beyond 2**53 may equal one double.
+    """
+    low, high = (_first(value, including=including) for including in (True, False))
+    return Place(number(low), number(high))
+
+
+def _first(value: float, *, including: bool) -> int:
+    """Find the first whole number whose double is at least `value`, or above it without `including`."""
+    low, high = INT64_MIN, INT64_MAX + 1
+    while low < high:
+        middle = (low + high) // 2
+        if float(middle) > value or (including and float(middle) == value):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _clip(value: int) -> int:
+    return max(INT64_MIN, min(INT64_MAX + 1, value))
+
+
+def _like(predicate: Like, *, negated: bool) -> Leaf:
+    """Make an interval of texts of a pattern without wildcards or with `%` at its end; else keep it."""
+    path, parts = predicate.attribute.path, list(tokens(predicate.pattern, predicate.escape))
+    wild = [index for index, part in enumerate(parts) if isinstance(part, int)]
+    fixed = "".join(part for part in parts if isinstance(part, str))
+    if not wild:
+        interval = (before(fixed), after(fixed))
+    elif wild == [len(parts) - 1] and parts[-1] == ANY_TEXT:
+        interval = (before(fixed), _after_prefix(fixed))
+    else:
+        return GlobLeaf(path, negated, _glob(parts))
+    sets: dict[Facet, Intervals] = {Facet.TEXT: union((interval,), ())}
+    return value_leaf(path, outside(sets) if negated else sets)
+
+
+def _after_prefix(prefix: str) -> Cut:
+    """Cut after all texts that begin with a prefix: before the prefix with its last character raised."""
+    kept = prefix.rstrip("\U0010ffff")
+    if not kept:
+        return line(Facet.TEXT)[1]
+    following = ord(kept[-1]) + 1
+    # Surrogates are no characters; the next one after U+D7FF is U+E000.
+    return before(kept[:-1] + chr(0xE000 if following == 0xD800 else following))
+
+
+def _glob(parts: list[str | int]) -> tuple[int, ...]:
+    found: list[int] = []
+    for part in parts:
+        if isinstance(part, str):
+            found.extend(part.encode())
+        elif part == ANY_CHARACTER or not found or found[-1] != ANY_TEXT:
+            found.append(part)
+    return tuple(found)

@@ -1,0 +1,301 @@
+"""Programs of many filters, in columns: what parsing hands to building, in one process or across many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from headgate.core.interning import TextPool
+from headgate.records.programs.leaves import TEXT_FACETS, GlobLeaf
+from headgate.records.programs.program import AND, FALSE, OR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.core.values import Path
+    from headgate.records.programs.intervals import Cut
+    from headgate.records.programs.leaves import Leaf
+    from headgate.records.programs.program import Program
+
+VALUE, ANY, ALL, GLOB, NOT_GLOB = range(5)
+"""What a leaf does; the first three are the numbers of `Quantifier`."""
+
+TOP = 2**63 - 1
+"""The cut after all texts."""
+
+
+class Programs(NamedTuple):
+    """Filters as postfix programs over leaves, in columns.
+
+    filter f      tokens[token_start[f]:token_start[f + 1]]; >= 0 pushes a leaf, else AND, OR, TRUE, FALSE
+    leaf l        over attribute leaf_attribute[l]; filters may share it, and equal leaves may repeat
+      VALUE…ALL   ranges range_start[l]:range_start[l + 1]: key on facet range_facet in [low, high];
+                  sorted by facet, then low; those of one facet are disjoint
+                  on a facet of texts low and high are cuts, high excluded: 2t before text t, 2t + 1 after
+                  it, TOP after all
+      GLOB…       range_start[l]:range_start[l + 1] is empty and the pattern is
+                  glob_tokens[glob_start[l]:glob_start[l + 1]]
+    texts         in any order, each once
+    """
+
+    token_start: NDArray[np.int64]
+    tokens: NDArray[np.int32]
+    leaf_kind: NDArray[np.uint8]
+    leaf_attribute: NDArray[np.int32]
+    leaf_on_null: NDArray[np.uint8]
+    range_start: NDArray[np.int64]
+    range_facet: NDArray[np.uint8]
+    range_low: NDArray[np.int64]
+    range_high: NDArray[np.int64]
+    glob_start: NDArray[np.int64]
+    glob_tokens: NDArray[np.int16]
+    texts: TextPool
+    attributes: tuple[Path, ...]
+
+    @property
+    def filters(self) -> int:
+        """Count the filters."""
+        return len(self.token_start) - 1
+
+    @property
+    def leaves(self) -> int:
+        """Count the leaves."""
+        return len(self.leaf_kind)
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        for starts, items in (
+            (self.token_start, self.tokens),
+            (self.range_start, self.range_facet),
+            (self.glob_start, self.glob_tokens),
+        ):
+            assert starts[0] == 0
+            assert starts[-1] == len(items)
+            assert bool((np.diff(starts) >= 0).all())
+        assert len(self.range_start) == len(self.glob_start) == self.leaves + 1
+        assert bool((self.tokens >= FALSE).all())
+        assert bool((self.tokens < self.leaves).all())
+        assert bool((self.leaf_attribute < len(self.attributes)).all())
+        numbers = ~np.isin(self.range_facet, [int(facet) for facet in TEXT_FACETS])
+        assert bool((self.range_low <= self.range_high)[numbers].all())
+        joins = np.isin(self.tokens, [AND, OR])
+        height = np.concatenate([[0], np.cumsum(np.where(joins, -1, 1))])
+        assert bool((np.diff(height[self.token_start]) == 1).all()), "pushes are one more than joins"
+
+
+class ProgramsBuilder:
+    """Lays programs end to end; equal leaves of one builder are stored once.
+
+    >>> from headgate.records.language.parse import parse_filter
+    >>> from headgate.records.programs.program import compile_program
+    >>> from headgate.records.language.rewrite import normalise
+    >>> builder = ProgramsBuilder()
+    >>> for text in ("a = 'x' AND b > 1", "b > 1"):
+    ...     builder.add(compile_program(normalise(parse_filter(text))))
+    >>> found = builder.finish()
+    >>> found.tokens.tolist(), found.token_start.tolist(), found.attributes
+    ([0, 1, -1, 1], [0, 3, 4], (('a',), ('b',)))
+    """
+
+    def __init__(self) -> None:
+        self.lengths: list[int] = []
+        self.tokens: list[int] = []
+        self.leaves: dict[Leaf, int] = {}
+
+    def add(self, program: Program) -> None:
+        """Append the program of the next filter."""
+        shared = self.leaves
+        numbers = [shared.setdefault(leaf, len(shared)) for leaf in program.leaves]
+        self.tokens.extend(numbers[token] if token >= 0 else token for token in program.tokens)
+        self.lengths.append(len(program.tokens))
+
+    def finish(self) -> Programs:
+        """Return all that was added."""
+        return _columns(list(self.leaves), np.array(self.lengths, np.int64), np.array(self.tokens, np.int32))
+
+
+def in_columns(programs: Iterable[Program]) -> Programs:
+    """Put programs into columns, filter f being the f-th."""
+    builder = ProgramsBuilder()
+    for program in programs:
+        builder.add(program)
+    return builder.finish()
+
+
+def concatenate(parts: Sequence[Programs]) -> Programs:
+    """Lay the filters of several parts one after another; attributes and texts are numbered anew."""
+    attributes: dict[Path, int] = {}
+    texts: dict[str, int] = {}
+    moved: list[Programs] = []
+    leaves = 0
+    for part in parts:
+        names = np.array([attributes.setdefault(path, len(attributes)) for path in part.attributes], np.int32)
+        places = np.array([texts.setdefault(text, len(texts)) for text in part.texts.texts()], np.int64)
+        is_text = np.isin(part.range_facet, [int(facet) for facet in TEXT_FACETS])
+        moved.append(
+            part._replace(
+                tokens=np.where(part.tokens >= 0, part.tokens + np.int32(leaves), part.tokens),
+                leaf_attribute=names[part.leaf_attribute] if len(names) else part.leaf_attribute,
+                range_low=_move_cuts(part.range_low, is_text, places),
+                range_high=_move_cuts(part.range_high, is_text, places),
+            )
+        )
+        leaves += part.leaves
+    starts = {
+        name: _joined_starts([getattr(part, name) for part in moved])
+        for name in ("token_start", "range_start", "glob_start")
+    }
+    return Programs(
+        token_start=starts["token_start"],
+        tokens=_joined(moved, "tokens", np.int32),
+        leaf_kind=_joined(moved, "leaf_kind", np.uint8),
+        leaf_attribute=_joined(moved, "leaf_attribute", np.int32),
+        leaf_on_null=_joined(moved, "leaf_on_null", np.uint8),
+        range_start=starts["range_start"],
+        range_facet=_joined(moved, "range_facet", np.uint8),
+        range_low=_joined(moved, "range_low", np.int64),
+        range_high=_joined(moved, "range_high", np.int64),
+        glob_start=starts["glob_start"],
+        glob_tokens=_joined(moved, "glob_tokens", np.int16),
+        texts=TextPool.build(texts),
+        attributes=tuple(attributes),
+    )
+
+
+def take(programs: Programs, order: NDArray[np.int64]) -> Programs:
+    """Return the filters of the given numbers, in that order; what they do not name is left out.
+
+    Leaves, attributes and texts are numbered in the order in which filters name them.
+
+    >>> from headgate.records.programs.binding import compile_filters
+    >>> found = take(compile_filters(["a = 1", "b = 'x' AND c", "c OR a = 1"]).programs, np.array([2, 0]))
+    >>> found.tokens.tolist(), found.token_start.tolist(), found.attributes, found.texts.size
+    ([0, 1, -2, 1], [0, 3, 4], (('c',), ('a',)), 0)
+    """
+    token_start, places = _gathered(programs.token_start, order)
+    tokens = programs.tokens[places]
+    pushes = tokens >= 0
+    leaves, tokens[pushes] = _renumbered(tokens[pushes], programs.leaves)
+    attributes, leaf_attribute = _renumbered(programs.leaf_attribute[leaves], len(programs.attributes))
+    range_start, ranges = _gathered(programs.range_start, leaves)
+    glob_start, globs = _gathered(programs.glob_start, leaves)
+    facets, cuts = programs.range_facet[ranges], np.empty((len(ranges), 2), np.int64)
+    cuts[:, 0], cuts[:, 1] = programs.range_low[ranges], programs.range_high[ranges]
+    named = np.isin(facets, [int(facet) for facet in TEXT_FACETS])[:, None] & (cuts != TOP)
+    texts, numbers = _renumbered(cuts[named] >> 1, programs.texts.size)
+    cuts[named] = 2 * numbers + (cuts[named] & 1)
+    text_start, data = _gathered(programs.texts.offsets, texts)
+    return Programs(
+        token_start=token_start,
+        tokens=tokens,
+        leaf_kind=programs.leaf_kind[leaves],
+        leaf_attribute=leaf_attribute.astype(np.int32),
+        leaf_on_null=programs.leaf_on_null[leaves],
+        range_start=range_start,
+        range_facet=facets,
+        range_low=np.ascontiguousarray(cuts[:, 0]),
+        range_high=np.ascontiguousarray(cuts[:, 1]),
+        glob_start=glob_start,
+        glob_tokens=programs.glob_tokens[globs],
+        texts=TextPool(text_start, programs.texts.data[data]),
+        attributes=tuple(programs.attributes[number] for number in attributes.tolist()),
+    )
+
+
+def _gathered(begins: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the starts of some parts when they are laid end to end in a new order, and where items were."""
+    lengths = np.diff(begins)[order]
+    found = starts(lengths)
+    return found, np.repeat(begins[:-1][order] - found[:-1], lengths) + np.arange(found[-1])
+
+
+def _renumbered(numbers: NDArray[Any], most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct numbers, all below `most`, by their first mention, and the place there of each."""
+    first = np.full(most, len(numbers), np.int64)
+    # Backwards, so that the earliest mention is written last and stays.
+    first[numbers[::-1]] = np.arange(len(numbers))[::-1]
+    named = np.flatnonzero(first < len(numbers))
+    distinct = named[np.argsort(first[named])]
+    rank = np.empty(most, np.int64)
+    rank[distinct] = np.arange(len(distinct))
+    return distinct, rank[numbers]
+
+
+def _move_cuts(cuts: np.ndarray, is_text: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Renumber the texts that cuts name."""
+    named = is_text & (cuts != TOP)
+    if not named.any():
+        return cuts
+    moved = cuts.copy()
+    moved[named] = 2 * places[cuts[named] >> 1] + (cuts[named] & 1)
+    return moved
+
+
+def _joined(parts: Sequence[Programs], name: str, kind: type[np.generic]) -> np.ndarray:
+    return np.concatenate([np.zeros(0, kind), *(getattr(part, name) for part in parts)])
+
+
+def _joined_starts(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return starts(np.concatenate([np.zeros(0, np.int64), *(np.diff(part) for part in parts)]))
+
+
+def starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each of some parts begins when they are laid end to end, and where the last one ends."""
+    found = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=found[1:])
+    return found
+
+
+def _columns(leaves: Sequence[Leaf], lengths: NDArray[np.int64], tokens: NDArray[np.int32]) -> Programs:
+    attributes: dict[Path, int] = {}
+    texts: dict[str, int] = {}
+    kinds, on_null, owners, range_counts, glob_counts = [], [], [], [], []
+    facets: list[int] = []
+    lows: list[int] = []
+    highs: list[int] = []
+    globs: list[int] = []
+    for leaf in leaves:
+        owners.append(attributes.setdefault(leaf.path, len(attributes)))
+        before = len(facets)
+        if isinstance(leaf, GlobLeaf):
+            kinds.append(NOT_GLOB if leaf.negated else GLOB)
+            on_null.append(False)
+            globs.extend(leaf.tokens)
+            glob_counts.append(len(leaf.tokens))
+        else:
+            kinds.append(int(leaf.quantifier))
+            on_null.append(leaf.on_null)
+            glob_counts.append(0)
+            for facet, found in leaf.sets:
+                for low, high in found:
+                    facets.append(facet)
+                    if facet in TEXT_FACETS:
+                        lows.append(_text_cut(low, texts))
+                        highs.append(_text_cut(high, texts))
+                    else:
+                        lows.append(low[0])
+                        highs.append(high[0] - 1)
+        range_counts.append(len(facets) - before)
+    return Programs(
+        token_start=starts(lengths),
+        tokens=tokens,
+        leaf_kind=np.array(kinds, np.uint8),
+        leaf_attribute=np.array(owners, np.int32),
+        leaf_on_null=np.array(on_null, np.uint8),
+        range_start=starts(np.array(range_counts, np.int64)),
+        range_facet=np.array(facets, np.uint8),
+        range_low=np.array(lows, np.int64),
+        range_high=np.array(highs, np.int64),
+        glob_start=starts(np.array(glob_counts, np.int64)),
+        glob_tokens=np.array(globs, np.int16),
+        texts=TextPool.build(texts),
+        attributes=tuple(attributes),
+    )
+
+
+def _text_cut(cut: Cut, texts: dict[str, int]) -> int:
+    top, text, side = cut
+    return TOP if top else 2 * texts.setdefault(text, len(texts)) + side

@@ -1,0 +1,1 @@
+"""Filters that came since the index was built."""

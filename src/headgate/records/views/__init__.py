@@ -1,0 +1,1 @@
+"""Filters as views: which can be computed from which."""

@@ -1,0 +1,204 @@
+"""The report of a graph: one HTML file with the picture and the numbers behind it, or the picture alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from headgate.graph.summary import (
+    HANGING,
+    INTERMEDIARY,
+    PUBLISHER,
+    SUBSCRIBER,
+    degrees,
+    follow,
+    outline,
+)
+from headgate.report import words
+from headgate.report.formats import check_output
+from headgate.report.graph import picture as graph_picture
+from headgate.report.graph import words as graph_words
+from headgate.report.graph.scene import scene
+from headgate.report.pages import template, write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from headgate.core.event import Event
+    from headgate.graph.changes.view import View
+    from headgate.graph.summary import Journey, Outline
+
+__all__ = ["GraphReport", "render", "write"]
+
+_SHOWN = 50
+_LARGEST = 5
+
+
+@dataclass(frozen=True)
+class GraphReport:
+    """A graph, and perhaps the path of an event through it."""
+
+    title: str
+    view: View
+    outline: Outline
+    event: Event | None
+    journey: Journey | None
+    command: str
+
+    @classmethod
+    def of(cls, title: str, view: View, event: Event | None = None, command: str = "") -> GraphReport:
+        """Sum up a graph, and follow an event if one is given."""
+        found = outline(view)
+        journey = None if event is None else follow(view, found, event)
+        return cls(title, view, found, event, journey, command)
+
+    @property
+    def subscriptions(self) -> int:
+        """Count the subscriptions."""
+        return len(self.view.base.names.subscription_ids)
+
+    @property
+    def sentence(self) -> str:
+        """Say what there is, or what became of the event."""
+        if self.event is None or self.journey is None:
+            return graph_words.graph(self.outline)
+        return graph_words.journey(self.event, self.outline, self.journey, self.subscriptions)
+
+
+class _Tile(NamedTuple):
+    label: str
+    value: str
+    note: str = ""
+
+
+class _Table(NamedTuple):
+    """A table; the first `words` of its columns hold words, the others numbers."""
+
+    heading: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    words: int = 1
+
+
+def write(report: GraphReport, path: Path) -> None:
+    """Write a report in the format of its file's name, whole or not at all."""
+    check_output(path)
+    given = report.view, report.outline, report.journey
+    if path.suffix == ".svg":
+        data = graph_picture.svg(*given, report.sentence)
+    elif path.suffix == ".png":
+        data = graph_picture.png(*given, report.sentence)
+    else:
+        data = render(report).encode("utf-8", "replace")
+    write_whole(data, path)
+
+
+def render(report: GraphReport) -> str:
+    """Return the page of a report."""
+    shown = scene(report.view, report.outline, report.journey)
+    served = _served(report)
+    return template("graph_page.html.j2").render(
+        report=report,
+        tiles=_tiles(report),
+        heading="The graph" if report.journey is None else "The path of the event",
+        caption=" ".join(shown.notes),
+        svg=graph_picture.inline(report.view, report.outline, report.journey) if shown.parts else None,
+        served=served,
+        more=words.count(left) if (left := _got(report) - len(served)) else "",
+        event=json.dumps(report.event.data, ensure_ascii=False, default=str) if report.event else "",
+        tables=[*_path_table(report), _degree_table(report.outline), _component_table(report.outline)],
+    )
+
+
+def _tiles(report: GraphReport) -> list[_Tile]:
+    found, journey = report.outline, report.journey
+    filtered = int(np.count_nonzero(found.via >= 0))
+    tiles = [
+        _Tile("nodes", words.count(found.nodes), graph_words.many(found.components, "component")),
+        _Tile(
+            "edges",
+            words.count(found.edges),
+            f"{words.count(filtered) if filtered else 'none'} with a filter",
+        ),
+        _Tile("subscriptions", words.count(report.subscriptions), _hanging(found)),
+    ]
+    if journey is None:
+        largest = int(found.sizes.max(initial=0))
+        return [*tiles, _Tile("largest component", words.count(largest), "node" if largest == 1 else "nodes")]
+    share = words.share_of(len(journey.served), report.subscriptions)
+    return [*tiles, _Tile("subscriptions that got it", words.count(len(journey.served)), f"{share} of all")]
+
+
+def _hanging(found: Outline) -> str:
+    hanging = len(found.vertex) - found.nodes
+    return f"{words.count(hanging)} hanging at nodes" if hanging else "served by nodes"
+
+
+def _got(report: GraphReport) -> int:
+    return 0 if report.journey is None else len(report.journey.served)
+
+
+def _served(report: GraphReport) -> list[str]:
+    places = report.journey.served[:_SHOWN].tolist() if report.journey else []
+    return [words.clean(str(report.view.subscription_id(place))) for place in places]
+
+
+def _path_table(report: GraphReport) -> Iterator[_Table]:
+    """Count what the event reached, layer by layer."""
+    found, journey = report.outline, report.journey
+    if journey is None:
+        return
+    rows = []
+    for layer, name in graph_words.LAYERS.items():
+        there = found.layer == layer
+        if there.any():
+            counts = (journey.reached & there).sum(), (journey.stopped & there).sum(), there.sum()
+            rows.append((name, *(words.count(int(count)) for count in counts)))
+    yield _Table(
+        "How far it came, the source not counted",
+        ("layer", "reached", "stopped by their filter", "all"),
+        rows,
+    )
+
+
+def _degree_table(found: Outline) -> _Table:
+    rows = [
+        (
+            graph_words.LAYERS[each.layer],
+            graph_words.kind_name(found.kinds, each.kind, each.points),
+            words.count(each.points),
+            f"{each.mean_in:,.1f}",
+            words.count(each.most_in),
+            f"{each.mean_out:,.1f}",
+            words.count(each.most_out),
+        )
+        for each in degrees(found)
+    ]
+    columns = ("layer", "kind", "number", "edges in, mean", "most", "edges out, mean", "most")
+    return _Table("Layers and degrees", columns, rows, words=2)
+
+
+def _component_table(found: Outline) -> _Table:
+    sizes = np.sort(found.sizes)[::-1]
+    large = sizes[sizes > 1]
+    past = (found.layer[found.source] == PUBLISHER) & (found.layer[found.target] == SUBSCRIBER)
+    rows = [
+        ("nodes", words.count(found.nodes)),
+        ("edges", words.count(found.edges)),
+        ("edges straight from publishers to subscribers", words.count(int(np.count_nonzero(past)))),
+        ("strongly connected components", words.count(found.components)),
+        ("of more than one node", words.count(len(large))),
+        ("the largest of them", ", ".join(words.count(int(size)) for size in large[:_LARGEST]) or "none"),
+    ]
+    rows += [
+        (f"intermediaries: {name}", words.count(count))
+        for side, name in graph_words.SIDES.items()
+        if (count := int(np.count_nonzero((found.layer == INTERMEDIARY) & (found.side == side))))
+    ]
+    hanging = int(np.count_nonzero(found.kind == HANGING))
+    rows += [("subscriptions that hang at nodes", words.count(hanging))] * bool(hanging)
+    return _Table("Structure", ("what", "number"), rows)

@@ -1,0 +1,234 @@
+"""What a picture of a graph shows, before anything is measured: boxes, links, headings, a key.
+
+Few nodes are drawn one by one, with their names; many as groups, with numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from headgate.graph.model import NODE
+from headgate.graph.summary import (
+    ANYWHERE,
+    CORE,
+    INTERMEDIARY,
+    ISOLATED,
+    PUBLISHER,
+    SUBSCRIBER,
+    between,
+    group,
+)
+from headgate.report.graph import words as graph_words
+from headgate.report.graph.columns import columns_of_groups, columns_of_points
+
+if TYPE_CHECKING:
+    from headgate.graph.changes.view import View
+    from headgate.graph.summary import Groups, Journey, Outline
+
+__all__ = ["MOST_EDGES", "MOST_NODES", "Line", "Part", "Scene", "State", "Tie", "scene"]
+
+MOST_NODES, MOST_EDGES = 40, 150
+"""A graph with more is drawn as groups."""
+
+
+class State(Enum):
+    """What became of an event at a box or on a link."""
+
+    PLAIN = "no event"
+    SOURCE = "where the event entered"
+    REACHED = "reached"
+    STOPPED = "stopped by a filter"
+    MISSED = "not reached"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of text in a box."""
+
+    text: str
+    size: float
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """A box: its column, its rank there, its lines and its state."""
+
+    column: int
+    rank: int
+    lines: tuple[Line, ...]
+    state: State
+
+
+@dataclass(frozen=True)
+class Tie:
+    """A link; `inner` is the width of what the event travelled, `gate` the state of the link's own filter."""
+
+    source: int
+    target: int
+    width: float
+    state: State
+    inner: float = 0.0
+    label: str = ""
+    gate: State | None = None
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that is drawn; headings stand over columns, from the first to the last."""
+
+    parts: tuple[Part, ...]
+    ties: tuple[Tie, ...]
+    headings: tuple[tuple[int, int, str], ...]
+    notes: tuple[str, ...]
+    grouped: bool
+    loops: bool = False
+
+
+def scene(view: View, outline: Outline, journey: Journey | None) -> Scene:
+    """Choose how a graph is drawn."""
+    if len(outline.vertex) <= MOST_NODES and len(outline.source) <= MOST_EDGES:
+        return _nodes(view, outline, journey)
+    return _groups(outline, journey)
+
+
+# Node by node
+
+
+def _nodes(view: View, outline: Outline, journey: Journey | None) -> Scene:
+    columns, ranks = columns_of_points(outline)
+    loops = {*outline.source[outline.source == outline.target].tolist()}
+    parts = []
+    for point, vertex in enumerate(outline.vertex.tolist()):
+        state = _state_of_point(point, journey)
+        name = f"{_MARKS.get(state, '')}{view.name(vertex)}{' ↻' if point in loops else ''}"
+        lines = [Line(name, 10.5, bold=state in {State.SOURCE, State.REACHED})]
+        lines += [Line(text, 8.5) for text in _about(view, outline, point)]
+        parts.append(Part(columns[point], ranks[point], tuple(lines), state))
+    ties = []
+    for edge, (source, target) in enumerate(
+        zip(outline.source.tolist(), outline.target.tolist(), strict=True)
+    ):
+        if source != target:
+            gate = _state_of_gate(edge, journey) if outline.via[edge] >= 0 else None
+            ties.append(Tie(source, target, 1.6, _state_of_edge(edge, journey), gate=gate))
+    layers = [outline.layer[point] for point in range(len(parts))]
+    return Scene(tuple(parts), tuple(ties), _headings(columns, layers), (), grouped=False, loops=bool(loops))
+
+
+_MARKS = {State.SOURCE: "▶ ", State.REACHED: "✓ ", State.STOPPED: "✕ "}
+
+
+def _about(view: View, outline: Outline, point: int) -> list[str]:
+    """Say of a node what it is, and whom it serves if that is not its own name."""
+    vertex = int(outline.vertex[point])
+    if view.stands_for(vertex)[0] != NODE:
+        return ["subscription"]
+    lines = [outline.kinds[outline.kind[point]]]
+    place = view.serves(vertex)
+    if place >= 0 and str(view.subscription_id(place)) != view.name(vertex):
+        lines.append(f"serves {view.subscription_id(place)}")
+    return [line for line in lines if line]
+
+
+def _state_of_point(point: int, journey: Journey | None) -> State:
+    if journey is None:
+        return State.PLAIN
+    if point == journey.source:
+        return State.SOURCE
+    if journey.reached[point]:
+        return State.REACHED
+    return State.STOPPED if journey.stopped[point] else State.MISSED
+
+
+def _state_of_edge(edge: int, journey: Journey | None) -> State:
+    if journey is None:
+        return State.PLAIN
+    if journey.travelled[edge]:
+        return State.REACHED
+    return State.STOPPED if journey.tried[edge] else State.MISSED
+
+
+def _state_of_gate(edge: int, journey: Journey | None) -> State:
+    if journey is None:
+        return State.PLAIN
+    if journey.refused[edge]:
+        return State.STOPPED
+    return State.REACHED if journey.travelled[edge] or journey.tried[edge] else State.MISSED
+
+
+# In groups
+
+
+def _groups(outline: Outline, journey: Journey | None) -> Scene:
+    found = group(outline)
+    columns = columns_of_groups(found)
+    parts = [
+        Part(columns[number], int(each.layer == ISOLATED), *_group_lines(outline, found, number, journey))
+        for number, each in enumerate(found.groups)
+    ]
+    travelled = between(outline, found, journey.travelled) if journey else {}
+    tried = between(outline, found, journey.tried) if journey else {}
+    ties = []
+    for (source, target), edges in found.edges.items():
+        if source == target:
+            continue
+        done = travelled.get((source, target), 0)
+        state = State.REACHED if done else State.STOPPED if (source, target) in tried else State.MISSED
+        label = f"{done:,} / {edges:,}" if done else f"{edges:,}"
+        ties.append(
+            Tie(source, target, _width(edges), state if journey else State.PLAIN, _width(done), label)
+        )
+    notes = [" ".join([graph_words.GROUPS] * bool(ties) + [graph_words.INSIDE])]
+    if any(each.side == CORE for each in found.groups):
+        notes.append(graph_words.BOW_TIE)
+    if journey:
+        notes.append(graph_words.COUNTS)
+    headings = _headings(columns, [each.layer for each in found.groups])
+    return Scene(tuple(parts), tuple(ties), headings, tuple(notes), grouped=True)
+
+
+def _group_lines(
+    outline: Outline, found: Groups, number: int, journey: Journey | None
+) -> tuple[tuple[Line, ...], State]:
+    each, there = found.groups[number], found.of == number
+    state, count, more = State.PLAIN, f"{each.points:,}", []
+    if journey:
+        is_source = bool(there[journey.source])
+        reached = int(journey.reached[there].sum()) + int(is_source and not journey.reached[journey.source])
+        stopped = int((journey.stopped & there).sum())
+        state = State.REACHED if reached else State.STOPPED if stopped else State.MISSED
+        state = State.SOURCE if is_source else state
+        count = f"{reached:,} / {each.points:,}"
+        more += ["▶ the source"] * is_source + [f"✕ {stopped:,} stopped"] * (stopped > 0)
+    inside = found.edges.get((number, number), 0)
+    side = graph_words.SIDES[each.side] if each.side not in {ANYWHERE, CORE} else ""
+    small = [
+        side,
+        graph_words.form(each),
+        graph_words.many(inside, "edge") + " inside" if inside else "",
+        *more,
+    ]
+    return (
+        Line(count, 12.0, bold=state is not State.MISSED),
+        Line(graph_words.kind_name(outline.kinds, each.kind, each.points), 10.5),
+        *(Line(text, 8.5) for text in small if text),
+    ), state
+
+
+def _width(edges: int) -> float:
+    """Return the width of a band."""
+    return 2 + 3 * math.log10(edges) if edges else 0.0
+
+
+def _headings(columns: list[int], layers: list[int]) -> tuple[tuple[int, int, str], ...]:
+    """Name the layers over their columns; isolated nodes stand below the publishers."""
+    headings = []
+    for layer in (PUBLISHER, INTERMEDIARY, SUBSCRIBER, ISOLATED):
+        own = [column for column, each in zip(columns, layers, strict=True) if each == layer]
+        if own and not (layer == ISOLATED and PUBLISHER in layers):
+            headings.append((min(own), max(own), graph_words.LAYERS[layer]))
+    return tuple(headings)

@@ -1,0 +1,134 @@
+"""The strokes of a picture of a graph: frames of boxes, bands, lines with tips, signs of filters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
+from matplotlib.path import Path as Curve
+
+from headgate.report.graph.scene import State
+from headgate.report.style import ACCENT, GRID, INK, MAIN, PALE, SOFT
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from headgate.report.graph.layout import Point
+    from headgate.report.graph.scene import Tie
+
+    Dashes = str | tuple[int, tuple[float, ...]]
+
+__all__ = ["CARD", "LOOKS", "Look", "band", "frame", "gate", "line"]
+
+CARD = "#ffffff"
+"""The colour behind everything."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a state looks: fill, line, width and dashes of a box; colour of the smaller lines of text."""
+
+    fill: str
+    line: str
+    width: float
+    dashes: Dashes
+    small: str
+    alpha: float = 1.0
+
+
+_DASHES = (0, (4.0, 2.5))
+LOOKS = {
+    State.PLAIN: Look(CARD, MAIN, 1.2, "solid", SOFT),
+    State.SOURCE: Look(PALE, INK, 2.6, "solid", INK),
+    State.REACHED: Look(PALE, MAIN, 1.8, "solid", INK),
+    State.STOPPED: Look(CARD, ACCENT, 1.6, _DASHES, INK),
+    State.MISSED: Look(CARD, SOFT, 0.8, "solid", SOFT, 0.55),
+}
+_LINES = {
+    State.PLAIN: (SOFT, 1.4, 1.0),
+    State.REACHED: (MAIN, 2.8, 1.0),
+    State.STOPPED: (ACCENT, 1.6, 1.0),
+    State.MISSED: (SOFT, 0.9, 0.45),
+}
+
+
+def frame(axes: Axes, state: State, box: tuple[float, float, float, float]) -> None:
+    """Draw a box: left, top, width and height."""
+    look, (left, top, width, height) = LOOKS[state], box
+    shape: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=4"}
+    axes.add_patch(
+        FancyBboxPatch((left, top), width, height, facecolor=look.fill, linewidth=0, zorder=7, **shape)
+    )
+    axes.add_patch(
+        FancyBboxPatch(
+            (left, top), width, height, facecolor="none", edgecolor=look.line, linewidth=look.width,
+            linestyle=look.dashes, alpha=look.alpha, zorder=7.5, **shape,
+        )
+    )  # fmt: skip
+
+
+def band(axes: Axes, tie: Tie, points: list[Point]) -> None:
+    """Draw the edges between two groups, and inside what an event travelled or tried."""
+    base = PALE if tie.state is State.PLAIN else GRID
+    _arrow(axes, points, tie.width, base, zorder=1)
+    if tie.state is State.REACHED:
+        _arrow(axes, points, max(tie.inner, 1.5), MAIN, zorder=3)
+    elif tie.state is State.STOPPED:
+        _arrow(axes, points, 1.4, ACCENT, zorder=2, dashes=_DASHES)
+
+
+def line(axes: Axes, state: State, points: list[Point]) -> None:
+    """Draw one edge."""
+    colour, width, alpha = _LINES[state]
+    dashes = _DASHES if state is State.STOPPED else "solid"
+    _arrow(axes, points, width, colour, zorder=3 if state is State.REACHED else 2, alpha=alpha, dashes=dashes)
+
+
+def _arrow(
+    axes: Axes,
+    points: list[Point],
+    width: float,
+    colour: str,
+    *,
+    zorder: float,
+    alpha: float = 1.0,
+    dashes: Dashes = "solid",
+) -> None:
+    """Draw curves with a tip at their end."""
+    (bx, by), (ex, ey) = points[-2:]
+    size = ((ex - bx) ** 2 + (ey - by) ** 2) ** 0.5 or 1.0
+    dx, dy = (ex - bx) / size, (ey - by) / size
+    half, long = max(width / 2 + 1.2, 3.2), max(width * 0.45, 6.5)
+    neck = (ex - dx * long, ey - dy * long)
+    codes = [Curve.MOVETO] + [Curve.CURVE4] * (len(points) - 1)
+    curve = Curve([*points[:-1], neck], codes)
+    shared: dict[str, Any] = {"alpha": alpha, "zorder": zorder}
+    axes.add_patch(
+        PathPatch(
+            curve, fill=False, edgecolor=colour, linewidth=width, linestyle=dashes, capstyle="butt", **shared
+        )
+    )
+    sides = [(neck[0] - dy * half, neck[1] + dx * half), (neck[0] + dy * half, neck[1] - dx * half)]
+    axes.add_patch(Polygon([*sides, (ex, ey)], closed=True, facecolor=colour, linewidth=0, **shared))
+
+
+def gate(axes: Axes, state: State, points: list[Point]) -> None:
+    """Draw a diamond in the middle of the first curve for an edge's filter, crossed out if it failed."""
+    look, (x, y) = LOOKS[state], _middle(points)
+    size = 5.0
+    corners = [(x - size, y), (x, y - size), (x + size, y), (x, y + size)]
+    axes.add_patch(
+        Polygon(corners, closed=True, facecolor=look.fill, edgecolor=look.line, linewidth=1.3, zorder=5)
+    )
+    if state is State.STOPPED:
+        for sign in (1, -1):
+            axes.plot(
+                [x - 2, x + 2], [y - 2 * sign, y + 2 * sign], color=look.line, linewidth=1.3, zorder=5.5
+            )
+
+
+def _middle(points: list[Point]) -> Point:
+    """Find the middle of the first curve."""
+    (ax, ay), (bx, by), (cx, cy), (dx, dy) = points[:4]
+    return (ax + 3 * bx + 3 * cx + dx) / 8, (ay + 3 * by + 3 * cy + dy) / 8

@@ -1,0 +1,1 @@
+"""The backtest and what-if jobs."""

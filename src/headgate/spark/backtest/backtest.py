@@ -1,0 +1,115 @@
+"""The backtest job: one filter over historic events, evaluated by Spark SQL itself if it is over records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from headgate.core.event import ID
+from headgate.core.schema import Schema, Type
+from headgate.core.subscription import SQL
+from headgate.core.values import Kind, dotted, fold
+from headgate.errors import TableError
+from headgate.records.language.dialects import to_sql
+from headgate.records.language.model import predicates
+from headgate.records.language.parse import parse_filter
+from headgate.spark.match.matching import keep_events
+from headgate.spark.session.progress import watch
+from headgate.spark.session.session import spark_errors
+from headgate.spark.tables.events import judge
+from headgate.spark.tables.places import Format
+from headgate.spark.tables.requests import check_backtest
+from headgate.spark.tables.tables import VALUE, column, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headgate.core.values import Path
+    from headgate.spark.match.kinds import Feeds
+
+
+@dataclass(frozen=True)
+class Backtested:
+    """What the filter would have done."""
+
+    events: int
+    matches: int
+    rejected: int
+    """Lines that Spark could not read as events."""
+    sample: tuple[str, ...]
+    """Ids of some events that match."""
+    seconds: float
+    feeds: Feeds | None = None
+    """What was read of RSS feeds, if there were any."""
+
+
+def backtest(
+    session: SparkSession,
+    filter_text: str,
+    events: str,
+    *,
+    dialect: str = SQL,
+    output: str | None = None,
+    quiet: bool = False,
+) -> Backtested:
+    """Count the records that a filter would have matched; with `output`, write those events there.
+
+    The text is parsed by us first, so a filter that passes here can be subscribed with as it is.
+    """
+    sql = to_sql(filter_text, dialect)
+    tree = parse_filter(sql)
+    form = check_backtest(events, output)
+    with spark_errors(), watch(session, "backtesting", quiet=quiet) as timing:
+        judged = judge(session, events, form)
+        table = _parsed(judged.events) if form is Format.JSONL else judged.events
+        try:
+            if judged.count:
+                _check_attributes(table, {found.attribute.path for found in predicates(tree)}, events)
+            matching = table.where(sql) if judged.count else table.limit(0)
+            # Counted before anything is written, so that a value that cannot be cast leaves nothing behind.
+            matches = matching.count()
+            identity = next(name for name in matching.columns if fold(name) == ID)
+            sample = matching.select(column(identity).cast("string")).limit(5).collect()
+            if output is not None:
+                write_table(matching, output)
+        finally:
+            table.unpersist()
+            judged.forget()
+    return Backtested(
+        events=judged.count,
+        matches=matches,
+        rejected=judged.rejected,
+        sample=tuple(str(row[0]) for row in sample),
+        seconds=timing.seconds,
+    )
+
+
+def _parsed(lines: DataFrame) -> DataFrame:
+    """Let Spark parse the lines that are events; it infers one type for each attribute."""
+    kept = lines.mapInArrow(keep_events, f"{VALUE} binary").select(sf.col(VALUE).cast("string"))
+    table = lines.sparkSession.read.json(kept)
+    # Without any event there is nothing to infer from.
+    return table.persist() if table.columns else table.select(sf.lit("").alias(ID))
+
+
+def _check_attributes(table: DataFrame, paths: set[tuple[str, ...]], events: str) -> None:
+    """Refuse a filter over attributes that no event has: most often a name is misspelt."""
+    schema = Schema(dict.fromkeys(_paths(table.schema, ()), Type(Kind.OBJECT)))
+    for path in sorted(paths - set(schema.types)):
+        near = schema.nearest(path)
+        hint = f"; did you mean {near}?" if near else ""
+        raise TableError(f"no event of {events} has the attribute {dotted(path)}{hint}")
+
+
+def _paths(struct: StructType, prefix: Path) -> Iterator[Path]:
+    """List the attributes of a table by folded path, nested ones included."""
+    for field in struct:
+        path = (*prefix, fold(field.name))
+        yield path
+        if isinstance(field.dataType, StructType):
+            yield from _paths(field.dataType, path)

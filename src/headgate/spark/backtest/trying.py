@@ -1,0 +1,165 @@
+"""Two snapshots for a set of changes: the subscriptions before, and after.
+
+Without ranks and graph a subscription matches whatever the others are: then the two hold changed ones only.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headgate.contents.registry import CONTENTS, room_at
+from headgate.core.subscription import Subscription
+from headgate.engine.engine import Engine
+from headgate.engine.reached import own_filter
+from headgate.graph.index import GraphIndex
+from headgate.ranking.filters.index import RankedIndex
+from headgate.spark.backtest.change_rows import Trial, fitted, form_of, has
+from headgate.spark.match.targets import Target, open_target
+from headgate.spark.shards.snapshots import shard_places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from headgate.core.event import Id
+    from headgate.spark.backtest.change_rows import Row
+    from headgate.spark.tables.wishes import Top
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Changes that were tried, and the snapshots to compare; None is one without subscriptions."""
+
+    trial: Trial
+    whole: Target
+    """The snapshot that was given."""
+    before: Target | None
+    after: Target | None
+    saved: Path | None = None
+    """The whole snapshot with the changes, if there was need for it."""
+    build_seconds: float = 0.0
+
+    @property
+    def target(self) -> Target:
+        """Return what both snapshots ask of events."""
+        both = [each for each in (self.before, self.after) if each is not None]
+        if not both:
+            return self.whole
+        attributes = {path for each in both for path in each.attributes}
+        compared = {path for each in both for path in each.compared}
+        return replace(both[0], attributes=tuple(sorted(attributes)), compared=frozenset(compared))
+
+    @property
+    def numbered(self) -> bool:
+        """Tell whether ids of subscriptions are whole numbers."""
+        both = [each for each in (self.before, self.after) if each is not None]
+        if both:
+            return all(each.numbered for each in both)
+        # Whoever came has gone again.
+        named = list(self.trial.changes)
+        return all(isinstance(each, int) for each in named) if named else self.whole.numbered
+
+    def save(self, folder: Path) -> tuple[Path, float]:
+        """Write the whole snapshot with the changes, unless that was done; returns the seconds, too."""
+        if self.saved is not None:
+            return self.saved, self.build_seconds
+        begun = time.monotonic()
+        engine = Engine.open(Path(self.whole.shards[0].place), verify=False)
+        self.trial.again(engine)
+        engine.save(folder / "after")
+        return folder / "after", time.monotonic() - begun
+
+
+def try_changes(snapshot: str, changes: str, rows: list[Row], folder: Path, top: Top | None) -> Tried:
+    """Try changes on a snapshot, and write what events are to be matched against into a folder."""
+    whole = open_target(snapshot, top=top)
+    dialect, form = CONTENTS[whole.content][0], form_of(changes)
+    if whole.graph or top is not None:
+        engine = Engine.open(Path(snapshot).absolute(), verify=False)
+        size = engine.graph.view.subscriptions if whole.graph else _size(engine)
+        numbered = whole.numbered if size else None
+        rows = fitted(rows, form, numbered=numbered, numbered_nodes=whole.numbered_nodes)
+        trial = Trial(engine, dialect)
+        trial.take(rows, _filters(engine, rows))
+        begun = time.monotonic()
+        engine.save(folder / "after")
+        after = open_target(str(folder / "after"), top=top)
+        return Tried(trial, whole, whole, after, folder / "after", time.monotonic() - begun)
+    current = _Current(Path(snapshot).absolute(), ranked=whole.ranked)
+    rows = fitted(rows, form, numbered=whole.numbered if current.size else None)
+    old = current.named(rows)
+    trial = Trial(current.engine(old), dialect)
+    trial.take(rows, {each.id: each.filter for each in old})
+    before = _saved(current.engine(old), folder / "few-before")
+    return Tried(trial, whole, before, _saved(trial.engine, folder / "few-after"))
+
+
+class _Current:
+    """The subscriptions of a snapshot without a graph, in one piece or in shards."""
+
+    def __init__(self, place: Path, *, ranked: bool) -> None:
+        places = shard_places(place)
+        # One room for all: that of RDF has one taxonomy.
+        self._room: Any = room_at(places[0])
+        self._ranked = ranked
+        if ranked:
+            self._indexes: list[Any] = [
+                RankedIndex.open(each, room=self._room, verify=False) for each in places
+            ]
+        else:
+            self._indexes = [self._room.open(each, verify=False) for each in places]
+        self.size = sum(map(len, self._indexes))
+
+    def named(self, rows: Iterable[Row]) -> list[Subscription]:
+        """List the subscriptions that rows name, as they are now."""
+        found: dict[Id, Subscription] = {}
+        for row in rows:
+            identity = row.fields.get("id")
+            if row.refusal is not None or isinstance(identity, bool) or not isinstance(identity, str | int):
+                continue
+            for index in self._indexes:
+                if identity in index:
+                    score = index.score(identity) if self._ranked else 0.0
+                    found[identity] = Subscription(
+                        identity, index.filter(identity), self._room.dialect, score=score
+                    )
+        return list(found.values())
+
+    def engine(self, subscriptions: Sequence[Subscription]) -> Engine:
+        """Build an engine of some subscriptions, that takes and refuses what the whole would."""
+        if not self._ranked:
+            return Engine(self._room.build(subscriptions), room=self._room)
+        relaxed = all(index.relaxed for index in self._indexes)
+        ranked = RankedIndex.build(subscriptions, room=self._room, relaxed=relaxed)
+        return Engine(ranked, room=self._room)
+
+
+def _size(engine: Engine) -> int:
+    """Count the subscriptions of an engine without a graph."""
+    assert not isinstance(engine.index, GraphIndex)
+    return len(engine.index)
+
+
+def _saved(engine: Engine, place: Path) -> Target | None:
+    if not _size(engine):
+        return None
+    engine.save(place)
+    return open_target(str(place))
+
+
+def _filters(engine: Engine, rows: Iterable[Row]) -> dict[Id, str]:
+    """List the filters that the subscriptions of rows have now."""
+    found: dict[Id, str] = {}
+    for row in rows:
+        identity = row.fields.get("id")
+        if row.refusal is not None or isinstance(identity, bool) or not isinstance(identity, str | int):
+            continue
+        if not has(engine, identity):
+            continue
+        if isinstance(engine.index, GraphIndex):
+            found[identity] = own_filter(engine.index.view, identity) or ""
+        else:
+            found[identity] = engine.index.filter(identity)
+    return found

@@ -1,0 +1,119 @@
+"""Which content room a table of filters is for: its column `dialect` says it."""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import functions as sf
+
+from headgate.contents.registry import RDF, XML, content_of, quoted
+from headgate.core.values import fold
+from headgate.errors import HeadgateError, TableError
+from headgate.rdf.language.model import Options
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from headgate.spark.compile.rdf_contents import RdfContents
+from headgate.spark.compile.record_contents import RecordContents
+from headgate.spark.compile.rows import DIALECT, FILTER, UNUSUAL, read_row
+from headgate.spark.compile.xml_contents import XmlContents
+from headgate.spark.tables.places import Format, check_input, for_reading
+from headgate.spark.tables.sampling import read_sample
+from headgate.spark.tables.tables import VALUE, column, column_names, read_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pyspark.sql import Column, SparkSession
+
+    from headgate.spark.compile.contents import Contents
+    from headgate.spark.tables.wishes import Wanted
+
+
+def contents_of(wanted: Wanted, session: SparkSession, tables: Sequence[str]) -> Contents:
+    """Choose the room that the filters of tables are for; refuses a mixture, and what does not fit."""
+    dialects = {each for path in tables for each in dialects_of(session, path, wanted.dialect)}
+    what = f"the filters of {' and '.join(tables)}"
+    content = content_of(dialects, what) or content_of([wanted.dialect], what)
+    spoken = quoted(sorted(dialects)) if dialects else "none"
+    if content in {RDF, XML} and wanted.for_records:
+        raise TableError(
+            f"a schema and a sample are for filters of records, and {what} are {spoken}: leave them out"
+        )
+    if content == RDF:
+        taxonomy = Taxonomy() if wanted.taxonomy is None else wanted.taxonomy
+        return RdfContents(taxonomy, wanted.options or Options())
+    if wanted.for_rdf:
+        raise TableError(
+            f"a taxonomy and options are for filters of RDF, and {what} are {spoken}: leave them out, or "
+            "say --dialect sparql"
+        )
+    if content == XML:
+        return XmlContents()
+    sample = None if wanted.sample is None else read_sample(session, wanted.sample)
+    return RecordContents(wanted.schema, sample)
+
+
+def dialects_of(session: SparkSession, path: str, default: str) -> set[str]:
+    """List the dialects of a table's filters; those that name none have the default."""
+    form = check_input(path)
+    if form is Format.JSONL:
+        return _of_lines(session, path, default)
+    names = {fold(name): name for name in column_names(session, path, form)}
+    if FILTER not in names:
+        return set()
+    table = read_columns(session, path, form, typed=False)
+    table = table.where(column(names[FILTER]).isNotNull())
+    if DIALECT not in names:
+        return set() if table.isEmpty() else {default}
+    said = sf.coalesce(column(names[DIALECT]).cast("string"), sf.lit(default))
+    return {row[0] for row in table.select(said).distinct().collect()}
+
+
+def _of_lines(session: SparkSession, path: str, default: str) -> set[str]:
+    lines = session.read.text(for_reading(path))
+    if lines.where(mentions(DIALECT)).isEmpty():
+        return set() if lines.where(mentions(FILTER)).isEmpty() else {default}
+    found = lines.select(sf.col(VALUE).cast("binary")).mapInArrow(
+        partial(_find_dialects, default=default), f"{DIALECT} string"
+    )
+    return {row[0] for row in found.distinct().collect()}
+
+
+def mentions(*names: str) -> Column:
+    """Tell which lines of JSON may have one of some fields: names may be written with escapes."""
+    line = sf.lower(VALUE)
+    hints = [line.contains(hint) for hint in ("\\u00", *(f'"{name}"' for name in names))]
+    return reduce(or_, hints)
+
+
+class _Row(msgspec.Struct, gc=False):
+    filter: Any = None
+    dialect: Any = None
+
+
+_ROWS = msgspec.json.Decoder(_Row)
+
+
+def _find_dialects(batches: Iterable[pa.RecordBatch], default: str) -> Iterator[pa.RecordBatch]:
+    """List the dialects of the filters of each batch; lines that cannot be read are for the job to refuse."""
+    for batch in batches:
+        found = {each for line in batch[VALUE].to_pylist() if (each := _dialect(line, default)) is not None}
+        yield pa.RecordBatch.from_pydict({DIALECT: pa.array(sorted(found), pa.string())})
+
+
+def _dialect(line: bytes | None, default: str) -> str | None:
+    if not line or not line.strip():
+        return None
+    try:
+        row = _ROWS.decode(line)
+        text, dialect = row.filter, row.dialect
+        if text is None or dialect is None:
+            # Names have no case.
+            given = read_row(line)
+            text, dialect = given.get(FILTER), given.get(DIALECT)
+    except (*UNUSUAL, HeadgateError):
+        return None
+    return None if text is None else default if dialect is None else str(dialect)

@@ -1,0 +1,246 @@
+"""What workers do to the tables of a graph: rows of JSON in, columns and programs out.
+
+An id comes as two columns, one for whole numbers and one for text: which of them a table has is known only
+when all of its rows were read. A row that is refused keeps what could be read of it, and comes with the row
+itself; the others need not carry theirs to the driver.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
+from headgate.core.casts import to_double
+from headgate.core.values import check
+from headgate.errors import GraphError, HeadgateError
+from headgate.graph.build.tables import EDGES, NODES, SUBSCRIPTIONS
+from headgate.spark.compile.ranked_rows import CLAUSES, RANKED, WEIGHTS, Clauses, read_weights
+from headgate.spark.compile.rows import (
+    DIALECT,
+    FILTER,
+    NUMBER,
+    PART,
+    PLACE,
+    PROGRAMS,
+    REASON,
+    ROW,
+    UNUSUAL,
+    Filters,
+    Number,
+    numbered,
+    place_of,
+    read_filter,
+    read_id,
+    read_row,
+    rows_as_text,
+)
+from headgate.spark.tables.tables import BLOCK, FILE, ORDER, POSITION, VALUE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from headgate.spark.compile.contents import Writers
+
+__all__ = ["EDGES", "NODES", "SHAPES", "SUBSCRIPTIONS", "Shape", "compile_rows", "number_of", "text_of"]
+
+_compute: Any = pc
+
+
+class _Node(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    id: Number | str | None = None
+    kind: str | None = None
+    filter: str | None = None
+    dialect: str | None = None
+    subscription: Number | str | None = None
+    score: float | None = None
+    cost: float | None = None
+
+
+class _Edge(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    source: Number | str | None = None
+    target: Number | str | None = None
+    filter: str | None = None
+    dialect: str | None = None
+    cost: float | None = None
+
+
+class _Subscription(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    id: Number | str | None = None
+    filter: str | None = None
+    dialect: str | None = None
+    node: Number | str | None = None
+    score: float | None = None
+    weights: Any = None
+
+
+class Shape(NamedTuple):
+    """What the rows of a table are made of, beside their filter."""
+
+    row: type[_Node | _Edge | _Subscription]
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    numbers: tuple[str, ...]
+    required: dict[str, str]
+    """Fields that must be there, and what is said of a row without."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the columns that workers make of the rows."""
+        kinds: dict[str, pa.DataType] = {FILE: pa.string(), BLOCK: pa.int64(), POSITION: pa.int64()}
+        for name in self.ids:
+            kinds |= {number_of(name): pa.int64(), text_of(name): pa.string()}
+        kinds |= dict.fromkeys((*self.texts, FILTER, ROW, REASON), pa.string())
+        kinds |= dict.fromkeys(self.numbers, pa.float64())
+        kinds |= dict.fromkeys((PLACE, PART, NUMBER), pa.int64())
+        return pa.schema({**kinds, PROGRAMS: pa.binary()})
+
+    @property
+    def ranked_schema(self) -> pa.Schema:
+        """Return the same with what clauses are ranked by."""
+        return pa.unify_schemas([self.schema, RANKED])
+
+
+def number_of(name: str) -> str:
+    """Name the column of an id's whole numbers."""
+    return f"{name}_number"
+
+
+def text_of(name: str) -> str:
+    """Name the column of an id's texts."""
+    return f"{name}_text"
+
+
+_NO_ID = "the row has no 'id': give text or a whole number"
+_NO_END = "the row has no {!r}: an edge leads from one node to another, and names both"
+_NO_FILTER = "the row has no 'filter': a subscription is an id and a filter"
+SHAPES = {
+    NODES: Shape(_Node, ("id", "subscription"), ("kind",), ("score", "cost"), {"id": _NO_ID}),
+    EDGES: Shape(
+        _Edge,
+        ("source", "target"),
+        (),
+        ("cost",),
+        {"source": _NO_END.format("source"), "target": _NO_END.format("target")},
+    ),
+    SUBSCRIPTIONS: Shape(_Subscription, ("id", "node"), (), ("score",), {"id": _NO_ID, "filter": _NO_FILTER}),
+}
+
+
+def compile_rows(
+    batches: Iterable[pa.RecordBatch], table: str, writers: Writers, *, dialect: str, ranked: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """Read rows of a graph and compile their filters; refused rows come back with the reason.
+
+    Rows that name no dialect have `dialect`. If they are `ranked`, which subscriptions may be, their filters
+    are taken apart into clauses, too.
+    """
+    context = TaskContext.get()
+    partition = 0 if context is None else context.partitionId()
+    shape = SHAPES[table]
+    decoder = msgspec.json.Decoder(shape.row)
+    for part, batch in numbered(batches, partition):
+        yield _compile_batch(batch, shape, decoder, writers, part, dialect=dialect, ranked=ranked)
+
+
+def _compile_batch(
+    batch: pa.RecordBatch,
+    shape: Shape,
+    decoder: Any,
+    writers: Writers,
+    part: int,
+    *,
+    dialect: str,
+    ranked: bool,
+) -> pa.RecordBatch:
+    values: list[bytes | None] = batch[VALUE].to_pylist()
+    parsed, clauses, rows = Filters(writers.writer()), Clauses(writers), []
+    names = [FILTER, REASON, PLACE, NUMBER, *([CLAUSES, WEIGHTS] if ranked else [])]
+    found: dict[str, list[Any]] = {name: [None] * len(values) for name in names}
+    for place, value in enumerate(values):
+        row: Any = None
+        try:
+            try:
+                row = decoder.decode(value)
+            except UNUSUAL:
+                row = shape.row()
+                _fill(row, read_row(value), shape)
+            for name, complaint in shape.required.items():
+                if getattr(row, name) is None:
+                    raise GraphError(complaint)
+            if row.filter is not None:
+                found[FILTER][place] = parsed.add(row.filter, dialect if row.dialect is None else row.dialect)
+                found[NUMBER][place] = parsed.count - 1
+            if ranked:
+                text, what = found[FILTER][place], f"subscription {row.id!r}"
+                found[CLAUSES][place], found[WEIGHTS][place] = clauses.add(
+                    text, read_weights(row.weights), what
+                )
+        except HeadgateError as error:
+            found[REASON][place], found[PLACE][place] = str(error), place_of(error)
+        rows.append(row)
+    columns: dict[str, Any] = {**found, **{name: batch[name] for name in ORDER}}
+    for name in shape.ids:
+        given = [getattr(row, name) for row in rows]
+        columns[number_of(name)] = [value if type(value) is int else None for value in given]
+        columns[text_of(name)] = [value if type(value) is str else None for value in given]
+    for name in (*shape.texts, *shape.numbers):
+        columns[name] = [getattr(row, name) for row in rows]
+    columns[ROW] = _refused_rows(batch, found[REASON])
+    columns[PART], columns[PROGRAMS] = [part] * len(values), parsed.payload(len(values))
+    if ranked:
+        columns |= clauses.payload(len(values))
+    kinds = shape.ranked_schema if ranked else shape.schema
+    arrays = [_array(columns[name], kinds.field(name).type) for name in kinds.names]
+    return pa.RecordBatch.from_arrays(arrays, schema=kinds)
+
+
+def _array(column: Any, kind: pa.DataType) -> pa.Array[Any]:
+    return pa.array(column, kind) if isinstance(column, list) else column
+
+
+def _refused_rows(batch: pa.RecordBatch, reasons: list[str | None]) -> Any:
+    if not any(reasons):
+        return [None] * len(reasons)
+    refused = pa.array([reason is not None for reason in reasons])
+    return _compute.if_else(refused, rows_as_text(batch), pa.scalar(None, pa.string()))
+
+
+def _fill(row: Any, given: dict[str, object], shape: Shape) -> None:
+    """Read a row field by field, and raise for the first that cannot be used; what was read before stays."""
+    for name in shape.ids:
+        setattr(row, name, read_id(given, name))
+    row.filter, row.dialect = read_filter(given), _read_text(given, DIALECT)
+    for name in shape.texts:
+        setattr(row, name, _read_text(given, name))
+    for name in shape.numbers:
+        setattr(row, name, _read_number(given, name))
+    if isinstance(row, _Subscription):
+        row.weights = given.get(WEIGHTS)
+
+
+def _read_text(row: dict[str, object], name: str) -> str | None:
+    text = row.get(name)
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise GraphError(f"{name} {text!r} is not usable: give text")
+    check(text, (name,))
+    return text
+
+
+def _read_number(row: dict[str, object], name: str) -> float | None:
+    """Read a number; CSV has it as text."""
+    given = row.get(name)
+    if given is None:
+        return None
+    number = to_double(given) if isinstance(given, str) else given
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise GraphError(f"{name} {given!r} is not usable: give a number")
+    try:
+        return float(number)
+    except OverflowError:
+        raise GraphError(f"{name} is a number that no double can hold: give a smaller one") from None

@@ -1,0 +1,1 @@
+"""Spark sessions, their progress and metrics."""

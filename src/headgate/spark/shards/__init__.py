@@ -1,0 +1,1 @@
+"""Subscriptions cut into shards."""

@@ -1,0 +1,239 @@
+"""Subscriptions to shards by the workers: no row goes through the driver but those of its own counts.
+
+read_lines -> survey (in parallel) -> kept -> counts, types of the ids, repeated ids -> rejected
+                                           -> place -> rows of a shard together -> build -> moved into place
+
+Rows are compiled twice, which costs less than carrying programs about: they are long, and texts are not.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark import StorageLevel
+from pyspark.sql import Window
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from headgate.core.event import ID
+from headgate.errors import SnapshotError
+from headgate.spark.compile.rows import PLACE, REASON, ROW
+from headgate.spark.session.progress import watch
+from headgate.spark.shards.keys import Finder
+from headgate.spark.shards.routes import Routes
+from headgate.spark.shards.rows import (
+    ATTRIBUTES,
+    BUILT,
+    COUNT,
+    HOME,
+    KEYS,
+    NAME,
+    OPEN,
+    PLACED,
+    SURVEYED,
+    Building,
+    Reading,
+    build_shard,
+    name_repeated,
+    place_rows,
+    survey_rows,
+    write_shard,
+)
+from headgate.spark.shards.sharding import Placing
+from headgate.spark.shards.snapshots import save_shards
+from headgate.spark.tables.id_types import WHOLE
+from headgate.spark.tables.places import Format
+from headgate.spark.tables.tables import ORDER, POSITION, write_table
+from headgate.spark.tables.wishes import ACCESS, TENANT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headgate.spark.compile.contents import Contents
+    from headgate.spark.tables.wishes import Sharding
+
+_GOOD, _TEXTS, _WHOLE, _KEYED = "good", "texts", "whole", "keyed"
+
+
+class Sharded(NamedTuple):
+    """What came of it."""
+
+    subscriptions: int
+    rejected: int
+    attributes: tuple[str, ...]
+    parse_seconds: float
+    build_seconds: float
+
+
+def compile_shards(
+    session: SparkSession,
+    lines: DataFrame,
+    form: Format,
+    contents: Contents,
+    output: Path,
+    sharding: Sharding,
+    *,
+    rejected: str,
+    dialect: str,
+    ranked: bool,
+    source: Mapping[str, object],
+    quiet: bool,
+) -> Sharded:
+    """Have workers cut the rows of a table into shards and write them; refused rows go to `rejected`."""
+    reading = Reading(contents.writers, dialect, ranked)
+    with _surveyed(lines, reading, contents, sharding) as rows:
+        with watch(session, "parsing filters", quiet=quiet) as parsing:
+            found = _Survey(rows, form)
+            write_table(found.refused(), rejected)
+        with (
+            watch(session, f"building {sharding.count} shards", quiet=quiet) as building,
+            _stage(output) as stage,
+        ):
+            placing = Placing(sharding, found.keyed, found.count - found.keyed)
+            counts = found.key_counts() if sharding.by == ACCESS and contents.name != "records" else None
+            work = partial(place_rows, placing=placing, numbered=found.numbered, counts=counts)
+            placed = found.accepted().mapInArrow(work, from_arrow_schema(PLACED))
+            # A shard is a partition, also one without rows.
+            shards = placed.repartitionById(sharding.count, sf.col(HOME)).sortWithinPartitions(*ORDER)
+            made = Building(str(stage), contents, reading, found.numbered)
+            tasks = shards.mapInArrow(partial(build_shard, building=made), from_arrow_schema(BUILT))
+            done = {row[HOME]: row.asDict() for row in tasks.collect()}
+            # Spark runs no tasks at all if it knows that there are no rows.
+            absent = [number for number in range(sharding.count) if number not in done]
+            done |= {number: write_shard([], made, number, f"{number}-none") for number in absent}
+            built = [done[number] for number in range(sharding.count)]
+            _save(built, stage, output, sharding, contents, ranked=ranked, source=source)
+    return Sharded(
+        found.count,
+        found.rejected,
+        tuple(sorted({name for row in built for name in row[ATTRIBUTES]})),
+        parsing.seconds,
+        building.seconds,
+    )
+
+
+@contextmanager
+def _surveyed(
+    lines: DataFrame, reading: Reading, contents: Contents, sharding: Sharding
+) -> Iterator[DataFrame]:
+    """Survey rows, and keep what was found while it is asked several times."""
+    path = sharding.routed_by(contents.name)
+    wanted = path is not None or (sharding.by == ACCESS and contents.name != "records")
+    finder = Finder.of(contents, path) if wanted else None
+    column = sharding.column if sharding.by == TENANT else None
+    work = partial(survey_rows, reading=reading, finder=finder, column=column)
+    rows = lines.mapInArrow(work, from_arrow_schema(SURVEYED)).persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield rows
+    finally:
+        rows.unpersist()
+
+
+class _Survey:
+    """What is known of a whole table."""
+
+    def __init__(self, rows: DataFrame, form: Format) -> None:
+        self._rows = rows
+        good, text = sf.col(REASON).isNull(), sf.col("id_text")
+        sums = {
+            _GOOD: sf.count_if(good),
+            REASON: sf.count(REASON),
+            _TEXTS: sf.count_if(good & text.isNotNull()),
+            _WHOLE: sf.count_if(good & text.rlike(rf"^({WHOLE})\z")),
+            _KEYED: sf.count_if(good & sf.col(KEYS).isNotNull()),
+        }
+        total = rows.agg(*(column.alias(name) for name, column in sums.items())).collect()[0]
+        # CSV has text only, so it is read.
+        self.numbered = not total[_TEXTS] or (form is Format.CSV and total[_WHOLE] == total[_GOOD])
+        kind = "long" if self.numbered else "string"
+        identity = sf.coalesce(sf.col("id_number").cast(kind), text.try_cast(kind))
+        self._good = rows.where(good).withColumn(ID, identity)
+        repeated = self._good.groupBy(ID).count().where(sf.col("count") > 1)
+        self._again: DataFrame | None = None
+        if not repeated.isEmpty():
+            window = Window.partitionBy(ID).orderBy(*ORDER)
+            self._again = self._good.withColumn("nth", sf.row_number().over(window)).where("nth > 1")
+        again = 0 if self._again is None else self._again.count()
+        self.count: int = total[_GOOD] - again
+        self.rejected: int = total[REASON] + again
+        self.keyed: int = (
+            total[_KEYED] if self._again is None else self.accepted().where(f"{KEYS} is not null").count()
+        )
+
+    def accepted(self) -> DataFrame:
+        """Return the rows that are subscriptions: of those with one id, the first of the table."""
+        if self._again is None:
+            return self._good
+        return self._good.join(self._again.select(POSITION), POSITION, "left_anti").select(
+            *self._good.columns
+        )
+
+    def refused(self) -> DataFrame:
+        """Return the rejected table, in the order of the rows; those with an id that was there come last."""
+        identity = sf.coalesce(sf.col("id_text"), sf.col("id_number").cast("string")).alias(ID)
+        bad = (
+            self._rows.where(sf.col(REASON).isNotNull()).orderBy(*ORDER).select(identity, ROW, REASON, PLACE)
+        )
+        if self._again is None:
+            return bad
+        rows = self._again.orderBy(*ORDER).select(sf.col(ID).cast("string").alias(ID), ROW)
+        work = partial(name_repeated, numbered=self.numbered)
+        named = rows.mapInArrow(work, f"{ID} string, {ROW} string, {REASON} string")
+        return bad.union(named.withColumn(PLACE, sf.lit(None).cast("long")))
+
+    def key_counts(self) -> dict[str, int]:
+        """Count in how many filters each key is."""
+        each = self.accepted().select(sf.explode(KEYS).alias(KEYS)).groupBy(KEYS).count()
+        return {row[KEYS]: row["count"] for row in each.collect()}
+
+
+@contextmanager
+def _stage(output: Path) -> Iterator[Path]:
+    """Make a folder beside a snapshot for its shards while they are written; nothing of it is left."""
+    output = Path(os.path.abspath(output))  # noqa: PTH100 -- resolve() would write through a symbolic link
+    stage = output.with_name(f".{output.name}.{os.getpid()}.shards")
+    shutil.rmtree(stage, ignore_errors=True)
+    try:
+        stage.mkdir(parents=True)
+    except OSError as error:
+        raise SnapshotError(f"snapshot {output} cannot be written: {error}; choose another place") from error
+    try:
+        yield stage
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _save(
+    built: list[dict[str, Any]],
+    stage: Path,
+    output: Path,
+    sharding: Sharding,
+    contents: Contents,
+    *,
+    ranked: bool,
+    source: Mapping[str, object],
+) -> None:
+    """Put what workers have written into its place."""
+    places = [stage / row[NAME] for row in built]
+    for place in places:
+        if not place.is_dir():
+            raise SnapshotError(
+                f"a worker has written a shard to {place}, and it is not there: give a place that all "
+                "machines see"
+            )
+    path = sharding.routed_by(contents.name)
+    routes = Routes.of_shards(
+        contents.name,
+        path,
+        [row[COUNT] for row in built],
+        [row[OPEN] for row in built],
+        [row[KEYS] for row in built],
+    )
+    save_shards(output, places, ranked=ranked, routes=routes, sharding=sharding, source=source)

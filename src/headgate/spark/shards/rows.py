@@ -1,0 +1,230 @@
+"""What workers do to cut subscriptions into shards: rows surveyed, then placed, then built shard by shard.
+
+survey     each row compiled once: refused with the reason, or accepted with the keys of its filter
+place      accepted rows to their shards
+build      the rows of one shard to a snapshot of it, beside the place of the whole
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
+from headgate.core.values import fold
+from headgate.spark.compile.accepted import number_rows, repeated_reason, save_index
+from headgate.spark.compile.rows import (
+    COMPILED,
+    COMPILED_RANKED,
+    NUMBER,
+    PLACE,
+    PROGRAMS,
+    REASON,
+    ROW,
+    compile_batches,
+)
+from headgate.spark.shards.keys import number_key, text_key
+from headgate.spark.shards.matching import in_memory
+from headgate.spark.shards.routes import MOST_KEYS, rarest
+from headgate.spark.tables.id_types import fit_ids
+from headgate.spark.tables.places import Format
+from headgate.spark.tables.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from headgate.spark.compile.contents import Contents, Writers
+    from headgate.spark.shards.keys import Finder
+    from headgate.spark.shards.sharding import Placing
+
+    Column = pa.Array[Any]
+
+TENANT, KEYS, HOME = "shard_tenant", "shard_keys", "shard"
+NAME, COUNT, ATTRIBUTES, OPEN = "name", "subscriptions", "attributes", "open"
+
+_compute: Any = pc
+_PLACES: dict[str, pa.DataType] = {FILE: pa.string(), BLOCK: pa.int64(), POSITION: pa.int64()}
+_TEXTS: pa.DataType = pa.list_(pa.string())
+_ROWS: dict[str, pa.DataType] = {
+    **_PLACES,
+    "id_number": pa.int64(),
+    "id_text": pa.string(),
+    ROW: pa.string(),
+    REASON: pa.string(),
+    PLACE: pa.int64(),
+    TENANT: pa.string(),
+    KEYS: _TEXTS,
+}
+SURVEYED = pa.schema(_ROWS)
+"""A row of the table; keys are NULL if its filter is open."""
+_HOMES: dict[str, pa.DataType] = {HOME: pa.int32(), **_PLACES, ROW: pa.string(), KEYS: _TEXTS}
+PLACED = pa.schema(_HOMES)
+_SHARDS: dict[str, pa.DataType] = {
+    HOME: pa.int32(),
+    NAME: pa.string(),
+    COUNT: pa.int64(),
+    ATTRIBUTES: _TEXTS,
+    OPEN: pa.bool_(),
+    KEYS: _TEXTS,
+}
+BUILT = pa.schema(_SHARDS)
+"""A shard that was written, and what leads to it."""
+
+
+class Reading(NamedTuple):
+    """What workers must know to compile rows."""
+
+    writers: Writers
+    dialect: str
+    ranked: bool
+
+
+def survey_rows(
+    batches: Iterable[pa.RecordBatch], reading: Reading, finder: Finder | None, column: str | None
+) -> Iterator[pa.RecordBatch]:
+    """Compile rows to see which are refused, and find the keys of the others, and the tenant in `column`."""
+    for compiled in compile_batches(
+        batches, reading.writers, 0, dialect=reading.dialect, ranked=reading.ranked
+    ):
+        numbers: list[int | None] = compiled[NUMBER].to_pylist()
+        payload = compiled[PROGRAMS][0].as_py() if compiled.num_rows else None
+        found = finder.of_bytes(payload) if finder is not None and payload is not None else []
+        keys = [found[number] if number is not None and found else None for number in numbers]
+        tenants: list[str | None] = [None] * len(numbers)
+        if column is not None:
+            rows: list[Any] = compiled[ROW].to_pylist()
+            tenants = [
+                None if number is None else tenant_of(row, column)
+                for number, row in zip(numbers, rows, strict=True)
+            ]
+        more: dict[str, Column] = {
+            TENANT: pa.array(tenants, pa.string()),
+            KEYS: pa.array([None if each is None else sorted(each) for each in keys], _TEXTS),
+        }
+        columns = [more[name] if name in more else compiled[name] for name in SURVEYED.names]
+        yield pa.RecordBatch.from_arrays(columns, schema=SURVEYED)
+
+
+def tenant_of(row: str, column: str) -> str | None:
+    """Find the tenant of a row, with its type; names have no case.
+
+    >>> tenant_of('{"id": 1, "Tenant": "acme"}', "tenant"), tenant_of('{"id": 1}', "tenant")
+    ('=acme', None)
+    """
+    given: dict[str, Any] = msgspec.json.decode(row)
+    value = next((value for name, value in given.items() if fold(name) == fold(column)), None)
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return text_key(value)
+    plain = isinstance(value, int) and not isinstance(value, bool)
+    return number_key(value) if plain else msgspec.json.encode(value).decode()
+
+
+def place_rows(
+    batches: Iterable[pa.RecordBatch], placing: Placing, numbered: bool, counts: Mapping[str, int] | None
+) -> Iterator[pa.RecordBatch]:
+    """Place accepted rows; with `counts`, of the keys of each the rarest is enough."""
+    for batch in batches:
+        numbers, texts = (fit_ids(batch[name], numbered=numbered) for name in ("id_number", "id_text"))
+        ids = _either(numbers, texts)
+        keys: list[list[str] | None] = batch[KEYS].to_pylist()
+        if counts is not None:
+            keys = [[rarest(each, counts)] if each else each for each in keys]
+        first = pa.array([each[0] if each else None for each in keys], pa.string())
+        homes = placing.homes(ids, batch[TENANT], first)
+        columns: dict[str, Any] = {HOME: pa.array(homes, pa.int32()), KEYS: pa.array(keys, _TEXTS)}
+        columns |= {name: batch[name] for name in (*ORDER, ROW)}
+        yield pa.RecordBatch.from_arrays([columns[name] for name in PLACED.names], schema=PLACED)
+
+
+def _either(numbers: Column, texts: Column) -> Column:
+    found: Column = _compute.coalesce(numbers, texts)
+    return found
+
+
+class Building(NamedTuple):
+    """What workers must know to build a shard."""
+
+    stage: str
+    """A directory beside the place of the whole snapshot."""
+    contents: Contents
+    reading: Reading
+    numbered: bool
+    """Whether ids are whole numbers, in the whole table."""
+
+
+def build_shard(batches: Iterable[pa.RecordBatch], building: Building) -> Iterator[pa.RecordBatch]:
+    """Build the shard whose rows are these, all of one partition, and write it; tell what leads to it.
+
+    Attempts write to places of their own, so that one which was cut short is never taken for a whole one.
+    """
+    context = TaskContext.get()
+    assert context is not None
+    number = context.partitionId()
+    row = write_shard(batches, building, number, f"{number}-{context.taskAttemptId()}")
+    yield pa.RecordBatch.from_pylist([row], schema=BUILT)
+
+
+def write_shard(
+    batches: Iterable[pa.RecordBatch], building: Building, number: int, name: str
+) -> dict[str, Any]:
+    """Build a shard of some rows and write it under a name; returns a row of `BUILT`."""
+    told = _Told()
+    reading = building.reading
+    with in_memory(f"shard {number}"):
+        kinds = COMPILED_RANKED if reading.ranked else COMPILED
+        given = _again(batches, told)
+        parts = compile_batches(given, reading.writers, 0, dialect=reading.dialect, ranked=reading.ranked)
+        compiled = pa.Table.from_batches(list(parts), kinds)
+        accepted = number_rows(compiled, Format.JSONL, numbered=building.numbered)
+        assert not accepted.refused.num_rows, "these rows were accepted before"
+        place = Path(building.stage) / name
+        filters = save_index(compiled, accepted, building.contents, place, ranked=reading.ranked)
+    return {
+        HOME: number,
+        NAME: name,
+        COUNT: len(accepted.ids),
+        ATTRIBUTES: list(filters.programs.attributes),
+        OPEN: told.open,
+        KEYS: sorted(told.keys),
+    }
+
+
+class _Told:
+    """What the rows of a shard say of its keys."""
+
+    def __init__(self) -> None:
+        self.open = False
+        self.keys: set[str] = set()
+
+    def take(self, keys: Iterable[str] | None) -> None:
+        """Take in the keys of a row; None if it is open."""
+        if keys is not None and not self.open:
+            self.keys.update(keys)
+        if keys is None or len(self.keys) > MOST_KEYS:
+            self.open = True
+            self.keys.clear()
+
+
+def _again(batches: Iterable[pa.RecordBatch], told: _Told) -> Iterator[pa.RecordBatch]:
+    """Give rows the columns that they had when they were read, and note their keys."""
+    for batch in batches:
+        for keys in batch[KEYS].to_pylist():
+            told.take(keys)
+        columns = [*(batch[name] for name in ORDER), batch[ROW].cast(pa.binary())]
+        broken: Column = pa.array([None] * batch.num_rows, pa.string())
+        yield pa.RecordBatch.from_arrays([*columns, broken], names=[*ORDER, VALUE, BROKEN])
+
+
+def name_repeated(batches: Iterable[pa.RecordBatch], numbered: bool) -> Iterator[pa.RecordBatch]:
+    """Say of rows whose id was given before why they are refused."""
+    for batch in batches:
+        ids: list[Any] = batch["id"].to_pylist()
+        reasons = [repeated_reason(int(each) if numbered else each) for each in ids]
+        columns = [batch["id"], batch[ROW], pa.array(reasons, pa.string())]
+        yield pa.RecordBatch.from_arrays(columns, names=["id", ROW, REASON])

@@ -1,0 +1,246 @@
+"""One batch, from what Spark gives to what readers see; called by Spark, again after a crash.
+
+committed already? ── yes ─► nothing to do
+      │ no
+pinned already? ──── no ──► take in changes, pin the version, the clock and the watermark
+      │ yes
+ready already? ───── no ──► one Spark job: read, judge, match, stage ─► note the ids ─► ready
+      │ yes
+rename what is staged ─► committed
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headgate.errors import TableError
+from headgate.spark.stream import rows as told
+from headgate.spark.stream.file_sink import FileSink
+from headgate.spark.stream.parts import PartFolder
+from headgate.spark.stream.rows import DEAD, SUMMARY_DDL
+from headgate.spark.stream.settings import PARQUET, is_broker
+from headgate.spark.stream.state import COMMITTED, PINNED, READY, STAGE
+from headgate.spark.stream.survey import Survey
+from headgate.spark.stream.worker import Task, match_part
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+
+    from headgate.spark.stream.log import Subscriptions
+    from headgate.spark.stream.reading import Reading
+    from headgate.spark.stream.seen import Seen
+    from headgate.spark.stream.settings import StreamSettings
+    from headgate.spark.stream.sinks import Note, Sink
+    from headgate.spark.stream.state import Record, State
+    from headgate.spark.stream.telling import Telling
+
+_MICROS = 1_000_000
+_LOOK = 0.2
+"""Seconds between looks at whether the stream ends."""
+_TRIES = 3
+
+
+class Ended(Exception):  # noqa: N818 -- it is no error
+    """A batch is not begun, because the stream ends."""
+
+
+class Batches:
+    """What is needed to do batches, one after the other."""
+
+    def __init__(
+        self,
+        settings: StreamSettings,
+        state: State,
+        subscriptions: Subscriptions,
+        sink: Sink | FileSink,
+        seen: Seen,
+        reading: Reading,
+        telling: Telling,
+        *,
+        numbered: bool,
+    ) -> None:
+        self._settings = settings
+        self._state = state
+        self._subscriptions = subscriptions
+        self._sink = sink
+        self._dead = PartFolder(settings.dead, settings.format, DEAD)
+        self._seen = seen
+        self._reading = reading
+        self._telling = telling
+        self._numbered = numbered
+        self.under_way = threading.Lock()
+        """Held while a batch is done: whoever ends the stream waits for it."""
+        self.ending = False
+        """Set by whoever ends the stream: no batch is begun any more."""
+        self._arrivals: list[tuple[float, int]] = []
+        self._spent: dict[str, float] = {}
+
+    def take_over(self) -> None:
+        """Refuse to write where another stream has written."""
+        folders = [self._dead]
+        if isinstance(self._sink, FileSink):
+            folders.append(self._sink.folder)
+        for folder in folders:
+            folder.take_over(self._state.owner, fresh=self._state.fresh)
+
+    def __call__(self, rows: DataFrame, number: int) -> None:
+        """Do a batch, or what is left to do of it."""
+        # Not `with`: whoever ends the stream holds it and waits for us, and Spark cannot be told to give up.
+        while not self.under_way.acquire(timeout=_LOOK):
+            if self.ending:
+                raise Ended
+        try:
+            if self.ending:
+                # Not passed over, which Spark would take for done.
+                raise Ended
+            self._do(rows, number)
+        finally:
+            self.under_way.release()
+
+    def _do(self, rows: DataFrame, number: int) -> None:
+        begun = time.monotonic()
+        record, offsets = self._state.batch(number), self._state.rows_of(number)
+        if record is not None and record.get("rows", offsets) != offsets:
+            raise TableError(
+                f"batch {number} of state {self._state.root} was done with other rows than Spark's "
+                "checkpoint has now: restore both from one copy, or start with a new state and new outputs"
+            )
+        if record is not None and record[STAGE] == COMMITTED:
+            return
+        self._arrivals, self._spent = [], {}
+        if record is None:
+            record = self._state.put(number, {**self._pinned(), "rows": offsets})
+            self._spent["pin"] = time.monotonic() - begun
+        if record[STAGE] == PINNED:
+            record = self._worked(rows, number, record)
+        before = time.monotonic()
+        self._sink.commit(number, record["note"])
+        self._dead.commit(number, record["dead"])
+        record = self._state.put(number, {**record, STAGE: COMMITTED})
+        self._after(number, record)
+        self._spent |= {"commit": time.monotonic() - before, "batch": time.monotonic() - begun}
+        self._telling.batch(record, self._arrivals, self._spent)
+        self._telling.now_and_then(number, self._subscriptions)
+
+    def _pinned(self) -> Record:
+        """Decide what a batch uses, once and for all."""
+        newest = None if self._state.last is None else self._state.last["newest"]
+        late = self._settings.lateness
+        return {
+            STAGE: PINNED,
+            **self._subscriptions.pin(),
+            "at": int(time.time() * _MICROS),
+            "watermark": None if late is None or newest is None else int(newest - late * _MICROS),
+            "newest": newest,
+        }
+
+    def _worked(self, rows: DataFrame, number: int, record: Record) -> Record:
+        """Read, judge and match; what comes of it is staged."""
+        survey = self._surveyed(rows, number, record)
+        before = time.monotonic()
+        note = self._written(rows, number, survey)
+        if self._settings.window is not None:
+            self._seen.note(number, survey.hashes, record["at"] // _MICROS)
+        times = [time for time in (record["newest"], survey.newest) if time is not None]
+        self._arrivals = survey.arrivals
+        self._spent["write"] = time.monotonic() - before
+        for step in (told.READING, told.MATCHING):
+            self._spent[step] = survey.seconds(step)
+        return self._state.put(
+            number,
+            {
+                **record,
+                STAGE: READY,
+                "newest": max(times, default=None),
+                "note": note,
+                "dead": survey.files(told.DEAD_FILE),
+                "counts": survey.counts,
+                "origins": survey.origins,
+            },
+        )
+
+    def _surveyed(self, rows: DataFrame, number: int, record: Record) -> Survey:
+        """Match each event once, also those of which two parts have one: only the driver can see that."""
+        by_name = not is_broker(self._settings.events)
+        for _ in range(_TRIES):
+            survey = self._match(rows, number, record, None)
+            struck = {} if self._settings.window is None else survey.repeated(by_name=by_name)
+            if not struck:
+                return survey
+            survey = self._match(rows, number, record, struck)
+            # The source is read again for it, and may have lost something meanwhile.
+            if survey.has_once(mark for marks in struck.values() for mark in marks):
+                return survey
+        raise TableError(
+            f"batch {number}: the source gave other rows each of {_TRIES} times that it was read; run the "
+            "stream again when nothing is removed from it"
+        )
+
+    def _match(
+        self, rows: DataFrame, number: int, record: Record, struck: Mapping[int, frozenset[int]] | None
+    ) -> Survey:
+        before = time.monotonic()
+        window = self._settings.window
+        if isinstance(self._sink, FileSink):
+            folder, form = self._sink.folder.prepare(number), self._sink.folder.form
+        else:
+            self._sink.prepare(number)
+            folder, form = self._broker_parts.prepare(number), PARQUET
+        task = Task(
+            batch=number,
+            at=record["at"],
+            reading=self._reading,
+            version=self._subscriptions.at(record["snapshot"], record["since"], record["version"]),
+            top=self._settings.best,
+            numbered=self._numbered,
+            folder=str(folder),
+            form=form,
+            dead_folder=str(self._dead.prepare(number)),
+            dead_form=self._dead.form,
+            watermark=record["watermark"],
+            seen=None if window is None else self._seen.paths(),
+            oldest=0 if window is None else int(record["at"] / _MICROS - window),
+            struck=struck,
+        )
+        found = rows.mapInArrow(partial(match_part, task=task), SUMMARY_DDL).collect()
+        self._spent["job"] = self._spent.get("job", 0.0) + time.monotonic() - before
+        return Survey(found)
+
+    @property
+    def _broker_parts(self) -> PartFolder:
+        return PartFolder(str(self._state.staged), PARQUET)
+
+    def _written(self, rows: DataFrame, number: int, survey: Survey) -> Note:
+        files = survey.files(told.FILE)
+        if isinstance(self._sink, FileSink):
+            return self._sink.take(files)
+        folder = self._broker_parts.staged(number)
+        session = rows.sparkSession
+        if files:
+            found = session.read.parquet(*(f"file://{Path(folder) / name}" for name in files))
+        else:
+            found = session.createDataFrame([], self._ddl)
+        return self._sink.write(found, number)
+
+    @property
+    def _ddl(self) -> str:
+        ranked = ", score double, rank int" if self._settings.best is not None else ""
+        return f"event_id string, subscription_id {'long' if self._numbered else 'string'}{ranked}"
+
+    def _after(self, number: int, record: Record) -> None:
+        """Forget what no batch needs any more."""
+        if not isinstance(self._sink, FileSink):
+            self._broker_parts.drop(number)
+        window = self._settings.window
+        if window is not None:
+            at = record["at"] // _MICROS
+            self._seen.add(number, at, int(record["at"] / _MICROS - window))
+        if number % 16 == 0:
+            self._state.forget(number - self._settings.keep + 1)
+            self._subscriptions.forget()

@@ -1,0 +1,298 @@
+"""The subscriptions of a stream: a snapshot, and a log of changes since, in versions.
+
+    poll       take what has come from the source of changes; what is sound becomes the next version
+    pin        say which version a batch uses
+    fold       make a new snapshot of the old one and the log so far, aside, when the log has grown long
+    replace    go over to what `compile` has put in the snapshot's place: it stands for all changes so far
+
+A version is written with the position of the source after it, at once: no change is lost or taken twice.
+Changes that are refused go to a table, with the reason, named by the version in which they came.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from headgate.contents.registry import content_at
+from headgate.core.event import read_object
+from headgate.errors import HeadgateError, SnapshotError
+from headgate.spark.stream.changes import open_changes
+from headgate.spark.stream.live import Version, apply, catch_up, default_dialect, segment
+from headgate.spark.stream.parts import PartFolder, PartWriter
+from headgate.spark.stream.pieces import Pieces
+from headgate.spark.stream.request import check_snapshot
+from headgate.spark.stream.snapshots import Snapshots, stamp_of
+from headgate.spark.stream.state import read_record, write_record
+
+if TYPE_CHECKING:
+    from headgate.spark.stream.settings import StreamSettings
+    from headgate.spark.stream.state import State
+
+_REFUSED: dict[str, pa.DataType] = {
+    "row": pa.string(),
+    "reason": pa.string(),
+    "origin": pa.string(),
+    "version": pa.int64(),
+    "at": pa.timestamp("us", "UTC"),
+}
+REFUSED = pa.schema(_REFUSED)
+_WARNING = "headgate: warning:"
+
+
+class _Base(NamedTuple):
+    """The snapshot in use."""
+
+    snapshot: str
+    """Its digest."""
+    since: int
+    """The version of the log that it holds."""
+    given: str
+    """The digest of the snapshot that it came from."""
+    adopted: float
+    """When that was taken, in seconds."""
+
+
+class Subscriptions:
+    """The driver's side: one thread at a time may ask for the next version."""
+
+    def __init__(self, settings: StreamSettings, state: State) -> None:
+        self._settings = settings
+        self._state = state
+        self._snapshots = Snapshots(state.snapshots)
+        self._given = Path(settings.snapshot).absolute()
+        self._stamp = stamp_of(self._given)
+        self._lock = threading.RLock()
+        self._folding: threading.Thread | None = None
+        self._folded: _Base | None = None
+        self._failure: BaseException | None = None
+        self.changes = open_changes(settings)
+        self._refused = None
+        if self.changes is not None:
+            self._refused = PartFolder(settings.rejected, settings.format, REFUSED)
+        self.version, self._position = self._last()
+        self._base = self._first()
+        self._pieces = self._opened()
+        self._logged = self._count_logged()
+        self.accepted = self.refused = 0
+        """Changes of this run."""
+        self.operations: Counter[str] = Counter()
+        """Those that were accepted, by what they do."""
+
+    def take_over(self) -> None:
+        """Refuse to write where another stream has written."""
+        if self._refused is not None:
+            self._refused.take_over(self._state.owner, fresh=self._state.fresh)
+
+    def _last(self) -> tuple[int, str | None]:
+        """Find the last version, and the position of the source after it."""
+        files = sorted(self._state.log.glob("[0-9]*.jsonl"))
+        base = read_record(self._state.root / "base.json") or {}
+        if not files:
+            return int(base.get("since", 0)), base.get("position")
+        with files[-1].open("rb") as file:
+            return int(files[-1].stem), json.loads(next(file))["position"]
+
+    def _first(self) -> _Base:
+        record = read_record(self._state.root / "base.json")
+        if record is not None:
+            self._stamp = None
+            return _Base(*(record[name] for name in _Base._fields))
+        return self._put(self._adopted(self._snapshots.adopt(self._given)))
+
+    def _adopted(self, digest: str) -> _Base:
+        return _Base(digest, self.version, digest, time.time())
+
+    def _put(self, base: _Base) -> _Base:
+        # The position too, for when the log is folded and gone.
+        write_record(self._state.root / "base.json", {**base._asdict(), "position": self._position})
+        return base
+
+    def _opened(self) -> Pieces:
+        place = self._snapshots.place(self._base.snapshot)
+        pieces = Pieces.open(place)
+        catch_up(pieces, place, self._state.log, self._base.since, self.version)
+        return pieces
+
+    @property
+    def content(self) -> str:
+        """Return the content room of the filters."""
+        return content_at(self._snapshots.place(self._base.snapshot))
+
+    @property
+    def numbered(self) -> bool:
+        """Tell whether ids of subscriptions are whole numbers in the snapshot in use."""
+        return self._pieces.numbered
+
+    @property
+    def count(self) -> int:
+        """Count the subscriptions."""
+        return len(self._pieces)
+
+    @property
+    def age(self) -> float:
+        """Return the seconds since the snapshot was taken from where `compile` put it."""
+        return time.time() - self._base.adopted
+
+    def at(self, snapshot: str, since: int, version: int) -> Version:
+        """Describe a version to workers."""
+        place = str(self._snapshots.place(snapshot))
+        return Version(place, since, version, str(self._state.log), self._state.owner)
+
+    def pin(self) -> dict[str, Any]:
+        """Take in what is new, and say what a batch that starts now uses."""
+        with self._lock:
+            self._raise_failure()
+            self._replace()
+            self.poll()
+            if self._folded is not None and self._folded.given == self._base.given:
+                self._base, self._folded = self._put(self._folded), None
+                self._logged = self._count_logged()
+            return {"snapshot": self._base.snapshot, "since": self._base.since, "version": self.version}
+
+    def _replace(self) -> None:
+        """Go over to a snapshot that was put in the place of the given one, if it can be used here."""
+        stamp = stamp_of(self._given)
+        if stamp is None or stamp == self._stamp:
+            return
+        try:
+            check_snapshot(str(self._given), self._settings.best)
+            digest = self._snapshots.adopt(self._given)
+            self._check_like(digest)
+        except HeadgateError as error:
+            print(f"{_WARNING} going on with the snapshot in use: {error}", file=sys.stderr, flush=True)
+            self._stamp = stamp
+            return
+        self._stamp = stamp
+        if digest == self._base.given:
+            return
+        self._base = self._put(self._adopted(digest))
+        self._folded, self._logged = None, 0
+        self._pieces = self._opened()
+
+    def _check_like(self, digest: str) -> None:
+        """Refuse a snapshot whose matches would be of another kind."""
+        place = self._snapshots.place(digest)
+        if content_at(place) != self.content:
+            raise SnapshotError(f"snapshot {self._given} has filters of another kind of events")
+        if self._state.fixed("numbered", self.numbered) and not Pieces.open(place).numbered:
+            raise SnapshotError(f"snapshot {self._given} has text for ids, and matches so far have numbers")
+
+    def poll(self) -> None:
+        """Take what has come from the source of changes, and make the next version of it."""
+        with self._lock:
+            if self.changes is None:
+                return
+            rows, position = self.changes.since(self._position)
+            if not rows and position == self._position:
+                return
+            version = self.version + 1
+            dialect = default_dialect(self._snapshots.place(self._base.snapshot))
+            accepted, refused = [], []
+            for row in rows:
+                try:
+                    change = read_object(row.row)
+                    apply(self._pieces, change, dialect)
+                    accepted.append(change)
+                except HeadgateError as error:
+                    refused.append((row, str(error)))
+            self._tell(version, refused)
+            head = {"version": version, "position": position, "changes": len(accepted), "at": time.time()}
+            lines = [json.dumps(each, ensure_ascii=False) for each in (head, *accepted)]
+            place = segment(self._state.log, version)
+            beside = place.with_suffix(".new")
+            beside.write_text("\n".join(lines) + "\n", "utf-8")
+            beside.replace(place)
+            self.version, self._position = version, position
+            self.accepted += len(accepted)
+            self.operations.update(str(change["op"]) for change in accepted)
+            self._logged += max(1, len(accepted))
+            self.refused += len(refused)
+            self._fold_aside()
+
+    def _tell(self, version: int, refused: list[tuple[Any, str]]) -> None:
+        """Put refused changes into their table; again, if the process dies before the version is written."""
+        if not refused or self._refused is None:
+            return
+        folder = self._refused.prepare(version)
+        now = int(time.time() * 1_000_000)
+        columns: list[Any] = [
+            [row.row.decode(errors="replace") for row, _ in refused],
+            [reason for _, reason in refused],
+            [row.origin for row, _ in refused],
+            [version] * len(refused),
+            [now] * len(refused),
+        ]
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, REFUSED, strict=True)]
+        writer = PartWriter(str(folder), f"batch-{version:010d}.0", self._refused.form, REFUSED)
+        writer.write(pa.RecordBatch.from_arrays(arrays, schema=REFUSED))
+        name = writer.close()
+        assert name is not None
+        self._refused.commit(version, [name])
+
+    def _fold_aside(self) -> None:
+        """Begin to fold the log into a snapshot, if it is long and nobody is at it."""
+        if self._folding is not None and self._folding.is_alive():
+            return
+        if self._logged < self._settings.fold or self._folded is not None:
+            # What is folded already counts with the next batch.
+            return
+        work = threading.Thread(target=self._fold, args=(self._base, self.version), daemon=True)
+        self._folding = work
+        work.start()
+
+    def _count_logged(self) -> int:
+        """Count the changes that are in the log and not in the base."""
+        return sum(_count(self._state.log, each) for each in range(self._base.since + 1, self.version + 1))
+
+    def _fold(self, base: _Base, version: int) -> None:
+        try:
+            place = self._snapshots.place(base.snapshot)
+            # Pieces of its own: the others go on meanwhile.
+            pieces = Pieces.open(place, verify=False)
+            catch_up(pieces, place, self._state.log, base.since, version)
+            digest = self._snapshots.save(pieces)
+            with self._lock:
+                self._folded = base._replace(snapshot=digest, since=version)
+        except BaseException as error:  # noqa: BLE001 -- raised by the next pin, where somebody sees it
+            self._failure = error
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def forget(self) -> None:
+        """Remove snapshots and versions that nothing uses any more; called when no batch is under way."""
+        with self._lock:
+            if self._folding is not None and self._folding.is_alive():
+                return
+            folded = {self._folded.snapshot} if self._folded is not None else set()
+            self._snapshots.forget({self._base.snapshot} | folded)
+            # The last version stays: it says where the source of changes goes on.
+            for file in sorted(self._state.log.glob("[0-9]*.jsonl"))[:-1]:
+                if int(file.stem) <= self._base.since:
+                    file.unlink()
+
+    def close(self) -> None:
+        """Wait for what is going on aside, and end the source of changes."""
+        if self._folding is not None:
+            self._folding.join()
+        if self.changes is not None:
+            self.changes.close()
+
+
+def _count(log: Path, version: int) -> int:
+    try:
+        with segment(log, version).open("rb") as file:
+            # A version without any is a file to be read, too.
+            return max(1, int(json.loads(next(file))["changes"]))
+    except FileNotFoundError:
+        return 0

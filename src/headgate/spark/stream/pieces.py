@@ -1,0 +1,267 @@
+"""The subscriptions of a snapshot, live: an engine for each of its shards, or one for all in one piece.
+
+    ask            an event meets the shards that can match it; what they find is put together
+    change         an id is on one shard, and is changed there; a new one goes to a shard that all events meet
+    save           as many shards again, with what is still known of the events that meet each
+
+What leads to a shard was proved of the subscriptions that it was compiled with. One that comes later is not
+among them: from then on every event meets that shard.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.contents.registry import RECORDS, content_at
+from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
+from headgate.engine.engine import Engine
+from headgate.errors import SubscriptionError
+from headgate.graph.build import sharding
+from headgate.graph.build.sharding import shard_name
+from headgate.graph.index import GraphIndex
+from headgate.ranking.filters.base import open_frozen
+from headgate.ranking.filters.index import RankedIndex
+from headgate.spark.match.graph_matching import known, refused_by_all
+from headgate.spark.shards import snapshots as shard_snapshots
+from headgate.spark.shards.routes import Routes
+from headgate.spark.shards.snapshots import have_numbers
+from headgate.spark.stream.asking import ask, merged
+from headgate.spark.tables.wishes import EXACT, Sharding
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from headgate.core.event import Event, Id
+    from headgate.core.ids import Ids
+    from headgate.core.ranks import Weights
+    from headgate.core.snapshot import Snapshot
+    from headgate.core.subscription import Subscription
+    from headgate.spark.shards.routes import Route
+    from headgate.spark.tables.wishes import Top
+
+    Column = pa.Array[Any]
+
+SHARDED = (sharding.ROOM, *shard_snapshots.ROOMS)
+"""The rooms of snapshots that are cut into shards."""
+
+
+@dataclass
+class _Piece:
+    """One shard."""
+
+    engine: Engine
+    ids: Ids
+    """Those of the snapshot, whatever came and went since."""
+    count: int
+    """The subscriptions that are here now."""
+    route: Route | None
+    """What leads here; None if every event does."""
+
+    @classmethod
+    def open(cls, place: Path, route: Route | None = None, *, verify: bool) -> _Piece:
+        engine = Engine.open(place, verify=verify)
+        index = engine.index
+        if isinstance(index, GraphIndex):
+            ids = index.base.names.subscription_ids
+        elif isinstance(index, RankedIndex):
+            ids = open_frozen(place, verify=False).ids
+        else:
+            ids = index.ids
+        return cls(engine, ids, len(ids), route)
+
+    def had(self, identity: Id) -> bool:
+        """Tell whether an id is one of the snapshot's."""
+        return self.ids.find(identity) >= 0
+
+    def has_node(self, node: Id | None) -> bool:
+        """Tell whether a node is here; those that lead on are everywhere."""
+        # Nodes never change in a stream: what the graph was numbered with knows them all.
+        return node is not None and self.engine.graph.base.find(node) >= 0
+
+    def met(self, events: Sequence[Event], top: Top | None) -> NDArray[np.int64]:
+        """List the rows of the events that can match here; what leads here is about whole filters."""
+        if not self.count:
+            return np.zeros(0, np.int64)
+        here = np.ones(len(events), np.bool_)
+        route = self.route if top is None or top.mode == EXACT else None
+        if route is not None:
+            data = (event.data for event in events)
+            here = route.of_values(data) if route.content == RECORDS else route.of_documents(data)
+        if isinstance(self.engine.index, GraphIndex):
+            here &= np.array(known(self.engine.index, list(events)), np.bool_)
+        return np.flatnonzero(here)
+
+
+class Pieces:
+    """Engines that answer and change as one."""
+
+    def __init__(
+        self, pieces: Sequence[_Piece], outer: Snapshot | None = None, routes: Routes | None = None
+    ) -> None:
+        self._pieces = list(pieces)
+        self._outer = outer
+        self._routes = routes
+        self._moved: dict[Id, _Piece | None] = {}
+        """Where ids are since, if not where the snapshot has them; nowhere if they are gone."""
+        some = any(len(piece.ids) for piece in pieces)
+        self.numbered = some and have_numbers([piece.ids for piece in pieces])
+        """Whether ids of the snapshot are whole numbers; if it has none, they are text."""
+        self._type: type | None = (int if self.numbered else str) if some else None
+
+    @classmethod
+    def open(cls, place: Path, *, verify: bool = True) -> Pieces:
+        """Open a snapshot, in one piece or in shards."""
+        if room_of(place) not in SHARDED:
+            return cls([_Piece.open(place, verify=verify)])
+        return open_with_inside(place, lambda: cls._open(place, verify=verify))
+
+    @classmethod
+    def _open(cls, place: Path, *, verify: bool) -> Pieces:
+        outer = open_snapshot(place, room_of(place), verify=verify)
+        routes = Routes.read(place, outer.room, content_at(place))
+        return cls(
+            [
+                _Piece.open(
+                    place / shard_name(number),
+                    None if routes is None else routes.route(number),
+                    verify=verify,
+                )
+                for number in range(outer.counts["shards"])
+            ],
+            outer,
+            routes,
+        )
+
+    def __len__(self) -> int:
+        """Count the subscriptions."""
+        return sum(piece.count for piece in self._pieces)
+
+    @property
+    def graph(self) -> bool:
+        """Tell whether there is a graph."""
+        return isinstance(self._pieces[0].engine.index, GraphIndex)
+
+    @property
+    def numbered_nodes(self) -> bool:
+        """Tell whether ids of nodes are whole numbers."""
+        return self._pieces[0].engine.graph.base.names.node_ids.numbered
+
+    # Asking
+
+    def sources(self, events: pa.RecordBatch) -> list[str | None]:
+        """Say of each event why its source is refused; None where it is a node of any shard."""
+        return refused_by_all(events, (piece.engine.graph.sources for piece in self._pieces))
+
+    def ask(self, events: Sequence[Event], ids: Column, top: Top | None) -> pa.RecordBatch:
+        """Ask for all matches of events, or the best of each; `ids` stand for theirs."""
+        if len(self._pieces) == 1:
+            return ask(self._pieces[0].engine, events, ids, top)
+        found = []
+        for piece in self._pieces:
+            rows = piece.met(events, top)
+            if len(rows):
+                found.append(ask(piece.engine, [events[row] for row in rows], pa.array(rows), top))
+        return merged(found, ids, top)
+
+    # Changing
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Add a subscription; refuses an id that any shard has."""
+        if subscription.node is not None and not self.graph:
+            raise SubscriptionError(
+                f"subscription {subscription.id!r} hangs at node {subscription.node!r}, and there is no "
+                "graph here: leave `node` out"
+            )
+        piece = self._home(subscription.id) or self._place(subscription)
+        piece.engine.subscribe(subscription)
+        self._type = type(subscription.id)
+        piece.count += 1
+        piece.route = None
+        self._note(subscription.id, piece)
+
+    def unsubscribe(self, identity: Id) -> None:
+        """Remove a subscription; refuses one that is not there."""
+        piece = self._known(identity)
+        piece.engine.unsubscribe(identity)
+        piece.count -= 1
+        self._note(identity, None)
+
+    def set_score(self, identity: Id, score: float) -> None:
+        """Give a subscription another score."""
+        self._known(identity).engine.set_score(identity, score)
+
+    def set_weights(self, identity: Id, weights: Weights | None) -> None:
+        """Give the clauses of a subscription other weights."""
+        self._known(identity).engine.set_weights(identity, weights)
+
+    def _home(self, identity: Id) -> _Piece | None:
+        """Find the shard that has an id, if one does."""
+        if len(self._pieces) == 1:
+            return self._pieces[0]
+        if identity in self._moved:
+            return self._moved[identity]
+        return next((piece for piece in self._pieces if piece.had(identity)), None)
+
+    def _known(self, identity: Id) -> _Piece:
+        """Find the shard that has an id; whichever does not have it says so itself."""
+        return self._home(identity) or self._pieces[0]
+
+    def _place(self, subscription: Subscription) -> _Piece:
+        """Choose a shard for a new one: that all events meet, with the fewest, and that has its node."""
+        if self._type is not None and type(subscription.id) is not self._type:
+            wanted = "whole numbers" if self._type is int else "text"
+            raise SubscriptionError(f"id {subscription.id!r} is not one of these: ids here are {wanted}")
+        some = self._pieces
+        if self.graph:
+            # A node that is nowhere is refused by whichever is asked.
+            some = [piece for piece in some if piece.has_node(subscription.node)] or some
+        return min(some, key=lambda piece: (piece.route is not None, piece.count))
+
+    def _note(self, identity: Id, piece: _Piece | None) -> None:
+        if len(self._pieces) == 1:
+            return
+        if piece is None and not any(each.had(identity) for each in self._pieces):
+            del self._moved[identity]
+        else:
+            self._moved[identity] = piece
+
+    # Saving
+
+    def save(self, path: Path, *, source: Mapping[str, object]) -> None:
+        """Write a snapshot in as many shards; `source` says what it was built from."""
+        outer = self._outer
+        if outer is None:
+            self._pieces[0].engine.save(path, source=source)
+            return
+        inside = {
+            shard_name(number): partial(piece.engine.save, source=source)
+            for number, piece in enumerate(self._pieces)
+        }
+        counts = {**outer.counts, "subscriptions": len(self)}
+        about: dict[str, Any] = {"source": dict(source)}
+        routes = self._routes_now()
+        if routes is not None:
+            about |= routes.about(Sharding(len(self._pieces), **outer.about["sharding"]))
+        arrays = {} if routes is None else routes.arrays()
+        write_snapshot(path, outer.room, arrays, counts=counts, about=about, inside=inside)
+
+    def _routes_now(self) -> Routes | None:
+        """Sum up what leads to each shard."""
+        if self._routes is None:
+            return None
+        found = [piece.route for piece in self._pieces]
+        return Routes.of_shards(
+            self._routes.content,
+            self._routes.path,
+            [piece.count for piece in self._pieces],
+            [route is None for route in found],
+            [[] if route is None else sorted(route.keys) for route in found],
+        )

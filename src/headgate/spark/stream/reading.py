@@ -1,0 +1,225 @@
+"""What workers do to read events: rows of a source in, events or the reasons why they are none out.
+
+JSON lines      a record each, or a row of a document: {id, source, time, datacontenttype, data}
+.jsonl files    many of these
+.parquet files  rows with the same columns
+documents       one event each: RDF or XML, by the ending of a file or the content type of a message
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import errno
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.contents.registry import RECORDS
+from headgate.core.event import CONTENT_TYPE, DATA, ID, JSON, SOURCE, TIME, Event, read_object
+from headgate.core.values import check, fold
+from headgate.errors import EventError
+from headgate.spark.match.kinds import kind_of
+from headgate.spark.match.matching import read_event
+from headgate.spark.stream import sources
+from headgate.spark.tables.document_files import too_large
+from headgate.spark.tables.document_names import type_of_file, type_of_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from headgate.spark.match.kinds import Kind
+
+ROWS, BYTES = 2048, 8 << 20
+"""Rows read together, at most, and their bytes, about."""
+
+
+class Given(NamedTuple):
+    """A row of the source: an event, or the reason why it is none."""
+
+    event: Event | EventError
+    row: bytes | Mapping[str, Any]
+    """As it came, for the dead letters."""
+    origin: str
+    arrived: dt.datetime | None
+
+    def text(self) -> str:
+        """Return the row as text."""
+        if isinstance(self.row, bytes):
+            return self.row.decode(errors="replace")
+        return json.dumps(self.row, ensure_ascii=False, default=_told)
+
+
+def _told(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+class Reading(NamedTuple):
+    """What workers must know to read."""
+
+    content: str
+    """The content room of the filters."""
+    content_type: str | None
+    """The media type of documents that name none."""
+    time: str
+    """The attribute of a record that holds its time."""
+
+
+def read_given(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[list[Given]]:
+    """Read the rows of a part, some at a time."""
+    held: list[Given] = []
+    size = 0
+    for given in _rows(batches, reading):
+        held.append(given)
+        size += len(given.row) if isinstance(given.row, bytes) else 256
+        if len(held) >= ROWS or size >= BYTES:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
+
+
+def _rows(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[Given]:
+    for batch in batches:
+        columns = (batch[name].to_pylist() for name in sources.COLUMNS)
+        for value, content_type, origin, arrived in zip(*columns, strict=True):
+            found = (
+                _file(origin, reading) if value is None else _message(value, content_type, origin, reading)
+            )
+            for event, row in found:
+                yield Given(event, row, origin, arrived)
+
+
+_Found = tuple[Event | EventError, "bytes | Mapping[str, Any]"]
+
+
+def _message(value: bytes, content_type: str | None, origin: str, reading: Reading) -> Iterator[_Found]:
+    if content_type is None or content_type.partition(";")[0].strip().lower() == JSON:
+        yield _line(value, reading) if value.strip() else EventError("the message is empty"), value
+        return
+    if reading.content == RECORDS:
+        reason = f"content type {content_type!r} is no record: send {JSON}"
+        yield EventError(reason), value
+        return
+    kind = kind_of(reading.content)
+    found = type_of_name(content_type, kind)
+    if found is None:
+        names = ", ".join(kind.types)
+        yield EventError(f"{content_type!r} is no format of {kind.title}: send one of {names}"), value
+    else:
+        yield Event(origin, value, content_type=found), value
+
+
+def _file(path: str, reading: Reading) -> Iterator[_Found]:
+    place = Path(path)
+    suffix = place.suffix.lower()
+    try:
+        if suffix in {".jsonl", ".ndjson"}:
+            with place.open("rb") as file:
+                for line in file:
+                    if line.strip():
+                        yield _line(line, reading), line.rstrip(b"\r\n")
+        elif suffix == ".parquet":
+            yield from _parquet(place, reading)
+        else:
+            yield from _document(place, reading)
+    except OSError as error:
+        if not of_the_file(error):
+            raise
+        yield EventError(f"the file cannot be read: {error.strerror or error}"), path.encode()
+
+
+def of_the_file(error: OSError) -> bool:
+    """Tell whether a file is to blame. Else it is the disk or the network: that passes, and is tried anew."""
+    # Arrow tells damage as an error without a number.
+    return error.errno in {None, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR}
+
+
+def _parquet(place: Path, reading: Reading) -> Iterator[_Found]:
+    try:
+        with pq.ParquetFile(place) as file:
+            for batch in file.iter_batches(ROWS):
+                for row in batch.to_pylist():
+                    yield _row(row, reading), row
+    except (pa.ArrowException, ValueError) as error:
+        reason = " ".join(str(error).split())[:300]
+        yield EventError(f"the file is no Parquet, or is damaged: {reason}"), str(place).encode()
+
+
+def _document(place: Path, reading: Reading) -> Iterator[_Found]:
+    """Read a file that is one event; its id is its name."""
+    known = "" if reading.content == RECORDS else ", ".join(kind_of(reading.content).suffixes)
+    kind = None if reading.content == RECORDS else kind_of(reading.content)
+    found = None if kind is None else (reading.content_type or type_of_file(place.name, kind))
+    if kind is None or found is None:
+        endings = ", ".join(filter(None, (".jsonl", ".parquet", known)))
+        yield EventError(f"the file's name ends in none of {endings}: rename it"), str(place).encode()
+        return
+    length = place.stat().st_size
+    if length > kind.most:
+        yield too_large(length, kind), str(place).encode()
+        return
+    content = place.read_bytes()
+    yield Event(place.name, content, content_type=found), content
+
+
+def _line(line: bytes, reading: Reading) -> Event | EventError:
+    if reading.content == RECORDS:
+        found = read_event(line)
+        assert found is not None
+        return found if isinstance(found, EventError) else _timed(found, reading.time)
+    try:
+        return _row(read_object(line), reading)
+    except EventError as error:
+        return error
+
+
+def _row(row: Mapping[str, Any], reading: Reading) -> Event | EventError:
+    """Make an event of a row with columns."""
+    try:
+        if reading.content == RECORDS:
+            event = Event.from_row(row)
+            event.attributes  # noqa: B018 -- checks the values
+            return _timed(event, reading.time)
+        return _from_row(row, kind_of(reading.content), reading.content_type)
+    except EventError as error:
+        return error
+
+
+def _from_row(row: Mapping[str, Any], kind: Kind, default: str | None) -> Event:
+    """Make a document of a row."""
+    folded = {fold(name): value for name, value in row.items()}
+    if len(folded) < len(row):
+        raise EventError("two fields have names that differ in case only, which are the same")
+    data, given = folded.get(DATA), folded.get(CONTENT_TYPE)
+    for name in (ID, SOURCE):
+        check(folded.get(name), (name,))
+    names = ", ".join(kind.types)
+    if data is None:
+        raise EventError(f"the event has no {DATA!r}: give its {kind.title} there, as text")
+    if not isinstance(data, str | bytes):
+        raise EventError(f"{DATA} is {type(data).__name__} and must be text")
+    if given is None and default is None:
+        raise EventError(f"the event has no {CONTENT_TYPE!r}: name the format of its data, one of {names}")
+    written = default if given is None else type_of_name(given, kind)
+    if written is None:
+        raise EventError(f"{CONTENT_TYPE} {given!r} is no format of {kind.title}: give one of {names}")
+    fields = {ID: folded.get(ID), SOURCE: folded.get(SOURCE), TIME: folded.get(TIME)}
+    return Event.from_row({**fields, DATA: data, CONTENT_TYPE: written})
+
+
+def _timed(event: Event, name: str) -> Event:
+    """Give a record its time, if the attribute holds one; whatever else it holds is no time."""
+    found = event.data.get(name)
+    if isinstance(found, str):
+        try:
+            found = dt.datetime.fromisoformat(found)
+        except ValueError:
+            return event
+    if not isinstance(found, dt.datetime):
+        return event
+    # Not `replace`: what was read of the attributes is kept with the event.
+    object.__setattr__(event, "time", found if found.tzinfo else found.replace(tzinfo=dt.UTC))
+    return event

@@ -1,0 +1,114 @@
+"""What is asked of a stream, checked before any work: before Spark, or anything large, is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headgate.brokers.nats.settings import shown
+from headgate.contents.registry import CONTENTS, RECORDS, content_at
+from headgate.core.rooms import FILTER_SHARDS, GRAPH, GRAPH_SHARDS, RANKING, RANKING_SHARDS
+from headgate.core.snapshot import room_of
+from headgate.errors import SnapshotError, TableError
+from headgate.spark.stream import topics
+from headgate.spark.stream.settings import ARCHIVE, JSONL, NATS, PARQUET, is_broker
+from headgate.spark.tables.document_names import check_type, documents_of
+from headgate.spark.tables.places import check_apart, is_remote, local
+from headgate.spark.tables.requests import check_ranks
+
+if TYPE_CHECKING:
+    from headgate.spark.stream.settings import StreamSettings
+    from headgate.spark.tables.wishes import Top
+
+STAGED = "_staged"
+"""Where tasks write, inside a folder that a stream writes to."""
+
+
+def check_request(settings: StreamSettings) -> None:
+    """Refuse what cannot be done before any work: used before Spark starts, too."""
+    settings.check()
+    check_snapshot(settings.snapshot, settings.best)
+    content = content_at(Path(settings.snapshot))
+    if content != RECORDS:
+        check_type(settings.content_type, documents_of(content))
+    elif settings.content_type is not None:
+        raise TableError(
+            f"snapshot {settings.snapshot} has filters of records, and their events have no content type: "
+            "leave it out"
+        )
+    topics.check(settings)
+    if not is_broker(settings.events):
+        check_source(settings)
+    if settings.changes is not None and not is_broker(settings.changes):
+        check_changes(settings.changes)
+    places = [settings.dead, settings.rejected]
+    if not is_broker(settings.output):
+        places.append(settings.output)
+    for place in (*places, settings.state):
+        if is_remote(place):
+            raise TableError(
+                f"{shown(place)}: a stream writes to a folder that all machines see; name one, or a broker"
+            )
+    for place in places:
+        check_folder(place, settings.format)
+    if settings.report is not None and not Path(settings.report).absolute().parent.is_dir():
+        raise TableError(
+            f"{settings.report} lies in no folder: make it, or choose another place for the page"
+        )
+    if Path(settings.state).exists() and not Path(settings.state).is_dir():
+        raise TableError(f"{settings.state} is a file, and the state of a stream is a directory")
+    apart = [settings.snapshot, settings.state, *places, settings.events, settings.changes, settings.report]
+    check_apart(*(each for each in apart if each is None or not is_broker(each)))
+    if any(each.startswith(NATS) for each in (settings.events, settings.output, settings.changes or "")):
+        # Last: it asks servers.
+        from headgate.spark import nats
+
+        nats.check(settings)
+
+
+def check_snapshot(path: str, top: Top | None) -> None:
+    """Refuse a snapshot that a stream cannot match against."""
+    place = Path(path).absolute()
+    room = room_of(place)
+    if room not in {*CONTENTS, GRAPH, RANKING, GRAPH_SHARDS, RANKING_SHARDS, FILTER_SHARDS}:
+        raise SnapshotError(
+            f"snapshot {path} belongs to the room {room!r}: give one of filters, of a ranking, or of a graph"
+        )
+    if top is not None:
+        check_ranks(place, room, top.mode)
+
+
+def check_changes(path: str) -> None:
+    """Refuse a place that is no folder."""
+    if not Path(path).is_dir():
+        raise TableError(f"{path} is not a folder: make it, and move files of changes into it")
+
+
+def check_source(settings: StreamSettings) -> None:
+    """Refuse a folder that files cannot be taken from."""
+    if is_remote(settings.events):
+        raise TableError(
+            f"{settings.events}: a stream takes files from a folder that all machines see: name one, "
+            "or a broker"
+        )
+    if not local(settings.events).is_dir():
+        raise TableError(f"{settings.events} is not a folder: make it, and move files of events into it")
+    kept = settings.finished.removeprefix(ARCHIVE)
+    if kept != settings.finished:
+        inside = Path(kept).absolute().is_relative_to(local(settings.events).absolute())
+        if not kept or inside:
+            raise TableError(f"finished is {settings.finished!r}: name a folder outside of {settings.events}")
+
+
+def check_folder(path: str, form: str) -> None:
+    """Refuse a folder that holds something else than what streams write, before any work."""
+    place = Path(path)
+    if place.exists() and not place.is_dir():
+        raise TableError(f"{path} is a file, and a stream writes to a folder: choose another place")
+    if place.is_dir():
+        other = JSONL if form == PARQUET else PARQUET
+        for file in place.iterdir():
+            if file.name != STAGED and not file.name.startswith(("batch-", "columns.", ".")):
+                raise TableError(f"{path} has {file.name}, which no stream wrote: choose another folder")
+            if file.name.startswith("batch-") and file.suffix == f".{other}":
+                raise TableError(f"{path} has files of another format ({file.name}): choose another folder")

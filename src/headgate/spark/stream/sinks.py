@@ -1,0 +1,53 @@
+"""Where matches go. A batch is prepared, written where nobody looks, and committed; any step may be repeated.
+
+    prepare   drop what an attempt that did not commit has left
+    write     have the matches at hand, so that nothing can go wrong any more; returns what `commit` needs
+    commit    let others see them; called again after a crash, with the same note, it does what is left to do
+
+Between `write` and `commit` the note is kept in the stream's state, so that `commit` is never given up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from headgate.spark.stream.file_sink import FileSink
+from headgate.spark.stream.settings import KAFKA, NATS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headgate.spark.stream.settings import StreamSettings
+
+Note = dict[str, Any]
+"""What JSON can say."""
+
+
+class Sink(Protocol):
+    """A place for matches: rows with event_id and subscription_id, perhaps score and rank."""
+
+    def prepare(self, batch: int) -> None:
+        """Drop what an attempt that did not commit has left."""
+
+    def write(self, found: DataFrame, batch: int) -> Note:
+        """Have matches at hand; may run Spark jobs. Returns what `commit` needs."""
+
+    def commit(self, batch: int, note: Note) -> None:
+        """Let others see them. Idempotent."""
+
+    def close(self) -> None:
+        """End what was opened."""
+
+
+def open_sink(session: SparkSession, settings: StreamSettings, schema: pa.Schema) -> Sink | FileSink:
+    """Open the sink that the settings name; `schema` is that of matches."""
+    if settings.output.startswith(NATS):
+        from headgate.spark.nats.sink import NatsSink
+
+        return NatsSink(session, settings)
+    if settings.output.startswith(KAFKA):
+        from headgate.spark.stream.kafka import KafkaSink
+
+        return KafkaSink(session, settings)
+    return FileSink(settings.output, settings.format, schema)

@@ -1,0 +1,263 @@
+"""What workers do with a part of a batch: read it, judge it, match it, and write what comes of it.
+
+    rows -> events -> late? seen before? from nowhere? -> matches -> a file of matches, staged
+               └──────────────┴───────────────┴────────► a file of dead letters, staged
+                                                         one row for the driver: files, counts, hashes of ids
+
+An event is read once and asked for once. What a part cannot know is whether another part of the same batch
+has the same id; the driver sees it in the hashes, and has the batch done again without the second one.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+
+from headgate.contents.registry import RECORDS
+from headgate.core.event import SOURCE, Event
+from headgate.errors import EventError
+from headgate.spark.match.kinds import kind_of
+from headgate.spark.stream.live import Version, pieces_at
+from headgate.spark.stream.parts import PartWriter
+from headgate.spark.stream.reading import Given, Reading, read_given
+from headgate.spark.stream.rows import (
+    ARRIVED,
+    DEAD,
+    DEAD_FILE,
+    DUPLICATE,
+    EVENTS,
+    FILE,
+    HASHES,
+    KINDS,
+    LATE,
+    MALFORMED,
+    MATCHES,
+    MATCHING,
+    NEWEST,
+    ORIGINS,
+    PART,
+    READING,
+    SUMMARY,
+    UNKNOWN,
+    match_schema,
+)
+from headgate.spark.stream.seen import found_in, hash_ids
+from headgate.spark.tables.id_types import fit_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from headgate.spark.stream.pieces import Pieces
+    from headgate.spark.tables.wishes import Top
+
+    Column = pa.Array[Any]
+
+
+class Task(NamedTuple):
+    """What workers must know of a batch."""
+
+    batch: int
+    at: int
+    """When it was pinned, in microseconds."""
+    reading: Reading
+    version: Version
+    top: Top | None
+    numbered: bool
+    """Whether ids of subscriptions are written as whole numbers."""
+    folder: str
+    """Where matches are staged."""
+    form: str
+    dead_folder: str
+    dead_form: str
+    watermark: int | None
+    """Events before it are late; in microseconds."""
+    seen: tuple[str, ...] | None
+    """Files of ids; None if duplicates are welcome."""
+    oldest: int
+    """The second from which on those count."""
+    struck: Mapping[int, frozenset[int]] | None = None
+    """By part, the hashes of ids that another part of the batch has, too, and that are left to it."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the columns of a match."""
+        return match_schema(numbered=self.numbered, top=self.top)
+
+
+def match_part(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+    """Do all of it for one part; gives one row, or none if the part is empty."""
+    context = TaskContext.get()
+    number = context.partitionId() if context else 0
+    name = f"batch-{task.batch:010d}-{number:05d}"
+    attempt = context.taskAttemptId() if context else 0
+    pieces = pieces_at(task.version)
+    found = PartWriter(task.folder, f"{name}.{attempt}", task.form, task.schema)
+    dead = PartWriter(task.dead_folder, f"{name}.{attempt}", task.dead_form, DEAD)
+    part = _Part(task, number, pieces)
+    begun = time.perf_counter()
+    asked = 0.0
+    try:
+        for given in read_given(batches, task.reading):
+            events, refused = part.judged(given)
+            before = time.perf_counter()
+            for begin in range(0, len(events), _SIZE):
+                found.write(part.matches(events[begin : begin + _SIZE]))
+            asked += time.perf_counter() - before
+            dead.write(refused)
+    finally:
+        if task.reading.content != RECORDS:
+            kind_of(task.reading.content).close()
+        files = found.close(), dead.close()
+    if part.rows:
+        yield part.summary(files, found.rows, time.perf_counter() - begun - asked, asked)
+
+
+_SIZE = 2048
+
+
+class _Part:
+    """What is found out about a part as it is read."""
+
+    def __init__(self, task: Task, number: int, pieces: Pieces) -> None:
+        self._task = task
+        self._number = number
+        self._struck = (task.struck or {}).get(number, frozenset())
+        self._pieces = pieces
+        self._own: set[int] = set()
+        self._hashes: list[bytes] = []
+        self._origins: list[list[Any]] = []
+        self._newest: int | None = None
+        self._dead = dict.fromkeys(KINDS, 0)
+        self.rows = 0
+
+    def judged(self, given: Sequence[Given]) -> tuple[list[Event], pa.RecordBatch]:
+        """Tell the events that are to be matched from the others, which come with their reasons."""
+        self.rows += len(given)
+        # Documents are read, and may be several events each.
+        read = self._read(given)
+        reasons = self._refused([event for _, event in read])
+        events, dead = [], []
+        hashes = hash_ids(event.id if isinstance(event, Event) else "" for _, event in read)
+        seen = found_in(hashes, self._task.seen or (), self._task.oldest)
+        marks, repeated = hashes.tolist(), seen.tolist()
+        for (row, event), reason, mark, again in zip(read, reasons, marks, repeated, strict=True):
+            kind, why = self._verdict(event, reason, mark, again or mark in self._struck)
+            if kind is not None:
+                self._dead[kind] += 1
+                dead.append((row, kind, why))
+                continue
+            assert isinstance(event, Event)
+            events.append(event)
+            self._note(row, event, mark)
+        return events, self._letters(dead)
+
+    def _read(self, given: Sequence[Given]) -> list[tuple[Given, Event | EventError]]:
+        if self._task.reading.content == RECORDS:
+            return [(each, each.event) for each in given]
+        found: list[tuple[Given, Event | EventError]] = []
+        kind = kind_of(self._task.reading.content)
+        for each, read in zip(given, kind.read([each.event for each in given]), strict=True):
+            if isinstance(read, EventError):
+                found.append((each, read))
+            else:
+                found += [(each, event) for event in read.events]
+        return found
+
+    def _refused(self, events: Sequence[Event | EventError]) -> list[str | None]:
+        """Say why events come from nowhere; sources get the type that ids of nodes have."""
+        if not self._pieces.graph:
+            return [None] * len(events)
+        numbered = self._pieces.numbered_nodes
+        fitted = []
+        for event in events:
+            source = event.source if isinstance(event, Event) else None
+            fitted.append(None if source is None else fit_id(source, numbered=numbered))
+            if isinstance(event, Event) and source is not None and fitted[-1] is not None:
+                object.__setattr__(event, "source", fitted[-1])
+        kind: pa.DataType = pa.int64() if numbered else pa.string()
+        column: Column = pa.array(fitted, kind)
+        reasons = self._pieces.sources(pa.RecordBatch.from_arrays([column], names=[SOURCE]))
+        for place, event in enumerate(events):
+            if isinstance(event, Event) and event.source is not None and fitted[place] is None:
+                reasons[place] = f"source {event.source!r} is no node of the graph: give the id of one"
+        return reasons
+
+    def _verdict(
+        self, event: Event | EventError, nowhere: str | None, mark: int, seen: bool
+    ) -> tuple[str | None, str]:
+        """Say whether a row is a dead letter, and why."""
+        task = self._task
+        if isinstance(event, EventError):
+            return MALFORMED, str(event)
+        if nowhere is not None:
+            return UNKNOWN, nowhere
+        if task.watermark is not None and event.time is not None and _micros(event) < task.watermark:
+            newest = np.datetime64(task.watermark, "us")
+            return (
+                LATE,
+                f"event {event.id!r} is of {event.time.isoformat()}, and those before {newest}Z are late",
+            )
+        if task.seen is None:
+            return None, ""
+        own = mark in self._own
+        self._own.add(mark)
+        if seen or own:
+            return DUPLICATE, f"event {event.id!r} was seen before, within the window"
+        return None, ""
+
+    def _note(self, row: Given, event: Event, mark: int) -> None:
+        if event.time is not None:
+            self._newest = max(self._newest or 0, _micros(event))
+        if not self._origins or self._origins[-1][0] != row.origin:
+            arrived = None if row.arrived is None else row.arrived.timestamp()
+            self._origins.append([row.origin, 0, arrived])
+        self._origins[-1][1] += 1
+        self._hashes.append(mark.to_bytes(8, "little"))
+
+    def matches(self, events: Sequence[Event]) -> pa.RecordBatch:
+        """Ask for some events, all at once."""
+        ids = pa.array([str(event.id) for event in events], pa.string())
+        schema = self._task.schema
+        found = self._pieces.ask(events, ids, self._task.top)
+        columns = [found.column(name).cast(schema.field(name).type) for name in schema.names]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _letters(self, dead: Sequence[tuple[Given, str, str]]) -> pa.RecordBatch:
+        columns: list[Any] = [
+            [row.text() for row, _, _ in dead],
+            [why for _, _, why in dead],
+            [kind for _, kind, _ in dead],
+            [row.origin for row, _, _ in dead],
+            [self._task.batch] * len(dead),
+            [self._task.at] * len(dead),
+        ]
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, DEAD, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=DEAD)
+
+    def summary(
+        self, files: tuple[str | None, str | None], matches: int, reading: float, matching: float
+    ) -> pa.RecordBatch:
+        """Write what the driver must know."""
+        row = {
+            PART: self._number,
+            FILE: files[0],
+            DEAD_FILE: files[1],
+            EVENTS: len(self._hashes),
+            MATCHES: matches,
+            "dead": list(self._dead.values()),
+            NEWEST: self._newest,
+            HASHES: b"".join(self._hashes),
+            ORIGINS: [{"name": name, "events": count, ARRIVED: at} for name, count, at in self._origins],
+            READING: reading,
+            MATCHING: matching,
+        }
+        return pa.RecordBatch.from_pylist([row], schema=SUMMARY)
+
+
+def _micros(event: Event) -> int:
+    assert event.time is not None
+    return round(event.time.timestamp() * 1_000_000)

@@ -1,1 +1,0 @@
-"""Streams of events on Structured Streaming: each match once, whatever dies meanwhile."""

@@ -1,0 +1,1 @@
+"""Tables and documents in and out, judged row by row."""

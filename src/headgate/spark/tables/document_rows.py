@@ -1,0 +1,270 @@
+"""What workers do to read documents: rows of JSON or files in, what was read of them or reasons out.
+
+Documents are parsed once: what comes out is kept, and whoever matches finds it there. A feed becomes one
+event for each of its items.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import pyarrow as pa
+
+from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_object
+from headgate.core.values import check, fold
+from headgate.errors import EventError
+from headgate.spark.match.kinds import kind_of
+from headgate.spark.tables.document_files import CONTENT, LENGTH, PATH, too_large
+from headgate.spark.tables.document_names import type_of_file, type_of_name
+from headgate.spark.tables.id_types import is_whole
+from headgate.spark.tables.tables import BROKEN, VALUE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from headgate.core.event import Id
+    from headgate.spark.match.graph_matching import Sources
+    from headgate.spark.match.kinds import Kind, Read
+
+ROW, REASON = "row", "reason"
+PARSED = "parsed"
+"""What was read of an event, as its kind writes it."""
+NUMBERS, TEXTS, WHOLE = "numbers", "texts", "whole"
+"""How many ids of a batch are numbers, how many are text, and how many of these look like numbers."""
+FEEDS, LENIENT, NOTES = "feeds", "lenient", "notes"
+"""How many feeds there were, how many of them were not RDF, and how much was forgiven."""
+TALLY = (NUMBERS, TEXTS, WHOLE, FEEDS, LENIENT, NOTES)
+
+_TYPES: dict[str, pa.DataType] = {
+    ROW: pa.string(),
+    REASON: pa.string(),
+    "id_number": pa.int64(),
+    "id_text": pa.string(),
+    "source_number": pa.int64(),
+    "source_text": pa.string(),
+    CONTENT_TYPE: pa.string(),
+    DATA: pa.binary(),
+    PARSED: pa.binary(),
+    **dict.fromkeys(TALLY, pa.int64()),
+}
+READ = pa.schema(_TYPES)
+"""An event, a row that is none, or the tally of a batch."""
+
+DOCUMENTS, BYTES = 256, 8 << 20
+"""Documents parsed together, at most, and how long they are together, about."""
+
+
+class Reading(NamedTuple):
+    """What workers must know to read events."""
+
+    content: str
+    """The content room that the documents are for."""
+    content_type: str | None = None
+    """The media type of rows that name none, and of all files."""
+    sources: Sources | None = None
+    """The nodes where events may enter a graph, if there is one."""
+    keep: bool = False
+    """Whether the documents themselves are wanted, too."""
+    folder: str = ""
+    """Where files are, as Spark writes it."""
+
+
+class _Line(NamedTuple):
+    """A row: an event or the reason why it is none, and the line of JSON; of CSV if that is broken."""
+
+    event: Event | EventError
+    line: bytes | str
+
+    def row(self) -> str:
+        """Return the row as it came."""
+        return self.line if isinstance(self.line, str) else self.line.decode(errors="replace")
+
+
+class _File(NamedTuple):
+    """A file: an event or the reason why it is none; the rest is for the rejected table."""
+
+    event: Event | EventError
+    name: str
+    kind: str | None
+    content: bytes | None
+
+    def row(self) -> str:
+        """Write a row of the file, as it could have come in a table."""
+        text = None if self.content is None else self.content.decode(errors="replace")
+        found = {ID: self.name, CONTENT_TYPE: self.kind, DATA: text}
+        return json.dumps(
+            {name: value for name, value in found.items() if value is not None}, ensure_ascii=False
+        )
+
+
+_Given: TypeAlias = "_Line | _File"
+
+
+def read_rows(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[pa.RecordBatch]:
+    """Read events that come as rows of JSON; blank lines are passed over."""
+    return _read(batches, reading, _rows)
+
+
+def read_documents(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[pa.RecordBatch]:
+    """Read events that come as files."""
+    return _read(batches, reading, _documents)
+
+
+def _read(
+    batches: Iterable[pa.RecordBatch],
+    reading: Reading,
+    given: Callable[[pa.RecordBatch, Reading], Iterable[_Given]],
+) -> Iterator[pa.RecordBatch]:
+    with _parsing(kind_of(reading.content)):
+        for batch in batches:
+            for some in _together(given(batch, reading)):
+                yield _events(some, reading)
+
+
+@contextmanager
+def _parsing(kind: Kind) -> Iterator[None]:
+    """End what reading started with the task."""
+    try:
+        yield
+    finally:
+        kind.close()
+
+
+def _together(given: Iterable[_Given]) -> Iterator[list[_Given]]:
+    """Take as many as are parsed together."""
+    held: list[_Given] = []
+    size = 0
+    for each in given:
+        held.append(each)
+        size += len(each.event.data) if isinstance(each.event, Event) else 0
+        if len(held) >= DOCUMENTS or size >= BYTES:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
+
+
+def _rows(batch: pa.RecordBatch, reading: Reading) -> Iterator[_Line]:
+    kind = kind_of(reading.content)
+    values: list[bytes | None] = batch[VALUE].to_pylist()
+    broken: list[str | None] = batch[BROKEN].to_pylist()
+    for value, line in zip(values, broken, strict=True):
+        if value is None:
+            yield _Line(EventError("the line does not have as many fields as the header"), line or "")
+        elif value.strip():
+            yield _Line(_event(value, kind, reading.content_type), value)
+
+
+def _event(line: bytes, kind: Kind, content_type: str | None) -> Event | EventError:
+    """Read a row; the reason why it is no event, if it is none."""
+    try:
+        given = read_object(line)
+        row = {fold(name): value for name, value in given.items()}
+        if len(row) < len(given):
+            raise EventError("two fields have names that differ in case only, which are the same")
+        event = Event.from_row({ID: row.get(ID)})
+        source = row.get(SOURCE)
+        for name, value in ((ID, event.id), (SOURCE, source)):
+            check(value, (name,))
+        named = source if isinstance(source, str | int) and not isinstance(source, bool) else None
+        data = _data(row, kind)
+        return Event(event.id, data, source=named, content_type=_type(row, kind, content_type))
+    except EventError as error:
+        return error
+
+
+def _type(row: dict[str, object], kind: Kind, default: str | None) -> str:
+    given = row.get(CONTENT_TYPE)
+    if given is None and default is not None:
+        return default
+    names = ", ".join(kind.types)
+    if given is None:
+        raise EventError(f"the event has no {CONTENT_TYPE!r}: name the format of its data, one of {names}")
+    found = type_of_name(given, kind)
+    if found is None:
+        raise EventError(f"{CONTENT_TYPE} {given!r} is no format of {kind.title}: give one of {names}")
+    return found
+
+
+def _data(row: dict[str, object], kind: Kind) -> str:
+    data = row.get(DATA)
+    if data is None:
+        raise EventError(f"the event has no {DATA!r}: give its {kind.title} there, as text")
+    if not isinstance(data, str):
+        raise EventError(f"{DATA} is {type(data).__name__} and must be text")
+    return data
+
+
+def _documents(batch: pa.RecordBatch, reading: Reading) -> Iterator[_File]:
+    kind = kind_of(reading.content)
+    for path, length, found in zip(*(batch[name] for name in (PATH, LENGTH, CONTENT)), strict=True):
+        name = _name(path.as_py(), reading.folder)
+        content: bytes | None = found.as_py()
+        written = reading.content_type or type_of_file(name, kind)
+        if written is None:
+            reason = f"its name ends in none of {', '.join(kind.suffixes)}: rename it, or say --format"
+            yield _File(EventError(reason), name, None, None)
+        elif content is None:
+            yield _File(too_large(length.as_py(), kind), name, written, None)
+        else:
+            yield _File(Event(name, content, content_type=written), name, written, content)
+
+
+def _name(path: str, folder: str) -> str:
+    """Name a file by its place in the folder that was given; one that was given itself, by its own name.
+
+    >>> _name("file:/feeds/old/a.rss", "file:/feeds/"), _name("file:/feeds/a.rss", "")
+    ('old/a.rss', 'a.rss')
+    """
+    return path.removeprefix(folder) if folder and path.startswith(folder) else path.rpartition("/")[2]
+
+
+def _events(given: Sequence[_Given], reading: Reading) -> pa.RecordBatch:
+    """Parse what is parsed together: rows of events, of what is none, and the tally."""
+    kind = kind_of(reading.content)
+    read = _parse([each.event for each in given], kind, reading.sources)
+    rows: list[dict[str, Any]] = []
+    tally = dict.fromkeys(TALLY, 0)
+    for each, found in zip(given, read, strict=True):
+        if isinstance(found, EventError):
+            rows.append({ROW: each.row(), REASON: str(found)})
+            continue
+        tally[FEEDS] += found.feed
+        tally[LENIENT] += found.notes > 0
+        tally[NOTES] += found.notes
+        for event in found.events:
+            tally[NUMBERS if isinstance(event.id, int) else TEXTS] += 1
+            tally[WHOLE] += isinstance(event.id, str) and is_whole(event.id)
+            rows.append(_row(event, each.event if reading.keep else None, kind))
+    return pa.RecordBatch.from_pylist([*rows, tally], schema=READ)
+
+
+def _parse(
+    events: Sequence[Event | EventError], kind: Kind, sources: Sources | None
+) -> list[Read | EventError]:
+    """Parse documents that come from a node of the graph, if there is one."""
+    found = list(events)
+    if sources is not None:
+        sound = [place for place, event in enumerate(events) if isinstance(event, Event)]
+        reasons = sources.of_events([event for event in events if isinstance(event, Event)])
+        for place, reason in zip(sound, reasons, strict=True):
+            if reason is not None:
+                found[place] = EventError(reason)
+    return kind.read(found)
+
+
+def _row(event: Event, given: Event | EventError | None, kind: Kind) -> dict[str, Any]:
+    """Write an event that was read; `given` is the document that it was in, if that is kept."""
+    row: dict[str, Any] = {f"{ID}_{_column(event.id)}": event.id, PARSED: kind.packed(event)}
+    if event.source is not None:
+        row[f"{SOURCE}_{_column(event.source)}"] = event.source
+    if isinstance(given, Event):
+        data, row[CONTENT_TYPE] = kind.kept(given, event)
+        row[DATA] = data.encode() if isinstance(data, str) else data
+    return row
+
+
+def _column(identity: Id) -> str:
+    return "number" if isinstance(identity, int) else "text"

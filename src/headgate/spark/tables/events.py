@@ -1,0 +1,185 @@
+"""Tables of events: which rows are events, and why the others are not. The same for every job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import functions as sf
+from pyspark.sql.types import IntegralType, StringType
+
+from headgate.core.event import ID, SOURCE
+from headgate.core.values import fold
+from headgate.errors import TableError
+from headgate.spark.match.graph_matching import count_refused, list_refused
+from headgate.spark.match.matching import NUMBERS, REASON, ROW, SURVEY_DDL, TEXTS, survey_lines
+from headgate.spark.tables.id_types import WHOLE
+from headgate.spark.tables.places import Format, for_reading, is_remote
+from headgate.spark.tables.tables import BROKEN, VALUE, check_columns, column, read_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+    from headgate.spark.match.graph_matching import Sources
+    from headgate.spark.match.kinds import Feeds
+
+    Work = Callable[..., Iterator[pa.RecordBatch]]
+
+_REASON = "_headgate_reason"
+_NO_ID = "the event has no id: give the field 'id' as text or a whole number"
+_MISFIT = "the line does not fit the header, or a value its column's type"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The events of a table, the rows that are none, and what is known of the ids."""
+
+    events: DataFrame
+    """JSON lines: bytes, refused lines among them. Else all columns of the rows that are events."""
+    refused: DataFrame
+    """Columns `row` and `reason`."""
+    count: int
+    rejected: int
+    id_type: str
+    """`long` or `string`."""
+    cached: DataFrame | None = None
+
+    def forget(self) -> None:
+        """Free what was kept in memory; the job is done."""
+        if self.cached is not None:
+            self.cached.unpersist()
+
+
+@dataclass(frozen=True)
+class Given:
+    """A table of events that was judged, and what workers get of it."""
+
+    judged: Judged
+    rows: DataFrame
+    work: Work
+    """What they do with it."""
+    unknown: tuple[str, ...] = ()
+    """Attributes that filters name and the table lacks."""
+    feeds: Feeds | None = None
+
+
+def judge(session: SparkSession, path: str, form: Format, sources: Sources | None = None) -> Judged:
+    """Tell the events of a table from rows that are none. No shuffle.
+
+    With `sources`, those that do not come from a node of the graph are refused, too.
+    """
+    if form is Format.JSONL:
+        return _judge_lines(session, path, sources)
+    if sources is None:
+        return _judge_columns(read_columns(session, path, form), path, form)
+    # As text, so that CSV's 007 is not taken for 7; workers give it the type of the ids of nodes.
+    table = read_columns(session, path, form, texts=(ID, SOURCE))
+    check_columns(table, path, ID, SOURCE)
+    judged = _judge_columns(table, path, form)
+    return _judge_sources(judged, path, sources) if table.columns else judged
+
+
+def _judge_lines(session: SparkSession, path: str, sources: Sources | None) -> Judged:
+    lines = session.read.text(for_reading(path)).select(sf.col(VALUE).cast("binary"))
+    # Cached, because it is asked three times and is small: one row a batch and the refused lines.
+    work = partial(survey_lines, judge=None if sources is None else sources.of_events)
+    survey = lines.mapInArrow(work, SURVEY_DDL).persist()
+    sums = [sf.sum(NUMBERS).alias(NUMBERS), sf.sum(TEXTS).alias(TEXTS), sf.count(REASON).alias(REASON)]
+    totals = survey.agg(*sums).collect()[0]
+    numbers, texts = totals[NUMBERS] or 0, totals[TEXTS] or 0
+    refused = survey.where(sf.col(REASON).isNotNull()).select(ROW, REASON)
+    return Judged(lines, refused, numbers + texts, totals[REASON], "string" if texts else "long", survey)
+
+
+def _judge_columns(table: DataFrame, path: str, form: Format) -> Judged:
+    if not table.columns:
+        none = _none_refused(table.sparkSession)
+        return Judged(table.select(sf.lit("").alias(ID)).limit(0), none, 0, 0, "string")
+    check_columns(table, path, ID)
+    names = [name for name in table.columns if name != BROKEN]
+    name = next(name for name in names if fold(name) == ID)
+    kind = table.schema[name].dataType
+    if not isinstance(kind, IntegralType | StringType):
+        raise TableError(f"{path}: column {name} is {kind.simpleString()}: cast it to string or bigint")
+    identity = column(name)
+    broken = sf.col(BROKEN) if BROKEN in table.columns else sf.lit(None).cast("string")
+    reason = sf.when(broken.isNotNull(), sf.lit(_MISFIT)).when(identity.isNull(), sf.lit(_NO_ID))
+    count = _footers(table, path) if form is Format.PARQUET else None
+    if count is not None:
+        events = table.withColumn(name, identity.cast(_type(kind)))
+        return Judged(events, _none_refused(table.sparkSession), count, 0, _type(kind))
+    table = table.withColumn(_REASON, reason)
+    good = sf.col(_REASON).isNull()
+    totals = table.agg(
+        sf.count_if(good).alias("good"),
+        sf.count_if(~good).alias("bad"),
+        sf.bool_and(sf.when(good, identity.cast("string").rlike(rf"^({WHOLE})\z"))).alias("whole"),
+    ).collect()[0]
+    # CSV has text only, so it is read.
+    id_type = "long" if form is Format.CSV and totals["whole"] is True else _type(kind)
+    row = sf.coalesce(broken, sf.to_json(sf.struct(*map(column, names))))
+    refused = table.where(~good).select(row.alias(ROW), sf.col(_REASON).alias(REASON))
+    events = table.where(good).drop(_REASON, BROKEN).withColumn(name, identity.cast(id_type))
+    return Judged(events, refused, totals["good"], totals["bad"], id_type)
+
+
+def _judge_sources(judged: Judged, path: str, sources: Sources) -> Judged:
+    """Refuse events from nowhere. They are counted first: most often there are none."""
+    table = judged.events
+    name = next(name for name in table.columns if fold(name) == SOURCE)
+    kind = table.schema[name].dataType
+    if not isinstance(kind, IntegralType | StringType):
+        raise TableError(f"{path}: column {name} is {kind.simpleString()}: cast it to string or bigint")
+    source = column(name).cast(_type(kind)).alias(SOURCE)
+    counted = table.select(source).mapInArrow(partial(count_refused, sources=sources), f"{ROW} long")
+    count = counted.agg(sf.sum(ROW)).collect()[0][0] or 0
+    if not count:
+        return judged
+    rows = table.select(sf.to_json(sf.struct(*map(column, table.columns))).alias(ROW), source)
+    refused = rows.mapInArrow(partial(list_refused, sources=sources), f"{ROW} string, {REASON} string")
+    return replace(
+        judged,
+        refused=judged.refused.union(refused),
+        count=judged.count - count,
+        rejected=judged.rejected + count,
+    )
+
+
+def _type(kind: DataType) -> str:
+    return "long" if isinstance(kind, IntegralType) else "string"
+
+
+def _none_refused(session: SparkSession) -> DataFrame:
+    return session.createDataFrame([], f"{ROW} string, {REASON} string")
+
+
+def _footers(table: DataFrame, path: str) -> int | None:
+    """Count the rows of local Parquet files by their footers, if those say that every row has an id.
+
+    Else, and if a footer cannot be read or does not say, None: the rows must be looked at.
+    """
+    if is_remote(path):
+        return None
+    rows = 0
+    for file in table.inputFiles():
+        try:
+            footer = pq.read_metadata(unquote(urlsplit(file).path))
+        except (OSError, pa.ArrowException):
+            return None
+        leaves = [leaf for leaf in range(footer.num_columns) if fold(footer.schema.column(leaf).path) == ID]
+        if len(leaves) != 1:
+            return None
+        for group in range(footer.num_row_groups):
+            # The stubs of pyarrow spell the flag wrongly.
+            about: Any = footer.row_group(group).column(leaves[0]).statistics
+            if about is None or not about.has_null_count or about.null_count:
+                return None
+        rows += footer.num_rows
+    return rows

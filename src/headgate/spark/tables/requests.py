@@ -1,0 +1,184 @@
+"""What is asked of jobs, checked before any work: before Spark, a kernel, or anything large, is loaded."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headgate.contents.registry import CONTENTS, content_at
+from headgate.core.event import read_object
+from headgate.core.rooms import CLAUSES, FILTER_SHARDS, GRAPH, GRAPH_SHARDS, RECORDS, XML
+from headgate.core.schema import Schema
+from headgate.core.snapshot import check_place, is_snapshot, room_of
+from headgate.engine.views import check_views
+from headgate.errors import EventError, SnapshotError, TableError
+from headgate.graph.model import check_count
+from headgate.spark.tables.document_names import check_events, documents_of
+from headgate.spark.tables.places import check_apart, check_here, check_input, check_output, local
+from headgate.spark.tables.wishes import EXACT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headgate.spark.tables.places import Format
+    from headgate.spark.tables.wishes import Sharding, Top, Wanted
+
+
+def check_compile(
+    inputs: Sequence[str], output: str, *, rejected: str, wanted: Wanted, sharding: Sharding | None = None
+) -> None:
+    """Refuse tables that are not there, places that are taken, and a schema that cannot be read."""
+    check_here(output)
+    wanted.check()
+    sample = wanted.sample
+    for table in [*inputs, *([] if sample is None else [sample])]:
+        check_input(table)
+    check_output(rejected)
+    check_apart(*inputs, output, rejected)
+    if sample is not None:
+        check_apart(sample, output, rejected)
+    check_place(local(output))
+    if wanted.schema is not None:
+        try:
+            read_schema(wanted.schema)
+        except EventError as error:
+            raise TableError(f"schema: {error}") from None
+    check_count(1 if sharding is None else sharding.count)
+
+
+@lru_cache(maxsize=4)
+def read_schema(text: str) -> Schema:
+    """Read the types of attributes."""
+    return Schema.from_json(read_object(text))
+
+
+def check_match(
+    snapshot: str,
+    events: str,
+    output: str,
+    *,
+    rejected: str,
+    content_type: str | None = None,
+    tuples: str | None = None,
+) -> None:
+    """Refuse what cannot be done before any work: used before Spark starts, too."""
+    check_events_for(snapshot, events, content_type)
+    check_output(output)
+    check_output(rejected)
+    if tuples is not None:
+        check_tuples(snapshot)
+        check_output(tuples)
+    check_apart(snapshot, events, output, rejected, tuples)
+
+
+def check_events_for(snapshot: str, events: str, content_type: str | None) -> None:
+    """Refuse events that are not there, or that a snapshot's filters do not look at."""
+    content = content_at(Path(snapshot))
+    if content != RECORDS:
+        check_events(events, documents_of(content), content_type)
+    elif content_type is not None:
+        raise TableError(
+            f"snapshot {snapshot} has filters of records, and their events have no content type: leave out "
+            "--format"
+        )
+    else:
+        check_input(events)
+
+
+def check_target(snapshot: str, *, graph: bool | None = None, top: Top | None = None) -> None:
+    """Refuse a snapshot that has a graph and shall not, or the reverse, or that has no ranks."""
+    place = Path(snapshot).absolute()
+    room = room_of(place)
+    check_wish(snapshot, room, graph=graph)
+    if top is not None:
+        check_ranks(place, room, top.mode)
+
+
+def check_tuples(snapshot: str) -> None:
+    """Refuse a snapshot whose filters return nothing, or not by themselves."""
+    room = room_of(Path(snapshot))
+    if room != XML and not (room == FILTER_SHARDS and content_at(Path(snapshot)) == XML):
+        raise TableError(
+            f"snapshot {snapshot} belongs to the room {room!r}, and tuples are of XML patterns without graph "
+            "and ranks: compile the subscriptions alone, or leave out --tuples"
+        )
+
+
+def check_wish(snapshot: str, room: str, *, graph: bool | None) -> None:
+    """Refuse to use a graph that is not there, and to leave out one that is."""
+    if graph is True and room not in {GRAPH, GRAPH_SHARDS}:
+        raise SnapshotError(
+            f"snapshot {snapshot} was compiled without a graph: leave out --graph, or compile it with "
+            "--nodes and --edges"
+        )
+    if graph is False and room in {GRAPH, GRAPH_SHARDS}:
+        raise SnapshotError(
+            f"snapshot {snapshot} was compiled with a graph, and without it events would reach subscriptions "
+            "that no path leads to: leave out --no-graph, or compile the subscriptions alone and match "
+            "against that"
+        )
+
+
+def check_ranks(place: Path, room: str, mode: str) -> None:
+    """Refuse to rank where there is nothing to rank by."""
+    if room in {*CONTENTS, FILTER_SHARDS}:
+        raise SnapshotError(
+            f"snapshot {place} was compiled without ranks: compile its subscriptions with --ranked, or "
+            "with a column 'score' or 'weights'"
+        )
+    if mode == EXACT or room not in {GRAPH, GRAPH_SHARDS}:
+        return
+    if not is_snapshot(graph_places(place)[0] / CLAUSES):
+        raise SnapshotError(
+            f"snapshot {place} ranks by score and path only: compile the graph with --ranked, or its "
+            "subscriptions with a column 'weights'"
+        )
+
+
+def graph_places(place: Path) -> list[Path]:
+    """List the directories of a graph's shards; a graph that is not cut is one."""
+    if room_of(place) != GRAPH_SHARDS:
+        return [place]
+    from headgate.graph.build.sharding import shard_places
+
+    return shard_places(place)
+
+
+def check_plan(
+    snapshot: str,
+    sample: str,
+    output: str,
+    *,
+    rejected: str,
+    sites: str | None = None,
+    content_type: str | None = None,
+    carries: str | None = None,
+) -> None:
+    """Refuse what cannot be done before any work: used before Spark starts, too."""
+    check_here(output)
+    content_at(Path(snapshot))
+    check_views(Path(snapshot), carries=carries)
+    check_events_for(snapshot, sample, content_type)
+    if sites is not None:
+        check_input(sites)
+    check_output(rejected)
+    check_apart(snapshot, sample, sites, output, rejected)
+    check_place(local(output))
+
+
+def check_backtest(events: str, output: str | None) -> Format:
+    """Refuse what cannot be done before any work: used before Spark starts, too."""
+    form = check_input(events)
+    if output is not None:
+        check_output(output)
+    check_apart(events, output)
+    return form
+
+
+def check_backtest_documents(events: str, output: str | None, content: str, content_type: str | None) -> None:
+    """Refuse what cannot be done before any work: used before Spark starts, too."""
+    check_events(events, documents_of(content), content_type)
+    if output is not None:
+        check_output(output)
+    check_apart(events, output)

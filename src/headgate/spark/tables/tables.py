@@ -1,0 +1,293 @@
+"""Tables in files: JSON lines, CSV and Parquet, in and out.
+
+JSON lines are read as text and parsed by us, so that every malformed line is kept with its reason and every
+event keeps the types that it was sent with. CSV gets the types that Spark infers over the whole file. Parquet
+has its own.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+from collections import Counter
+from contextlib import contextmanager
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+from pyspark.sql import functions as sf
+from pyspark.sql.types import BinaryType, DecimalType, StringType, StructField, StructType
+
+from headgate.core.event import ID
+from headgate.core.values import fold
+from headgate.errors import TableError
+from headgate.spark.session.session import discard, spark_errors
+from headgate.spark.tables.places import Format, check_input, check_output, for_reading, is_remote, local
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+FILE, BLOCK, POSITION = ORDER = ("file", "block", "position")
+"""A row's place. Spark hands files out by size, so its own numbers do not follow their names."""
+VALUE = "value"
+BROKEN = "_headgate_broken"
+"""Where Spark puts a CSV line that does not fit the header."""
+
+# A line of CSV that ends inside quotes: whole fields, then one that is opened and not closed.
+_ENDS_OPEN = r'^(?:(?:"[^"]*+(?:""[^"]*+)*+"[^,]*+|(?!")[^,]*+),)*+"[^"]*+(?:""[^"]*+)*+\z'
+
+
+def column(name: str) -> Column:
+    """Name a column whatever signs its name has."""
+    return sf.col("`" + name.replace("`", "``") + "`")
+
+
+def check_columns(table: DataFrame, path: str, *wanted: str) -> None:
+    """Refuse a table that lacks a column altogether; a table without any columns is an empty file."""
+    names = [name for name in table.columns if name != BROKEN]
+    for name in wanted:
+        if names and name not in map(fold, names):
+            raise TableError(f"{path} has no column {name!r}; its columns are {', '.join(names)}")
+
+
+def read_lines(session: SparkSession, path: str, *wanted: str) -> DataFrame:
+    """Read a table as one JSON object a row, whatever its format. No shuffle.
+
+    Columns: those of `ORDER`, `value` (bytes; NULL for a broken CSV line) and `BROKEN`. CSV and Parquet must
+    have the columns `wanted`; JSON lines are judged one by one.
+    """
+    form = check_input(path)
+    if form is Format.JSONL:
+        table = session.read.text(for_reading(path))
+        line, broken = sf.col(VALUE), sf.lit(None).cast("string")
+    else:
+        table = read_columns(session, path, form, typed=False)
+        check_columns(table, path, *wanted)
+        fields = [_readable(each) for each in table.schema if each.name != BROKEN]
+        broken = sf.col(BROKEN) if BROKEN in table.columns else sf.lit(None).cast("string")
+        line = sf.to_json(sf.struct(*fields)) if fields else sf.lit("{}")
+    # One file needs no name in every row.
+    file = sf.col("_metadata.file_path") if len(table.inputFiles()) > 1 else sf.lit("")
+    return table.select(
+        file.alias(FILE),
+        sf.col("_metadata.file_block_start").alias(BLOCK),
+        sf.monotonically_increasing_id().alias(POSITION),
+        sf.when(broken.isNull(), line).cast("binary").alias(VALUE),
+        broken.alias(BROKEN),
+    )
+
+
+def _readable(field: StructField) -> Column:
+    """Return a column for JSON, which would write bytes as base64."""
+    found = column(field.name)
+    binary = isinstance(field.dataType, BinaryType)
+    return found.cast("string").alias(field.name) if binary else found
+
+
+def read_columns(
+    session: SparkSession, path: str, form: Format, *, typed: bool = True, texts: Iterable[str] = (ID,)
+) -> DataFrame:
+    """Read a CSV or Parquet table with its columns; the columns `texts` of CSV are text whatever is there."""
+    if form is Format.CSV:
+        return read_csv(session, path, typed=typed, texts=texts)
+    return read_parquet(session, path)
+
+
+def column_names(session: SparkSession, path: str, form: Format) -> list[str]:
+    """List the columns of a CSV or Parquet table, from its header or footer alone."""
+    if form is Format.CSV:
+        return session.read.csv(for_reading(path), header=True, quote='"', escape='"').columns
+    return read_parquet(session, path).columns
+
+
+def read_parquet(session: SparkSession, path: str) -> DataFrame:
+    """Read Parquet; what Spark refuses about the file is told with the file's name.
+
+    Files may differ in their columns, and all of them count: Spark by itself takes those of one file, and
+    what only the others have would be missing without a word.
+    """
+    try:
+        with spark_errors():
+            return session.read.option("mergeSchema", _has_files(path)).parquet(for_reading(path))
+    except TableError as error:
+        hint = ": write timestamps in microseconds" if "NANOS" in str(error) else ""
+        told = _drift(path) if "CANNOT_MERGE_SCHEMAS" in str(error) else None
+        raise TableError(told or f"{path} cannot be read. {error}{hint}") from None
+
+
+def _drift(path: str) -> str | None:
+    """Say which column of a folder of Parquet files has several types; None if that cannot be told."""
+    seen: dict[str, tuple[str, pa.DataType]] = {}
+    for file in [] if is_remote(path) else sorted(local(path).glob("*.parquet")):
+        for field in pq.read_schema(file):
+            first, kind = seen.setdefault(fold(field.name), (file.name, field.type))
+            if kind != field.type:
+                return (
+                    f"{path}: column {field.name} is {kind} in {first} and {field.type} in {file.name}: "
+                    "give it one type, or keep the files in folders of their own"
+                )
+    return None
+
+
+def _has_files(path: str) -> bool:
+    """Tell whether a table may be several files; to look into each of them takes time."""
+    return is_remote(path) or (local(path).is_dir() and sum(1 for _ in local(path).glob("*.parquet")) > 1)
+
+
+def read_csv(session: SparkSession, path: str, *, typed: bool, texts: Iterable[str] = (ID,)) -> DataFrame:
+    """Read CSV with a header, quotes doubled inside quotes; lines that do not fit go to `BROKEN`.
+
+    With `typed`, Spark infers the types (one more pass) of all columns but `texts`; without, all are text.
+    """
+    source = for_reading(path)
+    _check_header(path)
+    options = {
+        # With pruning, whether a line counts as broken would depend on the columns that a query asks for.
+        "columnPruning": "false",
+        "header": "true",
+        "quote": '"',
+        "escape": '"',
+        # Only a file without values that span lines can be read in parts.
+        "multiLine": str(not typed or _spans_lines(session, source)).lower(),
+        # In one file Spark's names for nameless columns are not a mismatch.
+        "enforceSchema": str(is_remote(path) or local(path).is_file()).lower(),
+    }
+    plain = session.read.options(**options).csv(source, inferSchema=typed)
+    if not plain.columns:
+        return plain
+    plainly = {name for name in plain.columns if fold(name) in texts}
+    large = [
+        each.name
+        for each in plain.schema
+        if isinstance(each.dataType, DecimalType) and each.name not in plainly
+    ]
+    read = {*large, *plainly}
+    fields = [StructField(each.name, StringType()) if each.name in read else each for each in plain.schema]
+    schema = StructType([*fields, StructField(BROKEN, StringType())])
+    table = session.read.options(**options, columnNameOfCorruptRecord=BROKEN).schema(schema).csv(source)
+    return _whole(table, plain.columns, large) if large else table
+
+
+def _check_header(path: str) -> None:
+    """Refuse a header that names a column twice: Spark would rename both, and filters would see neither."""
+    if is_remote(path):
+        return
+    place = local(path)
+    files = [place] if place.is_file() else sorted(place.glob("*.csv"))
+    for file in files[:1]:
+        with file.open(encoding="utf-8", errors="replace", newline="") as text:
+            names = [fold(name) for name in next(csv.reader(text), [])]
+        for name, times in Counter(names).items():
+            if times > 1 and name:
+                raise TableError(f"{path}: the header names the column {name!r} {times} times")
+
+
+def _spans_lines(session: SparkSession, source: str) -> bool:
+    """Find out whether a quoted value of a CSV file spans lines."""
+    line = sf.col(VALUE)
+    quotes = sf.length(line) - sf.length(sf.replace(line, sf.lit('"'), sf.lit("")))
+    opened = session.read.text(source).where((quotes % 2 == 1) & line.rlike(_ENDS_OPEN))
+    return not opened.isEmpty()
+
+
+def _whole(table: DataFrame, names: list[str], large: list[str]) -> DataFrame:
+    """Make columns whole numbers; lines with one beyond 64 bits are broken, as they are in JSON lines.
+
+    Spark would infer decimals. Nor could it be told the type: whether a line is broken then depends on the
+    columns that a query asks for.
+    """
+    numbers = {name: column(name).try_cast("bigint") for name in large}
+    beyond = [column(name).isNotNull() & number.isNull() for name, number in numbers.items()]
+    line = sf.to_csv(sf.struct(*map(column, names)))
+    broken = sf.coalesce(sf.col(BROKEN), sf.when(reduce(or_, beyond), line))
+    return table.withColumns({**numbers, BROKEN: broken})
+
+
+def to_frame(session: SparkSession, table: pa.Table) -> DataFrame:
+    """Hand a table to Spark; in one piece, because Spark loses what follows an empty batch."""
+    return session.createDataFrame(table.combine_chunks())
+
+
+def write_table(table: DataFrame, path: str) -> None:
+    """Write a table: one file for JSON lines and CSV, a directory for Parquet. Replaces what was there.
+
+    Rows come in the order of their partitions; nothing is seen at `path` before all is written.
+    """
+    form = check_output(path)
+    if is_remote(path):
+        table.write.mode("overwrite").parquet(path)
+        return
+    if form is Format.PARQUET:
+        with replacing(path) as folder:
+            table.write.mode("overwrite").parquet(f"file://{folder}")
+        return
+    with _beside(path) as (place, parts):
+        _write_parts(table, form, parts)
+        _join_parts(table.columns, form, parts, place)
+        shutil.rmtree(parts)
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[Path]:
+    """Yield a folder to be filled, which then takes the place of a local Parquet table."""
+    with _beside(path) as (place, folder):
+        yield folder
+        if place.is_dir():
+            shutil.rmtree(place)
+        folder.rename(place)
+
+
+@contextmanager
+def _beside(path: str) -> Iterator[tuple[Path, Path]]:
+    """Yield a local table's own place and that of a folder beside it, which is removed if the body fails."""
+    # Through symbolic links, so that a link stays one.
+    place = local(path).resolve()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    parts = place.with_name(f".{place.name}.{os.getpid()}.parts")
+    try:
+        yield place, parts
+    except BaseException:
+        discard(parts)
+        raise
+
+
+def _write_parts(table: DataFrame, form: Format, parts: Path) -> None:
+    writer = table.write.mode("overwrite")
+    if form is Format.JSONL:
+        writer.json(f"file://{parts}", ignoreNullFields=False)
+    else:
+        writer.csv(
+            f"file://{parts}",
+            header=False,
+            quote='"',
+            escape='"',
+            # Spark would trim ids.
+            ignoreLeadingWhiteSpace=False,
+            ignoreTrailingWhiteSpace=False,
+            timestampFormat="yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+        )
+
+
+def _join_parts(columns: list[str], form: Format, parts: Path, place: Path) -> None:
+    whole = place.with_name(f".{place.name}.{os.getpid()}.new")
+    try:
+        with whole.open("wb") as out:
+            if form is Format.CSV:
+                out.write((",".join(_quoted(name) for name in columns) + "\n").encode())
+            for part in sorted(parts.glob("part-*")):
+                with part.open("rb") as file:
+                    shutil.copyfileobj(file, out, 1 << 20)
+        whole.replace(place)
+    finally:
+        whole.unlink(missing_ok=True)
+
+
+def _quoted(name: str) -> str:
+    special = any(sign in name for sign in ',"\n')
+    return '"' + name.replace('"', '""') + '"' if special else name

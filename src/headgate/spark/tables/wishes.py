@@ -1,0 +1,144 @@
+"""What is asked of a job besides its tables: known before Spark, or anything large, is loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from headgate.core.event import SOURCE
+from headgate.core.ranks import check_k, read_factors
+from headgate.core.rooms import RECORDS
+from headgate.core.subscription import SQL
+from headgate.core.values import fold
+from headgate.errors import TableError
+from headgate.graph.model import check_count
+from headgate.ranking.model import EXACT, MODES, RELAXED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headgate.core.values import Path
+    from headgate.rdf.language.model import Options
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+
+__all__ = ["ACCESS", "EXACT", "HASH", "MODES", "RELAXED", "RULES", "TENANT", "Sharding", "Top", "Wanted"]
+
+HASH, TENANT, ACCESS = RULES = ("hash", "tenant", "access")
+TENANTS = "tenant"
+"""The column of the rule `tenant`, if none is named."""
+
+
+class Top(NamedTuple):
+    """How many are wanted of each event, and what makes one better than another."""
+
+    k: int
+    mode: str = EXACT
+    factors: tuple[tuple[str, float], ...] = ()
+    """What the weights of attributes are multiplied by, if it is not 1; relaxed only."""
+
+    @classmethod
+    def of(cls, k: int, mode: str = EXACT, factors: Mapping[str, float] | None = None) -> Top:
+        """Refuse what cannot be asked for.
+
+        >>> Top.of(3, "relaxed", {"age": 0}).factors
+        (('age', 0.0),)
+        """
+        check_k(k)
+        if mode not in MODES:
+            raise TableError(f"there is no mode {mode!r}: use {' or '.join(map(repr, MODES))}")
+        if factors and mode != RELAXED:
+            raise TableError("factors weigh clauses that hold, and exact matching weighs none: use relaxed")
+        return cls(k, mode, tuple(read_factors(factors).items()))
+
+    @property
+    def weighing(self) -> dict[str, float] | None:
+        """Return the factors as indexes want them: none where nothing is weighed."""
+        return dict(self.factors) if self.mode == RELAXED else None
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """A number of shards and a rule.
+
+    `column` is that of the table for `tenant`, and an attribute of events for `access`.
+    """
+
+    count: int = 1
+    by: str = HASH
+    column: str | None = None
+
+    @classmethod
+    def of(cls, count: int, by: str = HASH, column: str | None = None) -> Sharding:
+        """Refuse what cannot be.
+
+        >>> Sharding.of(4, "tenant").column
+        'tenant'
+        """
+        check_count(count)
+        if by not in RULES:
+            raise TableError(f"there is no rule {by!r} for shards: use {', '.join(map(repr, RULES))}")
+        if column is not None and not all(column.split(".")):
+            raise TableError(f"{column!r} is no name for a shard's column: give a name, or names with dots")
+        if by == HASH and column is not None:
+            raise TableError(
+                f"shards by hash look at ids alone: leave out the column {column!r}, or use access"
+            )
+        return cls(count, by, TENANTS if by == TENANT and column is None else column)
+
+    def routed_by(self, content: str) -> Path | None:
+        """Name the attribute of events that leads to shards; none if there is none, or for documents.
+
+        >>> Sharding(4, "access", "User.Country").routed_by("records")
+        ('user', 'country')
+        """
+        if content != RECORDS or self.column is None:
+            return None
+        path = tuple(map(fold, self.column.split(".")))
+        # What a graph makes of a source is not what the filter sees.
+        return None if path == (SOURCE,) else path
+
+    def check_content(self, content: str) -> None:
+        """Refuse `access` without an attribute, for records: they have many, and none comes first."""
+        if self.count > 1 and self.by == ACCESS and content == RECORDS and self.column is None:
+            raise TableError(
+                "shards by access of records need the attribute that leads to them: give --shard-column"
+            )
+        if self.by == ACCESS and content != RECORDS and self.column is not None:
+            raise TableError(
+                f"shards by access of documents go by what their patterns name, and {self.column!r} is an "
+                "attribute of records: leave out --shard-column"
+            )
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is said of all filters of a job."""
+
+    dialect: str = SQL
+    """That of rows that name none."""
+    schema: str | None = None
+    """The attributes' types, as JSON; for records."""
+    sample: str | None = None
+    """A table of events; for records."""
+    taxonomy: Taxonomy | None = None
+    """For RDF."""
+    options: Options | None = None
+    """For RDF."""
+
+    def check(self) -> None:
+        """Refuse what cannot go together, whatever the tables hold."""
+        if self.for_records and self.for_rdf:
+            raise TableError(
+                "a schema and a sample are for filters of records, a taxonomy and options for those of RDF: "
+                "give the ones or the others"
+            )
+
+    @property
+    def for_records(self) -> bool:
+        """Tell whether something is said that filters of records alone know."""
+        return self.schema is not None or self.sample is not None
+
+    @property
+    def for_rdf(self) -> bool:
+        """Tell whether something is said that filters of RDF alone know."""
+        return self.taxonomy is not None or self.options is not None

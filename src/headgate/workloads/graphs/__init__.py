@@ -1,0 +1,1 @@
+"""Workloads with a graph."""

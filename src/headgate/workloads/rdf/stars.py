@@ -1,0 +1,236 @@
+"""Filters that ask for an instance of a class with properties in a range, over a taxonomy of 1,000 classes.
+
+    ?x a/rdfs:subClassOf* :C12 ; :p24 ?v1 ; :p25 ?v2 . FILTER(?v1 >= 120 && ?v1 <= 480)
+
+Each class brings two properties of its own; its instances may have those, those of the classes above it,
+and six that are common to all. Values are whole numbers below 10,000. An event describes ten things: each
+has a type, all types as likely, and eight of the properties that it may have, which makes 90 triples.
+
+A filter asks for a type as events have it, or for a class above it, more often a near one. It asks for two
+or three of four properties: those of the class, and those of its parent. One or two of these have a range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from headgate.errors import HeadgateError
+from headgate.rdf.language.model import ISA, RDFS, TYPE, XSD, And, Compare, Edge, Pattern
+from headgate.rdf.language.terms import iri, literal
+from headgate.workloads.hashing import Key, integers, uniform
+from headgate.workloads.rdf.publications import BASE, RdfWorkload, Triples
+from headgate.workloads.rdf.stars_classes import Classes, draw_classes
+from headgate.workloads.records.drawing import distinct
+from headgate.workloads.writing import choose, digits, either, glue
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from headgate.rdf.language.model import Expression, Term
+
+    Ints = NDArray[np.int64]
+    Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
+    Statement = tuple[Term, Term, Term]
+
+__all__ = ["Stars"]
+
+THINGS, PROPERTIES = 10, 8
+"""Things of an event, and properties of a thing beside its type."""
+VALUES = 10_000
+OWN, COMMON, ASKED = 2, 6, 4
+"""Properties that a class brings, that are common to all, and that filters choose from."""
+_MOST, _RANGED = 3, 2
+"""Properties of a filter, and of them those with a range, at most."""
+_CLIMB = 0.2
+"""How often a filter asks for the parent rather than the class, again and again."""
+_HALF = 0.3
+"""How many ranges have one end only."""
+_FILTERS, _EVENTS = "rdf stars", "rdf things"
+_BEFORE = f"PREFIX : <{BASE}> PREFIX rdfs: <{RDFS}> ASK {{ ?x a/rdfs:subClassOf* "
+
+
+class Drawn(NamedTuple):
+    """Filters as arrays, a row each."""
+
+    of: Ints
+    """The class."""
+    asked: Ints
+    """Properties, of which the first `number` are asked for."""
+    number: Ints
+    low: Ints
+    """The least values of the first properties; below 0 for none."""
+    high: Ints
+
+
+@dataclass(frozen=True)
+class Stars(RdfWorkload):
+    """Instances of classes, with ranges.
+
+    >>> Stars().filters(np.arange(1), seed=1)[0].as_py().partition("ASK ")[2]
+    '{ ?x a/rdfs:subClassOf* :C777 ; :p864 ?v1 ; :p1560 ?v2 . FILTER(?v1 >= 9846) }'
+    """
+
+    classes: Classes | None = None
+    """Those of a real taxonomy; drawn with the seed, otherwise."""
+    widths: tuple[float, float] = (0.01, 0.2)
+    """What a range covers of all values, at least and at most."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be drawn."""
+        if not 0 < self.widths[0] <= self.widths[1] <= 1:
+            raise HeadgateError(f"ranges over {self.widths} of the values: give two parts, the lesser first")
+        if self.classes is not None and not self.classes.names:
+            raise HeadgateError("there must be a class at least")
+
+    def classes_of(self, seed: int) -> Classes:
+        """Return the classes."""
+        return draw_classes(seed) if self.classes is None else self.classes
+
+    def taxonomy(self, seed: int) -> list[Statement]:
+        """List what class is below what."""
+        return self.classes_of(seed).statements()
+
+    def draw(self, rows: Ints, seed: int) -> Drawn:
+        """Draw the filters of some rows."""
+        key = Key(seed, _FILTERS, "", np.asarray(rows, np.int64))
+        tables = _tables(self.classes_of(seed))
+        of = integers(key._replace(column="class"), 0, len(tables.parent))
+        climbs = np.ones(len(of), np.bool_)
+        for step in range(tables.depth):
+            climbs &= uniform(key._replace(column="climb"), step) < _CLIMB
+            of = np.where(climbs, tables.parent[of], of)
+        chosen = distinct(key._replace(column="asked"), _MOST, ASKED)
+        number = integers(key._replace(column="number"), 2, _MOST + 1)
+        low, high = _ranges(key, self.widths)
+        return Drawn(of, np.take_along_axis(tables.asked[of], chosen, axis=1), number, low, high)
+
+    def texts(self, rows: Ints, seed: int) -> Texts:
+        """Write the filters of some rows."""
+        drawn = self.draw(rows, seed)
+        names = [_short(name) for name in self.classes_of(seed).names]
+        pieces = [choose(names, drawn.of)]
+        for i in range(_MOST):
+            asked = glue(" ; :p", digits(drawn.asked[:, i]), f" ?v{i + 1}")
+            pieces.append(either(i < drawn.number, asked, ""))
+        bounds = []
+        for i in range(_RANGED):
+            low, high = drawn.low[:, i], drawn.high[:, i]
+            least, most = glue(f"?v{i + 1} >= ", digits(low)), glue(f"?v{i + 1} <= ", digits(high))
+            inner = either(low < 0, most, either(high < 0, least, glue(least, " && ", most)))
+            bounds.append(either(np.maximum(low, high) < 0, "", glue(" FILTER(", inner, ")")))
+        return glue(_BEFORE, *pieces, " .", *bounds, " }")
+
+    def models(self, rows: Ints, seed: int) -> list[Pattern]:
+        """Make the filters of some rows without a parser."""
+        drawn = self.draw(rows, seed)
+        names = self.classes_of(seed).names
+        found = []
+        for of, asked, number, low, high in zip(*(column.tolist() for column in drawn), strict=True):
+            edges = [Edge("?x", ISA, names[of], ISA)]
+            edges += [Edge("?x", _property(asked[i]), f"?v{i + 1}") for i in range(number)]
+            filters = [
+                _range(f"?v{i + 1}", low[i], high[i]) for i in range(_RANGED) if max(low[i], high[i]) >= 0
+            ]
+            found.append(Pattern(tuple(edges), tuple(filters)))
+        return found
+
+    def triples(self, rows: Ints, seed: int) -> Triples:
+        """Draw the events with the given row numbers."""
+        classes = self.classes_of(seed)
+        tables = _tables(classes)
+        thing = (np.asarray(rows, np.int64)[:, None] * THINGS + np.arange(THINGS)).ravel()
+        key = Key(seed, _EVENTS, "", thing)
+        of = integers(key._replace(column="type"), 0, len(tables.parent))
+        chosen = np.empty((len(thing), PROPERTIES), np.int64)
+        for number in np.unique(tables.number[of]).tolist():
+            (some,) = np.nonzero(tables.number[of] == number)
+            own = key._replace(column=f"properties of {number}", rows=thing[some])
+            chosen[some] = distinct(own, PROPERTIES, number)
+        has = np.take_along_axis(tables.available[of], chosen, axis=1)
+        address = (thing[:, None] * PROPERTIES + np.arange(PROPERTIES)).ravel()
+        value = integers(Key(seed, _EVENTS, "value", address), 0, VALUES)
+        # A thing's type comes before its properties: column 0 of each of its rows.
+        size = PROPERTIES + 1
+        where = np.arange(len(thing) * size)
+        is_type = where % size == 0
+        at = np.maximum(where - where // size - 1, 0)
+        return Triples(
+            np.arange(len(rows) + 1) * THINGS * size,
+            glue(f"<{BASE}t", digits(np.repeat(thing, size)), ">"),
+            either(is_type, TYPE, glue(f"<{BASE}p", digits(has.ravel()[at]), ">")),
+            either(
+                is_type,
+                choose(classes.names, np.repeat(of, size)),
+                glue('"', digits(value[at]), f'"^^<{XSD}integer>'),
+            ),
+        )
+
+
+class Tables(NamedTuple):
+    """What is known of each class, a row each."""
+
+    parent: Ints
+    """The first one; the class itself, if it has none."""
+    asked: Ints
+    available: Ints
+    """Properties that an instance may have, of which there are `number`."""
+    number: Ints
+    depth: int
+
+
+@lru_cache(maxsize=4)
+def _tables(classes: Classes) -> Tables:
+    lines = [classes.line(number) for number in range(len(classes.names))]
+    own = COMMON + OWN * np.arange(len(lines))[:, None] + np.arange(OWN)
+    available = [[*own[line].ravel().tolist(), *range(COMMON)] for line in lines]
+    number = np.array([len(each) for each in available])
+    padded = np.zeros((len(lines), number.max()), np.int64)
+    for row, each in enumerate(available):
+        padded[row, : len(each)] = each
+    return Tables(
+        np.array([line[min(1, len(line) - 1)] for line in lines]),
+        padded[:, :ASKED].copy(),
+        padded,
+        number,
+        max(len(line) for line in lines),
+    )
+
+
+def _ranges(key: Key, widths: tuple[float, float]) -> tuple[Ints, Ints]:
+    """Draw ranges for the first property, or the first two; an end that is missing is -1."""
+    low, high = (np.full((len(key.rows), _RANGED), -1, np.int64) for _ in range(2))
+    ranged = integers(key._replace(column="ranged"), 1, _RANGED + 1)
+    least, most = widths
+    for i in range(_RANGED):
+        own = key._replace(column=f"range {i}")
+        width = np.round((least + (most - least) * uniform(own)) * VALUES).astype(np.int64)
+        begin = np.floor(uniform(own, 1) * (VALUES - width)).astype(np.int64)
+        kind = uniform(own, 2)
+        below, above = kind < _HALF / 2, (kind >= _HALF / 2) & (kind < _HALF)
+        there = i < ranged
+        low[:, i] = np.where(there & ~below, np.where(above, VALUES - width, begin), -1)
+        high[:, i] = np.where(there & ~above, np.where(below, width, begin + width) - 1, -1)
+    return low, high
+
+
+def _range(variable: Term, low: int, high: int) -> Expression:
+    ends = [
+        Compare(sign, variable, literal(str(end), f"{XSD}integer"))
+        for sign, end in ((">=", low), ("<=", high))
+        if end >= 0
+    ]
+    return And(tuple(ends)) if len(ends) > 1 else ends[0]
+
+
+def _property(number: int) -> Term:
+    return iri(f"{BASE}p{number}")
+
+
+def _short(name: Term) -> str:
+    """Write a class as filters do."""
+    return f":{name[len(BASE) + 1 : -1]}" if name.startswith(f"<{BASE}") else name

@@ -1,0 +1,1 @@
+"""Workloads of XML documents."""

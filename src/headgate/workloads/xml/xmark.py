@@ -1,0 +1,136 @@
+"""XMark: views over the schema of an auction site, and small documents that answer most of them.
+
+subscriptions   id "view-0000123", filter "//person[name = 'Ada Lind']/profile{cont}", dialect "xpath"
+events          id "event-0000042", data "<site><regions>…</regions>…</site>", datacontenttype
+
+As in section 5 of Karanasos, Katsifodimos and Manolescu, "Delta: scalable data dissemination under capacity
+constraints", VLDB 2014: all views are different, or a part of them (section 5.5). Beside the texts there are
+the same views as patterns, for those who do not want to measure the parser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.core.event import XML
+from headgate.core.subscription import XPATH
+from headgate.errors import HeadgateError
+from headgate.workloads.graphs.graphs import numbered
+from headgate.workloads.hashing import Key, zipf_rank
+from headgate.workloads.rdf.publications import EVENT_SCHEMA, SUBSCRIPTION_SCHEMA
+from headgate.workloads.xml.documents import document
+from headgate.workloads.xml.views import TABLE_2, draw_views, unique_views
+from headgate.xml.language.printing import print_pattern
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.workloads.xml.walks import ViewLaw
+    from headgate.xml.language.model import Pattern
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["XMark"]
+
+_POPULARITY = 1.0
+"""The exponent of Zipf's law by which views repeat, where they are not unique."""
+
+
+@dataclass(frozen=True)
+class XMark:
+    """Rows of the workload; each depends on its number and the seed alone.
+
+    >>> XMark().filters(np.array([12]), seed=1)
+    ["//namerica/item[name{val} = 'silver ring']/payment"]
+    """
+
+    unique: int | None = None
+    """How many views are different: the first ones. The others repeat these, some more often. None is all."""
+    sizes: tuple[int, int] = (10_000, 40_000)
+    """Bytes of a document, about."""
+    law: ViewLaw = TABLE_2
+    attempts: bytes | None = None
+    """Which draw each unique view takes, worked out for one seed by `settled`."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be drawn."""
+        self.law.check()
+        if self.unique is not None and self.unique < 1:
+            raise HeadgateError(f"{self.unique} unique views: there must be one at least")
+        if not 0 < self.sizes[0] <= self.sizes[1]:
+            raise HeadgateError(f"documents of {self.sizes} bytes: give two sizes, the lesser first")
+
+    def settled(self, count: int, seed: int) -> XMark:
+        """Find out which draws the first `count` views take. That needs all of them; rows need only that."""
+        different = count if self.unique is None else min(count, self.unique)
+        return replace(self, attempts=_attempts(self.law, different, seed))
+
+    def views(self, count: int, seed: int) -> list[Pattern]:
+        """Make the first `count` views, quicker than by `settled` and `patterns`."""
+        different = count if self.unique is None else min(count, self.unique)
+        found = [view for _, view in unique_views(self.law, different, seed)]
+        return [found[number] for number in self._numbers(np.arange(count), seed).tolist()]
+
+    def patterns(self, rows: Ints, seed: int) -> list[Pattern]:
+        """Make the views with the given row numbers."""
+        rows = np.asarray(rows, np.int64)
+        if not len(rows):
+            return []
+        numbers = self._numbers(rows, seed)
+        attempts = self.attempts
+        if attempts is None or numbers.max() >= len(attempts):
+            attempts = _attempts(self.law, int(numbers.max()) + 1, seed)
+        return draw_views(self.law, numbers, seed, bytes(attempts[number] for number in numbers.tolist()))
+
+    def _numbers(self, rows: Ints, seed: int) -> Ints:
+        """Return the number of the unique view that each row shows."""
+        if self.unique is None:
+            return rows
+        again = zipf_rank(Key(seed, "xmark views", "again", rows), self.unique, _POPULARITY)
+        return np.where(rows < self.unique, rows, again)
+
+    def filters(self, rows: Ints, seed: int) -> list[str]:
+        """Write the views with the given row numbers."""
+        return [print_pattern(pattern) for pattern in self.patterns(rows, seed)]
+
+    def subscriptions(self, rows: Ints, seed: int) -> pa.RecordBatch:
+        """Make the subscriptions with the given row numbers."""
+        rows = np.asarray(rows, np.int64)
+        columns: list[pa.Array[Any]] = [
+            numbered("view-", rows, 7),
+            pa.array(self.filters(rows, seed), pa.string()),
+            pa.repeat(pa.scalar(XPATH), len(rows)),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=SUBSCRIPTION_SCHEMA)
+
+    def subscription_schema(self) -> pa.Schema:
+        """Describe the columns of `subscriptions`."""
+        return SUBSCRIPTION_SCHEMA
+
+    def documents(self, rows: Ints, seed: int) -> list[str]:
+        """Write the documents with the given row numbers."""
+        return [document(row, seed, self.sizes) for row in np.asarray(rows, np.int64).tolist()]
+
+    def events(self, rows: Ints, seed: int) -> pa.RecordBatch:
+        """Make the events with the given row numbers."""
+        rows = np.asarray(rows, np.int64)
+        columns: list[pa.Array[Any]] = [
+            numbered("event-", rows, 7),
+            pa.array(self.documents(rows, seed), pa.string()),
+            pa.repeat(pa.scalar(XML), len(rows)),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=EVENT_SCHEMA)
+
+    def schema(self) -> pa.Schema:
+        """Describe the columns of `events`."""
+        return EVENT_SCHEMA
+
+
+@lru_cache(maxsize=4)
+def _attempts(law: ViewLaw, count: int, seed: int) -> bytes:
+    return bytes(attempt for attempt, _ in unique_views(law, count, seed))

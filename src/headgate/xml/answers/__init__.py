@@ -1,0 +1,1 @@
+"""What patterns return for a document."""

@@ -1,0 +1,246 @@
+"""What a pattern gives for a document: for each of its nodes, the nodes that take part in an embedding.
+
+Ids are structural, so the embeddings are the combinations of these that satisfy the axes. Nothing of their
+cross product is stored; `tuples` lists as much of it as is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headgate.core.jit import kernel
+from headgate.xml.answers.listing import Tuples, list_tuples
+from headgate.xml.answers.structural import Flat, Ids, Shape, reduce_flat, shape_of
+from headgate.xml.events.subject import Subject
+from headgate.xml.index.passing import Conditions, lay_tests, sift
+from headgate.xml.language.model import CONT, VAL
+from headgate.xml.language.values import holds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from headgate.xml.events.document import Document
+    from headgate.xml.events.serialising import Texts
+    from headgate.xml.language.model import Pattern
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a pattern gives for a document; it stands alone, without the document.
+
+    One entry for each node of the pattern. `values` and `contents` are None where the node does not return
+    them, else one text for each id.
+    """
+
+    pattern: Pattern
+    ids: tuple[Ids, ...]
+    values: tuple[tuple[str, ...] | None, ...]
+    contents: tuple[tuple[str, ...] | None, ...]
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether the same nodes are given, and the same is returned of them, for the same pattern."""
+        if not isinstance(other, Answer):
+            return NotImplemented
+        return (
+            self.pattern == other.pattern
+            and self.values == other.values
+            and self.contents == other.contents
+            and all(
+                np.array_equal(mine, yours)
+                for one, another in zip(self.ids, other.ids, strict=True)
+                for mine, yours in zip(one, another, strict=True)
+            )
+        )
+
+    def __hash__(self) -> int:
+        """Hash what is cheap to hash."""
+        return hash((self.pattern, self.values, self.contents))
+
+    def tuples(self, limit: int = 1000) -> Tuples:
+        """List what the returning nodes return, for each combination of these that an embedding has."""
+        return list_tuples(self.pattern, self.ids, self.values, self.contents, limit)
+
+    def rows(self) -> int:
+        """Count the nodes that are given, once for each node of the pattern that they stand for."""
+        return sum(len(ids.pre) for ids in self.ids)
+
+    @property
+    def nbytes(self) -> int:
+        """Count the bytes that are sent: 12 for an id, and the texts."""
+        texts = (text for column in (*self.values, *self.contents) if column for text in column)
+        return 12 * self.rows() + sum(len(text.encode()) for text in texts)
+
+    def plain(self) -> list[dict[str, Any]]:
+        """Return it for JSON: an object for each node of the pattern."""
+        found: list[dict[str, Any]] = []
+        for node, ids, values, conts in zip(
+            self.pattern.nodes, self.ids, self.values, self.contents, strict=True
+        ):
+            row: dict[str, Any] = {
+                "label": node.label,
+                "ids": [list(each) for each in zip(*(column.tolist() for column in ids), strict=True)],
+            }
+            if values is not None:
+                row[VAL] = list(values)
+            if conts is not None:
+                row[CONT] = list(conts)
+            found.append(row)
+        return found
+
+
+def answer(pattern: Pattern, document: Document) -> Answer | None:
+    """Return what a pattern gives for a document; None if it does not hold.
+
+    >>> from headgate.xml.language.model import Node, Pattern
+    >>> from headgate.xml.events.reading import read_document
+    >>> pattern = Pattern((Node("a", "//"), Node("b", "/", 0, (), ("val",))))
+    >>> answer(pattern, read_document("<c><a><b>1</b></a><a/></c>")).tuples().plain()
+    [{'b.val': '1'}]
+    """
+    return prepared(pattern).answer(document)
+
+
+class Prepared:
+    """A pattern that is asked about many documents."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        """Lay the pattern out."""
+        self.pattern = pattern
+        self.returns = bool(pattern.returning)
+        self._shape = shape_of(pattern)
+        self._labels = tuple(node.label for node in pattern.nodes)
+        self._tests = lay_tests(pattern)
+
+    def answer(self, document: Document) -> Answer | None:
+        """Return what the pattern gives for a document; None if it does not hold."""
+        return self.ask(Subject(document))
+
+    def ask(self, subject: Subject) -> Answer | None:
+        """Return what the pattern gives for a document that other patterns are asked about too."""
+        spans = subject.spans(self._labels)
+        if spans is None:
+            return None
+        document = subject.document
+        found, decided = _find(
+            self._shape,
+            self._tests,
+            spans,
+            subject.nodes,
+            document.ends,
+            document.levels,
+            document.begins,
+            document.stops,
+            document.text,
+        )
+        if found.offsets[0] < 0:
+            return None
+        if not decided:
+            keep = self._passing(document, found)
+            if not reduce_flat(self._shape, found, keep):
+                return None
+            found = _compact(found, keep)
+        return self._made(subject.texts, found)
+
+    def _passing(self, document: Document, found: Flat) -> NDArray[np.bool_]:
+        """Tell which candidates pass the tests, the slow way."""
+        keep = np.ones(len(found.pre), np.bool_)
+        for node, (start, stop) in zip(self.pattern.nodes, pairwise(found.offsets.tolist()), strict=True):
+            for place in range(start, stop) if node.tests else ():
+                val = document.val(int(found.pre[place]))
+                keep[place] = all(holds(test, val) for test in node.tests)
+        return keep
+
+    def _made(self, texts: Texts, found: Flat) -> Answer:
+        pre, level = found.pre, found.level
+        post = found.ends - level
+        ids = []
+        values: list[tuple[str, ...] | None] = []
+        conts: list[tuple[str, ...] | None] = []
+        for node, (start, stop) in zip(self.pattern.nodes, pairwise(found.offsets.tolist()), strict=True):
+            which = pre[start:stop]
+            ids.append(Ids(which, post[start:stop], level[start:stop]))
+            values.append(texts.vals(which) if VAL in node.returns else None)
+            conts.append(texts.contents(which) if CONT in node.returns else None)
+        return Answer(self.pattern, tuple(ids), tuple(values), tuple(conts))
+
+
+prepared: Callable[[Pattern], Prepared] = lru_cache(maxsize=4096)(Prepared)
+"""Prepare a pattern, or find that it was lately."""
+
+
+@kernel
+def _find(
+    shape: Shape,
+    tests: Conditions,
+    spans: NDArray[np.int64],
+    nodes: NDArray[np.int32],
+    ends: NDArray[np.int32],
+    levels: NDArray[np.int32],
+    begins: NDArray[np.int32],
+    stops: NDArray[np.int32],
+    text: NDArray[np.uint8],
+) -> tuple[Flat, bool]:
+    """Find the nodes that take part in an embedding; false if tests are left to be looked at.
+
+    The first offset is -1 if there is none.
+    """
+    size = len(spans)
+    offsets = np.zeros(size + 1, np.int64)
+    most = 0
+    for node in range(size):
+        most += spans[node, 1] - spans[node, 0]
+    found = np.empty(most, np.int32)
+    found_ends = np.empty(most, np.int32)
+    found_levels = np.empty(most, np.int32)
+    decided = True
+    place = 0
+    for node in range(size):
+        for one in range(spans[node, 0], spans[node, 1]):
+            found[place] = nodes[one]
+            place += 1
+        if tests.offsets[node] < tests.offsets[node + 1]:
+            place, sure = sift(tests, node, text, begins, stops, found, offsets[node], place)
+            decided &= sure
+        offsets[node + 1] = place
+        if offsets[node] == place:
+            offsets[0] = -1
+            return Flat(offsets, found, found_ends, found_levels), decided
+        for one in range(offsets[node], place):
+            found_ends[one] = ends[found[one]]
+            found_levels[one] = levels[found[one]]
+    keep = np.ones(place, np.bool_)
+    flat = Flat(offsets, found[:place], found_ends[:place], found_levels[:place])
+    if not reduce_flat(shape, flat, keep):
+        offsets[0] = -1
+        return flat, decided
+    return _compact(flat, keep), decided
+
+
+@kernel
+def _compact(flat: Flat, keep: NDArray[np.bool_]) -> Flat:
+    """Leave out what is not kept."""
+    offsets, pre, ends, level = flat.offsets, flat.pre, flat.ends, flat.level
+    total = 0
+    for each in keep:
+        total += each
+    kept_offsets = np.zeros(len(offsets), np.int64)
+    kept_pre = np.empty(total, np.int32)
+    kept_ends = np.empty(total, np.int32)
+    kept_level = np.empty(total, np.int32)
+    place = 0
+    for node in range(len(offsets) - 1):
+        for one in range(offsets[node], offsets[node + 1]):
+            if keep[one]:
+                kept_pre[place] = pre[one]
+                kept_ends[place] = ends[one]
+                kept_level[place] = level[one]
+                place += 1
+        kept_offsets[node + 1] = place
+    return Flat(kept_offsets, kept_pre, kept_ends, kept_level)

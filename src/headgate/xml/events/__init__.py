@@ -1,0 +1,1 @@
+"""Documents: bytes to arrays."""

@@ -1,0 +1,246 @@
+"""Events to documents: screened, judged by the parser, read into arrays.
+
+A loop over the bytes reads the document and finds out about limits, before the parser sees it. The parser,
+lxml, judges whether it is well-formed. If it is, and all namespaces are declared in the root element, what
+the loop read is the document; if there are others, the parser's tree is walked.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+from lxml import etree
+
+from headgate.core.event import XML
+from headgate.errors import EventError
+from headgate.xml.events import scanning
+from headgate.xml.events.document import Document, Limits
+from headgate.xml.events.scanning import scan
+from headgate.xml.events.walking import walk
+from headgate.xml.language.model import TEXT
+
+if TYPE_CHECKING:
+    from headgate.core.event import Event
+    from headgate.xml.events.scanning import Scanned
+    from headgate.xml.language.model import Label
+
+XINCLUDE = "http://www.w3.org/2001/XInclude"
+XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
+
+_LIMITS = Limits()
+_ENCODING = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']*)["']""")
+_PLAIN = {"utf-8", "utf8", "us-ascii", "ascii"}
+_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+
+
+def read_document(data: str | bytes, limits: Limits = _LIMITS) -> Document:
+    """Read a document; refuse what is not well-formed, not safe, or too much.
+
+    >>> document = read_document('<a x="1">yes<b>no</b></a>')
+    >>> document.names, document.val(0), document.val(1)
+    (('a', '@x', 'text()', 'b'), 'yesno', '1')
+    """
+    encoded = _utf8(data, limits)
+    scanned = _scan(encoded, limits)
+    if scanned.status > scanning.STRANGE:
+        raise EventError(_reason(scanned, encoded, limits))
+    root = parse(encoded)
+    if scanned.status == scanning.STRANGE or scanned.scoped:
+        found = walk(root)
+    else:
+        found = _document(scanned, encoded, root)
+    if any(XINCLUDE in name and name.startswith("{" + XINCLUDE) for name in found.names):
+        raise EventError(
+            "not usable XML: an element of XInclude would fetch another document: include it first"
+        )
+    return found
+
+
+def document_of(event: Event) -> Document:
+    """Read the document of an event, once; its data may be a document already."""
+    if event.content_type != XML:
+        raise EventError(
+            f"event {event.id!r} is {event.content_type} and these filters look at XML: send {XML}"
+        )
+    if isinstance(event.data, Document):
+        return event.data
+    return event.once("document", lambda event: read_document(event.data))
+
+
+def parse(encoded: bytes) -> etree._Element:
+    """Let the parser judge UTF-8; nothing is fetched, and no entity is replaced by what a document says."""
+    parser = etree.XMLParser(
+        encoding="utf-8",
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+        collect_ids=False,
+    )
+    try:
+        root = etree.fromstring(encoded, parser)
+    except etree.XMLSyntaxError as error:
+        raise EventError(f"not valid XML: {_line(error.msg or 'it cannot be parsed')}") from None
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise EventError(_DOCTYPE)
+    return root
+
+
+# Encodings
+
+
+def _utf8(data: str | bytes, limits: Limits) -> bytes:
+    """Bring a document to UTF-8 without a byte order mark; what it says about its encoding is void then."""
+    if isinstance(data, str):
+        _check_size(len(data), limits)
+        try:
+            encoded = data.removeprefix("\ufeff").encode()
+        except UnicodeEncodeError as error:
+            raise EventError(
+                f"not valid XML: character {error.start + 1} is half of a surrogate pair"
+            ) from None
+    elif isinstance(data, bytes):
+        _check_size(len(data) // 2, limits)
+        encoded = _decoded(data)
+    else:
+        raise EventError(f"not usable XML: the document is {type(data).__name__}: send text or bytes")
+    _check_size(len(encoded), limits)
+    if (place := encoded.find(b"\0")) >= 0:
+        raise EventError(f"not usable XML: byte {place + 1} is NUL: send UTF-8, or UTF-16 with its mark")
+    return encoded
+
+
+def _decoded(data: bytes) -> bytes:
+    for mark, encoding in _MARKS.items():
+        if not data.startswith(mark):
+            continue
+        if encoding == "UTF-32":
+            raise EventError("not usable XML: the document is in UTF-32: send UTF-8")
+        try:
+            encoded = data[len(mark) :].decode(encoding).encode()
+        except UnicodeDecodeError as error:
+            raise EventError(f"not valid XML: byte {len(mark) + error.start + 1} is not UTF-16") from None
+        _check_encoding(encoded, {"utf-16", encoding, encoding.replace("-16-", "-16")})
+        return encoded
+    encoded = data.removeprefix(codecs.BOM_UTF8)
+    if _check_encoding(encoded, _PLAIN) in {"us-ascii", "ascii"} and not encoded.isascii():
+        place = next(place for place, byte in enumerate(data) if byte > 127)
+        raise EventError(f"not valid XML: byte {place + 1} is not ASCII, which the document says it is")
+    return encoded
+
+
+def _check_encoding(encoded: bytes, allowed: set[str]) -> str:
+    """Refuse a declaration of an encoding that the bytes are not in; return what it says, in lower case."""
+    if not encoded.startswith(b"<?xml") or not (found := _ENCODING.match(encoded)):
+        return ""
+    written = found[1].decode(errors="replace")
+    if written.lower() not in allowed:
+        raise EventError(f"not usable XML: the encoding {_line(written)!r} is not read: send UTF-8")
+    return written.lower()
+
+
+def _check_size(size: int, limits: Limits) -> None:
+    if size > limits.size:
+        raise EventError(f"the document has {size:,} bytes: {limits.size:,} are allowed")
+
+
+# Reading
+
+_DOCTYPE = "not usable XML: a DOCTYPE can declare entities: send the document without it"
+
+
+def _scan(encoded: bytes, limits: Limits) -> Scanned:
+    # Every node begins with a < or a =, or is a text behind a >.
+    room = 2 * encoded.count(b"<") + encoded.count(b"=") + 1
+    return scan(
+        np.frombuffer(encoded, np.uint8),
+        room,
+        limits.depth,
+        limits.attributes,
+        limits.children,
+        limits.nodes,
+        limits.names,
+        limits.text,
+    )
+
+
+def _document(scanned: Scanned, encoded: bytes, root: etree._Element) -> Document:
+    """Make the document of what the loop read; prefixes mean what the root element declares."""
+    spaces = {prefix or "": uri for prefix, uri in root.nsmap.items()} if scanned.declared else {}
+    spaces["xml"] = XML_NAMESPACE
+    written = [
+        _label(encoded[start:stop].decode(), kind, spaces)
+        for start, stop, kind in zip(
+            scanned.name_starts.tolist(),
+            scanned.name_stops.tolist(),
+            scanned.name_kinds.tolist(),
+            strict=True,
+        )
+    ]
+    names = tuple(dict.fromkeys(written))
+    labels = scanned.labels
+    if len(names) < len(written):  # two prefixes of one namespace
+        places = {name: place for place, name in enumerate(names)}
+        labels = np.array([places[label] for label in written], np.int32)[labels]
+    return Document(
+        names,
+        labels,
+        scanned.parents,
+        scanned.ends,
+        scanned.levels,
+        scanned.begins,
+        scanned.stops,
+        scanned.text,
+    )
+
+
+def _label(name: str, kind: int, spaces: dict[str, str]) -> Label:
+    if kind == scanning.NO_NAME:
+        return TEXT
+    prefix, colon, local = name.rpartition(":")
+    # An attribute without a prefix is in no namespace, whatever the default is.
+    space = spaces.get(prefix, "") if colon or kind == scanning.ELEMENT_NAME else ""
+    label = f"{{{space}}}{local}" if space else local
+    return f"@{label}" if kind == scanning.ATTRIBUTE_NAME else label
+
+
+def _reason(scanned: Scanned, encoded: bytes, limits: Limits) -> str:
+    line = encoded.count(b"\n", 0, scanned.place) + 1
+    match scanned.status:
+        case scanning.DOCTYPE:
+            if encoded[scanned.place : scanned.place + 9].upper() != b"<!DOCTYPE":
+                return f"not valid XML: <! in line {line} begins neither a comment nor a section"
+            return _DOCTYPE
+        case scanning.ENTITY:
+            text = encoded[scanned.place : scanned.place + 40].decode(errors="replace")
+            shown = _line(text.partition(";")[0] + ";" if ";" in text else text[:10])
+            return (
+                f"not usable XML: {shown} in line {line} is no reference: send the character, or &amp; for &"
+            )
+        case scanning.DEEP:
+            return f"the elements in line {line} nest too deep: {limits.depth} levels are allowed"
+        case scanning.ATTRIBUTES:
+            return f"the element in line {line} has too many attributes: {limits.attributes:,} are allowed"
+        case scanning.CHILDREN:
+            return f"an element has too many children by line {line}: {limits.children:,} are allowed"
+        case scanning.NODES:
+            return f"the document has too many nodes by line {line}: {limits.nodes:,} are allowed"
+        case scanning.NAMES:
+            return f"the document has too many different names by line {line}: {limits.names:,} are allowed"
+        case _:
+            return f"the document has too much text by line {line}: {limits.text:,} bytes are allowed"
+
+
+def _line(text: str) -> str:
+    """Bring a text to one line that can be shown."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)[:200].strip()

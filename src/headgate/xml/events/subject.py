@@ -1,0 +1,88 @@
+"""A document that patterns are asked about: what these have in common is worked out once.
+
+Nothing of it outlives the document. Its names come from strangers, and can be long and many.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headgate.core.jit import kernel
+from headgate.xml.events.encode import labels_of
+from headgate.xml.events.serialising import Texts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.xml.events.document import Document
+    from headgate.xml.language.model import Label
+
+
+class Subject:
+    """A document with its nodes by label.
+
+        nodes   by name, each name's in document order │ those of *:a │ those of * │ ...
+
+    A label of patterns is a span of it. Those of several names are added when they are first asked for. A
+    node has three labels at most, so that is the room that they need.
+    """
+
+    def __init__(self, document: Document) -> None:
+        """Sort the nodes by name."""
+        self.document = document
+        self.texts = Texts(document)
+        self.nodes = np.empty(3 * len(document.labels), np.int32)
+        self._end = len(document.labels)
+        ends = _group(document.labels, len(document.names), self.nodes).tolist()
+        self._spans: dict[Label, tuple[int, int]] = dict(
+            zip(document.names, zip([0, *ends], ends, strict=False), strict=True)
+        )
+        self._several: dict[Label, list[Label]] | None = None
+
+    def spans(self, labels: Sequence[Label]) -> NDArray[np.int64] | None:
+        """Return where the nodes of each label are; None if a label has none."""
+        known = self._spans
+        try:
+            return np.array([known[label] for label in labels], np.int64).reshape(-1, 2)
+        except KeyError:
+            for label in labels:
+                if label not in known and not self._gather(label):
+                    return None
+        return np.array([known[label] for label in labels], np.int64).reshape(-1, 2)
+
+    def _gather(self, label: Label) -> bool:
+        """Add the nodes of a label that several names have; false if none has."""
+        if "*" not in label:
+            return False
+        if self._several is None:
+            self._several = {}
+            for name in self.document.names:
+                for general in labels_of(name)[1:]:
+                    self._several.setdefault(general, []).append(name)
+        names = self._several.get(label)
+        if names is None:
+            return False
+        parts = [self.nodes[slice(*self._spans[name])] for name in names]
+        found = np.sort(np.concatenate(parts))
+        start, self._end = self._end, self._end + len(found)
+        self.nodes[start : self._end] = found
+        self._spans[label] = start, self._end
+        return True
+
+
+@kernel
+def _group(labels: NDArray[np.int32], names: int, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Put the nodes of each name together, rising; returns where those of each name end."""
+    places = np.zeros(names + 1, np.int64)
+    for label in labels:
+        places[label + 1] += 1
+    for name in range(names):
+        places[name + 1] += places[name]
+    for node in range(len(labels)):
+        nodes[places[labels[node]]] = node
+        places[labels[node]] += 1
+    return places[:names]

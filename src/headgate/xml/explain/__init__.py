@@ -1,0 +1,1 @@
+"""Why a pattern holds for a document or not."""

@@ -1,0 +1,1 @@
+"""Patterns as flat arrays, and matching by them."""

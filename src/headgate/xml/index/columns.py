@@ -1,0 +1,207 @@
+"""Many patterns in columns: built into an index, kept for compaction, sent between machines.
+
+nodes     node_start[f] to node_start[f + 1]: label, axis and parent of each, in document order
+tests     test_start[n] to test_start[n + 1], n counted over all filters: sign, and a number or a text
+
+Labels and texts are places in pools of distinct ones. A parent is counted within its filter, ROOT for none.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from headgate.core.interning import TextPool
+from headgate.xml.language.model import AXES, SIGNS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.xml.language.model import Pattern
+
+NO_TEXT = -1
+"""Stands for the text of a test that has a number."""
+_AXIS = {axis: place for place, axis in enumerate(AXES)}
+_SIGN = {sign: place for place, sign in enumerate(SIGNS)}
+_Array = tuple[str, tuple[int, ...], bytes]
+_PARTS: msgspec.msgpack.Decoder[list[list[_Array]]] = msgspec.msgpack.Decoder(list[list[_Array]])
+
+
+class Columns(NamedTuple):
+    """Filters in columns; an axis and a sign are places in `AXES` and `SIGNS`."""
+
+    node_start: NDArray[np.int64]
+    label: NDArray[np.int32]
+    axis: NDArray[np.int8]
+    parent: NDArray[np.int32]
+    test_start: NDArray[np.int64]
+    sign: NDArray[np.int8]
+    number: NDArray[np.float64]
+    text: NDArray[np.int32]
+    labels: TextPool
+    texts: TextPool
+
+    @property
+    def size(self) -> int:
+        """Count the filters."""
+        return len(self.node_start) - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Count the bytes."""
+        return sum(each.nbytes for part in self for each in (part if isinstance(part, TextPool) else (part,)))
+
+
+class Writer:
+    """Lays patterns one behind another."""
+
+    def __init__(self) -> None:
+        self._labels: dict[str, int] = {}
+        self._texts: dict[str, int] = {}
+        # Numbers, not lists of tuples, which the garbage collector would go through again and again.
+        self._node_start, self._test_start = array("q", [0]), array("q", [0])
+        self._label, self._parent, self._text = array("i"), array("i"), array("i")
+        self._axis, self._sign = array("b"), array("b")
+        self._number = array("d")
+
+    def add(self, pattern: Pattern) -> None:
+        """Append a filter."""
+        labels, texts = self._labels, self._texts
+        for node in pattern.nodes:
+            self._label.append(labels.setdefault(node.label, len(labels)))
+            self._axis.append(_AXIS[node.axis])
+            self._parent.append(node.parent)
+            for test in node.tests:
+                is_text = isinstance(test.value, str)
+                self._sign.append(_SIGN[test.sign])
+                self._number.append(0.0 if is_text else float(test.value))
+                self._text.append(texts.setdefault(str(test.value), len(texts)) if is_text else NO_TEXT)
+            self._test_start.append(len(self._sign))
+        self._node_start.append(len(self._label))
+
+    def columns(self) -> Columns:
+        """Return what was added."""
+        return Columns(
+            np.array(self._node_start, np.int64),
+            np.array(self._label, np.int32),
+            np.array(self._axis, np.int8),
+            np.array(self._parent, np.int32),
+            np.array(self._test_start, np.int64),
+            np.array(self._sign, np.int8),
+            np.array(self._number, np.float64),
+            np.array(self._text, np.int32),
+            TextPool.build(self._labels),
+            TextPool.build(self._texts),
+        )
+
+
+def compile_all(patterns: Iterable[Pattern]) -> Columns:
+    """Lay patterns out."""
+    writer = Writer()
+    for pattern in patterns:
+        writer.add(pattern)
+    return writer.columns()
+
+
+def concatenate(parts: Sequence[Columns]) -> Columns:
+    """Put the filters of several columns one behind another, with one pool of each kind."""
+    if len(parts) == 1:
+        return parts[0]
+    labels, label_places = _merged([each.labels for each in parts])
+    texts, text_places = _merged([each.texts for each in parts])
+    text = [
+        np.where(each.text >= 0, places[np.maximum(each.text, 0)], NO_TEXT) if len(places) else each.text
+        for each, places in zip(parts, text_places, strict=True)
+    ]
+    return Columns(
+        _starts([np.diff(each.node_start) for each in parts]),
+        np.concatenate([places[each.label] for each, places in zip(parts, label_places, strict=True)]),
+        np.concatenate([each.axis for each in parts]),
+        np.concatenate([each.parent for each in parts]),
+        _starts([np.diff(each.test_start) for each in parts]),
+        np.concatenate([each.sign for each in parts]),
+        np.concatenate([each.number for each in parts]),
+        np.concatenate(text).astype(np.int32),
+        labels,
+        texts,
+    )
+
+
+def take(columns: Columns, order: NDArray[np.int64]) -> Columns:
+    """Pick filters, with what they name and nothing else."""
+    node_start, nodes = _picked(columns.node_start, order)
+    test_start, tests = _picked(columns.test_start, nodes)
+    labels, label = _trimmed(columns.labels, columns.label[nodes])
+    texts, text = _trimmed(columns.texts, columns.text[tests])
+    return Columns(
+        node_start,
+        label,
+        columns.axis[nodes],
+        columns.parent[nodes],
+        test_start,
+        columns.sign[tests],
+        columns.number[tests],
+        text,
+        labels,
+        texts,
+    )
+
+
+def to_bytes(columns: Columns) -> bytes:
+    """Write columns, to be carried from one process to another; texts are two arrays."""
+    parts = [part if isinstance(part, TextPool) else (part,) for part in columns]
+    return msgspec.msgpack.encode(
+        [[(each.dtype.str, each.shape, each.tobytes()) for each in part] for part in parts]
+    )
+
+
+def from_bytes(data: bytes | memoryview) -> Columns:
+    """Read what `to_bytes` wrote.
+
+    >>> from headgate.xml.language.model import Node, Pattern
+    >>> columns = compile_all([Pattern((Node("a"), Node("b", parent=0)))])
+    >>> from_bytes(to_bytes(columns)).labels.texts()
+    ['a', 'b']
+    """
+    found: list[Any] = []
+    for part in _PARTS.decode(data):
+        arrays = [np.frombuffer(raw, kind).reshape(shape) for kind, shape, raw in part]
+        found.append(arrays[0] if len(arrays) == 1 else TextPool(*arrays))
+    return Columns(*found)
+
+
+def _merged(pools: Sequence[TextPool]) -> tuple[TextPool, list[NDArray[np.int32]]]:
+    """Make one pool of several; returns it, and where the texts of each have gone."""
+    places: dict[str, int] = {}
+    found = [
+        np.array([places.setdefault(text, len(places)) for text in pool.texts()], np.int32) for pool in pools
+    ]
+    return TextPool.build(places), found
+
+
+def _starts(sizes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(sizes))])
+
+
+def _picked(
+    start: NDArray[np.int64], order: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where the picked runs begin, and the places of what is in them."""
+    sizes = np.diff(start)[order]
+    ends = _starts([sizes])
+    return ends, np.repeat(start[:-1][order] - ends[:-1], sizes) + np.arange(ends[-1])
+
+
+def _trimmed(pool: TextPool, used: NDArray[np.int32]) -> tuple[TextPool, NDArray[np.int32]]:
+    """Leave out texts that nothing names; returns the names in what is left."""
+    kept, places = np.unique(used[used >= 0], return_inverse=True)
+    found = np.full(len(used), NO_TEXT, np.int32)
+    found[used >= 0] = places
+    if len(kept) == pool.size:
+        return pool, used
+    return TextPool.build([pool.text(place) for place in kept.tolist()]), found

@@ -1,0 +1,157 @@
+"""What one thread needs to match, and how it grows.
+
+Nothing is cleared between documents but what is as large as a document. What is marked with an epoch counts
+for that one only. Other numbers are looked up in a *sparse set*: `place[x]` says where x stands in a list,
+and that is so only if it does stand there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.xml.index.arrays import XmlArrays
+
+DONE, FULL_PAIRS, FULL_ENTRIES, FULL_TRUTHS = range(4)
+"""What a run ends with; with all but the first, there was no room, and it must be run again with more."""
+OUT, HARD, PATHS, PAIRS, ENTRIES, TRUTHS, SETS, WANTED, HITS = range(9)
+"""Places in `counts`."""
+NO, MAYBE, SOME, ALL = range(4)
+"""What is known of the nodes of a path: something holds for none, perhaps for some, for some, for all."""
+EPOCH, WHERE, WHERE_SOME, WHERE_ALL = range(4)
+"""Columns of `Fixed.state`."""
+NEVER = 2**31 - 1
+"""Stands for a path where something does not hold: behind all."""
+
+
+class Fixed(NamedTuple):
+    """By what the index has: nodes of the trie, units, sets of tests, forests, filters; and counts.
+
+    `state` of a unit is the epoch, and where it held last; of paths also where it held last for some nodes,
+    and for all. For the axis of children see `kernels`. `accepted`, `wanted` and `partial` (it does not
+    hold for all nodes of each path where it may hold) are epochs.
+    """
+
+    active_place: NDArray[np.int32]
+    stack_place: NDArray[np.int32]
+    state: NDArray[np.int32]
+    accepted: NDArray[np.int32]
+    wanted: NDArray[np.int32]
+    partial: NDArray[np.int32]
+    set_place: NDArray[np.int32]
+    forest_place: NDArray[np.int32]
+    out: NDArray[np.int32]
+    counts: NDArray[np.int64]
+
+
+class Sized(NamedTuple):
+    """By what the document has.
+
+    Of nodes: `path` (-1 for a leaf that no filter can name) and `rank` among those of the path; `value` is
+    the number that it reads as, if `known` is 1; 2 is a number that only Python reads. `hard` lists these.
+
+    Of paths, in document order of a tree of them, from 1 on; 0 is the document: `name`, `parent`, `end`, and
+    how many entries of the stack of descendants belong to them and those above (`depth`). `top` is the
+    highest path above such that all nodes of it, and of those between, have a child on the way to this one.
+    Nodes by path are `node[node_start[p]:node_start[p + 1]]`.
+    """
+
+    path: NDArray[np.int32]
+    rank: NDArray[np.int32]
+    value: NDArray[np.float64]
+    known: NDArray[np.uint8]
+    hard: NDArray[np.int32]
+    node: NDArray[np.int32]
+    node_start: NDArray[np.int32]
+    name: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    end: NDArray[np.int32]
+    depth: NDArray[np.int32]
+    top: NDArray[np.int32]
+    active_start: NDArray[np.int32]
+    maybe_start: NDArray[np.int32]
+    maybe_end: NDArray[np.int32]
+    first: NDArray[np.int32]
+    following: NDArray[np.int32]
+    number: NDArray[np.int32]
+    table: NDArray[np.int32]
+
+
+class Lists(NamedTuple):
+    """Lists that grow: of pairs with paths, of held units, and of what tests said.
+
+    `active` are nodes of the trie, by path; `stack` those that lead to descendants of the path that is looked
+    at, each once. `maybe` are units that may hold at nodes of a path, with `least`, which is what is known,
+    and `truth`: where the answers of their tests begin in `truths`, -1 if they hold for all. `above`, `known`
+    and `before` are entries of parents. `set_of` and `set_path` are sets of tests that were asked, with what
+    they said. `wanted` are units to be looked at node by node. `forest` and `hits` count the anchors that
+    hold.
+    """
+
+    active: NDArray[np.int32]
+    stack: NDArray[np.int32]
+    maybe: NDArray[np.int32]
+    truth: NDArray[np.int32]
+    least: NDArray[np.int32]
+    set_of: NDArray[np.int32]
+    set_path: NDArray[np.int32]
+    set_truth: NDArray[np.int32]
+    set_known: NDArray[np.int32]
+    wanted: NDArray[np.int32]
+    forest: NDArray[np.int32]
+    hits: NDArray[np.int32]
+    above: NDArray[np.int32]
+    known: NDArray[np.int32]
+    before: NDArray[np.int32]
+    truths: NDArray[np.uint8]
+
+
+class Scratch(NamedTuple):
+    """All of it."""
+
+    fixed: Fixed
+    sized: Sized
+    lists: Lists
+
+
+def make_fixed(arrays: XmlArrays) -> Fixed:
+    """Make what an index needs."""
+    units = len(arrays.units.row)
+    return Fixed(
+        _ints(len(arrays.trie.parent)),
+        _ints(len(arrays.trie.parent)),
+        np.zeros((units, 4), np.int32),
+        _ints(units),
+        _ints(units),
+        _ints(units),
+        _ints(len(arrays.tests.set_start)),
+        _ints(len(arrays.forests.need)),
+        _ints(len(arrays.forests.number)),
+        np.zeros(10, np.int64),
+    )
+
+
+def make_sized(nodes: int) -> Sized:
+    """Make what a document of so many nodes needs; it has as many paths at most, and that of itself."""
+    made: dict[str, NDArray[Any]] = {name: _ints(nodes + 2) for name in Sized._fields}
+    made["value"] = np.zeros(nodes + 2, np.float64)
+    made["known"] = np.zeros(nodes + 2, np.uint8)
+    made["table"] = _ints(1 << (2 * nodes + 2).bit_length())
+    return Sized(**made)
+
+
+def make_lists(pairs: int, entries: int, truths: int) -> Lists:
+    """Make lists with room for so many."""
+    made: dict[str, NDArray[Any]] = {name: _ints(pairs) for name in Lists._fields}
+    for name in ("above", "known", "before"):
+        made[name] = _ints(entries)
+    made["truths"] = np.zeros(truths, np.uint8)
+    return Lists(**made)
+
+
+def _ints(size: int) -> NDArray[np.int32]:
+    return np.zeros(size, np.int32)

@@ -1,0 +1,1 @@
+"""The text of a filter to the model, and back."""

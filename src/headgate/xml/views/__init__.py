@@ -1,0 +1,1 @@
+"""Patterns as views: which can be computed from which."""

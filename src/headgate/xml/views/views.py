@@ -1,0 +1,223 @@
+"""`XmlViews`: what the plan room asks about views over XML documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headgate.xml.answers.answers import Answer, answer
+from headgate.xml.events.reading import document_of
+from headgate.xml.language.canonical import canonical
+from headgate.xml.language.model import CHILD, CONT, ROOT, VAL, covers, is_attribute
+from headgate.xml.views.coverage import (
+    ATTRIBUTE_BIT,
+    CHILD_BIT,
+    CONT_BIT,
+    VAL_BIT,
+    WORDS,
+    Rows,
+    cover,
+    sign,
+)
+from headgate.xml.views.embedding import MAX_NODES, needed
+from headgate.xml.views.implication import implications, is_wide
+from headgate.xml.views.rewriting import Rewriting, rewriting, size_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.core.event import Event
+    from headgate.xml.language.model import Label, Node, Pattern, Test
+
+
+class XmlViews:
+    """Views over XML documents, each in its canonical form, by number.
+
+    `patterns` are these forms, and results are in their order; `places` lead there from the nodes as
+    written.
+    """
+
+    def __init__(
+        self,
+        patterns: tuple[Pattern, ...],
+        places: tuple[tuple[int, ...], ...],
+        written: tuple[Pattern, ...],
+        rows: Rows,
+        labels: tuple[NDArray[np.int64], NDArray[np.int32]],
+        equals: NDArray[np.int32],
+    ) -> None:
+        """Take what `build` made."""
+        self.patterns = patterns
+        self.places = places
+        self._written = written
+        self._rows = rows
+        self._label_offsets, self._labels = labels
+        self._equals = equals
+        self._demands = np.zeros(2 * len(patterns), np.uint64)
+        self._offers = np.zeros(2 * len(patterns), np.uint64)
+        sign(rows, self._demands, self._offers)
+
+    @classmethod
+    def build(cls, patterns: Sequence[Pattern]) -> XmlViews:
+        """Lay views out; one of more than 16 nodes is taken, but feeds no other and is fed by none."""
+        forms = [canonical(pattern) for pattern in patterns]
+        shapes = tuple(form.pattern for form in forms)
+        firsts: dict[Pattern, int] = {}
+        equals = np.array([firsts.setdefault(form, place) for place, form in enumerate(shapes)], np.int32)
+        rows, labels = _lay(shapes)
+        places = tuple(form.places for form in forms)
+        return cls(shapes, places, tuple(patterns), rows, labels, equals)
+
+    def __len__(self) -> int:
+        """Count the views."""
+        return len(self.patterns)
+
+    @property
+    def label_offsets(self) -> NDArray[np.int64]:
+        """Return where the labels of each view begin in `labels`; one more at the end."""
+        return self._label_offsets
+
+    @property
+    def labels(self) -> NDArray[np.int32]:
+        """Return the names of all views that a target must have too, rising within each view."""
+        return self._labels
+
+    @property
+    def demands(self) -> NDArray[np.uint64]:
+        """Return bits, two words a view, which must be among the `offers` of what it embeds in."""
+        return self._demands
+
+    @property
+    def offers(self) -> NDArray[np.uint64]:
+        """Return bits, two words a view."""
+        return self._offers
+
+    @property
+    def needed(self) -> NDArray[np.uint64]:
+        """Return the items of each view, 4 bits a node; 0 for one of more than 16 nodes."""
+        return self._rows.needed
+
+    @property
+    def equals(self) -> NDArray[np.int32]:
+        """Return for each view the number of the first with the same canonical form."""
+        return self._equals
+
+    def coverage(
+        self, sources: NDArray[np.int32], targets: NDArray[np.int32]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
+        """Tell for pairs of views whether the source embeds in the target, and which items it covers."""
+        sources, targets = (np.ascontiguousarray(each, np.int32) for each in (sources, targets))
+        embeds = np.zeros(len(sources), np.bool_)
+        masks = np.zeros(len(sources), np.uint64)
+        cover(self._rows, sources, targets, np.zeros(MAX_NODES, np.int64), embeds, masks)
+        return embeds, masks
+
+    def result(self, view: int, event: Event) -> Answer | None:
+        """Compute what a view gives for an event: for each node what takes part; None if it does not hold."""
+        return answer(self.patterns[view], document_of(event))
+
+    def rewriting(self, view: int, inputs: Sequence[int]) -> Rewriting:
+        """Make the plan that computes a view from others; refuses inputs that do not cover it."""
+        return rewriting(self.patterns, view, inputs)
+
+    def rewritten(self, view: int, inputs: Sequence[int], results: Sequence[Answer | None]) -> Answer | None:
+        """Compute what a view gives from what others give for the same event."""
+        return self.rewriting(view, inputs).run(results)
+
+    def plan_of(self, view: int, inputs: Sequence[int]) -> list[str]:
+        """Say in lines how a view is computed from others."""
+        return self.rewriting(view, inputs).lines()
+
+    def written(self, view: int, result: Answer | None) -> Answer | None:
+        """Return a result with the nodes of its view as they were written, for those who wrote them."""
+        if result is None:
+            return None
+        pattern, places = self._written[view], self.places[view]
+        # Siblings that ask for the same are one, which returns what any of them does.
+        return Answer(
+            pattern,
+            tuple(result.ids[place] for place in places),
+            tuple(_where(VAL, node, result.values[n]) for node, n in zip(pattern.nodes, places, strict=True)),
+            tuple(
+                _where(CONT, node, result.contents[n]) for node, n in zip(pattern.nodes, places, strict=True)
+            ),
+        )
+
+    def size(self, result: Answer | None) -> tuple[int, int]:
+        """Count the nodes of a result, and the bytes that it takes to send it."""
+        return size_of(result)
+
+
+def _where(what: str, node: Node, texts: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    return texts if what in node.returns else None
+
+
+def _lay(
+    patterns: Sequence[Pattern],
+) -> tuple[Rows, tuple[NDArray[np.int64], NDArray[np.int32]]]:
+    """Lay out those that take part in plans; the others have no rows and no labels."""
+    small = [pattern if needed(pattern) else None for pattern in patterns]
+    nodes = [node for pattern in small if pattern is not None for node in pattern.nodes]
+    # Labels that cover others come first.
+    labels = sorted({node.label for node in nodes}, key=lambda label: (not is_wide(label), label))
+    numbers = {label: place for place, label in enumerate(labels)}
+    wide = [label for label in labels if is_wide(label)]
+    sets: dict[tuple[Test, ...], int] = {(): 0}
+    used: dict[Label, set[int]] = {label: set() for label in labels}
+    for node in nodes:
+        used[node.label].add(sets.setdefault(node.tests, len(sets)))
+    found = implications(list(sets), used)
+    table: list[tuple[int, int, int, int]] = []
+    starts = [0]
+    names: list[int] = []
+    name_offsets = [0]
+    for pattern in small:
+        if pattern is not None:
+            table.extend(_rows(pattern, numbers, sets))
+            own = {numbers[node.label] - len(wide) for node in pattern.nodes}
+            names.extend(sorted(each for each in own if each >= 0))
+        starts.append(len(table))
+        name_offsets.append(len(names))
+    rows = Rows(
+        np.array(starts, np.int64),
+        np.array(table, np.int64).reshape(-1, WORDS),
+        np.array([needed(pattern) for pattern in patterns], np.uint64),
+        np.array([covers(one, other) for one in wide for other in labels], np.bool_).reshape(
+            len(wide), len(labels)
+        ),
+        found.offsets,
+        found.implied,
+    )
+    return rows, (np.array(name_offsets, np.int64), np.array(names, np.int32))
+
+
+def _rows(
+    pattern: Pattern, numbers: dict[Label, int], sets: dict[tuple[Test, ...], int]
+) -> list[tuple[int, int, int, int]]:
+    """Lay out the nodes of a view, as `coverage` draws them."""
+    above, below, kids = ([0] * len(pattern.nodes) for _ in range(3))
+    for place, node in enumerate(pattern.nodes):
+        if node.parent != ROOT:
+            above[place] = above[node.parent] | 1 << node.parent
+    for place, node in reversed(list(enumerate(pattern.nodes))):
+        if node.parent != ROOT:
+            below[node.parent] |= below[place] | 1 << place
+            kids[node.parent] |= (node.axis == CHILD) << place
+    return [
+        (
+            numbers[node.label],
+            sets[node.tests],
+            _flags(node) | kids[place] << 16,
+            above[place] | below[place] << 16,
+        )
+        for place, node in enumerate(pattern.nodes)
+    ]
+
+
+def _flags(node: Node) -> int:
+    found = node.parent + 1
+    found |= CHILD_BIT * (node.axis == CHILD) | VAL_BIT * (VAL in node.returns)
+    return found | CONT_BIT * (CONT in node.returns) | ATTRIBUTE_BIT * is_attribute(node.label)
