@@ -18,7 +18,7 @@ from headgate.core.jit.warming import remove_old
 PACKAGE = Path(headgate.__file__).parent
 MATCH = """
 from headgate import Event, RecordIndex, Subscription
-from headgate.records import kernels
+from headgate.records.index import kernels
 filters = ["a > 1 AND b LIKE '%x_'", "a IN (1, 2) OR c IS NULL", "array_contains(d, 5) AND NOT a = 7", "TRUE"]
 index = RecordIndex.build(Subscription(n, text) for n, text in enumerate(filters))
 events = [{"a": 2, "b": "xyz"}, {"a": 7, "d": [5]}, {"d": [5, 6], "a": 1, "c": 0}, {"b": "日x本"}, {}]

@@ -67,6 +67,11 @@ class SetViews:
         embeds = self.sets[sources] & ~self.sets[targets] == 0
         return embeds, np.where(embeds, self.needed[sources] & self.needed[targets], np.uint64(0))
 
+    def written(self, view: int, result: Any) -> Any:
+        """Return a result as it is."""
+        del view
+        return result
+
     def result(self, view: int, event: Event) -> dict[int, Any] | None:
         """Give the values of what is shown."""
         if any(e not in event.data for e in self._elements(self.sets[view])):

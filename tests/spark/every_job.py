@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate import Edge, Engine, Event, Node, Settings, Subscription
-from headgate.contents.registry import RDF, RECORDS, XML
+from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.plan.graphs.rewritability import Search
 from headgate.spark.backtest.backtest import backtest
 from headgate.spark.backtest.documents import backtest_documents

@@ -15,10 +15,10 @@ import pytest
 from headgate import Event, RecordIndex, Subscription
 from headgate.core.snapshot import open_snapshot
 from headgate.errors import SnapshotError, TableError
+from headgate.records.compiling import RecordContents
 from headgate.records.index.index import ROOM
 from headgate.spark.compile.accepted import REJECTED
 from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.compile.record_contents import RecordContents
 from headgate.spark.tables.places import Format
 from headgate.spark.tables.tables import to_frame, write_table
 from tests.lanes import some

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headgate.contents.registry import RDF, RECORDS, XML
+from headgate.core.rooms import RDF, RECORDS, XML
 from tests.spark.every_job import CONTENTS, JOBS, TUPLES, Jobs, World, expected, jobs_of
 
 if TYPE_CHECKING:

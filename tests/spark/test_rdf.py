@@ -13,14 +13,14 @@ import pyarrow as pa
 import pytest
 
 from headgate import Engine, Event, Options, RdfIndex, Subscription, SubscriptionError, TableError
+from headgate.contents.wanted import Wanted
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import SPARQL
+from headgate.rdf.compiling import RdfContents
 from headgate.rdf.events.feeds import feed_events
 from headgate.rdf.events.reading import default_reader
 from headgate.spark.backtest.documents import backtest_documents
 from headgate.spark.compile.choosing import contents_of
-from headgate.spark.compile.rdf_contents import RdfContents
-from headgate.spark.tables.wishes import Wanted
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table
 from tests.spark.rdf_cases import (
@@ -120,8 +120,8 @@ def test_what_is_refused_of_a_table(spark: SparkSession, tmp_path: Path) -> None
     assert found[None]["reason"] == "the row has no 'id': a subscription is an id and a filter"
     # The two that are left are one pattern, and differ in the names of variables.
     counts = open_snapshot(job.snapshot, "rdf").counts
-    assert done.rdf is not None
-    assert (done.rdf.patterns, done.rdf.terms, done.rdf.taxonomy) == (1, counts["terms"], 0)
+    assert done.holds is not None
+    assert done.holds.counts == {"patterns": 1, "terms": counts["terms"], "taxonomy": 0, "left_out": 0}
     events = [
         {"id": "number", "data": f"{TURTLE} :a :p 2 .", "datacontenttype": "turtle"},
         {"id": "string", "data": f'{TURTLE} :a :p "2" .', "datacontenttype": "turtle"},

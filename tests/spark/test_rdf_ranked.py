@@ -118,8 +118,8 @@ def test_graphs(spark: SparkSession, tmp_path: Path, shards: int, mode: str) -> 
         (nodes, edges, subscriptions + bad), taxonomy=taxonomy(4), shards=shards, ranked=True
     )
     assert (done.nodes, done.rejected, done.shards, done.ranked) == (17, 1, shards, True)
-    assert done.rdf is not None
-    assert done.rdf.taxonomy == len(taxonomy(4))
+    assert done.holds is not None
+    assert done.holds.counts["taxonomy"] == len(taxonomy(4))
     assert [row["id"] for row in job.refused()] == ["bad"]
     engine = Engine.build(
         [Subscription(**each) for each in subscriptions],

@@ -16,18 +16,21 @@ from hypothesis import strategies as st
 from headgate import Event, RdfIndex, RecordIndex, Subscription, TableError, Taxonomy, XmlIndex
 from headgate.core.subscription import SPARQL, XPATH
 from headgate.errors import GraphError
+from headgate.rdf.compiling import rdf_keys
 from headgate.rdf.events.ntriples import write_lines
 from headgate.rdf.index.columns import compile_all as compile_rdf
 from headgate.rdf.language.model import Options
 from headgate.rdf.language.parse import parse_filter as parse_rdf
 from headgate.rdf.language.printing import print_pattern as print_rdf
+from headgate.records.compiling import RecordFinder
+from headgate.records.keys import MOST, record_keys
 from headgate.records.programs.binding import compile_filters
-from headgate.spark.shards.keys import MOST, Finder, rdf_keys, record_keys, xml_keys
 from headgate.spark.shards.matching import in_memory
 from headgate.spark.shards.routes import MOST_KEYS, Route, Routes
 from headgate.spark.shards.rows import _Told, tenant_of
 from headgate.spark.shards.sharding import Placing
 from headgate.spark.tables.wishes import Sharding
+from headgate.xml.compiling import xml_keys
 from headgate.xml.events.reading import read_document
 from headgate.xml.index.columns import compile_all as compile_xml
 from headgate.xml.language.parse import parse_filter as parse_xml
@@ -39,8 +42,8 @@ from tests.xml.random_patterns import random_document
 from tests.xml.random_patterns import random_pattern as random_tree
 
 if TYPE_CHECKING:
+    from headgate.contents.compiling import Keys
     from headgate.core.event import Id
-    from headgate.spark.shards.keys import Keys
 
 A = ("a",)
 
@@ -270,7 +273,7 @@ def test_access_needs_an_attribute_of_records_and_none_of_documents() -> None:
         Sharding.of(2, "access", "a").check_content("xml")
     Sharding.of(2, "access").check_content("rdf")
     assert Sharding.of(2, "access", "source").routed_by("records") is None
-    assert Finder("records").of_bytes(b"") == []
+    assert RecordFinder(None).of_bytes(b"") == []
 
 
 def test_tenants_have_types() -> None:

@@ -74,8 +74,8 @@ def drawn(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
     table = put_lines(job.folder / "subs.jsonl", map(subscription_row, subscriptions))
     done = job.compile(table)
     assert (done.subscriptions, done.rejected, done.ranked, done.attributes) == (81, 0, False, ())
-    assert done.xml is not None
-    assert done.xml.paths > 80
+    assert done.holds is not None
+    assert done.holds.counts["paths"] > 80
     return job, Engine.build(subscriptions, ranked=False)
 
 
@@ -206,7 +206,7 @@ def test_a_graph_is_passed_as_in_the_library(spark: SparkSession, tmp_path: Path
     job = Job(spark, tmp_path)
     rejected = str(tmp_path / "refused.jsonl")
     done = compile_graph(spark, tables, str(job.snapshot), rejected=rejected, quiet=True)
-    assert done.xml is not None
+    assert done.holds is not None
     rows = [document(rng, number, source="pub") for number in range(40)]
     job.match(put_lines(tmp_path / "events.jsonl", rows))
     expected = answers(engine, rows)

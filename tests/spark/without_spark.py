@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
 
-from headgate.contents.registry import RECORDS
+from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
 from headgate.graph.build.sharding import save_shards
+from headgate.records.compiling import RecordContents
 from headgate.spark.compile.accepted import number_rows, save_index
 from headgate.spark.compile.graph import _Saving
 from headgate.spark.compile.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS
 from headgate.spark.compile.graph_rows import compile_rows as compile_parts
 from headgate.spark.compile.graph_tables import Read, assemble
-from headgate.spark.compile.record_contents import RecordContents
 from headgate.spark.compile.rows import compile_batches
 from headgate.spark.match.graph_matching import Sources
 from headgate.spark.match.matching import NUMBERS, REASON, ROW, TEXTS, Task, survey_lines
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from headgate.spark.compile.contents import Contents
+    from headgate.contents.compiling import Contents
     from headgate.spark.tables.wishes import Top
     from tests.spark.files import Row
 

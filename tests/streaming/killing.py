@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from headgate import Engine, Subscription
-from headgate.contents.registry import RECORDS
+from headgate.core.rooms import RECORDS
 from headgate.spark.shards.routes import Routes
 from headgate.spark.shards.snapshots import save_shards
 from headgate.spark.tables.wishes import Sharding

@@ -12,15 +12,16 @@ import pyarrow as pa
 import pytest
 
 from headgate import Engine, Event, Subscription
-from headgate.contents.registry import CONTENTS, RECORDS
+from headgate.contents.kind import Read
+from headgate.contents.registry import kind_of, kinds
+from headgate.core.rooms import RECORDS
 from headgate.core.snapshot import room_of
 from headgate.core.subscription import SQL
 from headgate.errors import HeadgateError
+from headgate.records.keys import text_key
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.compile.graph import Tables, compile_graph
-from headgate.spark.match.kinds import Read, kind_of
 from headgate.spark.match.targets import open_target
-from headgate.spark.shards.keys import text_key
 from headgate.spark.shards.routes import Routes
 from headgate.spark.shards.snapshots import save_shards
 from headgate.spark.stream.live import apply, pieces_at
@@ -59,7 +60,7 @@ SOME: list[tuple[str, str, int, str, dict[str, Any]]] = [
 """Every content, every kind, every question."""
 OTHERS: list[tuple[str, str, int, str, dict[str, Any]]] = [
     (content, kind, count, by, question)
-    for content in CONTENTS
+    for content in kinds()
     for kind, question in (
         ("plain", {}),
         ("ranked", EXACT),

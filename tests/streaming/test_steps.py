@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headgate import Engine, Subscription
-from headgate.contents.registry import RECORDS
+from headgate.core.rooms import RECORDS
 from headgate.spark.stream.batch import Batches
 from headgate.spark.stream.log import Subscriptions
 from headgate.spark.stream.reading import Reading

@@ -161,11 +161,11 @@ def _one_filter(
     as_json: bool,
 ) -> None:
     """Try one filter and tell what it would have matched."""
-    from headgate.contents.registry import RECORDS, content_of
+    from headgate.contents.registry import DEFAULT, content_of, kind_of
 
-    content = content_of([dialect], "the filter") or RECORDS
+    content = content_of([dialect], "the filter") or DEFAULT
     refuse_options(content)
-    if content != RECORDS:
+    if kind_of(content).documents:
         run = _documents(
             text, dialect, content, events, output, form, taxonomies, master, conf,
             coerce=coerce, injective=injective,

@@ -10,26 +10,47 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.core.event import RDF_TYPES
-from headgate.core.subscription import DIALECTS
+from headgate.core.subscription import dialects
 from headgate.errors import EventError, TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from headgate.contents.kind import Feeds, Kind
     from headgate.core.event import Event
-    from headgate.rdf.index.bindings import Bindings
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
-    from headgate.spark.match.kinds import Feeds, Kind
-    from headgate.xml.answers.answers import Answer
 
     Decorated = Callable[..., Any]
+
+
+class Named(click.ParamType[Any]):
+    """One of some names that are looked up when one is given: kinds of content may come with modules."""
+
+    name = "name"
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """Show the names."""
+        return click.Choice(list(self._names())).get_metavar(param, ctx)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse another."""
+        return click.Choice(list(self._names())).convert(value, param, ctx)
+
+
+def _formats() -> list[str]:
+    from headgate.contents.registry import kinds
+
+    return list(dict.fromkeys(short for kind in kinds().values() for short in kind.types))
+
 
 format_option = click.option(
     "--format",
     "form",
-    type=click.Choice([*RDF_TYPES, "xml"]),
+    type=Named(_formats),
     help="RDF, XML: what documents are written in that do not say so.",
 )
 source_option = click.option(
@@ -41,35 +62,31 @@ item_option = click.option(
 
 
 _FOR_DOCUMENTS = {"form": "--format", "source": "--source"}
-_FOR_RDF = {
-    "item": "--item",
-    "bindings": "--bindings",
-    "taxonomies": "--taxonomy",
-    "coerce": "--coerce",
-    "injective": "--injective",
-}
-_FOR_XML = {"tuples": "--tuples"}
 
 
 def refuse_options(content: str) -> None:
-    """Refuse options that mean nothing for filters of a content room."""
-    from headgate.contents.registry import RDF, RECORDS, TITLES, XML
+    """Refuse options that mean nothing for filters of a kind of content."""
+    from headgate.contents.registry import kind_of, kinds
 
-    given = click.get_current_context().params
-    for whose, title, options in (
-        ((RDF, XML), "RDF and XML", _FOR_DOCUMENTS),
-        ((RDF,), "RDF", _FOR_RDF),
-        ((XML,), "XML", _FOR_XML),
-    ):
-        for name, option in options.items():
-            if content not in whose and given.get(name) not in {None, False, ()}:
-                looked = TITLES.get(content, TITLES[RECORDS])
-                raise click.UsageError(f"{option} is for filters of {title}, and these look at {looked}")
+    kind, known = kind_of(content), kinds().values()
+    given = {
+        name: value
+        for name, value in click.get_current_context().params.items()
+        if value not in {None, False, ()}
+    }
+    documents = " and ".join(each.title for each in known if each.documents)
+    wrong = {} if kind.documents else {name: (text, documents) for name, text in _FOR_DOCUMENTS.items()}
+    for other in known:
+        mine = {name: (text, other.title) for name, text in other.options.items() if name not in kind.options}
+        wrong = {**mine, **wrong}
+    for name, (option, title) in wrong.items():
+        if name in given:
+            raise click.UsageError(f"{option} is for filters of {title}, and these look at {kind.title}")
 
 
 def dialect_option(text: str) -> Callable[[Decorated], Decorated]:
     """Make the option for a dialect."""
-    return click.option("--dialect", type=click.Choice(DIALECTS), help=text)
+    return click.option("--dialect", type=Named(dialects), help=text)
 
 
 def rdf_options(command: Decorated) -> Decorated:
@@ -111,9 +128,8 @@ def read_options(*, coerce: bool, injective: bool) -> Options | None:
 
 def read_document(content: str, given: str, form: str | None, source: str | None, item: int | None) -> Event:
     """Read an event that is a document: a file, text, standard input, or a row of a table as JSON."""
+    from headgate.contents.registry import kind_of
     from headgate.core.event import RSS, Event, read_object
-    from headgate.rdf.events.feeds import read_feed
-    from headgate.spark.match.kinds import kind_of
     from headgate.spark.tables.document_names import check_type, type_of_file
 
     kind = kind_of(content)
@@ -137,15 +153,9 @@ def read_document(content: str, given: str, form: str | None, source: str | None
     else:
         event = Event(name, data, content_type=written)
     event = event if source is None else replace(event, source=source)
-    if event.content_type != RSS:
-        if item is not None:
-            raise click.UsageError(f"--item is for RSS feeds, and the event is {event.content_type}")
-        return event
-    items = read_feed(event).items
-    which = 1 if item is None and len(items) == 1 else item
-    if which is None or which > len(items):
-        raise EventError(f"the feed has {len(items):,} items: say with --item which of them is the event")
-    return items[which - 1]
+    if item is not None and event.content_type != RSS:
+        raise click.UsageError(f"--item is for RSS feeds, and the event is {event.content_type}")
+    return kind.one(event, item)
 
 
 def _data(given: str, kind: Kind) -> tuple[str, bytes]:
@@ -175,42 +185,3 @@ def feed_lines(feeds: Feeds | None) -> list[str]:
         return []
     count = f"{feeds.lenient:,} of {feeds.feeds:,} feeds"
     return [f"note: {count} are no RDF and were read leniently, with {feeds.notes:,} departures"]
-
-
-def binding_lines(found: Bindings) -> list[str]:
-    """Show bindings as a table."""
-    from headgate.rdf.explain.notes import shown
-
-    count = f"{len(found.rows):,}" if found.complete else f"the first {len(found.rows):,}"
-    if not found.rows:
-        return ["no bindings"]
-    if not found.names:
-        return ["bindings: the filter has no variables with names"]
-    return [f"bindings: {count}", *_table([found.names, *(tuple(map(shown, row)) for row in found.rows)])]
-
-
-def tuple_lines(answer: Answer | None, limit: int) -> list[str]:
-    """Show what a pattern returns as a table."""
-    if answer is None:
-        return ["no tuples"]
-    found = answer.tuples(limit)
-    if not found.names:
-        return ["tuples: the filter returns nothing; mark what it is to return, as in //a{val}"]
-    count = f"{len(found.rows):,}" if found.complete else f"the first {len(found.rows):,}"
-    return [f"tuples: {count}", *_table([found.names, *(tuple(map(_shown, row)) for row in found.rows)])]
-
-
-def _shown(value: object) -> str:
-    """Write a value on one line."""
-    text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    text = " ".join(text.split())
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
-
-
-_WIDEST = 60
-
-
-def _table(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["   ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return [f"  {line}".rstrip() for line in lines]

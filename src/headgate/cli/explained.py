@@ -6,21 +6,19 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headgate.cli.documents import binding_lines, tuple_lines
 from headgate.errors import SnapshotError, SubscriptionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headgate.contents.kind import Results
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.engine.engine import Engine
     from headgate.graph.base import Names
     from headgate.graph.explain import GraphExplanation
     from headgate.ranking.filters.explain import RankExplanation
-    from headgate.rdf.index.bindings import Bindings
     from headgate.spark.tables.wishes import Top
-    from headgate.xml.answers.answers import Answer
 
 
 class Told(NamedTuple):
@@ -29,23 +27,14 @@ class Told(NamedTuple):
     result: dict[str, Any]
     lines: list[str]
 
-    def with_bindings(self, found: Bindings) -> Told:
-        """Add the bindings under which a filter holds."""
-        return Told({**self.result, "bindings": found._asdict()}, [*self.lines, *binding_lines(found)])
-
-    def with_tuples(self, answer: Answer | None, limit: int) -> Told:
-        """Add what a pattern returns."""
-        found = None if answer is None else answer.tuples(limit)
-        rows = [] if found is None else found.plain()
-        told = {"rows": rows, "complete": found is None or found.complete}
-        return Told({**self.result, "tuples": told}, [*self.lines, *tuple_lines(answer, limit)])
+    def with_results(self, name: str, found: Results) -> Told:
+        """Add what a filter gives besides that it holds."""
+        return Told({**self.result, name: found.plain}, [*self.lines, *found.lines])
 
 
-def explain_subscription(
-    event: Event, snapshot: str, subscription: str, bindings: int | None = None, tuples: int | None = None
-) -> Told:
-    """Explain a subscription; with `bindings` or `tuples`, list so many of them if it matches."""
-    from headgate.rdf.index.bindings import Bindings
+def explain_subscription(event: Event, snapshot: str, subscription: str, results: int | None = None) -> Told:
+    """Explain a subscription; with `results`, list so many of what its filter gives if it matches."""
+    from headgate.contents.registry import kind_at
 
     place = Path(snapshot)
     if has_graph(place):
@@ -57,12 +46,11 @@ def explain_subscription(
         found: Any = engine.explain(event, identity)
         given, matches = event, found.matches
         told = Told(asdict(found), found.lines())
-    if tuples is not None:
-        return told.with_tuples(engine.answer(given, identity) if matches else None, tuples)
-    if bindings is None:
+    kind = kind_at(place)
+    if results is None or kind.results is None:
         return told
-    none = Bindings((), (), complete=True)
-    return told.with_bindings(engine.bindings(given, identity, bindings) if matches else none)
+    gives = kind.given(engine, given, identity, results) if matches else kind.given_nothing(results)
+    return told.with_results(kind.results, gives)
 
 
 def explain_rank(event: Event, snapshot: str, subscription: str, top: Top) -> Told:

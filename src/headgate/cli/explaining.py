@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,14 +26,12 @@ from headgate.core.subscription import SQL
 from headgate.errors import SnapshotError
 
 if TYPE_CHECKING:
+    from headgate.contents.kind import Kind
+    from headgate.contents.wanted import Wanted
     from headgate.core.event import Event
-    from headgate.rdf.language.model import Options
-    from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.records.explain.why_not import NearMiss
 
 LIMIT = 10
-RECORDS, RDF, XML = "records", "rdf", "xml"
-"""The content rooms by name, which importing them would take long to learn."""
 
 
 @cli.command()
@@ -131,33 +129,35 @@ def explain(
     for option, rows in (("--bindings", bindings), ("--tuples", tuples)):
         if rows is not None and (why_not or wanted is not None):
             raise click.UsageError(f"{option} goes with --filter, or --snapshot and --subscription")
+    from headgate.contents.registry import kind_of
+    from headgate.contents.wanted import Wanted
+
     content = _content(snapshot, dialect)
     refuse_options(content)
-    data = _record(event) if content == RECORDS else read_document(content, event, form, source, item)
+    kind = kind_of(content)
+    data = read_document(content, event, form, source, item) if kind.documents else _record(event)
+    results = next((each for each in (bindings, tuples) if each is not None), None)
     if wanted is not None:
         told = explain_rank(data, str(snapshot), str(subscription), wanted)
     elif subscription is not None:
-        told = explain_subscription(data, str(snapshot), subscription, bindings, tuples)
+        told = explain_subscription(data, str(snapshot), subscription, results)
     elif why_not:
         near = _near_misses(str(snapshot), data, limit or LIMIT, within, quiet=quiet)
         told = Told({"near_misses": [_as_json(miss) for miss in near]}, _near(near, within))
-    elif content == XML:
-        told = _explain_tree(data, str(filter_text), str(dialect), tuples)
-    elif content == RDF:
-        taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective)
-        told = _explain_pattern(data, str(filter_text), str(dialect), bindings, taxonomy, options)
     else:
-        told = _explain_filter(data, str(filter_text), dialect or SQL)
+        taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective)
+        wanted_of_filter = Wanted(dialect or SQL, taxonomy=taxonomy, options=options)
+        told = _explain_filter(kind, data, str(filter_text), wanted_of_filter, results)
     tell(told.result, told.lines, as_json=as_json)
 
 
 def _content(snapshot: str | None, dialect: str | None) -> str:
     """Find the content room of the filters that are asked about."""
-    from headgate.contents.registry import content_at, content_of
+    from headgate.contents.registry import DEFAULT, content_at, content_of
 
     if snapshot is not None:
         return content_at(Path(snapshot))
-    return content_of([dialect or SQL], "the filter") or RECORDS
+    return content_of([dialect or SQL], "the filter") or DEFAULT
 
 
 def _record(given: str) -> Event:
@@ -166,71 +166,47 @@ def _record(given: str) -> Event:
     return Event("", read_object(sys.stdin.buffer.read() if given == "-" else given))
 
 
-def _explain_filter(event: Event, text: str, dialect: str) -> Told:
-    from headgate.records.explain.explain import explain as explain_filter
-    from headgate.records.language.dialects import to_sql
-    from headgate.records.language.parse import parse_filter
-
-    found = explain_filter(parse_filter(to_sql(text, dialect)), event.attributes)
-    return Told(asdict(found), found.lines())
-
-
-def _explain_pattern(
-    event: Event,
-    text: str,
-    dialect: str,
-    bindings: int | None,
-    taxonomy: Taxonomy | None,
-    options: Options | None,
-) -> Told:
+def _explain_filter(kind: Kind, event: Event, text: str, wanted: Wanted, results: int | None) -> Told:
+    """Explain a filter that stands alone."""
     from headgate.core.subscription import Subscription
-    from headgate.rdf.index.index import RdfIndex
 
-    index = RdfIndex.build([Subscription(0, text, dialect)], taxonomy=taxonomy, options=options)
-    found = index.explain(event, 0)
+    index = kind.room(wanted).build([Subscription(0, text, wanted.dialect)])
+    found: Any = index.explain(event, 0)
     told = Told(asdict(found), found.lines())
-    return told if bindings is None else told.with_bindings(index.bindings(event, 0, bindings))
-
-
-def _explain_tree(event: Event, text: str, dialect: str, tuples: int | None) -> Told:
-    from headgate.core.subscription import Subscription
-    from headgate.xml.index.index import XmlIndex
-
-    index = XmlIndex.build([Subscription(0, text, dialect)])
-    found = index.explain(event, 0)
-    told = Told(asdict(found), found.lines())
-    return told if tuples is None else told.with_tuples(index.answer(event, 0), tuples)
+    if results is None or kind.results is None:
+        return told
+    return told.with_results(kind.results, kind.given(index, event, 0, results))
 
 
 def _near_misses(
     snapshot: str, event: Event, limit: int, within: int | None, *, quiet: bool
 ) -> list[NearMiss]:
-    from headgate.contents.registry import TITLES, content_at
+    from headgate.contents.registry import kind_at
     from headgate.core.snapshot import room_of
-    from headgate.records.index.index import RecordIndex
     from headgate.spark.session.progress import step
 
     place = Path(snapshot)
-    content = content_at(place)
-    if content != RECORDS:
+    kind = kind_at(place)
+    if not hasattr(kind.room(), "why_not"):
         raise SnapshotError(
-            f"snapshot {snapshot} has filters of {TITLES[content]}, and --why-not looks at records: ask for "
-            "one with --subscription"
+            f"snapshot {snapshot} has filters of {kind.title}, and --why-not looks at records: ask for one "
+            "with --subscription"
         )
     if has_graph(place):
         raise SnapshotError(
             f"snapshot {snapshot} has a graph, and --why-not looks at filters alone: "
             "ask for one with --subscription"
         )
-    if room_of(place) != RECORDS:
+    if room_of(place) != kind.name:
         raise SnapshotError(
             f"snapshot {snapshot} has ranks, and --why-not looks at filters alone: ask for one with "
             "--subscription, or compile the subscriptions with --no-ranked"
         )
     with step("opening the snapshot", quiet=quiet):
-        index = RecordIndex.open(place)
+        index: Any = kind.room().open(place)
     with step(f"looking through {len(index):,} subscriptions", quiet=quiet):
-        return index.why_not(event, limit, within)
+        found: list[NearMiss] = index.why_not(event, limit, within)
+    return found
 
 
 def _near(found: list[NearMiss], within: int | None) -> list[str]:

@@ -26,10 +26,11 @@ from headgate.core.subscription import SQL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headgate.contents.wanted import Wanted
     from headgate.spark.compile.compile import Compiled
     from headgate.spark.compile.graph import CompiledGraph
     from headgate.spark.session.session import Session
-    from headgate.spark.tables.wishes import Sharding, Wanted
+    from headgate.spark.tables.wishes import Sharding
 
 
 @cli.command(name="compile")
@@ -114,9 +115,10 @@ def compile_(
       headgate compile --subscriptions patterns.csv --dialect sparql --taxonomy topics.ttl --output rdf/
       headgate compile --subscriptions trees.jsonl --dialect xpath --output xml/
     """
+    from headgate.contents.registry import check_together
+    from headgate.contents.wanted import Wanted
     from headgate.spark.tables.requests import check_compile
     from headgate.spark.tables.taxonomy_files import check_taxonomy, read_taxonomy
-    from headgate.spark.tables.wishes import Wanted
 
     refused = rejected or beside(output, "rejected")
     types = read_text(schema) if schema else None
@@ -128,7 +130,7 @@ def compile_(
     check_compile(tables, output, rejected=refused, wanted=wanted, sharding=sharding)
     ready(master, conf)
     wanted = replace(wanted, taxonomy=read_taxonomy(taxonomies))
-    wanted.check()
+    check_together(wanted)
     compile_one = _compiling(subscriptions, nodes, edges, output, refused, wanted, sharding, ranked=ranked)
     with session(master, conf, quiet=quiet) as spark:
         done, told = compile_one(spark, quiet=quiet)
@@ -152,15 +154,7 @@ def _sharding(count: int | None, by: str | None, column: str | None) -> Sharding
 
 def _over(done: Compiled | CompiledGraph) -> str:
     """Say what filters look at."""
-    if done.xml is not None:
-        return f"over {done.xml.paths:,} paths of {done.xml.labels:,} labels"
-    if done.rdf is None:
-        return f"over {len(done.attributes)} attributes"
-    found = f"in {done.rdf.patterns:,} patterns over {done.rdf.terms:,} terms"
-    if not done.rdf.taxonomy and not done.rdf.left_out:
-        return found
-    others = f" ({done.rdf.left_out:,} others left out)" if done.rdf.left_out else ""
-    return f"{found} and a taxonomy of {done.rdf.taxonomy:,} statements{others}"
+    return f"over {len(done.attributes)} attributes" if done.holds is None else done.holds.sentence
 
 
 def _tables(subscriptions: str | None, nodes: str | None, edges: str | None) -> list[str]:

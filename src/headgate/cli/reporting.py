@@ -64,25 +64,28 @@ def report_graph(
       headgate report graph --snapshot snapshot/ --output path.svg --event '{"source": "pub-1", "age": 35}'
       headgate report graph --snapshot rdf/ --output path.svg --event news.ttl --source pub-1
     """
-    from headgate.contents.registry import RECORDS, content_at
+    from headgate.contents.registry import DEFAULT, content_at, kind_of
     from headgate.report.formats import FORMATS
 
     place = Path(output)
     if place.suffix not in FORMATS:
         raise click.UsageError(f"--output {output}: let the name end in .html, .svg or .png")
     _check_graph(Path(snapshot))
-    content = RECORDS if event is None else content_at(Path(snapshot))
+    content = DEFAULT if event is None else content_at(Path(snapshot))
+    kind = kind_of(content)
     refuse_options(content)
     given = None
     if event is not None:
-        given = _event(event) if content == RECORDS else _document(content, event, form, source, item)
+        given = (
+            kind.shown(read_document(content, event, form, source, item)) if kind.documents else _event(event)
+        )
     from headgate.report.graph.page import GraphReport, write
     from headgate.spark.session.progress import step
     from headgate.spark.tables.id_types import fit_id
 
     with step("opening the snapshot", quiet=quiet):
         index = _open(Path(snapshot))
-    if content != RECORDS and given is not None and source is not None:
+    if kind.documents and given is not None and source is not None:
         entry = fit_id(source, numbered=index.base.names.node_ids.numbered)
         given = replace(given, source=source if entry is None else entry)
     with step("drawing", quiet=quiet):
@@ -144,20 +147,6 @@ def _event(text: str) -> Event:
     else:
         row = read_object(text if text.lstrip().startswith("{") else read_text(text))
     return replace(Event.from_row({"id": "", **row}), data=row)
-
-
-def _document(content: str, given: str, form: str | None, source: str | None, item: int | None) -> Event:
-    """Read an event that is a document, as text that can be shown."""
-    from headgate.contents.registry import RDF
-    from headgate.core.event import N_TRIPLES
-    from headgate.rdf.events.ntriples import write_lines
-    from headgate.rdf.events.reading import graph_of
-
-    event = read_document(content, given, form, source, item)
-    if content != RDF:
-        text = event.data.decode(errors="replace") if isinstance(event.data, bytes) else event.data
-        return replace(event, data=text)
-    return replace(event, data=write_lines(graph_of(event)), content_type=N_TRIPLES)
 
 
 def _check_graph(path: Path) -> None:

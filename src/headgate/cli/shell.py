@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import time
@@ -62,7 +63,13 @@ class _Group(_Command, click.Group):
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="headgate")
-def cli() -> None:
+@click.option(
+    "--kinds",
+    multiple=True,
+    metavar="MODULE",
+    help="A Python module with a KIND: a kind of content of your own. May be repeated.",
+)
+def cli(kinds: tuple[str, ...]) -> None:
     r"""Content-based publish/subscribe: standing filters, events, and who gets what.
 
     \b
@@ -70,6 +77,9 @@ def cli() -> None:
       headgate doctor        what this machine lacks
       headgate demo          an advertising workload, from nothing to a report
     """
+    if kinds:
+        # In the environment, because workers look there, too.
+        os.environ["HEADGATE_KINDS"] = ",".join(kinds)
 
 
 def spark_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Event, Id
+    from headgate.core.ids import Ids
     from headgate.core.planes import Cells, Planes
     from headgate.core.subscription import Subscription
 
@@ -75,6 +76,14 @@ class Portion(NamedTuple):
 class Content(Protocol):
     """Filters of one kind of content, with the answers that every content room gives."""
 
+    @property
+    def room_name(self) -> str:
+        """Name the kind."""
+
+    @property
+    def ids(self) -> Ids:
+        """Return the ids of what was built or opened, whatever came and went since."""
+
     def __len__(self) -> int:
         """Count the subscriptions."""
 
@@ -124,8 +133,8 @@ class Content(Protocol):
     def compact(self) -> None:
         """Fold what was subscribed and unsubscribed into what was built."""
 
-    def save(self, path: Path) -> None:
-        """Write a snapshot."""
+    def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
+        """Write a snapshot; `source` says what it was built from."""
 
     def sieve(self, first: int, size: int) -> Sieve | None:
         """Return the filters for asking one by one, if this room can: their ids are `first` and up.
@@ -134,8 +143,37 @@ class Content(Protocol):
         """
 
 
+@runtime_checkable
+class Binds(Protocol):
+    """Filters with variables."""
+
+    def bindings(self, event: Event, identity: Id, limit: int = 1000) -> Any:
+        """List the bindings under which a filter holds for an event, at most `limit`."""
+
+
+@runtime_checkable
+class Answers(Protocol):
+    """Filters that return parts of an event."""
+
+    def answer(self, event: Event, identity: Id) -> Any:
+        """Return what a filter gives for an event; None if it does not hold."""
+
+
+@runtime_checkable
+class Informed(Protocol):
+    """What sees events through a taxonomy."""
+
+    @property
+    def taxonomy(self) -> Any:
+        """Return it."""
+
+
 class ContentRoom(Protocol):
-    """A content room's class."""
+    """What builds and opens indexes of one kind of content."""
+
+    @property
+    def room_name(self) -> str:
+        """Name the kind."""
 
     @property
     def dialect(self) -> str:

@@ -1,88 +1,171 @@
-"""Which content room filters belong to: by their dialects, and by the snapshot that they are in.
+"""Which kinds of content there are, and which one filters belong to: by their dialects, or by their snapshot.
 
-A room is loaded when it is asked for: each takes a part of a second, and most programs need one.
+Kinds are found by name: those of Headgate, those of installed packages (entry points `headgate.contents`),
+and those in the modules that HEADGATE_KINDS names (`headgate --kinds MODULE`). Nothing that a snapshot says
+is ever imported. A kind's module loads nothing large, and what does is loaded when it is asked for: most
+programs need one kind.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+import os
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 
+from headgate.contents.kind import Kind
+from headgate.contents.wanted import SETTINGS
+from headgate.core.event import learn_types
 from headgate.core.rooms import FILTERS, GRAPH, RANKING, RDF, RECORDS, XML
-from headgate.core.snapshot import room_of
-from headgate.core.subscription import LABELS, SPARQL, SQL, TREE, TUPLES, XPATH
+from headgate.core.subscription import learn_dialects
 from headgate.errors import SnapshotError, SubscriptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from headgate.rdf.index.index import RdfRoom
-    from headgate.records.index.index import RecordIndex
-    from headgate.xml.index.index import XmlIndex
+    from headgate.contents.protocol import ContentRoom
+    from headgate.contents.wanted import Wanted
 
-    Room: TypeAlias = type[RecordIndex] | RdfRoom | type[XmlIndex]
-
-__all__ = ["CONTENTS", "RDF", "RECORDS", "XML", "content_at", "content_of", "quoted", "room_at"]
-
-CONTENTS = {RECORDS: (SQL, LABELS), RDF: (SPARQL, TUPLES), XML: (XPATH, TREE)}
-"""The dialects of each content room."""
-TITLES = {RECORDS: "records", RDF: "RDF", XML: "XML"}
-"""What people call the events of each content room."""
+GROUP = "headgate.contents"
+"""The entry points of kinds in other packages; each is an object of a class of `Kind`."""
+MODULES = "HEADGATE_KINDS"
+"""The environment's list of modules, with commas between, that have a `KIND`."""
+DEFAULT = RECORDS
+"""The kind of filters that name no dialect."""
+_OURS = {name: f"headgate.{name}.kind" for name in (RECORDS, RDF, XML)}
 _FIRST = "shard-000"
 """Where a graph or a ranking that was cut has its first shard."""
 
 
+@cache
+def kinds() -> Mapping[str, Kind]:
+    """Return all kinds by name: Headgate's own first, then the others in the order of their names."""
+    found: dict[str, Kind] = {name: import_module(module).KIND for name, module in _OURS.items()}
+    others = [(f"entry point {each.name}", each.load()) for each in entry_points(group=GROUP)]
+    named = filter(None, (name.strip() for name in os.environ.get(MODULES, "").split(",")))
+    others += [(f"module {name}", _kind_in(name)) for name in named]
+    for place, kind in sorted(others, key=lambda each: each[0]):
+        _check(kind, place, found)
+        found[kind.name] = kind
+        learn_dialects(kind.dialects)
+        learn_types(kind.types)
+    return found
+
+
+def _kind_in(module: str) -> object:
+    try:
+        return getattr(import_module(module), "KIND", None)
+    except ImportError as error:
+        raise SubscriptionError(f"kinds of content: module {module!r} cannot be imported: {error}") from None
+
+
+def _check(kind: object, place: str, known: Mapping[str, Kind]) -> None:
+    """Refuse what is no kind, and one that takes a name or a dialect of another."""
+    if not isinstance(kind, Kind):
+        raise SubscriptionError(f"kinds of content: {place} has no KIND: make an object of a class of Kind")
+    if kind.name in known or kind.name in {GRAPH, RANKING} or not kind.name.isidentifier():
+        raise SubscriptionError(f"kinds of content: the name {kind.name!r} of {place} is taken, or no name")
+    taken = {dialect for each in known.values() for dialect in each.dialects}
+    if not kind.dialects or taken.intersection(kind.dialects):
+        raise SubscriptionError(
+            f"kinds of content: {place} has no dialect, or one of another kind: it has "
+            f"{', '.join(kind.dialects) or 'none'}"
+        )
+
+
+def kind_of(content: str | None) -> Kind:
+    """Find a kind by its name; without one, that of filters that name no dialect."""
+    return kinds()[content or DEFAULT]
+
+
 def content_of(dialects: Iterable[str], what: str) -> str | None:
-    """Find the content room that speaks all of some dialects, none if there are none; refuses a mixture.
+    """Name the kind that speaks all of some dialects, none if there are none; refuses a mixture.
 
     >>> content_of(["sparql", "tuples"], "the filters")
     'rdf'
     """
     given = set(dialects)
-    rooms = [room for room, spoken in CONTENTS.items() if given.intersection(spoken)]
-    if len(rooms) > 1:
+    found = [kind for kind in kinds().values() if given.intersection(kind.dialects)]
+    if len(found) > 1:
         looked = [
-            f"{TITLES[room]} ({quoted(each for each in CONTENTS[room] if each in given)})" for room in rooms
+            f"{kind.title} ({quoted(each for each in kind.dialects if each in given)})" for kind in found
         ]
         raise SubscriptionError(
             f"{what} look at {' and at '.join(looked)}, and nothing is both: keep them apart"
         )
-    return rooms[0] if rooms else None
+    return found[0].name if found else None
 
 
 def content_at(path: Path) -> str:
-    """Find the content room of a snapshot's filters, wherever in it they are."""
+    """Name the kind of a snapshot's filters, wherever in it they are."""
+    # Reading snapshots loads numpy, which a list of dialects does not need.
+    from headgate.core.snapshot import room_of
+
     room = room_of(path)
-    if room in CONTENTS:
+    if room in kinds():
         return room
     if room in {GRAPH, RANKING}:
         return content_at(path / FILTERS)
     if room.endswith("shards"):
         return content_at(path / _FIRST)
     raise SnapshotError(
-        f"snapshot {path} belongs to the room {room!r}: give one of records, of RDF, of XML, of a "
-        "ranking, or of a graph"
+        f"snapshot {path} belongs to the room {room!r}: give one of {titles()}, of a ranking, or of a graph"
     )
 
 
-def room_at(path: Path) -> Room:
-    """Return the content room of a snapshot's filters; that of RDF opens all of them with one taxonomy."""
-    return room_of_content(content_at(path))
+def titles() -> str:
+    """List what people call the events of all kinds.
+
+    >>> titles()
+    'records, of RDF, of XML'
+    """
+    return ", of ".join(kind.title for kind in kinds().values())
 
 
-def room_of_content(content: str | None) -> Room:
-    """Load a content room by its name, without settings; records if it has none."""
-    if content == RDF:
-        from headgate.rdf.index.index import RdfRoom
+def kind_at(path: Path) -> Kind:
+    """Return the kind of a snapshot's filters."""
+    return kind_of(content_at(path))
 
-        return RdfRoom()
-    if content == XML:
-        from headgate.xml.index.index import XmlIndex
 
-        return XmlIndex
-    from headgate.records.index.index import RecordIndex
+def room_at(path: Path) -> ContentRoom:
+    """Return what opens the filters in a snapshot; that of RDF opens all of them with one taxonomy."""
+    return kind_at(path).room()
 
-    return RecordIndex
+
+def room_of_content(content: str | None, wanted: Wanted | None = None) -> ContentRoom:
+    """Return what builds filters of a kind, with their settings."""
+    return kind_of(content).room(wanted)
+
+
+def strange(kind: Kind, wanted: Wanted) -> tuple[Kind, str] | None:
+    """Find settings that are not about a kind: whose they are, and what to call them.
+
+    >>> from headgate.contents.wanted import Wanted
+    >>> strange(kind_of("rdf"), Wanted(sample="events.jsonl"))[1]
+    'a schema and a sample'
+    """
+    wrong = [name for name in wanted.said if name not in kind.settings]
+    if not wrong:
+        return None
+    owner = next(each for each in kinds().values() if wrong[0] in each.settings)
+    return owner, " and ".join(text for name, text in SETTINGS.items() if name in owner.settings)
+
+
+def check_together(wanted: Wanted) -> None:
+    """Refuse settings that no kind has all of, whatever the tables hold."""
+    if wanted.said and not any(kind.settings.issuperset(wanted.said) for kind in kinds().values()):
+        owners = [kind for kind in kinds().values() if kind.settings.intersection(wanted.said)]
+        told = [
+            f"{' and '.join(text for name, text in SETTINGS.items() if name in kind.settings)} "
+            f"for {'filters' if number == 0 else 'those'} of {kind.title}"
+            for number, kind in enumerate(owners)
+        ]
+        first, *rest = told
+        raise SubscriptionError(
+            f"{first.replace(' for ', ' are for ', 1)}, {', '.join(rest)}: give the ones or the others"
+        )
 
 
 def quoted(words: Iterable[str]) -> str:

@@ -37,6 +37,9 @@ class Results(Protocol):
     def size(self, result: Any) -> tuple[int, int]:
         """Count the rows and the bytes of a result that is sent to another site."""
 
+    def written(self, view: int, result: Any) -> Any:
+        """Return a result as the one who wrote the view expects it."""
+
 
 class Views(Results, Protocol):
     """Views by number, of one content room. Can be pickled, so that workers can be given them."""

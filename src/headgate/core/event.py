@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
+from headgate.core.rooms import discover
 from headgate.core.values import flatten, fold
 from headgate.errors import EventError
 
@@ -47,6 +48,17 @@ _Made = TypeVar("_Made")
 _KNOWN = {name: kind for short, kind in (*RDF_TYPES.items(), ("xml", XML)) for name in (short, kind)}
 _KNOWN["text/xml"] = XML
 _CHARSETS = ("", "utf-8", "utf8", "us-ascii")
+_OTHERS: list[str] = []
+"""Media types of kinds of content that others have added."""
+
+
+def learn_types(types: Mapping[str, str]) -> None:
+    """Learn the media types of a kind of content, by short name; those that are known stay as they are."""
+    for short, kind in types.items():
+        for name in (short, kind):
+            if _KNOWN.setdefault(name.casefold(), kind) is kind and kind not in _OTHERS:
+                _OTHERS.append(kind)
+
 
 _LONE_SURROGATE = re.compile(
     r"(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -78,7 +90,10 @@ class Event:
             return
         kind = media_type(self.content_type)
         if kind is None:
-            known = ", ".join((JSON, *RDF_TYPES.values(), XML))
+            discover()
+            kind = media_type(self.content_type)
+        if kind is None:
+            known = ", ".join((JSON, *RDF_TYPES.values(), XML, *_OTHERS))
             raise EventError(f"content type {self.content_type!r} is not supported: send one of {known}")
         if self.data is None or isinstance(self.data, dict | list | bool | int | float):
             found = "nothing" if self.data is None else type(self.data).__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Final
 
 RECORDS: Final = "records"
@@ -16,3 +17,8 @@ CLAUSES: Final = "clauses"
 GRAPH_SHARDS: Final = "shards"
 RANKING_SHARDS: Final = "ranking-shards"
 FILTER_SHARDS: Final = "filter-shards"
+
+
+def discover() -> None:
+    """Find the kinds of content that others have added. By its name: the registry stands above this room."""
+    import_module("headgate.contents.registry").kinds()

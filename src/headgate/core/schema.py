@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+from headgate.core.event import read_object
 from headgate.core.values import Kind, dotted, fold
 from headgate.errors import TableError
 
@@ -165,3 +166,9 @@ def _arrow() -> tuple[tuple[Callable[[pa.DataType], bool], Kind], ...]:
         (types.is_list_view, Kind.ARRAY),
         (types.is_large_list_view, Kind.ARRAY),
     )
+
+
+@lru_cache(maxsize=4)
+def read_schema(text: str) -> Schema:
+    """Read the types of attributes from JSON text."""
+    return Schema.from_json(read_object(text))

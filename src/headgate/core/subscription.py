@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headgate.core.ranks import check_score, check_weights
+from headgate.core.rooms import discover
 from headgate.errors import SubscriptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from headgate.core.event import Id
     from headgate.core.ranks import Weights
 
@@ -18,7 +21,18 @@ SPARQL = "sparql"
 TUPLES = "tuples"
 XPATH = "xpath"
 TREE = "tree"
-DIALECTS = (SQL, LABELS, SPARQL, TUPLES, XPATH, TREE)
+_dialects = [SQL, LABELS, SPARQL, TUPLES, XPATH, TREE]
+
+
+def dialects() -> tuple[str, ...]:
+    """List the dialects of all kinds of content, those of others included."""
+    discover()
+    return tuple(_dialects)
+
+
+def learn_dialects(more: Iterable[str]) -> None:
+    """Learn the dialects of a kind of content."""
+    _dialects.extend(each for each in more if each not in _dialects)
 
 
 def check_dialect(dialect: str) -> None:
@@ -30,8 +44,8 @@ def check_dialect(dialect: str) -> None:
     headgate.errors.SubscriptionError: dialect 'xslt' is not known: use 'sql', 'labels', 'sparql', 'tuples',\
  'xpath' or 'tree'
     """
-    if dialect not in DIALECTS:
-        *most, last = map(repr, DIALECTS)
+    if dialect not in _dialects and dialect not in dialects():
+        *most, last = map(repr, _dialects)
         raise SubscriptionError(f"dialect {dialect!r} is not known: use {', '.join(most)} or {last}")
 
 

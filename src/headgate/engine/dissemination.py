@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.contents.registry import RDF, XML, content_of, room_of_content
+from headgate.contents.registry import content_of, room_of_content
+from headgate.contents.wanted import Wanted
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.subscription import Subscription
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.protocol import ContentRoom
     from headgate.contents.views import Views
     from headgate.core.event import Event, Id
     from headgate.plan.model import Capacities, Costs, Embeddings, Rewritings
@@ -140,9 +140,10 @@ class Dissemination:
         numbers = now.views.tolist()
         some = _Some(self._views, numbers)
         found = disseminate(some, now.plan, now.rewritings, event).results
-        if content_of({each.dialect for each in self._subscriptions}, "the views") == XML:
-            found = _as_written(self._views, numbers, found)
-        return {self._subscriptions[number].id: result for number, result in zip(numbers, found, strict=True)}
+        return {
+            self._subscriptions[number].id: some.written(place, result)
+            for place, (number, result) in enumerate(zip(numbers, found, strict=True))
+        }
 
     def feeding(self, identity: Id) -> Feeding:
         """Say how a subscription is fed."""
@@ -273,17 +274,10 @@ class _Taken(NamedTuple):
     def matching(self, subscriptions: Sequence[Subscription]) -> Callable[[Event], Iterable[int]]:
         """Return what lists the numbers of the subscriptions that an event matches."""
         content = content_of((each.dialect for each in subscriptions), "the views")
-        index = self._room(content).build(
+        index = room_of_content(content, Wanted(taxonomy=self.taxonomy)).build(
             Subscription(number, each.filter, each.dialect) for number, each in enumerate(subscriptions)
         )
         return lambda event: index.numbers(event).tolist()
-
-    def _room(self, content: str | None) -> ContentRoom:
-        if content != RDF:
-            return room_of_content(content)
-        from headgate.rdf.index.index import RdfRoom
-
-        return RdfRoom(self.taxonomy)
 
 
 class _Some:
@@ -296,6 +290,9 @@ class _Some:
     def __len__(self) -> int:
         return len(self._numbers)
 
+    def written(self, view: int, result: Any) -> Any:
+        return self._views.written(self._numbers[view], result)
+
     def result(self, view: int, event: Event) -> Any:
         return self._views.result(self._numbers[view], event)
 
@@ -304,15 +301,6 @@ class _Some:
 
     def size(self, result: Any) -> tuple[int, int]:
         return self._views.size(result)
-
-
-def _as_written(views: Views, numbers: Sequence[int], results: Sequence[Any]) -> list[Any]:
-    """Return what views over XML give with their nodes as subscribers wrote them."""
-    from headgate.xml.views.views import XmlViews
-
-    if not isinstance(views, XmlViews):
-        return list(results)
-    return [views.written(number, result) for number, result in zip(numbers, results, strict=True)]
 
 
 def _living(network: Network, settings: Settings) -> LivingPlan:

@@ -6,12 +6,23 @@ rooms: a class to compare with would have to be loaded first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from headgate.contents.registry import content_of, quoted, room_at, room_of_content
-from headgate.core.rooms import CLAUSES, GRAPH, RANKING, RDF, RECORDS, XML
+from headgate.contents.protocol import Answers, Binds, Informed
+from headgate.contents.registry import (
+    content_of,
+    kind_of,
+    kinds,
+    quoted,
+    room_at,
+    room_of_content,
+    strange,
+    titles,
+)
+from headgate.contents.wanted import Wanted
+from headgate.core.rooms import CLAUSES, GRAPH, RANKING
 from headgate.core.snapshot import is_snapshot, open_with_inside, room_of
-from headgate.core.subscription import SPARQL, XPATH, Subscription
+from headgate.core.subscription import Subscription
 from headgate.errors import GraphError, SnapshotError, SubscriptionError, TaxonomyError
 from headgate.graph.model import DECAY, MINUS
 from headgate.ranking.model import EXACT, Best, check_asked
@@ -20,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from headgate.contents.protocol import Verdict
-    from headgate.contents.registry import Room
+    from headgate.contents.protocol import Content, ContentRoom, Verdict
     from headgate.core.event import Event, Id
     from headgate.core.ranks import Weights
     from headgate.engine.reached import ReachedClauses
@@ -32,12 +42,9 @@ if TYPE_CHECKING:
     from headgate.ranking.filters.explain import RankExplanation
     from headgate.ranking.filters.index import RankedIndex
     from headgate.rdf.index.bindings import Bindings
-    from headgate.rdf.index.index import RdfIndex
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
-    from headgate.records.index.index import RecordIndex
     from headgate.xml.answers.answers import Answer
-    from headgate.xml.index.index import XmlIndex
 
 __all__ = ["Engine"]
 
@@ -45,7 +52,7 @@ __all__ = ["Engine"]
 class Engine:
     """Subscriptions, with a graph between them and the publishers or without, ranked or not.
 
-    All filters of one engine look at records, or all of them look at RDF, or all of them look at XML.
+    All filters of one engine look at one kind of content: records, RDF, XML, or what others have added.
 
     >>> from headgate import Edge, Engine, Event, Node, Subscription
     >>> engine = Engine.build([Subscription("s1", "age > 30")])
@@ -71,18 +78,20 @@ class Engine:
 
     def __init__(
         self,
-        index: RecordIndex | RdfIndex | XmlIndex | GraphIndex | RankedIndex,
+        index: Content | GraphIndex | RankedIndex,
         clauses: ClauseIndex | None = None,
         *,
-        room: Room | None = None,
+        room: ContentRoom | None = None,
     ) -> None:
         self.index = index
+        self._graph = cast("GraphIndex", index) if index.room_name == GRAPH else None
+        self._ranking = cast("RankedIndex", index) if index.room_name == RANKING else None
         self._room = room_of_content(None) if room is None else room
         self._reached: ReachedClauses | None = None
-        if index.room_name == GRAPH and clauses is not None:
+        if self._graph is not None and clauses is not None:
             from headgate.engine.reached import ReachedClauses
 
-            self._reached = ReachedClauses(index, clauses, self._room)
+            self._reached = ReachedClauses(self._graph, clauses, self._room)
 
     @classmethod
     def build(
@@ -133,12 +142,12 @@ class Engine:
 
     @classmethod
     def open(cls, path: Path, *, verify: bool = True) -> Engine:
-        """Open a snapshot, with a graph or without, ranked or not, of records, RDF or XML."""
+        """Open a snapshot, with a graph or without, ranked or not, of any kind of content."""
         kind = room_of(path)
-        if kind not in {GRAPH, RANKING, RECORDS, RDF, XML}:
+        if kind not in {GRAPH, RANKING, *kinds()}:
             raise SnapshotError(
-                f"snapshot {path} belongs to the room {kind!r}: give one of records, of RDF, of XML, of a "
-                "ranking, or of a graph in one piece"
+                f"snapshot {path} belongs to the room {kind!r}: give one of {titles()}, of a ranking, or of "
+                "a graph in one piece"
             )
         room = room_at(path)
         if kind == GRAPH:
@@ -150,7 +159,7 @@ class Engine:
         return cls(room.open(path, verify=verify), room=room)
 
     @classmethod
-    def _open_graph(cls, path: Path, room: Room, *, verify: bool) -> Engine:
+    def _open_graph(cls, path: Path, room: ContentRoom, *, verify: bool) -> Engine:
         from headgate.graph.index import GraphIndex
 
         clauses = None
@@ -167,17 +176,16 @@ class Engine:
     @property
     def graph(self) -> GraphIndex:
         """Return the graph; refuses if there is none."""
-        if self.index.room_name == GRAPH:
-            return self.index
+        if self._graph is not None:
+            return self._graph
         raise GraphError("there is no graph here: build the engine with nodes and edges")
 
     @property
     def taxonomy(self) -> Taxonomy:
         """Return the taxonomy, which may be changed; refuses if there is none."""
-        if self.index.room_name == RDF:
-            return self.index.taxonomy
-        if self._room.room_name == RDF and self._room.taxonomy is not None:
-            return self._room.taxonomy
+        for each in (self.index, self._room):
+            if isinstance(each, Informed) and each.taxonomy is not None:
+                return cast("Taxonomy", each.taxonomy)
         raise TaxonomyError("there is no taxonomy here: only filters of RDF have one")
 
     def publish(self, event: Event) -> list[Id]:
@@ -189,7 +197,7 @@ class Engine:
         if self._reached is not None:
             self._reached.subscribe(subscription)
             return
-        if subscription.weights is not None and self.index.room_name != RANKING:
+        if subscription.weights is not None and self._ranking is None:
             raise SubscriptionError(
                 f"subscription {subscription.id!r} has weights, and clauses are not ranked here: "
                 "build the engine with ranked=True, or leave them out"
@@ -202,9 +210,10 @@ class Engine:
 
     def set_score(self, identity: Id, score: float) -> None:
         """Give a subscription another score."""
-        if self.index.room_name not in {GRAPH, RANKING}:
+        ranked = self._graph or self._ranking
+        if ranked is None:
             raise SubscriptionError("nothing is ranked here: build the engine with ranked=True")
-        self.index.set_score(identity, score)
+        ranked.set_score(identity, score)
 
     def set_weights(self, identity: Id, weights: Weights | None) -> None:
         """Give the clauses of a subscription other weights."""
@@ -219,44 +228,43 @@ class Engine:
 
         There is none if no way through the graph leads the event to the subscription.
         """
-        if self.index.room_name == RDF:
-            return self.index.bindings(event, identity, limit)
-        if self._room.room_name != RDF:
+        if isinstance(self.index, Binds):
+            return cast("Bindings", self.index.bindings(event, identity, limit))
+        if kind_of(self._room.room_name).results != "bindings":
             raise SubscriptionError("these filters bind no variables: those of RDF do")
-        if self.index.room_name == GRAPH:
-            from headgate.engine.reached import own_filter
-
-            text = own_filter(self.index.view, identity) or self._room.always
-        else:
-            text = self.index.filter(identity)
-        # Built from the text alone: what is asked for rarely need not be kept.
-        alone = self._room.build([Subscription(0, text, SPARQL)])
-        found = alone.bindings(event, 0, limit)
-        if self.index.room_name == GRAPH:
-            from headgate.engine.reached import comes_to
-
-            if not comes_to(self.index.view, event, identity):
-                return found._replace(rows=(), complete=True)
-        return found
+        found = cast("Bindings", cast("Binds", self._alone(identity)).bindings(event, 0, limit))
+        return found if self._comes_to(event, identity) else found._replace(rows=(), complete=True)
 
     def answer(self, event: Event, identity: Id) -> Answer | None:
         """Return what a subscription's pattern gives for an XML event; None if it does not match.
 
         None too if no way through the graph leads the event to the subscription.
         """
-        if self.index.room_name == XML:
-            return self.index.answer(event, identity)
-        if self._room.room_name != XML:
+        if isinstance(self.index, Answers):
+            return cast("Answer | None", self.index.answer(event, identity))
+        if kind_of(self._room.room_name).results != "tuples":
             raise SubscriptionError("these filters return no nodes: those of XML do")
-        if self.index.room_name == GRAPH:
-            from headgate.engine.reached import comes_to, own_filter
+        if not self._comes_to(event, identity):
+            return None
+        return cast("Answer | None", cast("Answers", self._alone(identity)).answer(event, 0))
 
-            text = own_filter(self.index.view, identity) or self._room.always
-            if not comes_to(self.index.view, event, identity):
-                return None
+    def _alone(self, identity: Id) -> Content:
+        """Index the filter of a subscription by itself: what is asked for rarely need not be kept."""
+        if self._graph is not None:
+            from headgate.engine.reached import own_filter
+
+            text = own_filter(self._graph.view, identity) or self._room.always
         else:
-            text = self.index.filter(identity)
-        return self._room.build([Subscription(0, text, XPATH)]).answer(event, 0)
+            text = cast("Content", self.index).filter(identity)
+        return self._room.build([Subscription(0, text, self._room.dialect)])
+
+    def _comes_to(self, event: Event, identity: Id) -> bool:
+        """Tell whether an event comes to a subscription; without a graph, to all of them."""
+        if self._graph is None:
+            return True
+        from headgate.engine.reached import comes_to
+
+        return comes_to(self._graph.view, event, identity)
 
     def top(
         self,
@@ -278,10 +286,10 @@ class Engine:
         self._check_asked(k, mode, factors, by, decay, hops)
         if mode != EXACT:
             return self._relaxed().top(event, k, factors=factors)
-        if self.index.room_name == GRAPH:
-            return self.index.top(event, k, by=by, decay=decay, hops=hops) if k else []
-        if self.index.room_name == RANKING:
-            return self.index.top(event, k)
+        if self._graph is not None:
+            return self._graph.top(event, k, by=by, decay=decay, hops=hops) if k else []
+        if self._ranking is not None:
+            return self._ranking.top(event, k)
         return [Best(identity, 0.0) for identity in self.index.match(event)[:k]]
 
     def explain_rank(
@@ -302,13 +310,14 @@ class Engine:
         self._check_asked(k, mode, factors, by, decay, hops)
         if mode != EXACT:
             return self._relaxed().explain(event, identity, k, factors=factors)
-        if self.index.room_name == RANKING:
-            return self.index.explain_rank(event, identity, k)
+        if self._ranking is not None:
+            return self._ranking.explain_rank(event, identity, k)
         verdict = self.index.explain(event, identity)
-        if self.index.room_name == GRAPH:
-            whole = self.index.top(event, self.index.view.subscriptions + 1, by=by, decay=decay, hops=hops)
+        if self._graph is not None:
+            graph = self._graph
+            whole = graph.top(event, graph.view.subscriptions + 1, by=by, decay=decay, hops=hops)
             found = [Best(each.subscription, each.value) for each in whole]
-            return explain_exact(found, Best(identity, self.index.score(identity)), k, verdict)
+            return explain_exact(found, Best(identity, graph.score(identity)), k, verdict)
         found = [Best(each, 0.0) for each in self.index.match(event)]
         return explain_exact(found, Best(identity, 0.0), k, verdict)
 
@@ -318,7 +327,7 @@ class Engine:
         """Refuse a question that makes no sense here."""
         check_asked(k, mode, factors)
         way = (by, decay, hops) != (MINUS, DECAY, False)
-        if way and (mode != EXACT or self.index.room_name != GRAPH):
+        if way and (mode != EXACT or self._graph is None):
             raise GraphError(
                 "`by`, `decay` and `hops` say what the way through a graph costs: leave them out without a "
                 "graph, and in mode 'relaxed'"
@@ -328,24 +337,25 @@ class Engine:
         """Return the clauses; refuses if there are none."""
         if self._reached is not None:
             return self._reached
-        if self.index.room_name == RANKING:
-            return self.index.clauses
+        if self._ranking is not None:
+            return self._ranking.clauses
         raise SubscriptionError("clauses are not ranked here: build the engine with ranked=True")
 
 
 def _room(
     filtered: Iterable[Subscription | Node | Edge], taxonomy: Taxonomy | None, options: Options | None
-) -> Room:
-    """Find the content room that the dialects of filters ask for; without any, what is given for RDF says."""
+) -> ContentRoom:
+    """Find the kind that the dialects of filters ask for; without any, what is given for RDF says."""
     dialects = {each.dialect for each in filtered if each.filter is not None}
     content = content_of(dialects, "the filters")
-    if taxonomy is None and options is None:
-        return room_of_content(content)
-    if content not in {None, RDF}:
-        raise SubscriptionError(
-            f"a taxonomy and options are for filters of RDF, and these are {quoted(sorted(dialects))}: "
-            "leave them out, or give the filters their dialect"
-        )
-    from headgate.rdf.index.index import RdfRoom
-
-    return RdfRoom(taxonomy, options)
+    wanted = Wanted(taxonomy=taxonomy, options=options)
+    wrong = strange(kind_of(content), wanted)
+    if wrong is None:
+        return room_of_content(content, wanted)
+    owner, settings = wrong
+    if content is None:
+        return owner.room(wanted)
+    raise SubscriptionError(
+        f"{settings} are for filters of {owner.title}, and these are {quoted(sorted(dialects))}: leave them "
+        "out, or give the filters their dialect"
+    )

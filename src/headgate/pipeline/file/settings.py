@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.core.event import RDF_TYPES
-from headgate.core.subscription import DIALECTS
+from headgate.core.subscription import dialects
 from headgate.pipeline.file.setting import Kind, Setting, made, settings_of
 from headgate.workloads.catalogue import (
     EXCHANGE_SELECTIVITIES,
@@ -122,7 +122,7 @@ class Subscriptions:
     dialect: str | None = made(
         Kind.TEXT,
         "what filters are written in whose rows name none",
-        choices=DIALECTS,
+        choices=dialects(),
         shown='`"sql"`, or what `[generate]` makes',
     )
     schema: str | None = made(
@@ -216,7 +216,7 @@ class Backtest:
     name: str = made(Kind.TEXT, "what the step is called", "backtest")
     filter: str = made(Kind.TEXT, "the filter to try", required=True)
     dialect: str | None = made(
-        Kind.TEXT, "what it is written in", choices=DIALECTS, shown="as `subscriptions.dialect`"
+        Kind.TEXT, "what it is written in", choices=dialects(), shown="as `subscriptions.dialect`"
     )
     output: str | None = made(Kind.OUTPUT, "a table for the events that it matches")
 

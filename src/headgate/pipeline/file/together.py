@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.contents.registry import content_of, kind_of, kinds
 from headgate.pipeline.file.model import GRAPHS
 from headgate.pipeline.file.problems import Problem
 from headgate.pipeline.file.setting import Kind, settings_of
@@ -19,9 +20,8 @@ if TYPE_CHECKING:
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.file.settings import Generate, Match
 
-_RECORDS = ("sql", "labels")
-_RDF = ("sparql", "tuples")
-_XML = ("xpath", "tree")
+_SETTINGS = {"coerce": "options", "injective": "options"}
+"""Settings of filters that a kind of content knows by another name."""
 _OF_WORKLOADS: dict[str, tuple[str, ...]] = {
     "nodes": ("social",),
     "edges": ("social",),
@@ -139,31 +139,26 @@ def _filters(pipeline: Pipeline) -> Iterator[Problem]:
     if dialect is None:
         # The rows say it, and they are looked at later.
         return
-    if given is not None:
-        for name, spoken, title in (
-            ("schema", _RECORDS, "records"),
-            ("sample", _RECORDS, "records"),
-            ("taxonomy", _RDF, "RDF"),
-            ("coerce", _RDF, "RDF"),
-            ("injective", _RDF, "RDF"),
-        ):
-            if getattr(given, name) and dialect not in spoken:
-                why = f"it is for filters of {title}, and the dialect is {dialect!r}"
-                yield Problem(f"subscriptions.{name}", why, f"leave it out, or use {' or '.join(spoken)}")
+    kind = kind_of(content_of([dialect], "the filters"))
+    for name in ("schema", "sample", "taxonomy", "coerce", "injective") if given is not None else ():
+        setting = _SETTINGS.get(name, name)
+        if getattr(given, name) and setting not in kind.settings:
+            owner = next(each for each in kinds().values() if setting in each.settings)
+            why = f"it is for filters of {owner.title}, and the dialect is {dialect!r}"
+            yield Problem(f"subscriptions.{name}", why, f"leave it out, or use {' or '.join(owner.dialects)}")
     form = pipeline.events.format if pipeline.events else None
-    if form is not None:
-        fits = (form == "xml") if dialect in _XML else dialect in _RDF and form != "xml"
-        if not fits:
-            right = (
-                "leave it out" if dialect in _RECORDS else "use xml" if dialect in _XML else "use one of RDF"
-            )
-            yield Problem("events.format", f"{form!r} is none of filters whose dialect is {dialect!r}", right)
-    if pipeline.generate is not None and pipeline.generate.workload in RDF_NAMES and dialect not in _RDF:
+    if form is not None and form not in kind.types:
+        known = list(kind.types)
+        right = f"use {known[0]}" if len(known) == 1 else f"use one of {kind.title}"
+        why = f"{form!r} is none of filters whose dialect is {dialect!r}"
+        yield Problem("events.format", why, right if known else "leave it out")
+    made = pipeline.generate
+    if made is not None and made.workload in RDF_NAMES and "taxonomy" not in kind.settings:
         yield Problem("subscriptions.dialect", f"{dialect!r} is none of generated RDF", "leave it out")
     plan = pipeline.plan
-    if plan is not None and plan.carries is not None and dialect not in _RECORDS:
+    if plan is not None and plan.carries is not None and kind.documents:
         yield Problem("plan.carries", f"it is for records, and the dialect is {dialect!r}", "leave it out")
-    if plan is not None and plan.carries is None and dialect in _RECORDS:
+    if plan is not None and plan.carries is None and not kind.documents:
         why = "it is missing, and the filters look at records"
         yield Problem("plan.carries", why, "say what subscribers hold of an event: row or key")
 
@@ -202,7 +197,8 @@ def _matched(pipeline: Pipeline, match: Match) -> Iterator[Problem]:
     if match.top is not None and pipeline.ranked is False and not graph:
         yield Problem(f"{label}.top", "subscriptions.ranked is false", "leave that out, or leave out top")
     if match.tuples is not None:
-        if pipeline.said_dialect not in {None, *_XML}:
+        said = pipeline.said_dialect
+        if said is not None and kind_of(content_of([said], "the filters")).results != "tuples":
             why = f"it is for filters of XML, and the dialect is {pipeline.said_dialect!r}"
             yield Problem(f"{label}.tuples", why, "leave it out")
         elif graph or match.top is not None:

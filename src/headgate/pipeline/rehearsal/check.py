@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.contents.registry import RECORDS
+from headgate.contents.registry import kind_of
+from headgate.core.schema import read_schema
 from headgate.core.snapshot import check_place
 from headgate.core.values import fold
 from headgate.errors import HeadgateError
@@ -15,10 +16,8 @@ from headgate.pipeline.file.problems import PipelineError, Problem
 from headgate.pipeline.file.together import places
 from headgate.pipeline.rehearsal.possible import impossible
 from headgate.pipeline.rehearsal.samples import column_names, content_at_hand, is_table
-from headgate.spark.match.kinds import kind_of
 from headgate.spark.tables.document_names import check_events
 from headgate.spark.tables.places import check_input, check_output, is_remote, local
-from headgate.spark.tables.requests import read_schema
 from headgate.spark.tables.taxonomy_files import read_taxonomy
 
 if TYPE_CHECKING:
@@ -84,11 +83,11 @@ def _table(path: str, columns: tuple[str, ...]) -> None:
 
 
 def _events(pipeline: Pipeline, path: str) -> None:
-    content = content_at_hand(pipeline)
-    if content == RECORDS:
+    kind = kind_of(content_at_hand(pipeline))
+    if not kind.documents:
         _table(path, ("id",))
         return
-    check_events(path, kind_of(content), pipeline.events.format if pipeline.events else None)
+    check_events(path, kind, pipeline.events.format if pipeline.events else None)
     if not is_remote(path) and is_table(path):
         _table(path, ("id", "data"))
 

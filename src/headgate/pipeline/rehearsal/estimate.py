@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.contents.registry import RDF
+from headgate.contents.registry import kind_of
 from headgate.engine.engine import Engine
 from headgate.errors import EventError, GraphError, HeadgateError
 from headgate.pipeline.rehearsal.judging import (
@@ -30,10 +30,10 @@ from headgate.spark.tables.places import Format, format_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from headgate.contents.wanted import Wanted
     from headgate.core.event import Event
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.file.settings import Match
-    from headgate.spark.tables.wishes import Wanted
 
 _PAIRS = 200_000
 """Matches of the sample that are written to see what one takes."""
@@ -133,8 +133,8 @@ def _engine(pipeline: Pipeline, wanted: Wanted, tables: dict[str, Judged], rows:
     more: dict[str, Any] = {}
     if "nodes" in tables:
         more = {"nodes": tables["nodes"].usable, "edges": tables["edges"].usable}
-    if content_at_hand(pipeline) == RDF:
-        more |= {"taxonomy": wanted.taxonomy, "options": wanted.options}
+    known = kind_of(content_at_hand(pipeline)).settings
+    more |= {name: getattr(wanted, name) for name in ("taxonomy", "options") if name in known}
     ranked = pipeline.ranked if "nodes" not in tables else None
     return Engine.build(rows, ranked=ranked, **more)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.contents.registry import RDF, RECORDS, XML
+from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, Event
 from headgate.core.subscription import Subscription
 from headgate.core.values import fold
@@ -24,22 +24,17 @@ from headgate.pipeline.rehearsal.samples import (
     is_table,
     typed,
 )
-from headgate.rdf.language.model import Options
-from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.spark.compile.ranked_rows import Clauses, read_score, read_weights
-from headgate.spark.compile.rdf_contents import RdfContents
-from headgate.spark.compile.record_contents import RecordContents
-from headgate.spark.compile.xml_contents import XmlContents
-from headgate.spark.match.kinds import kind_of
 from headgate.spark.tables.places import Format, format_of, is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headgate.contents.compiling import Writers
+    from headgate.contents.kind import Kind
+    from headgate.contents.wanted import Wanted
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.generating import Made
-    from headgate.spark.compile.contents import Writers
-    from headgate.spark.tables.wishes import Wanted
 
 EVENTS, DOCUMENTS = 1_000, 200
 """Events of a sample: each is matched, and documents are parsed as well."""
@@ -168,36 +163,35 @@ def judge_edges(pipeline: Pipeline, source: Source) -> Judged | None:
 
 def judge_events(pipeline: Pipeline, source: Source) -> Judged | None:
     """Judge the first events as matching would."""
-    content = content_at_hand(pipeline)
+    kind = kind_of(content_at_hand(pipeline))
     said = pipeline.events.format if pipeline.events else None
     if source.made is None and is_remote(source.path):
         return None
-    if content != RECORDS and source.made is None and not is_table(source.path):
-        rows: Rows | None = first_documents(source.path, kind_of(content), said, DOCUMENTS)
+    if kind.documents and source.made is None and not is_table(source.path):
+        rows: Rows | None = first_documents(source.path, kind, said, DOCUMENTS)
     else:
-        rows = source.read(EVENTS if content == RECORDS else DOCUMENTS)
+        rows = source.read(DOCUMENTS if kind.documents else EVENTS)
     if rows is None:
         return None
     text_only = source.made is None and is_table(source.path) and format_of(source.path) is Format.CSV
 
     def event(row: dict[str, Any]) -> Event:
-        given = typed(row) if text_only and content == RECORDS else row
-        if content != RECORDS and said is not None and CONTENT_TYPE not in map(fold, given):
+        given = typed(row) if text_only and not kind.documents else row
+        if kind.documents and said is not None and CONTENT_TYPE not in map(fold, given):
             given = {**given, CONTENT_TYPE: said}
         found = Event.from_row(given)
-        if content == RECORDS:
+        if not kind.documents:
             found.attributes  # noqa: B018 -- checks the values
         elif isinstance(found.data, dict):
             raise EventError(f"event {found.id!r} is a record, and these filters look at documents")
         return found
 
     judged = _judged(source, rows, event)
-    return judged if content == RECORDS else _read_documents(judged, content)
+    return _read_documents(judged, kind) if kind.documents else judged
 
 
-def _read_documents(judged: Judged, content: str) -> Judged:
+def _read_documents(judged: Judged, kind: Kind) -> Judged:
     """Parse documents; a feed is one event for each of its items."""
-    kind = kind_of(content)
     try:
         read = kind.read(judged.usable)
     finally:
@@ -208,10 +202,8 @@ def _read_documents(judged: Judged, content: str) -> Judged:
 
 
 def _writers(pipeline: Pipeline, wanted: Wanted) -> Writers:
-    content = content_at_hand(pipeline)
-    if content == RDF:
-        return RdfContents(wanted.taxonomy or Taxonomy(), wanted.options or Options()).writers
-    return XmlContents().writers if content == XML else RecordContents(wanted.schema, None).writers
+    kind = kind_of(content_at_hand(pipeline))
+    return kind.compiler(replace(wanted, sample=None), lambda path: path).writers
 
 
 def _judged(source: Source, rows: Rows, read: Callable[[dict[str, Any]], Any]) -> Judged:

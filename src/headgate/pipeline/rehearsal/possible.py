@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.contents.registry import CONTENTS, RECORDS, TITLES, content_of
+from headgate.contents.registry import content_of, kind_of
 from headgate.core.values import fold
 from headgate.errors import HeadgateError
 from headgate.pipeline.file.problems import Problem
 from headgate.pipeline.rehearsal.samples import column_names, content_at_hand, first_rows
 from headgate.pipeline.run.generating import workload_of
-from headgate.rdf.language.model import Options
-from headgate.rdf.taxonomy.taxonomy import Taxonomy
-from headgate.records.language.dialects import to_sql
-from headgate.records.language.parse import parse_filter
-from headgate.spark.backtest.documents import Pattern
 from headgate.spark.compile.ranked_rows import RANKS, WEIGHTS
 from headgate.spark.tables.places import is_remote, local
 
@@ -51,33 +46,28 @@ def _backtests(pipeline: Pipeline, content: str | None) -> Iterator[Problem]:
     for each in pipeline.backtests:
         label = f"backtest.{each.name}" if len(pipeline.backtests) > 1 else "backtest"
         dialect = each.dialect or pipeline.dialect
-        spoken = content_of([dialect], "the filter") or RECORDS
-        if content is not None and spoken != content:
-            why = f"{dialect!r} looks at {TITLES[spoken]}, and the events are {TITLES[content]}"
-            yield Problem(f"{label}.dialect", why, f"use {' or '.join(CONTENTS[content])}")
+        spoken = kind_of(content_of([dialect], "the filter"))
+        if content is not None and spoken.name != content:
+            events = kind_of(content)
+            why = f"{dialect!r} looks at {spoken.title}, and the events are {events.title}"
+            yield Problem(f"{label}.dialect", why, f"use {' or '.join(events.dialects)}")
             continue
         try:
-            _parse(each.filter, dialect, spoken)
+            spoken.check_filter(each.filter, dialect)
         except HeadgateError as error:
             yield Problem(f"{label}.filter", str(error))
-
-
-def _parse(text: str, dialect: str, content: str) -> None:
-    if content == RECORDS:
-        parse_filter(to_sql(text, dialect))
-    else:
-        Pattern(text, dialect, content, Options(), Taxonomy().to_arrays()).indexed()
 
 
 def _shards(pipeline: Pipeline, content: str | None) -> Iterator[Problem]:
     shards = pipeline.shards
     if shards.by != "access" or content is None:
         return
-    if content == RECORDS and shards.column is None and shards.count > 1:
-        why = "it is missing, and shards by access of records go by an attribute"
+    kind = kind_of(content)
+    if not kind.documents and shards.column is None and shards.count > 1:
+        why = f"it is missing, and shards by access of {kind.title} go by an attribute"
         yield Problem("shards.column", why, "name one that many filters ask for")
-    if content != RECORDS and shards.column is not None:
-        why = f"it is an attribute of records, and the filters look at {TITLES[content]}"
+    if kind.documents and shards.column is not None:
+        why = f"it is an attribute of records, and the filters look at {kind.title}"
         yield Problem("shards.column", why, "leave it out")
 
 

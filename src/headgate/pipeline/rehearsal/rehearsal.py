@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headgate.brokers.nats.settings import shown as without_secrets
+from headgate.contents.wanted import Wanted
 from headgate.core.machine import memory
 from headgate.pipeline.rehearsal.check import check
 from headgate.pipeline.rehearsal.estimate import Sizes, estimate
@@ -14,7 +15,6 @@ from headgate.pipeline.run.state import State
 from headgate.pipeline.run.work import wanted
 from headgate.report.words import shorten
 from headgate.spark.session.progress import step as shown
-from headgate.spark.tables.wishes import Wanted
 
 if TYPE_CHECKING:
     from headgate.pipeline.file.model import Pipeline

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.contents.registry import RECORDS, content_of
+from headgate.contents.registry import DEFAULT, content_of
 from headgate.core.event import read_object
 from headgate.errors import HeadgateError, TableError
 from headgate.spark.tables.places import ENDINGS, Format, format_of, is_remote, local
@@ -18,8 +18,8 @@ from headgate.spark.tables.places import ENDINGS, Format, format_of, is_remote, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from headgate.contents.kind import Kind
     from headgate.pipeline.file.model import Pipeline
-    from headgate.spark.match.kinds import Kind
 
 ROWS = 2_000
 """Rows of a sample, at most."""
@@ -231,4 +231,4 @@ def content_at_hand(pipeline: Pipeline) -> str:
             if path is not None and not is_remote(path) and local(path).exists():
                 rows = [row for row in first_rows(path).rows if isinstance(row, dict)]
                 spoken |= {str(row["dialect"]) for row in rows if row.get("filter") and row.get("dialect")}
-    return content_of(spoken, "the filters") or content_of([pipeline.dialect], "the filters") or RECORDS
+    return content_of(spoken, "the filters") or content_of([pipeline.dialect], "the filters") or DEFAULT

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.contents.registry import RECORDS, content_of
+from headgate.contents.registry import content_of, kind_of
+from headgate.contents.wanted import Wanted
 from headgate.core.snapshot import is_snapshot
 from headgate.pipeline.run import plan
 from headgate.pipeline.run.generating import workload_of
@@ -25,7 +26,7 @@ from headgate.spark.tables.generate import generate
 from headgate.spark.tables.refusals import refusals_of
 from headgate.spark.tables.summary import summarise
 from headgate.spark.tables.taxonomy_files import read_taxonomy
-from headgate.spark.tables.wishes import Top, Wanted
+from headgate.spark.tables.wishes import Top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -155,10 +156,10 @@ def _summary(job: Job) -> Result:
 
 def _filters(snapshot: Path, identities: list[Any]) -> list[str]:
     """Return the texts of filters of a snapshot that is not cut; of others none, for the ids are told."""
-    from headgate.contents.registry import CONTENTS, room_at
+    from headgate.contents.registry import kinds, room_at
     from headgate.core.snapshot import room_of
 
-    if not is_snapshot(snapshot) or room_of(snapshot) not in CONTENTS:
+    if not is_snapshot(snapshot) or room_of(snapshot) not in kinds():
         return [""] * len(identities)
     index = room_at(snapshot).open(snapshot, verify=False)
     # Lines of JSON and CSV are read as text.
@@ -171,7 +172,7 @@ def _backtest(job: Job) -> Result:
     asked, events = step.settings, step.inputs["events"]
     output = step.outputs.get("output")
     content = content_of([asked["dialect"]], "the filter")
-    if content == RECORDS:
+    if not kind_of(content).documents:
         done = backtest.backtest(
             session, asked["filter"], events, dialect=asked["dialect"], output=output, quiet=quiet
         )

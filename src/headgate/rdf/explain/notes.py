@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headgate.contents.kind import Results, table_lines
 from headgate.rdf.events.facts import ways
 from headgate.rdf.language.model import (
     BELOW_PROPERTY,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from headgate.rdf.events.facts import Facts
+    from headgate.rdf.index.bindings import Bindings
     from headgate.rdf.language.model import Edge, Term
 
     Binding: TypeAlias = Mapping[Term, Term]
@@ -172,3 +174,16 @@ def _no_type(facts: Facts, node: Term | None, wanted: Term | None) -> str:
 
 def _known(term: Term, binding: Binding) -> Term | None:
     return binding.get(term) if is_variable(term) else term
+
+
+def bindings_shown(found: Bindings) -> Results:
+    """Show bindings: for machines, and as a table for people."""
+    if not found.rows:
+        lines = ["no bindings"]
+    elif not found.names:
+        lines = ["bindings: the filter has no variables with names"]
+    else:
+        count = f"{len(found.rows):,}" if found.complete else f"the first {len(found.rows):,}"
+        rows = [found.names, *(tuple(map(shown, row)) for row in found.rows)]
+        lines = [f"bindings: {count}", *table_lines(rows)]
+    return Results(found._asdict(), lines)

@@ -153,6 +153,11 @@ class RecordViews:
         lines += [f"select {clause.text}" for clause in left]
         return lines
 
+    def written(self, view: int, result: Given) -> Given:
+        """Return a result as it is: views of this kind are kept as they were written."""
+        del view
+        return result
+
     def size(self, result: Given) -> tuple[int, int]:
         """Count 1 or 0 rows, and the bytes of the event as JSON, or of its id."""
         if result is None:

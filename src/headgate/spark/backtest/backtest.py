@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from headgate.contents.kind import Feeds
     from headgate.core.values import Path
-    from headgate.spark.match.kinds import Feeds
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as sf
 
-from headgate.contents.registry import RDF, content_of
+from headgate.contents.registry import DEFAULT, content_of, room_of_content
+from headgate.contents.wanted import Wanted
 from headgate.core.event import CONTENT_TYPE, DATA, ID
 from headgate.core.subscription import Subscription
-from headgate.rdf.index.index import RdfRoom
-from headgate.rdf.language.model import Options
-from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.spark.backtest.backtest import Backtested
 from headgate.spark.match.document_matching import read_events
 from headgate.spark.session.progress import watch
@@ -22,35 +20,31 @@ from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.document_events import SOURCES, judge_documents
 from headgate.spark.tables.requests import check_backtest_documents
 from headgate.spark.tables.tables import write_table
-from headgate.xml.index.index import XmlIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
-    from headgate.contents.protocol import Content, ContentRoom
+    from headgate.contents.protocol import Content
+    from headgate.rdf.language.model import Options
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
 SAMPLE = 5
 """Ids that are shown."""
 
 
 class Pattern(NamedTuple):
-    """A filter, as it is sent to workers; options and taxonomy are for RDF."""
+    """A filter, as it is sent to workers, with the settings that are about it."""
 
     text: str
-    dialect: str
     content: str
-    options: Options
-    taxonomy: dict[str, NDArray[Any]]
+    wanted: Wanted
 
     def indexed(self) -> Content:
         """Index it; refuses a bad filter."""
-        room: ContentRoom = XmlIndex
-        if self.content == RDF:
-            room = RdfRoom(Taxonomy.from_arrays(self.taxonomy), self.options)
-        return room.build([Subscription(0, self.text, self.dialect)])
+        room = room_of_content(self.content, self.wanted)
+        return room.build([Subscription(0, self.text, self.wanted.dialect)])
 
 
 def backtest_documents(
@@ -70,9 +64,9 @@ def backtest_documents(
     They are written with the columns `id`, `source`, `datacontenttype` and `data`: as they came, and items of
     feeds as N-Triples.
     """
-    taxonomy = Taxonomy() if taxonomy is None else taxonomy
-    content = content_of([dialect], "the filter") or RDF
-    pattern = Pattern(filter_text, dialect, content, options or Options(), taxonomy.to_arrays())
+    content = content_of([dialect], "the filter") or DEFAULT
+    wanted = Wanted(dialect, taxonomy=taxonomy, options=options)
+    pattern = Pattern(filter_text, content, wanted)
     pattern.indexed()
     check_backtest_documents(events, output, content, content_type)
     with spark_errors(), watch(session, "backtesting", quiet=quiet) as timing:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.contents.registry import CONTENTS, room_at
+from headgate.contents.registry import kind_of, room_at
 from headgate.core.subscription import Subscription
 from headgate.engine.engine import Engine
 from headgate.engine.reached import own_filter
@@ -75,7 +75,7 @@ class Tried:
 def try_changes(snapshot: str, changes: str, rows: list[Row], folder: Path, top: Top | None) -> Tried:
     """Try changes on a snapshot, and write what events are to be matched against into a folder."""
     whole = open_target(snapshot, top=top)
-    dialect, form = CONTENTS[whole.content][0], form_of(changes)
+    dialect, form = kind_of(whole.content).dialects[0], form_of(changes)
     if whole.graph or top is not None:
         engine = Engine.open(Path(snapshot).absolute(), verify=False)
         size = engine.graph.view.subscriptions if whole.graph else _size(engine)

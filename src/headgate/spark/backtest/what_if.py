@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as sf
 
-from headgate.contents.registry import RECORDS
+from headgate.contents.registry import kind_of
 from headgate.engine.engine import Engine
 from headgate.errors import TableError
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
@@ -154,7 +154,7 @@ def _read(session: SparkSession, question: Question, tried: Tried) -> Given:
     """Read events as both snapshots want them."""
     target = tried.target
     sources = Sources(target.shards, target.numbered_nodes) if target.graph else None
-    if target.content == RECORDS:
+    if not kind_of(target.content).documents:
         best = question.top is not None
         return read_records(session, question.events, target, sources, best=best)
     return read_given(session, question.events, target.content, sources, question.content_type)

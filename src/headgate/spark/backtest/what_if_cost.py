@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DateType, StringType, TimestampNTZType, TimestampType
 
-from headgate.contents.registry import RECORDS
+from headgate.contents.registry import kind_of
 from headgate.core.event import TIME, Event
 from headgate.core.values import fold
 from headgate.errors import EventError, HeadgateError
@@ -58,7 +58,7 @@ def sampled(session: SparkSession, path: str, content: str, rows: DataFrame) -> 
 
     Records are read anew: workers get no more of their columns than the changed subscriptions look at.
     """
-    if content != RECORDS:
+    if kind_of(content).documents:
         read = rows.limit(SAMPLE).toArrow().combine_chunks().to_batches()
         return [event for batch in read for event in read_events(batch, content)]
     form = check_input(path)

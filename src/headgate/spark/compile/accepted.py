@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.contents.compiling import Contents
     from headgate.core.event import Id
-    from headgate.spark.compile.contents import Contents
 
 _TYPES: dict[str, pa.DataType] = {ID: pa.string(), ROW: pa.string(), REASON: pa.string(), PLACE: pa.int64()}
 REJECTED = pa.schema(_TYPES)

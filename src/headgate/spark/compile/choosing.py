@@ -10,15 +10,10 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import functions as sf
 
-from headgate.contents.registry import RDF, XML, content_of, quoted
+from headgate.contents.registry import content_of, kind_of, quoted, strange
 from headgate.core.values import fold
 from headgate.errors import HeadgateError, TableError
-from headgate.rdf.language.model import Options
-from headgate.rdf.taxonomy.taxonomy import Taxonomy
-from headgate.spark.compile.rdf_contents import RdfContents
-from headgate.spark.compile.record_contents import RecordContents
 from headgate.spark.compile.rows import DIALECT, FILTER, UNUSUAL, read_row
-from headgate.spark.compile.xml_contents import XmlContents
 from headgate.spark.tables.places import Format, check_input, for_reading
 from headgate.spark.tables.sampling import read_sample
 from headgate.spark.tables.tables import VALUE, column, column_names, read_columns
@@ -28,32 +23,24 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, SparkSession
 
-    from headgate.spark.compile.contents import Contents
-    from headgate.spark.tables.wishes import Wanted
+    from headgate.contents.compiling import Contents
+    from headgate.contents.wanted import Wanted
 
 
 def contents_of(wanted: Wanted, session: SparkSession, tables: Sequence[str]) -> Contents:
     """Choose the room that the filters of tables are for; refuses a mixture, and what does not fit."""
     dialects = {each for path in tables for each in dialects_of(session, path, wanted.dialect)}
     what = f"the filters of {' and '.join(tables)}"
-    content = content_of(dialects, what) or content_of([wanted.dialect], what)
-    spoken = quoted(sorted(dialects)) if dialects else "none"
-    if content in {RDF, XML} and wanted.for_records:
+    kind = kind_of(content_of(dialects, what) or content_of([wanted.dialect], what))
+    wrong = strange(kind, wanted)
+    if wrong is not None:
+        owner, settings = wrong
+        spoken = quoted(sorted(dialects)) if dialects else "none"
         raise TableError(
-            f"a schema and a sample are for filters of records, and {what} are {spoken}: leave them out"
+            f"{settings} are for filters of {owner.title}, and {what} are {spoken}: leave them out, or say "
+            f"--dialect {owner.dialects[0]}"
         )
-    if content == RDF:
-        taxonomy = Taxonomy() if wanted.taxonomy is None else wanted.taxonomy
-        return RdfContents(taxonomy, wanted.options or Options())
-    if wanted.for_rdf:
-        raise TableError(
-            f"a taxonomy and options are for filters of RDF, and {what} are {spoken}: leave them out, or "
-            "say --dialect sparql"
-        )
-    if content == XML:
-        return XmlContents()
-    sample = None if wanted.sample is None else read_sample(session, wanted.sample)
-    return RecordContents(wanted.schema, sample)
+    return kind.compiler(wanted, partial(read_sample, session))
 
 
 def dialects_of(session: SparkSession, path: str, default: str) -> set[str]:

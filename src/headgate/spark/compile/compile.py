@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from headgate.contents.wanted import Wanted
 from headgate.core.event import ID
+from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
 from headgate.spark.compile.accepted import number_rows, save_index
 from headgate.spark.compile.choosing import contents_of
-from headgate.spark.compile.contents import counted
 from headgate.spark.compile.ranked import has_any
 from headgate.spark.compile.ranked_rows import RANKS
 from headgate.spark.compile.rows import COMPILED, COMPILED_RANKED, FILTER, compile_batches
@@ -31,7 +32,7 @@ from headgate.spark.shards.compile import Sharded, compile_shards
 from headgate.spark.tables.places import Format, check_input, is_remote, local
 from headgate.spark.tables.requests import check_compile
 from headgate.spark.tables.tables import read_columns, read_lines, to_frame, write_table
-from headgate.spark.tables.wishes import Sharding, Wanted
+from headgate.spark.tables.wishes import Sharding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from headgate.contents.compiling import Contents, Counted, Writers
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
-    from headgate.spark.compile.contents import Contents, Counts, Writers, XmlCounts
 
 TASK_ROWS, TASK_BYTES = 100_000, 8 << 20
 """How much a task is given to read, at most."""
@@ -60,10 +61,10 @@ class Compiled:
     build_seconds: float
     ranked: bool = False
     shards: int = 1
-    rdf: Counts | None = None
-    """What there is of patterns over RDF, if the filters are such."""
-    xml: XmlCounts | None = None
-    """What there is of patterns over XML, if the filters are such."""
+    content: str = RECORDS
+    """The kind of content that filters look at."""
+    holds: Counted | None = None
+    """What there is of patterns over documents, if the filters are such."""
 
 
 def compile_subscriptions(
@@ -120,7 +121,11 @@ def compile_subscriptions(
             quiet=quiet,
         )
     return Compiled(
-        **done._asdict(), ranked=ranked, shards=sharding.count, **counted(contents, local(output))
+        **done._asdict(),
+        ranked=ranked,
+        shards=sharding.count,
+        content=contents.name,
+        holds=contents.counts(local(output)),
     )
 
 

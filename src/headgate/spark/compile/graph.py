@@ -17,16 +17,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from headgate.contents.wanted import Wanted
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.core.rooms import CLAUSES
+from headgate.core.rooms import CLAUSES, RECORDS
 from headgate.core.subscription import SQL
 from headgate.graph.base import Base, Names
 from headgate.graph.build.build import build
 from headgate.graph.build.sharding import save_shards
 from headgate.spark.compile.choosing import contents_of
 from headgate.spark.compile.compile import spread
-from headgate.spark.compile.contents import counted
 from headgate.spark.compile.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.spark.compile.graph_tables import ORDER, TABLE, Read, assemble
 from headgate.spark.compile.ranked import clause_index, has_any
@@ -37,18 +37,18 @@ from headgate.spark.shards.graph import place_graph
 from headgate.spark.tables.places import Format, check_input, local
 from headgate.spark.tables.requests import check_compile
 from headgate.spark.tables.tables import read_lines, to_frame, write_table
-from headgate.spark.tables.wishes import Sharding, Wanted
+from headgate.spark.tables.wishes import Sharding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import SparkSession
 
+    from headgate.contents.compiling import Contents, Counted
     from headgate.graph.model import Parts
     from headgate.ranking.filters.clause_index import ClauseIndex
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
-    from headgate.spark.compile.contents import Contents, Counts, XmlCounts
     from headgate.spark.compile.graph_tables import Assembled
 
 
@@ -71,10 +71,10 @@ class CompiledGraph:
     build_seconds: float
     ranked: bool = False
     """Whether clauses can be ranked, too: scores can in any case."""
-    rdf: Counts | None = None
-    """What there is of patterns over RDF, if the filters are such."""
-    xml: XmlCounts | None = None
-    """What there is of patterns over XML, if the filters are such."""
+    content: str = RECORDS
+    """The kind of content that filters look at."""
+    holds: Counted | None = None
+    """What there is of patterns over documents, if the filters are such."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,8 @@ def compile_graph(
         parse_seconds=parsing.seconds,
         build_seconds=building.seconds,
         ranked=ranked,
-        **counted(contents, local(output)),
+        content=contents.name,
+        holds=contents.counts(local(output)),
     )
 
 

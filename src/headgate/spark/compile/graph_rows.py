@@ -43,7 +43,7 @@ from headgate.spark.tables.tables import BLOCK, FILE, ORDER, POSITION, VALUE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from headgate.spark.compile.contents import Writers
+    from headgate.contents.compiling import Writers
 
 __all__ = ["EDGES", "NODES", "SHAPES", "SUBSCRIPTIONS", "Shape", "compile_rows", "number_of", "text_of"]
 

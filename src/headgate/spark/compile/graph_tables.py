@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.contents.compiling import Contents, Filed
     from headgate.graph.build.tables import GraphTables
     from headgate.graph.model import Parts
-    from headgate.spark.compile.contents import Contents, Filed
 
     Column = pa.Array[Any]
     Bools = NDArray[np.bool_]

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
-    from headgate.spark.compile.contents import Contents, Filed
+    from headgate.contents.compiling import Contents, Filed
 
     Ints = NDArray[np.int64]
 

@@ -21,8 +21,8 @@ from headgate.spark.tables.tables import VALUE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from headgate.contents.compiling import Writers
     from headgate.core.ranks import Weights
-    from headgate.spark.compile.contents import Writers
 
 SCORE, WEIGHTS = RANKS = ("score", "weights")
 """The columns that make a table one of ranked subscriptions."""

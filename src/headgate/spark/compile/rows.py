@@ -18,6 +18,7 @@ from headgate.core.event import ID, read_object
 from headgate.core.subscription import SQL, Subscription
 from headgate.core.values import check, fold
 from headgate.errors import FilterError, HeadgateError, SubscriptionError
+from headgate.records.compiling import RecordWriters
 from headgate.spark.compile.ranked_rows import (
     CLAUSES,
     RANKED,
@@ -28,14 +29,13 @@ from headgate.spark.compile.ranked_rows import (
     read_score,
     read_weights,
 )
-from headgate.spark.compile.record_contents import RecordWriters
 from headgate.spark.tables.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from headgate.contents.compiling import FilterWriter, Writers
     from headgate.core.event import Id
-    from headgate.spark.compile.contents import FilterWriter, Writers
 
 FILTER = "filter"
 DIALECT = "dialect"

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.registry import content_at, room_at
+from headgate.contents.registry import content_at, kind_of, room_at
 from headgate.core.event import ID, Event
 from headgate.core.snapshot import room_of
 from headgate.graph.base import ROOM as GRAPH
 from headgate.ranking.filters.base import ROOM as RANKING
 from headgate.spark.match.graph_matching import fit_event, known, opened_graph
 from headgate.spark.match.graph_top import RankedGraph
-from headgate.spark.match.kinds import kind_of
 from headgate.spark.match.opening import opened_as
 from headgate.spark.match.top_matching import Subscriptions, ask_rows, numbers
 from headgate.spark.tables.document_rows import PARSED
@@ -50,7 +49,7 @@ def read_events(batch: pa.RecordBatch, content: str) -> list[Event]:
         *(batch[name].to_pylist() for name in (ID, "source_number", "source_text", PARSED)), strict=True
     )
     for identity, number, text, packed in rows:
-        data, written = kind.unpacked(packed)
+        data, written = kind.unpack(packed)
         source = text if number is None else number
         found.append(Event(identity, data, source=source, content_type=written))
     return found

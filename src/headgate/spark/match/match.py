@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from headgate.contents.registry import RECORDS
+from headgate.contents.registry import kind_of
 from headgate.spark.match.documents import read_given
 from headgate.spark.match.graph_matching import Sources
 from headgate.spark.match.matching import CODECS, FILE, FILE_DDL, Task, write_matches
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.match.kinds import Feeds
+    from headgate.contents.kind import Feeds
     from headgate.spark.match.targets import Target
     from headgate.spark.tables.events import Given, Work
     from headgate.spark.tables.wishes import Top
@@ -167,7 +167,7 @@ def _read(
     best: bool,
 ) -> Given:
     """Read events as the content room of the filters wants them."""
-    if target.content == RECORDS:
+    if not kind_of(target.content).documents:
         return read_records(session, events, target, sources, best=best)
     return read_given(session, events, target.content, sources, content_type)
 

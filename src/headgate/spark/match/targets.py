@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.contents.registry import RECORDS, content_at, room_at
+from headgate.contents.registry import content_at, kind_at, room_at
 from headgate.core.rooms import CLAUSES, FILTERS, GRAPH, RANKING
 from headgate.core.snapshot import digest_of, is_snapshot, room_of
 from headgate.engine.engine import Engine
 from headgate.graph.build import sharding
 from headgate.ranking.filters.index import RankedIndex
-from headgate.records.events.encode import compared
-from headgate.records.index.index import RecordIndex
 from headgate.spark.shards import snapshots as shard_snapshots
 from headgate.spark.shards.routes import Routes
 from headgate.spark.shards.snapshots import have_numbers, ids_at, shard_places
@@ -128,7 +126,5 @@ def _filters(places: list[Path]) -> list[Path]:
 
 def _attributes(filters: list[Path]) -> tuple[tuple[Attribute, ...], frozenset[Attribute]]:
     """List the attributes that filters name, and those that they compare, of snapshots that were verified."""
-    records = [RecordIndex.open(place, verify=False) for place in filters if room_of(place) == RECORDS]
-    named = {path for index in records for path in index.built.attributes}
-    seen = {index.built.attributes[number] for index in records for number in compared(index.built)}
-    return tuple(sorted(named)), frozenset(seen)
+    named, compared = kind_at(filters[0]).attributes(filters) if filters else (set(), set())
+    return tuple(sorted(named)), frozenset(compared)

@@ -9,16 +9,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.contents.registry import XML
 from headgate.spark.match.document_matching import opened_patterns, read_events
 from headgate.spark.tables.tables import write_table
-from headgate.xml.index.index import XmlIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from headgate.core.event import Event, Id
     from headgate.spark.match.targets import Shard
+    from headgate.xml.index.index import XmlIndex
     from headgate.xml.language.model import StructuralId
 
 LIMIT = 1000
@@ -55,12 +54,11 @@ def write_tuples(
 def _tuples(
     batches: Iterable[pa.RecordBatch], snapshot: str, digest: str, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    index = opened_patterns(snapshot, digest)
-    assert isinstance(index, XmlIndex)
+    index: Any = opened_patterns(snapshot, digest)
     rows: list[tuple[Any, ...]] = []
     size = 0
     for batch in batches:
-        for event in read_events(batch, XML):
+        for event in read_events(batch, index.room_name):
             for row in _of_event(index, event):
                 rows.append(row)
                 size += len(row[-1])

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.contents.registry import RECORDS, content_at, room_at
+from headgate.contents.registry import content_at, kind_of, room_at
 from headgate.core.event import ID, Event
 from headgate.core.snapshot import digest_of
 from headgate.engine.views import views_at
@@ -70,7 +70,7 @@ def estimate(
     content = content_at(Path(snapshot))
     judged = None
     with spark_errors(), watch(session, "estimating from the sample", quiet=quiet):
-        if content == RECORDS:
+        if not kind_of(content).documents:
             events, read = read_lines(session, sample, ID).select(VALUE, BROKEN), read_records
         else:
             judged = judge_documents(session, sample, content, content_type).judged

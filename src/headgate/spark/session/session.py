@@ -57,6 +57,7 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _PYTHON = "spark.pyspark.python"
 _WORKER_MEMORY = "spark.executor.pyspark.memory"
 _WORKER_POOL = "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL"
+_KINDS = "HEADGATE_KINDS"
 _GATEWAY, _JVM = "_gateway", "_jvm"
 
 
@@ -183,6 +184,8 @@ def _start(master: str, app: str, given: Mapping[str, str]) -> SparkSession:
     if _WORKER_MEMORY in given:
         # It bounds address space, of which Arrow's own allocator reserves more than a gigabyte at once.
         settings.setdefault(_WORKER_POOL, "system")
+    if os.environ.get(_KINDS):
+        settings.setdefault(f"spark.executorEnv.{_KINDS}", os.environ[_KINDS])
     if _JAVA_OPTIONS in given:
         settings[_JAVA_OPTIONS] = f"{_quiet_log()} {given[_JAVA_OPTIONS]}"
     builder = SparkSession.builder.master(master).appName(app)

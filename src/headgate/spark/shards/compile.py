@@ -24,7 +24,6 @@ from headgate.core.event import ID
 from headgate.errors import SnapshotError
 from headgate.spark.compile.rows import PLACE, REASON, ROW
 from headgate.spark.session.progress import watch
-from headgate.spark.shards.keys import Finder
 from headgate.spark.shards.routes import Routes
 from headgate.spark.shards.rows import (
     ATTRIBUTES,
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.spark.compile.contents import Contents
+    from headgate.contents.compiling import Contents
     from headgate.spark.tables.wishes import Sharding
 
 _GOOD, _TEXTS, _WHOLE, _KEYED = "good", "texts", "whole", "keyed"
@@ -126,7 +125,7 @@ def _surveyed(
     """Survey rows, and keep what was found while it is asked several times."""
     path = sharding.routed_by(contents.name)
     wanted = path is not None or (sharding.by == ACCESS and contents.name != "records")
-    finder = Finder.of(contents, path) if wanted else None
+    finder = contents.finder(path) if wanted else None
     column = sharding.column if sharding.by == TENANT else None
     work = partial(survey_rows, reading=reading, finder=finder, column=column)
     rows = lines.mapInArrow(work, from_arrow_schema(SURVEYED)).persist(StorageLevel.MEMORY_AND_DISK)

@@ -17,7 +17,6 @@ import pyarrow as pa
 from headgate.core.event import ID
 from headgate.errors import HeadgateError
 from headgate.spark.compile.rows import UNUSUAL, read_row
-from headgate.spark.shards.keys import Finder
 from headgate.spark.shards.routes import Routes, rarest
 from headgate.spark.shards.rows import tenant_of
 from headgate.spark.shards.sharding import Placing
@@ -30,10 +29,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
+    from headgate.contents.compiling import Contents, Keys
     from headgate.graph.model import Parts
-    from headgate.spark.compile.contents import Contents
     from headgate.spark.compile.graph_tables import Assembled
-    from headgate.spark.shards.keys import Keys
     from headgate.spark.tables.wishes import Sharding
 
 
@@ -56,7 +54,7 @@ def place_graph(
     path = sharding.routed_by(contents.name)
     keys: list[Keys] = [None] * len(parts.subscription_ids)
     if path is not None or (sharding.by == ACCESS and contents.name != "records"):
-        finder = Finder.of(contents, path)
+        finder = contents.finder(path)
         keys = _keys_of(parts, finder.of_filed(assembled.programs))
         if finder.demands:
             counts = Counter(key for each in keys if each for key in each)

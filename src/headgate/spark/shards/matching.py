@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
+from headgate.contents.registry import kind_of
 from headgate.errors import MachineError, SnapshotError
-from headgate.spark.match.kinds import kind_of
 from headgate.spark.match.matching import PACKED, lines_of, unpacked
 from headgate.spark.tables.document_rows import PARSED
 
@@ -54,7 +54,7 @@ def _kept(batch: pa.RecordBatch, route: Route) -> NDArray[np.bool_]:
     if PARSED in names:
         kind = kind_of(route.content)
         documents: list[Any] = batch[PARSED].to_pylist()
-        return route.of_documents(kind.unpacked(packed)[0] for packed in documents)
+        return route.of_documents(kind.unpack(packed)[0] for packed in documents)
     return route.of_values(map(_decoded, lines_of(batch)))
 
 

@@ -19,14 +19,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.contents.registry import RDF
+from headgate.contents.registry import kind_of
 from headgate.core.casts import to_int
 from headgate.core.interning import TextPool
 from headgate.core.snapshot import open_snapshot
 from headgate.core.values import fold
-from headgate.rdf.language.model import TYPE
 from headgate.records.events.columns import find_column
-from headgate.spark.shards.keys import class_key, number_key, text_key
+from headgate.records.keys import number_key, text_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,11 +33,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.contents.compiling import Keys
     from headgate.core.values import Path
-    from headgate.rdf.language.model import Graph
-    from headgate.spark.shards.keys import Keys
     from headgate.spark.tables.wishes import Sharding
-    from headgate.xml.events.document import Document
 
     Bools = NDArray[np.bool_]
     Column = pa.Array[Any]
@@ -204,8 +201,8 @@ class Route:
 
     def of_documents(self, documents: Iterable[Any]) -> Bools:
         """Tell which documents meet the shard."""
-        terms = _terms if self.content == RDF else _labels
-        return np.array([not self.keys.isdisjoint(terms(each)) for each in documents], np.bool_)
+        kind = kind_of(self.content)
+        return np.array([not self.keys.isdisjoint(kind.keys(each)) for each in documents], np.bool_)
 
 
 def _value(row: object, path: Path) -> object:
@@ -220,20 +217,6 @@ def _value(row: object, path: Path) -> object:
             return _NOTHING
         row = found[0] if found else None
     return row
-
-
-def _labels(document: Document) -> Iterable[str]:
-    return document.names
-
-
-def _terms(graph: Graph) -> Iterable[str]:
-    """List the properties of a graph, and the classes that something is an instance of."""
-    terms = graph.terms()
-    for relation in np.unique(graph.triples[:, 1]).tolist():
-        yield terms[relation]
-        if terms[relation] == TYPE:
-            of = graph.triples[graph.triples[:, 1] == relation, 2]
-            yield from (class_key(terms[target]) for target in np.unique(of).tolist())
 
 
 def _flags(column: Any) -> Bools:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from headgate.core.values import fold
+from headgate.records.keys import number_key, text_key
 from headgate.spark.compile.accepted import number_rows, repeated_reason, save_index
 from headgate.spark.compile.rows import (
     COMPILED,
@@ -27,7 +28,6 @@ from headgate.spark.compile.rows import (
     ROW,
     compile_batches,
 )
-from headgate.spark.shards.keys import number_key, text_key
 from headgate.spark.shards.matching import in_memory
 from headgate.spark.shards.routes import MOST_KEYS, rarest
 from headgate.spark.tables.id_types import fit_ids
@@ -37,8 +37,7 @@ from headgate.spark.tables.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, V
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from headgate.spark.compile.contents import Contents, Writers
-    from headgate.spark.shards.keys import Finder
+    from headgate.contents.compiling import Contents, Finder, Writers
     from headgate.spark.shards.sharding import Placing
 
     Column = pa.Array[Any]

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from headgate.contents.registry import CONTENTS, content_at
+from headgate.contents.registry import kind_at
 from headgate.core.subscription import Subscription
 from headgate.errors import SubscriptionError
 from headgate.spark.stream.pieces import Pieces
@@ -95,7 +95,7 @@ def read_segment(log: Path, version: int) -> Iterator[dict[str, Any]]:
 
 def default_dialect(snapshot: Path) -> str:
     """Return the dialect of filters that name none: the first of the snapshot's content room."""
-    return CONTENTS[content_at(snapshot)][0]
+    return kind_at(snapshot).dialects[0]
 
 
 def apply(engine: Changing, change: Mapping[str, Any], dialect: str) -> None:

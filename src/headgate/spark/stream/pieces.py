@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.registry import RECORDS, content_at
+from headgate.contents.registry import content_at, kind_of
 from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
 from headgate.engine.engine import Engine
 from headgate.errors import SubscriptionError
@@ -94,7 +94,8 @@ class _Piece:
         route = self.route if top is None or top.mode == EXACT else None
         if route is not None:
             data = (event.data for event in events)
-            here = route.of_values(data) if route.content == RECORDS else route.of_documents(data)
+            documents = kind_of(route.content).documents
+            here = route.of_documents(data) if documents else route.of_values(data)
         if isinstance(self.engine.index, GraphIndex):
             here &= np.array(known(self.engine.index, list(events)), np.bool_)
         return np.flatnonzero(here)

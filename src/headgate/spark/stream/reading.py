@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.contents.registry import RECORDS
+from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, JSON, SOURCE, TIME, Event, read_object
 from headgate.core.values import check, fold
 from headgate.errors import EventError
-from headgate.spark.match.kinds import kind_of
 from headgate.spark.match.matching import read_event
 from headgate.spark.stream import sources
 from headgate.spark.tables.document_files import too_large
@@ -30,7 +29,7 @@ from headgate.spark.tables.document_names import type_of_file, type_of_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from headgate.spark.match.kinds import Kind
+    from headgate.contents.kind import Kind
 
 ROWS, BYTES = 2048, 8 << 20
 """Rows read together, at most, and their bytes, about."""
@@ -99,11 +98,11 @@ def _message(value: bytes, content_type: str | None, origin: str, reading: Readi
     if content_type is None or content_type.partition(";")[0].strip().lower() == JSON:
         yield _line(value, reading) if value.strip() else EventError("the message is empty"), value
         return
-    if reading.content == RECORDS:
+    kind = kind_of(reading.content)
+    if not kind.documents:
         reason = f"content type {content_type!r} is no record: send {JSON}"
         yield EventError(reason), value
         return
-    kind = kind_of(reading.content)
     found = type_of_name(content_type, kind)
     if found is None:
         names = ", ".join(kind.types)
@@ -150,11 +149,10 @@ def _parquet(place: Path, reading: Reading) -> Iterator[_Found]:
 
 def _document(place: Path, reading: Reading) -> Iterator[_Found]:
     """Read a file that is one event; its id is its name."""
-    known = "" if reading.content == RECORDS else ", ".join(kind_of(reading.content).suffixes)
-    kind = None if reading.content == RECORDS else kind_of(reading.content)
-    found = None if kind is None else (reading.content_type or type_of_file(place.name, kind))
-    if kind is None or found is None:
-        endings = ", ".join(filter(None, (".jsonl", ".parquet", known)))
+    kind = kind_of(reading.content)
+    found = (reading.content_type or type_of_file(place.name, kind)) if kind.documents else None
+    if found is None:
+        endings = ", ".join((".jsonl", ".parquet", *kind.suffixes))
         yield EventError(f"the file's name ends in none of {endings}: rename it"), str(place).encode()
         return
     length = place.stat().st_size
@@ -166,7 +164,7 @@ def _document(place: Path, reading: Reading) -> Iterator[_Found]:
 
 
 def _line(line: bytes, reading: Reading) -> Event | EventError:
-    if reading.content == RECORDS:
+    if not kind_of(reading.content).documents:
         found = read_event(line)
         assert found is not None
         return found if isinstance(found, EventError) else _timed(found, reading.time)
@@ -179,11 +177,12 @@ def _line(line: bytes, reading: Reading) -> Event | EventError:
 def _row(row: Mapping[str, Any], reading: Reading) -> Event | EventError:
     """Make an event of a row with columns."""
     try:
-        if reading.content == RECORDS:
-            event = Event.from_row(row)
-            event.attributes  # noqa: B018 -- checks the values
-            return _timed(event, reading.time)
-        return _from_row(row, kind_of(reading.content), reading.content_type)
+        kind = kind_of(reading.content)
+        if kind.documents:
+            return _from_row(row, kind, reading.content_type)
+        event = Event.from_row(row)
+        event.attributes  # noqa: B018 -- checks the values
+        return _timed(event, reading.time)
     except EventError as error:
         return error
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.brokers.nats.settings import shown
-from headgate.contents.registry import CONTENTS, RECORDS, content_at
+from headgate.contents.registry import kind_at, kinds
 from headgate.core.rooms import FILTER_SHARDS, GRAPH, GRAPH_SHARDS, RANKING, RANKING_SHARDS
 from headgate.core.snapshot import room_of
 from headgate.errors import SnapshotError, TableError
 from headgate.spark.stream import topics
 from headgate.spark.stream.settings import ARCHIVE, JSONL, NATS, PARQUET, is_broker
-from headgate.spark.tables.document_names import check_type, documents_of
+from headgate.spark.tables.document_names import check_type
 from headgate.spark.tables.places import check_apart, is_remote, local
 from headgate.spark.tables.requests import check_ranks
 
@@ -28,13 +28,13 @@ def check_request(settings: StreamSettings) -> None:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
     settings.check()
     check_snapshot(settings.snapshot, settings.best)
-    content = content_at(Path(settings.snapshot))
-    if content != RECORDS:
-        check_type(settings.content_type, documents_of(content))
+    kind = kind_at(Path(settings.snapshot))
+    if kind.documents:
+        check_type(settings.content_type, kind)
     elif settings.content_type is not None:
         raise TableError(
-            f"snapshot {settings.snapshot} has filters of records, and their events have no content type: "
-            "leave it out"
+            f"snapshot {settings.snapshot} has filters of {kind.title}, and their events have no content "
+            "type: leave it out"
         )
     topics.check(settings)
     if not is_broker(settings.events):
@@ -70,7 +70,7 @@ def check_snapshot(path: str, top: Top | None) -> None:
     """Refuse a snapshot that a stream cannot match against."""
     place = Path(path).absolute()
     room = room_of(place)
-    if room not in {*CONTENTS, GRAPH, RANKING, GRAPH_SHARDS, RANKING_SHARDS, FILTER_SHARDS}:
+    if room not in {*kinds(), GRAPH, RANKING, GRAPH_SHARDS, RANKING_SHARDS, FILTER_SHARDS}:
         raise SnapshotError(
             f"snapshot {path} belongs to the room {room!r}: give one of filters, of a ranking, or of a graph"
         )

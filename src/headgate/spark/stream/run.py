@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.contents.registry import RECORDS
+from headgate.contents.registry import kind_of
 from headgate.errors import TableError
-from headgate.spark.match.kinds import kind_of
 from headgate.spark.session.session import SEMANTICS, spark_errors
 from headgate.spark.session.stream_listening import metering
 from headgate.spark.stream import sources
@@ -152,7 +151,8 @@ def _own_session(session: SparkSession) -> SparkSession:
 
 
 def _reading(settings: StreamSettings, content: str) -> Reading:
-    named = None if content == RECORDS else check_type(settings.content_type, kind_of(content))
+    kind = kind_of(content)
+    named = check_type(settings.content_type, kind) if kind.documents else None
     return Reading(content, named, settings.time)
 
 

@@ -17,10 +17,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from headgate.contents.registry import RECORDS
+from headgate.contents.registry import kind_of
 from headgate.core.event import SOURCE, Event
 from headgate.errors import EventError
-from headgate.spark.match.kinds import kind_of
 from headgate.spark.stream.live import Version, pieces_at
 from headgate.spark.stream.parts import PartWriter
 from headgate.spark.stream.reading import Given, Reading, read_given
@@ -109,8 +108,7 @@ def match_part(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.Rec
             asked += time.perf_counter() - before
             dead.write(refused)
     finally:
-        if task.reading.content != RECORDS:
-            kind_of(task.reading.content).close()
+        kind_of(task.reading.content).close()
         files = found.close(), dead.close()
     if part.rows:
         yield part.summary(files, found.rows, time.perf_counter() - begun - asked, asked)
@@ -156,10 +154,10 @@ class _Part:
         return events, self._letters(dead)
 
     def _read(self, given: Sequence[Given]) -> list[tuple[Given, Event | EventError]]:
-        if self._task.reading.content == RECORDS:
+        kind = kind_of(self._task.reading.content)
+        if not kind.documents:
             return [(each, each.event) for each in given]
         found: list[tuple[Given, Event | EventError]] = []
-        kind = kind_of(self._task.reading.content)
         for each, read in zip(given, kind.read([each.event for each in given]), strict=True):
             if isinstance(read, EventError):
                 found.append((each, read))

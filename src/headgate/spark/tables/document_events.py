@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from headgate.contents.kind import Feeds
+from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID
-from headgate.spark.match.kinds import Feeds, kind_of
 from headgate.spark.tables.document_files import read_files
 from headgate.spark.tables.document_names import check_events, check_type
 from headgate.spark.tables.document_rows import (

@@ -13,7 +13,7 @@ from headgate.spark.tables.places import for_reading, is_remote, local
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.spark.match.kinds import Kind
+    from headgate.contents.kind import Kind
 
 TASK_BYTES = 8 << 20
 """How much a task is given to read, about."""

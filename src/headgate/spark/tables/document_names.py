@@ -2,80 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from headgate.core.event import JSON_LD, N_TRIPLES, RDF_TYPES, RDF_XML, RSS, TURTLE, media_type
-from headgate.core.event import XML as XML_TYPE
-from headgate.core.rooms import RDF, XML
+from headgate.core.event import media_type
 from headgate.errors import TableError
 from headgate.spark.tables.places import ENDINGS, Format, check_input, is_remote, local
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from headgate.contents.kind import Kind
 
 
-class Documents(Protocol):
-    """How the documents of one content room are named."""
-
-    @property
-    def title(self) -> str:
-        """Return how people call such documents."""
-
-    @property
-    def types(self) -> Mapping[str, str]:
-        """Return the content types, by their short names."""
-
-    @property
-    def suffixes(self) -> Mapping[str, str]:
-        """Return the content types of files, by the endings of their names."""
-
-
-@dataclass(frozen=True)
-class Named:
-    """How the documents of one content room are named."""
-
-    title: str
-    types: Mapping[str, str]
-    suffixes: Mapping[str, str]
-
-
-RDF_NAMES = Named(
-    "RDF",
-    RDF_TYPES,
-    {
-        ".ttl": TURTLE,
-        ".nt": N_TRIPLES,
-        ".rdf": RDF_XML,
-        ".owl": RDF_XML,
-        ".xml": RDF_XML,
-        ".jsonld": JSON_LD,
-        ".rss": RSS,
-    },
-)
-XML_NAMES = Named("XML", {"xml": XML_TYPE}, {".xml": XML_TYPE})
-
-
-def documents_of(content: str) -> Documents:
-    """Find how the documents of a content room are named."""
-    if content not in {RDF, XML}:
-        raise AssertionError(f"events of {content} are no documents")
-    return RDF_NAMES if content == RDF else XML_NAMES
-
-
-def type_of_file(name: str, kind: Documents) -> str | None:
+def type_of_file(name: str, kind: Kind) -> str | None:
     """Find the content type of a file by its name."""
     return kind.suffixes.get(Path(name).suffix.lower())
 
 
-def type_of_name(name: object, kind: Documents) -> str | None:
+def type_of_name(name: object, kind: Kind) -> str | None:
     """Find the content type that is meant, if it is one of a kind of documents."""
     found = media_type(name) if isinstance(name, str) else None
     return found if found in kind.types.values() else None
 
 
-def check_type(content_type: str | None, kind: Documents) -> str | None:
+def check_type(content_type: str | None, kind: Kind) -> str | None:
     """Return the content type that is meant, if any is; refuses one of another kind."""
     found = None if content_type is None else type_of_name(content_type, kind)
     if content_type is not None and found is None:
@@ -83,7 +32,7 @@ def check_type(content_type: str | None, kind: Documents) -> str | None:
     return found
 
 
-def check_events(path: str, kind: Documents, content_type: str | None = None) -> Format | None:
+def check_events(path: str, kind: Kind, content_type: str | None = None) -> Format | None:
     """Tell the format of a table of events; None for files. Refuses what is neither, before Spark starts."""
     named = check_type(content_type, kind)
     if not is_remote(path) and not local(path).exists():
@@ -97,7 +46,7 @@ def check_events(path: str, kind: Documents, content_type: str | None = None) ->
     return None
 
 
-def _suffixes(path: str, kind: Documents) -> set[str]:
+def _suffixes(path: str, kind: Kind) -> set[str]:
     """List the ending of a path; if that says nothing, those of the files in the folder."""
     own = Path(path.rstrip("/")).suffix.lower()
     if own in kind.suffixes or own in ENDINGS or is_remote(path) or not local(path).is_dir():

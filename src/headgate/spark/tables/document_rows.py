@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_object
 from headgate.core.values import check, fold
 from headgate.errors import EventError
-from headgate.spark.match.kinds import kind_of
 from headgate.spark.tables.document_files import CONTENT, LENGTH, PATH, too_large
 from headgate.spark.tables.document_names import type_of_file, type_of_name
 from headgate.spark.tables.id_types import is_whole
@@ -24,9 +24,9 @@ from headgate.spark.tables.tables import BROKEN, VALUE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from headgate.contents.kind import Kind, Read
     from headgate.core.event import Id
     from headgate.spark.match.graph_matching import Sources
-    from headgate.spark.match.kinds import Kind, Read
 
 ROW, REASON = "row", "reason"
 PARSED = "parsed"
@@ -257,7 +257,7 @@ def _parse(
 
 def _row(event: Event, given: Event | EventError | None, kind: Kind) -> dict[str, Any]:
     """Write an event that was read; `given` is the document that it was in, if that is kept."""
-    row: dict[str, Any] = {f"{ID}_{_column(event.id)}": event.id, PARSED: kind.packed(event)}
+    row: dict[str, Any] = {f"{ID}_{_column(event.id)}": event.id, PARSED: kind.pack(event)}
     if event.source is not None:
         row[f"{SOURCE}_{_column(event.source)}"] = event.source
     if isinstance(given, Event):

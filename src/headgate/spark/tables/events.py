@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
+    from headgate.contents.kind import Feeds
     from headgate.spark.match.graph_matching import Sources
-    from headgate.spark.match.kinds import Feeds
 
     Work = Callable[..., Iterator[pa.RecordBatch]]
 

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.contents.registry import CONTENTS, content_at
-from headgate.core.event import read_object
-from headgate.core.rooms import CLAUSES, FILTER_SHARDS, GRAPH, GRAPH_SHARDS, RECORDS, XML
-from headgate.core.schema import Schema
+from headgate.contents.registry import check_together, content_at, kind_at, kind_of, kinds
+from headgate.core.rooms import CLAUSES, FILTER_SHARDS, GRAPH, GRAPH_SHARDS
+from headgate.core.schema import read_schema
 from headgate.core.snapshot import check_place, is_snapshot, room_of
 from headgate.engine.views import check_views
 from headgate.errors import EventError, SnapshotError, TableError
 from headgate.graph.model import check_count
-from headgate.spark.tables.document_names import check_events, documents_of
+from headgate.spark.tables.document_names import check_events
 from headgate.spark.tables.places import check_apart, check_here, check_input, check_output, local
 from headgate.spark.tables.wishes import EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headgate.contents.wanted import Wanted
     from headgate.spark.tables.places import Format
-    from headgate.spark.tables.wishes import Sharding, Top, Wanted
+    from headgate.spark.tables.wishes import Sharding, Top
 
 
 def check_compile(
@@ -30,7 +29,7 @@ def check_compile(
 ) -> None:
     """Refuse tables that are not there, places that are taken, and a schema that cannot be read."""
     check_here(output)
-    wanted.check()
+    check_together(wanted)
     sample = wanted.sample
     for table in [*inputs, *([] if sample is None else [sample])]:
         check_input(table)
@@ -45,12 +44,6 @@ def check_compile(
         except EventError as error:
             raise TableError(f"schema: {error}") from None
     check_count(1 if sharding is None else sharding.count)
-
-
-@lru_cache(maxsize=4)
-def read_schema(text: str) -> Schema:
-    """Read the types of attributes."""
-    return Schema.from_json(read_object(text))
 
 
 def check_match(
@@ -74,13 +67,13 @@ def check_match(
 
 def check_events_for(snapshot: str, events: str, content_type: str | None) -> None:
     """Refuse events that are not there, or that a snapshot's filters do not look at."""
-    content = content_at(Path(snapshot))
-    if content != RECORDS:
-        check_events(events, documents_of(content), content_type)
+    kind = kind_at(Path(snapshot))
+    if kind.documents:
+        check_events(events, kind, content_type)
     elif content_type is not None:
         raise TableError(
-            f"snapshot {snapshot} has filters of records, and their events have no content type: leave out "
-            "--format"
+            f"snapshot {snapshot} has filters of {kind.title}, and their events have no content type: leave "
+            "out --format"
         )
     else:
         check_input(events)
@@ -98,7 +91,8 @@ def check_target(snapshot: str, *, graph: bool | None = None, top: Top | None = 
 def check_tuples(snapshot: str) -> None:
     """Refuse a snapshot whose filters return nothing, or not by themselves."""
     room = room_of(Path(snapshot))
-    if room != XML and not (room == FILTER_SHARDS and content_at(Path(snapshot)) == XML):
+    alone = room in kinds() or room == FILTER_SHARDS
+    if not alone or kind_at(Path(snapshot)).results != "tuples":
         raise TableError(
             f"snapshot {snapshot} belongs to the room {room!r}, and tuples are of XML patterns without graph "
             "and ranks: compile the subscriptions alone, or leave out --tuples"
@@ -122,7 +116,7 @@ def check_wish(snapshot: str, room: str, *, graph: bool | None) -> None:
 
 def check_ranks(place: Path, room: str, mode: str) -> None:
     """Refuse to rank where there is nothing to rank by."""
-    if room in {*CONTENTS, FILTER_SHARDS}:
+    if room in {*kinds(), FILTER_SHARDS}:
         raise SnapshotError(
             f"snapshot {place} was compiled without ranks: compile its subscriptions with --ranked, or "
             "with a column 'score' or 'weights'"
@@ -178,7 +172,7 @@ def check_backtest(events: str, output: str | None) -> Format:
 
 def check_backtest_documents(events: str, output: str | None, content: str, content_type: str | None) -> None:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
-    check_events(events, documents_of(content), content_type)
+    check_events(events, kind_of(content), content_type)
     if output is not None:
         check_output(output)
     check_apart(events, output)

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.errors import EventError, TableError
-from headgate.spark.tables.document_names import RDF_NAMES, type_of_file
+from headgate.rdf.kind import KIND
+from headgate.spark.tables.document_names import type_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,9 +55,7 @@ def _content(path: str) -> tuple[str, bytes]:
 
 
 def _kind(path: str) -> str:
-    kind = type_of_file(path, RDF_NAMES)
+    kind = type_of_file(path, KIND)
     if kind is None:
-        raise TableError(
-            f"the format of {path} is not clear: name it with one of {', '.join(RDF_NAMES.suffixes)}"
-        )
+        raise TableError(f"the format of {path} is not clear: name it with one of {', '.join(KIND.suffixes)}")
     return kind

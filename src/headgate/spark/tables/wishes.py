@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.contents.registry import kind_of
 from headgate.core.event import SOURCE
 from headgate.core.ranks import check_k, read_factors
-from headgate.core.rooms import RECORDS
-from headgate.core.subscription import SQL
 from headgate.core.values import fold
 from headgate.errors import TableError
 from headgate.graph.model import check_count
@@ -18,10 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headgate.core.values import Path
-    from headgate.rdf.language.model import Options
-    from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
-__all__ = ["ACCESS", "EXACT", "HASH", "MODES", "RELAXED", "RULES", "TENANT", "Sharding", "Top", "Wanted"]
+__all__ = ["ACCESS", "EXACT", "HASH", "MODES", "RELAXED", "RULES", "TENANT", "Sharding", "Top"]
 
 HASH, TENANT, ACCESS = RULES = ("hash", "tenant", "access")
 TENANTS = "tenant"
@@ -91,7 +88,7 @@ class Sharding:
         >>> Sharding(4, "access", "User.Country").routed_by("records")
         ('user', 'country')
         """
-        if content != RECORDS or self.column is None:
+        if kind_of(content).documents or self.column is None:
             return None
         path = tuple(map(fold, self.column.split(".")))
         # What a graph makes of a source is not what the filter sees.
@@ -99,46 +96,13 @@ class Sharding:
 
     def check_content(self, content: str) -> None:
         """Refuse `access` without an attribute, for records: they have many, and none comes first."""
-        if self.count > 1 and self.by == ACCESS and content == RECORDS and self.column is None:
+        kind = kind_of(content)
+        if self.count > 1 and self.by == ACCESS and not kind.documents and self.column is None:
             raise TableError(
-                "shards by access of records need the attribute that leads to them: give --shard-column"
+                f"shards by access of {kind.title} need the attribute that leads to them: give --shard-column"
             )
-        if self.by == ACCESS and content != RECORDS and self.column is not None:
+        if self.by == ACCESS and kind.documents and self.column is not None:
             raise TableError(
                 f"shards by access of documents go by what their patterns name, and {self.column!r} is an "
                 "attribute of records: leave out --shard-column"
             )
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What is said of all filters of a job."""
-
-    dialect: str = SQL
-    """That of rows that name none."""
-    schema: str | None = None
-    """The attributes' types, as JSON; for records."""
-    sample: str | None = None
-    """A table of events; for records."""
-    taxonomy: Taxonomy | None = None
-    """For RDF."""
-    options: Options | None = None
-    """For RDF."""
-
-    def check(self) -> None:
-        """Refuse what cannot go together, whatever the tables hold."""
-        if self.for_records and self.for_rdf:
-            raise TableError(
-                "a schema and a sample are for filters of records, a taxonomy and options for those of RDF: "
-                "give the ones or the others"
-            )
-
-    @property
-    def for_records(self) -> bool:
-        """Tell whether something is said that filters of records alone know."""
-        return self.schema is not None or self.sample is not None
-
-    @property
-    def for_rdf(self) -> bool:
-        """Tell whether something is said that filters of RDF alone know."""
-        return self.taxonomy is not None or self.options is not None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headgate.contents.kind import Results, table_lines
 from headgate.core.jit import kernel
 from headgate.xml.answers.listing import Tuples, list_tuples
 from headgate.xml.answers.structural import Flat, Ids, Shape, reduce_flat, shape_of
@@ -244,3 +245,26 @@ def _compact(flat: Flat, keep: NDArray[np.bool_]) -> Flat:
                 place += 1
         kept_offsets[node + 1] = place
     return Flat(kept_offsets, kept_pre, kept_ends, kept_level)
+
+
+def tuples_shown(answer: Answer | None, limit: int) -> Results:
+    """Show what a pattern returns, `limit` rows at most: for machines, and as a table for people."""
+    found = None if answer is None else answer.tuples(limit)
+    if found is None:
+        return Results({"rows": [], "complete": True}, ["no tuples"])
+    if not found.names:
+        lines = ["tuples: the filter returns nothing; mark what it is to return, as in //a{val}"]
+    else:
+        count = f"{len(found.rows):,}" if found.complete else f"the first {len(found.rows):,}"
+        rows = [found.names, *(tuple(map(_on_a_line, row)) for row in found.rows)]
+        lines = [f"tuples: {count}", *table_lines(rows)]
+    return Results({"rows": found.plain(), "complete": found.complete}, lines)
+
+
+_WIDEST = 60
+
+
+def _on_a_line(value: object) -> str:
+    text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"

@@ -1,18 +1,20 @@
-"""Patterns over XML in the compile jobs: texts to columns, and columns to an index."""
+"""Tables of patterns: texts to columns on workers, and columns to an index."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.contents.registry import XML
+from headgate.contents.compiling import Counted, filters_in
+from headgate.core.rooms import XML
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import XPATH
-from headgate.spark.compile.contents import XmlCounts, filters_in
 from headgate.xml.index.columns import Columns, Writer, compile_all, concatenate, from_bytes, take, to_bytes
 from headgate.xml.index.index import XmlIndex
+from headgate.xml.language.model import ANY, ANY_ATTRIBUTE
 from headgate.xml.language.parse import parse_filter
 from headgate.xml.language.printing import print_pattern
 
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.contents.compiling import Keys
     from headgate.contents.protocol import Clause
     from headgate.core.ids import Ids
     from headgate.core.interning import TextPool
+    from headgate.core.values import Path as Attribute
 
 
 class XmlWriter:
@@ -95,7 +99,46 @@ class XmlContents:
         # With one that is empty, so that there is one.
         return XmlFiled(concatenate([compile_all([]), *columns])), counts
 
-    def counts(self, snapshot: Path) -> XmlCounts:
-        """Count what a snapshot holds."""
+    def finder(self, path: Attribute | None) -> XmlFinder:
+        """Return what finds the keys of patterns."""
+        del path
+        return XmlFinder()
+
+    def counts(self, snapshot: Path) -> Counted:
+        """Count what a snapshot holds: different paths from the roots of patterns to nodes, and labels."""
         found = [open_snapshot(each, XML, verify=False).counts for each in filters_in(snapshot, XML)]
-        return XmlCounts(*(sum(each[name] for each in found) for name in XmlCounts._fields))
+        counts = {name: sum(each[name] for each in found) for name in ("paths", "labels")}
+        return Counted(counts, f"over {counts['paths']:,} paths of {counts['labels']:,} labels")
+
+
+@dataclass(frozen=True)
+class XmlFinder:
+    """Finds the keys of patterns: labels, of which an event must have all."""
+
+    demands: bool = True
+
+    def of_bytes(self, payload: bytes) -> list[Keys]:
+        """Find the keys of patterns as a writer has written them."""
+        return xml_keys(from_bytes(payload))
+
+    def of_filed(self, filed: XmlFiled) -> list[Keys]:
+        """Find the keys of patterns that were filed."""
+        return xml_keys(filed.columns)
+
+
+def xml_keys(columns: Columns) -> list[Keys]:
+    """List the labels that patterns demand: every one that is named without a wildcard.
+
+    >>> from headgate.xml.index.columns import compile_all
+    >>> from headgate.xml.language.parse import parse_filter
+    >>> [sorted(keys) for keys in xml_keys(compile_all([parse_filter("//news[*]/@id", "xpath")]))]
+    [['@id', 'news']]
+    """
+    labels = columns.labels.texts()
+    plain = [label not in {ANY, ANY_ATTRIBUTE} and not label.startswith(("*:", "@*:")) for label in labels]
+    found: list[Keys] = []
+    starts = columns.node_start.tolist()
+    for begin, end in pairwise(starts):
+        used = {labels[label] for label in columns.label[begin:end].tolist() if plain[label]}
+        found.append(frozenset(used) or None)
+    return found

@@ -1,33 +1,37 @@
-"""Patterns over RDF in the compile jobs: texts to columns, and columns to an index."""
+"""Tables of patterns: texts to columns on workers, and columns to an index."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from headgate.contents.registry import RDF
+from headgate.contents.compiling import Counted, filters_in
 from headgate.core.interning import TextPool
+from headgate.core.rooms import RDF
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import SPARQL
 from headgate.rdf.index.columns import Columns, Writer, compile_all, concatenate, take
 from headgate.rdf.index.index import RdfIndex, RdfRoom
-from headgate.rdf.language.model import Options
+from headgate.rdf.language.model import TYPE, Options
 from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.language.printing import print_pattern
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
-from headgate.spark.compile.contents import Counts, filters_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from headgate.contents.compiling import Keys
     from headgate.contents.protocol import Clause
     from headgate.core.ids import Ids
+    from headgate.core.values import Path as Attribute
+    from headgate.rdf.language.model import Graph
 
 _Array = tuple[str, tuple[int, ...], bytes]
 _PARTS: msgspec.msgpack.Decoder[list[list[_Array]]] = msgspec.msgpack.Decoder(list[list[_Array]])
@@ -138,9 +142,81 @@ class RdfContents:
         whole = concatenate([compile_all([], self.options), *columns])
         return RdfFiled(whole, self.taxonomy, self.options), counts
 
-    def counts(self, snapshot: Path) -> Counts:
-        """Count what a snapshot holds."""
+    def finder(self, path: Attribute | None) -> RdfFinder:
+        """Return what finds the keys of patterns."""
+        del path
+        return RdfFinder(frozenset(o for _, p, o in self.taxonomy.statements() if p == TYPE))
+
+    def counts(self, snapshot: Path) -> Counted:
+        """Count what a snapshot holds.
+
+        Filters that differ in their ranges only, or in names of variables, share a pattern. `left_out` are
+        statements of the taxonomy's files that say nothing of classes, properties and instances.
+        """
         found = [open_snapshot(each, RDF, verify=False).counts for each in filters_in(snapshot, RDF)]
-        patterns, terms = (sum(each[name] for each in found) for name in ("patterns", "terms"))
+        counts = {name: sum(each[name] for each in found) for name in ("patterns", "terms")}
         left_out = self.taxonomy.ignored + self.taxonomy.unnamed
-        return Counts(patterns, terms, len(self.taxonomy), left_out)
+        counts |= {"taxonomy": len(self.taxonomy), "left_out": left_out}
+        told = f"in {counts['patterns']:,} patterns over {counts['terms']:,} terms"
+        if counts["taxonomy"] or left_out:
+            others = f" ({left_out:,} others left out)" if left_out else ""
+            told += f" and a taxonomy of {counts['taxonomy']:,} statements{others}"
+        return Counted(counts, told)
+
+
+@dataclass(frozen=True)
+class RdfFinder:
+    """Finds the keys of patterns: properties and classes, of which an event must have all."""
+
+    listed: frozenset[str]
+    """Classes that the taxonomy lists instances of: an event may have those without naming them."""
+    demands: bool = True
+
+    def of_bytes(self, payload: bytes) -> list[Keys]:
+        """Find the keys of patterns as a writer has written them."""
+        return rdf_keys(from_bytes(payload), self.listed)
+
+    def of_filed(self, filed: RdfFiled) -> list[Keys]:
+        """Find the keys of patterns that were filed."""
+        return rdf_keys(filed.columns, self.listed)
+
+
+def class_key(term: str) -> str:
+    """Return the key of a class that something is an instance of."""
+    return f"a {term}"
+
+
+def rdf_keys(columns: Columns, listed: frozenset[str]) -> list[Keys]:
+    """List the properties and classes that patterns demand; not of edges that go by the taxonomy.
+
+    >>> from headgate.rdf.index.columns import compile_all
+    >>> from headgate.rdf.language.model import Options
+    >>> from headgate.rdf.language.parse import parse_filter
+    >>> pattern = parse_filter("ASK { ?x a <urn:Art> ; <urn:by> ?who ; a/rdfs:subClassOf* <urn:Thing> }")
+    >>> [sorted(keys) for keys in rdf_keys(compile_all([pattern], Options()), frozenset())]
+    [['<urn:by>', 'a <urn:Art>']]
+    """
+    terms = columns.terms.texts()
+    found: list[Keys] = []
+    starts, edges = columns.edge_start.tolist(), columns.edges.tolist()
+    for begin, end in pairwise(starts):
+        used: set[str] = set()
+        for _, relation, target in edges[begin:end]:
+            if relation < 0 or not terms[relation].startswith("<"):
+                continue
+            if terms[relation] != TYPE:
+                used.add(terms[relation])
+            elif target >= 0 and terms[target] not in listed:
+                used.add(class_key(terms[target]))
+        found.append(frozenset(used) or None)
+    return found
+
+
+def graph_keys(graph: Graph) -> Iterator[str]:
+    """List the properties of a graph, and the classes that something is an instance of."""
+    terms = graph.terms()
+    for relation in np.unique(graph.triples[:, 1]).tolist():
+        yield terms[relation]
+        if terms[relation] == TYPE:
+            of = graph.triples[graph.triples[:, 1] == relation, 2]
+            yield from (class_key(terms[target]) for target in np.unique(of).tolist())

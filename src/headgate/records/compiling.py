@@ -1,4 +1,4 @@
-"""Filters of records in the compile jobs: texts to programs, and programs to an index."""
+"""Tables of filters: texts to programs on workers, and programs to an index."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.contents.registry import RECORDS
+from headgate.core.rooms import RECORDS
+from headgate.core.schema import read_schema
 from headgate.core.subscription import SQL
 from headgate.core.values import dotted
 from headgate.records.index.index import RecordIndex
+from headgate.records.keys import record_keys
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.typecheck import check_types
 from headgate.records.programs.binding import Binder, compile_filters, parse_text
 from headgate.records.programs.programs import concatenate, take
 from headgate.records.programs.transport import from_bytes, to_bytes
-from headgate.spark.tables.requests import read_schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.contents.compiling import Keys
     from headgate.contents.protocol import Clause
     from headgate.core.ids import Ids
     from headgate.core.interning import TextPool
+    from headgate.core.values import Path as Attribute
     from headgate.records.events.columns import Columns
     from headgate.records.programs.programs import Programs
 
@@ -94,6 +97,22 @@ class RecordsFiled:
 
 
 @dataclass(frozen=True)
+class RecordFinder:
+    """Finds the keys of filters: values of one attribute."""
+
+    path: Attribute | None
+    demands: bool = False
+
+    def of_bytes(self, payload: bytes) -> list[Keys]:
+        """Find the keys of filters as a writer has written them."""
+        return [] if self.path is None else record_keys(from_bytes(payload), self.path)
+
+    def of_filed(self, filed: RecordsFiled) -> list[Keys]:
+        """Find the keys of filters that were filed."""
+        return [] if self.path is None else record_keys(filed.programs, self.path)
+
+
+@dataclass(frozen=True)
 class RecordContents:
     """The room of records, with a schema and a sample of events if they are given."""
 
@@ -112,6 +131,10 @@ class RecordContents:
         programs = [from_bytes(part) for part in parts]
         counts = np.array([each.filters for each in programs], np.int64)
         return RecordsFiled(concatenate(programs), self.sample), counts
+
+    def finder(self, path: Attribute | None) -> RecordFinder:
+        """Return what finds the keys of filters."""
+        return RecordFinder(path)
 
     def counts(self, snapshot: Path) -> None:
         """Count nothing: the attributes say it."""

@@ -1,0 +1,172 @@
+"""A kind of content: one object that knows all that the others ask about its filters and its events.
+
+A kind is loaded when its filters or events are met. Its module must load nothing large: what does is imported
+inside methods.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from headgate.errors import PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from headgate.contents.compiling import Contents
+    from headgate.contents.protocol import ContentRoom
+    from headgate.contents.views import Views
+    from headgate.contents.wanted import Wanted
+    from headgate.core.event import Event, Id
+    from headgate.core.ids import Ids
+    from headgate.core.subscription import Subscription
+    from headgate.errors import EventError
+
+
+class Feeds(NamedTuple):
+    """What was read of RSS feeds."""
+
+    feeds: int
+    lenient: int
+    """How many were not RDF, and read as best we can."""
+    notes: int
+    """How much was forgiven them."""
+
+
+class Read(NamedTuple):
+    """The events of a document that was read: one, or those of a feed with what was forgiven it."""
+
+    events: Sequence[Event]
+    feed: bool = False
+    notes: int = 0
+
+
+class Results(NamedTuple):
+    """What a filter gives for an event besides that it holds: for machines, and as lines for people."""
+
+    plain: dict[str, Any]
+    lines: list[str]
+
+
+class Kind(ABC):
+    """A kind of content. Events of most are documents; those of one without content types are rows."""
+
+    name: ClassVar[str]
+    """As snapshots carry it."""
+    title: ClassVar[str]
+    """What people call its events."""
+    dialects: ClassVar[tuple[str, ...]]
+    """The languages of its filters; the first is its own."""
+    types: ClassVar[Mapping[str, str]] = {}
+    """The content types of its documents, by their short names. Kinds may share some."""
+    suffixes: ClassVar[Mapping[str, str]] = {}
+    """The content types of files, by the endings of their names."""
+    most: ClassVar[int] = 16 << 20
+    """How many bytes a document may have."""
+    settings: ClassVar[frozenset[str]] = frozenset()
+    """The fields of `Wanted` that are about its filters."""
+    options: ClassVar[Mapping[str, str]] = {}
+    """Options of commands that are about its filters alone: by the parameter, as they are written."""
+    results: ClassVar[str | None] = None
+    """The option that asks for what filters give besides that they hold, if they give something."""
+
+    @property
+    def documents(self) -> bool:
+        """Tell whether events are documents, which are read by the kind, and not rows with attributes."""
+        return bool(self.types)
+
+    # Filters
+
+    @abstractmethod
+    def room(self, wanted: Wanted | None = None) -> ContentRoom:
+        """Return what builds and opens indexes of filters, with their settings."""
+
+    @abstractmethod
+    def compiler(self, wanted: Wanted, read_sample: Callable[[str], Any]) -> Contents:
+        """Return what compiles tables of filters; `read_sample` reads a table of events, if one is named."""
+
+    def check_filter(self, text: str, dialect: str) -> None:
+        """Refuse a bad filter."""
+        self.room().clauses(text, dialect)
+
+    def attributes(self, snapshots: Sequence[Path]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
+        """List what verified filters look at, and what of it they compare, if events are rows."""
+        del snapshots
+        return set(), set()
+
+    # Events that are documents
+
+    def read(self, events: Sequence[Event | EventError]) -> list[Read | EventError]:
+        """Read documents, each in its place; what could not be read, or is none, as the reason."""
+        raise NotImplementedError
+
+    def pack(self, event: Event) -> bytes:
+        """Write what was read of an event, to be carried to another process."""
+        raise NotImplementedError
+
+    def unpack(self, packed: bytes) -> tuple[Any, str]:
+        """Return the data of such an event, and its content type."""
+        raise NotImplementedError
+
+    def kept(self, given: Event, event: Event) -> tuple[str | bytes, str]:
+        """Return the text of an event and its content type; `given` is the document that it was in."""
+        del event
+        return given.data, given.content_type
+
+    def one(self, event: Event, item: int | None) -> Event:
+        """Choose the event of a document that may hold several; `item` is counted from 1."""
+        del item
+        return event
+
+    def shown(self, event: Event) -> Event:
+        """Return an event with its data as text that can be shown."""
+        data = event.data
+        return event if isinstance(data, str) else _with_text(event, data.decode(errors="replace"))
+
+    def close(self) -> None:  # noqa: B027 -- most have started nothing
+        """End what reading started: Spark keeps its workers, and they would keep theirs."""
+
+    def keys(self, data: Any) -> Iterable[str]:
+        """List what filters may demand of a document that was read; see `compiling.Finder`."""
+        raise NotImplementedError
+
+    # What filters give
+
+    def given(self, index: Any, event: Event, identity: Id, limit: int) -> Results:
+        """Return what a filter that holds gives for an event, `limit` rows at most."""
+        raise NotImplementedError
+
+    def given_nothing(self, limit: int) -> Results:
+        """Return the same of a filter that does not hold."""
+        raise NotImplementedError
+
+    def views(
+        self, subscriptions: Sequence[Subscription], *, carries: str | None = None, taxonomy: Any = None
+    ) -> Views:
+        """Make views of subscriptions, in their order."""
+        del subscriptions, carries, taxonomy
+        raise PlanError(f"filters of {self.title} are no views: they cannot be planned")
+
+    def views_at(self, path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
+        """Make views of the subscriptions in a snapshot, in the order of their ids."""
+        del path, carries
+        raise PlanError(f"filters of {self.title} are no views: they cannot be planned")
+
+
+def _with_text(event: Event, text: str) -> Event:
+    from dataclasses import replace
+
+    return replace(event, data=text)
+
+
+def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Show rows of texts as a table.
+
+    >>> table_lines([("x", "name"), ("1", "Ann")])
+    ['  x   name', '  1   Ann']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["   ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return [f"  {line}".rstrip() for line in lines]

@@ -1,0 +1,169 @@
+"""RDF: graph patterns over triples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from headgate.contents.kind import Kind, Results
+from headgate.core.event import JSON_LD, N_TRIPLES, RDF_TYPES, RDF_XML, RSS, TURTLE
+from headgate.core.rooms import RDF
+from headgate.core.subscription import SPARQL, TUPLES
+from headgate.errors import EventError, PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from headgate.contents.kind import Read
+    from headgate.contents.views import Views
+    from headgate.contents.wanted import Wanted
+    from headgate.core.event import Event, Id
+    from headgate.core.ids import Ids
+    from headgate.core.subscription import Subscription
+    from headgate.rdf.compiling import RdfContents
+    from headgate.rdf.index.index import RdfRoom
+    from headgate.rdf.language.model import Graph
+
+
+class Rdf(Kind):
+    """Documents that are RDF, and feeds, which are one event for each item."""
+
+    name = RDF
+    title = "RDF"
+    dialects = (SPARQL, TUPLES)
+    types = RDF_TYPES
+    suffixes = {  # noqa: RUF012 -- never changed
+        ".ttl": TURTLE,
+        ".nt": N_TRIPLES,
+        ".rdf": RDF_XML,
+        ".owl": RDF_XML,
+        ".xml": RDF_XML,
+        ".jsonld": JSON_LD,
+        ".rss": RSS,
+    }
+    settings = frozenset({"taxonomy", "options"})
+    options = {  # noqa: RUF012 -- never changed
+        "item": "--item",
+        "bindings": "--bindings",
+        "taxonomies": "--taxonomy",
+        "coerce": "--coerce",
+        "injective": "--injective",
+    }
+    results = "bindings"
+
+    def room(self, wanted: Wanted | None = None) -> RdfRoom:
+        """Return what builds and opens indexes, all with one taxonomy."""
+        from headgate.rdf.index.index import RdfRoom
+
+        return RdfRoom() if wanted is None else RdfRoom(wanted.taxonomy, wanted.options)
+
+    def compiler(self, wanted: Wanted, read_sample: Callable[[str], Any]) -> RdfContents:
+        """Return what compiles tables of patterns."""
+        del read_sample
+        from headgate.rdf.compiling import RdfContents
+        from headgate.rdf.language.model import Options
+        from headgate.rdf.taxonomy.taxonomy import Taxonomy
+
+        taxonomy = Taxonomy() if wanted.taxonomy is None else wanted.taxonomy
+        return RdfContents(taxonomy, wanted.options or Options())
+
+    def read(self, events: Sequence[Event | EventError]) -> list[Read | EventError]:
+        """Read documents: graphs of all that are none of feeds are parsed together."""
+        from headgate.rdf.events.documents import read_all
+
+        return read_all(events)
+
+    def pack(self, event: Event) -> bytes:
+        """Write the graph of an event."""
+        from headgate.rdf.events.documents import pack
+
+        return pack(event.data)
+
+    def unpack(self, packed: bytes) -> tuple[Graph, str]:
+        """Return the graph of an event."""
+        from headgate.rdf.events.documents import unpack
+
+        return unpack(packed), N_TRIPLES
+
+    def kept(self, given: Event, event: Event) -> tuple[str | bytes, str]:
+        """Return the text of an event: as it came, or an item of a feed as N-Triples."""
+        if given.content_type != RSS:
+            return given.data, given.content_type
+        from headgate.rdf.events.ntriples import write_lines
+
+        return write_lines(event.data), N_TRIPLES
+
+    def one(self, event: Event, item: int | None) -> Event:
+        """Choose an item of a feed."""
+        if event.content_type != RSS:
+            return event
+        from headgate.rdf.events.feeds import read_feed
+
+        items = read_feed(event).items
+        which = 1 if item is None and len(items) == 1 else item
+        if which is None or which > len(items):
+            raise EventError(f"the feed has {len(items):,} items: say with --item which of them is the event")
+        return items[which - 1]
+
+    def shown(self, event: Event) -> Event:
+        """Return an event as N-Triples."""
+        from headgate.rdf.events.ntriples import write_lines
+        from headgate.rdf.events.reading import graph_of
+
+        return replace(event, data=write_lines(graph_of(event)), content_type=N_TRIPLES)
+
+    def close(self) -> None:
+        """End the parser process."""
+        from headgate.rdf.events.documents import READER
+
+        READER.close()
+
+    def keys(self, data: Graph) -> Iterable[str]:
+        """List the properties of a graph, and the classes that something is an instance of."""
+        from headgate.rdf.compiling import graph_keys
+
+        return graph_keys(data)
+
+    def given(self, index: Any, event: Event, identity: Id, limit: int) -> Results:
+        """Return the bindings of a pattern."""
+        from headgate.rdf.explain.notes import bindings_shown
+
+        return bindings_shown(index.bindings(event, identity, limit))
+
+    def given_nothing(self, limit: int) -> Results:
+        """Return that there are none."""
+        del limit
+        from headgate.rdf.explain.notes import bindings_shown
+        from headgate.rdf.index.bindings import Bindings
+
+        return bindings_shown(Bindings((), (), complete=True))
+
+    def views(
+        self, subscriptions: Sequence[Subscription], *, carries: str | None = None, taxonomy: Any = None
+    ) -> Views:
+        """Make views, which see events through a taxonomy."""
+        del carries
+        from headgate.rdf.language.parse import parse_filter
+        from headgate.rdf.views.views import RdfViews
+
+        return RdfViews.build([parse_filter(each.filter, each.dialect) for each in subscriptions], taxonomy)
+
+    def views_at(self, path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
+        """Make views of a snapshot's patterns, which see events through its taxonomy."""
+        del carries
+        from headgate.rdf.index.base import Base
+        from headgate.rdf.language.model import Options
+        from headgate.rdf.language.parse import parse_filter
+        from headgate.rdf.views.views import RdfViews
+
+        base = Base.open(path)
+        if base.options != Options():
+            raise PlanError(
+                f"snapshot {path} was compiled with options that depart from SPARQL, and views follow it: "
+                "compile it without them"
+            )
+        return base.ids, RdfViews.build([parse_filter(text) for text in base.filters.texts()], base.taxonomy)
+
+
+KIND = Rdf()

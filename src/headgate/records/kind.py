@@ -1,0 +1,80 @@
+"""Records: Boolean expressions over the attributes of rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headgate.contents.kind import Kind
+from headgate.core.rooms import RECORDS
+from headgate.core.subscription import LABELS, SQL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from headgate.contents.views import Views
+    from headgate.contents.wanted import Wanted
+    from headgate.core.ids import Ids
+    from headgate.core.subscription import Subscription
+    from headgate.records.compiling import RecordContents
+    from headgate.records.index.index import RecordIndex
+
+
+class Records(Kind):
+    """Rows with attributes."""
+
+    name = RECORDS
+    title = "records"
+    dialects = (SQL, LABELS)
+    settings = frozenset({"schema", "sample"})
+
+    def room(self, wanted: Wanted | None = None) -> type[RecordIndex]:
+        """Return what builds and opens indexes: a schema is for compiling only."""
+        del wanted
+        from headgate.records.index.index import RecordIndex
+
+        return RecordIndex
+
+    def compiler(self, wanted: Wanted, read_sample: Callable[[str], Any]) -> RecordContents:
+        """Return what compiles tables of filters."""
+        from headgate.records.compiling import RecordContents
+
+        return RecordContents(wanted.schema, None if wanted.sample is None else read_sample(wanted.sample))
+
+    def check_filter(self, text: str, dialect: str) -> None:
+        """Refuse a bad filter."""
+        from headgate.records.language.dialects import to_sql
+        from headgate.records.language.parse import parse_filter
+
+        parse_filter(to_sql(text, dialect))
+
+    def attributes(self, snapshots: Sequence[Path]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
+        """List the attributes that verified filters name, and those that they compare."""
+        from headgate.records.events.encode import compared
+
+        indexes = [self.room().open(place, verify=False) for place in snapshots]
+        named = {path for index in indexes for path in index.built.attributes}
+        seen = {index.built.attributes[number] for index in indexes for number in compared(index.built)}
+        return named, seen
+
+    def views(
+        self, subscriptions: Sequence[Subscription], *, carries: str | None = None, taxonomy: Any = None
+    ) -> Views:
+        """Make views: what they give is ROW, or KEY if `carries` says so."""
+        del taxonomy
+        from headgate.records.language.dialects import to_sql
+        from headgate.records.views.views import ROW, RecordViews
+
+        texts = [to_sql(each.filter, each.dialect) for each in subscriptions]
+        return RecordViews.build(texts, carries or ROW)
+
+    def views_at(self, path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
+        """Make views of a snapshot's filters."""
+        from headgate.records.index.base import Base
+        from headgate.records.views.views import ROW, RecordViews
+
+        base = Base.open(path, verify=True)
+        return base.ids, RecordViews.build(base.filters.texts(), carries or ROW)
+
+
+KIND = Records()
