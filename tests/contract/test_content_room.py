@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, Subscription, SubscriptionError
+from headgate import Event, EventError, Subscription, SubscriptionError
 from tests.contract.rooms import Room, every_room
 from tests.seeds import examples
 
@@ -104,6 +104,26 @@ def test_types_of_the_answer(room: Room) -> None:
         for rows in ([], [room.draw_row(rng, 0)]):
             found = index.match_batch(pa.RecordBatch.from_pylist(rows, schema=room.schema))
             assert found.schema.types == [pa.int64(), kind]
+
+
+@every_room
+def test_two_columns_that_only_case_tells_apart_are_refused(room: Room) -> None:
+    rng = random.Random(5)
+    batch = pa.RecordBatch.from_pylist([room.draw_row(rng, 0)], schema=room.schema)
+    looked_at = {"records": "i", "rdf": "data", "xml": "data"}[room.name]
+    always = Subscription("always", room.index.always, room.index.dialect)
+    some = Subscription("some", "i = 1" if room.name == "records" else room.index.always, room.index.dialect)
+    index = room.index.build([always, some])
+    for name in ("id", looked_at):
+        twice = batch.append_column(name.upper(), batch.column(batch.schema.names.index(name)))
+        with pytest.raises(EventError) as refused:
+            index.match_batch(twice)
+        assert str(refused.value) == (
+            f"the column {name} is given twice: names that differ in case only are the same"
+        )
+    # Columns that nobody looks at may be called anything.
+    extra = batch.append_column("extra", pa.array([1])).append_column("EXTRA", pa.array([1]))
+    assert "always" in index.match_batch(extra).column(1).to_pylist()
 
 
 @every_room

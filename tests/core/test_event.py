@@ -162,6 +162,8 @@ def test_a_pair_of_escapes_is_one_character() -> None:
 BAD = [
     ("", "not valid JSON"),
     ("{", "not valid JSON"),
+    ("\ufeff{}", "not valid JSON: a byte order mark stands at the very start only, and once"),
+    ("\ufeff{}".encode(), "not valid JSON: a byte order mark stands at the very start only, and once"),
     ('{"id": 1} {"id": 2}', "not valid JSON"),
     ("{'id': 1}", "not valid JSON"),
     ('{"id": 1, "a": NaN}', "not valid JSON"),

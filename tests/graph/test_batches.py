@@ -60,6 +60,8 @@ def test_unknown_sources_in_a_batch() -> None:
     assert pairs(index.match_batch(batch.slice(0, 1))) == [(1, "s")]
     with pytest.raises(EventError, match="the events have no column 'source'"):
         index.match_batch(pa.RecordBatch.from_pylist([{"id": 1}]))
+    with pytest.raises(EventError, match="the column source is given twice"):
+        index.match_batch(pa.RecordBatch.from_pylist([{"id": 1, "source": "a", "Source": "b"}]))
 
 
 def test_snapshots_of_other_rooms_are_refused(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import re
 import pytest
 
 from headgate import Event, EventError
+from headgate.core.event import SECOND_MARK
 from headgate.rdf.events.feeds import CHANNEL, ITEM, ITEMS, Feed, feed_events, read_feed
 from headgate.rdf.events.forgiving import DC, RSS_SPACE, read_date
 from headgate.rdf.events.formats import RSS
@@ -212,6 +213,15 @@ def test_rss_090() -> None:
     assert ("<http://old.example.org/1>", TITLE, '"Hi"') in item
     assert ("<http://old.example.org/>", TITLE, '"Old"') in item
     assert "not read as RDF: as RDF it has no rss:item" in read_feed(event_of(text), HERE).notes
+
+
+def test_a_second_byte_order_mark_is_not_forgiven() -> None:
+    text = "\ufeff<rss><item><title>t</title></item></rss>"
+    for data in (text, text.encode()):
+        assert len(read_feed(Event("f", data, content_type="rss")).items) == 1
+    for data in ("\ufeff" + text, ("\ufeff" + text).encode()):
+        with pytest.raises(EventError, match=f"not usable RSS 1.0: {SECOND_MARK}"):
+            read_feed(Event("f", data, content_type="rss"))
 
 
 def test_windows_1252() -> None:

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headgate import Event, EventError
+from headgate.core.event import SECOND_MARK
 from headgate.rdf.events.formats import JSON_LD, N_TRIPLES, RDF_XML, RSS, TURTLE, format_of
 from headgate.rdf.events.ntriples import read_lines, write_lines
 from headgate.rdf.events.reading import Reader, graph_of, make_graph, read_graph, read_graphs
@@ -96,6 +97,15 @@ def test_all_formats_give_the_same_graph(kind: str, isolated: bool | None) -> No
         assert graph.triples.dtype == np.int32
         assert graph.triples.flags.writeable
     reader.close()
+
+
+@pytest.mark.parametrize("kind", SAME)
+def test_a_second_byte_order_mark_is_refused(kind: str) -> None:
+    declared = ["\ufeff<?xml version='1.0'?>\ufeff" + SAME[kind]] if kind == "rdfxml" else []
+    for text in ("\ufeff\ufeff" + SAME[kind], *declared):
+        for data in (text, text.encode()):
+            with pytest.raises(EventError, match=f"not valid .*: {SECOND_MARK}"):
+                HERE.read(data, kind)
 
 
 @pytest.mark.parametrize("kind", SAME)

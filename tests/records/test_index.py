@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -155,6 +155,10 @@ def test_a_batch_needs_an_id_and_clear_names() -> None:
     with pytest.raises(EventError, match="the column a is given twice"):
         index.match_batch(twice)
     assert pairs(build("TRUE").match_batch(twice)) == [(1, 0)]
+    inside: pa.Array[Any] = pa.StructArray.from_arrays([pa.array([1])] * 2, names=["b", "B"])
+    nested = pa.RecordBatch.from_arrays([pa.array([1]), inside], names=["id", "u"])
+    with pytest.raises(EventError, match=r"the column u\.b is given twice"):
+        index.match_batch(nested)
     assert pairs(index.match_batch(pa.RecordBatch.from_pylist([{"ID": "x", "A": 1, "U": {"B": 1}}]))) == [
         ("x", 0)
     ]

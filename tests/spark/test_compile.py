@@ -13,21 +13,29 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate import Event, RecordIndex, Subscription
+from headgate.contents.registry import kind_of
+from headgate.core.event import SECOND_MARK
+from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.core.snapshot import open_snapshot
 from headgate.errors import SnapshotError, TableError
+from headgate.rdf.compiling import RdfContents
 from headgate.records.compiling import RecordContents
 from headgate.records.index.index import ROOM
+from headgate.spark.compile import rows as compiling
 from headgate.spark.compile.accepted import REJECTED
 from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.compile.rows import compile_batches
 from headgate.spark.tables.places import Format
 from headgate.spark.tables.tables import to_frame, write_table
+from headgate.xml.compiling import XmlContents
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
-from tests.spark.without_spark import compile_lines
+from tests.spark.without_spark import compile_lines, lines_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from headgate.contents.compiling import Contents
     from headgate.spark.compile.compile import Compiled
 
 GOOD = [
@@ -206,6 +214,30 @@ def test_rows_of_every_dialect(job: Job, form: str) -> None:
         known = "'sql', 'labels', 'sparql', 'tuples', 'xpath' or 'tree'"
         reason = f"dialect {name!r} is not known: use {known}"
         assert (found[name]["reason"], found[name]["place"]) == (reason, None)
+
+
+SPOKEN = {
+    RECORDS: {"sql": "a = 1", "labels": "subset(a, 'x')"},
+    RDF: {"sparql": "ASK { ?x <urn:p> ?y }", "tuples": "(?x, <urn:p>, ?y, {}, {?y > 1})"},
+    XML: {"xpath": "//a[b]", "tree": "//a_{ID}[//b]"},
+}
+"""A filter in every dialect of every room."""
+
+
+@pytest.mark.parametrize("contents", [RecordContents(), RdfContents(), XmlContents()], ids=lambda it: it.name)
+def test_a_row_that_names_its_dialect_is_read_at_once(
+    contents: Contents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of a subscription and nothing else are not looked at field by field, whatever they speak."""
+    spoken = SPOKEN[contents.name]
+    assert tuple(spoken) == kind_of(contents.name).dialects
+    rows = [{"id": name, "filter": text, "dialect": name} for name, text in spoken.items()]
+    # One more field takes the slow way; what is compiled is the same.
+    (slow,) = compile_batches([lines_of([{**row, "more": 1} for row in rows])], contents.writers)
+    monkeypatch.setattr(compiling, "read_row", lambda _: pytest.fail("a row took the slow way"))
+    (fast,) = compile_batches([lines_of(rows)], contents.writers)
+    assert fast["reason"].null_count == len(rows)
+    assert fast.drop_columns(["row"]).equals(slow.drop_columns(["row"]))
 
 
 def test_a_schema_points_into_the_text_as_written(tmp_path: Path) -> None:
@@ -424,6 +456,12 @@ def test_lone_surrogates_and_other_bytes_are_refused(tmp_path: Path) -> None:
 def test_a_byte_order_mark_is_no_part_of_the_first_row(job: Job) -> None:
     assert job(put(job.folder / "s.jsonl", b'\xef\xbb\xbf{"id": 1, "filter": "a = 1"}\n')).subscriptions == 1
     assert job(put(job.folder / "s.csv", b"\xef\xbb\xbfid,filter\n1,a = 1\n")).subscriptions == 1
+    # A second one is a part of it. Spark would pass over that of CSV.
+    done = job(put(job.folder / "s.jsonl", 2 * b"\xef\xbb\xbf" + b'{"id": 1, "filter": "a = 1"}\n'))
+    assert (done.subscriptions, done.rejected) == (0, 1)
+    assert job.refused()[0]["reason"] == f"not valid JSON: {SECOND_MARK}"
+    with pytest.raises(TableError, match=rf"s\.csv: {SECOND_MARK}"):
+        job(put(job.folder / "s.csv", 2 * b"\xef\xbb\xbf" + b"id,filter\n1,a = 1\n"))
 
 
 def test_rejected_rows_can_go_to_any_format(job: Job) -> None:

@@ -204,6 +204,8 @@ def test_folders_and_feeds(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     put(folder / "bad.jsonld", "[" * 5000)
     put(folder / "bad.rdf", b"\xff\xfe\x00")
     put(folder / "huge.nt", b"#" * (4 << 20) + b"#")
+    put(folder / "none.nt", "")
+    put(folder / "deeper" / "no one's #1%20.ttl", "")
     put(folder / "_SUCCESS", "")
     put(folder / ".hidden.ttl", "nonsense")
     put(folder / "README.md", "# About")
@@ -223,11 +225,13 @@ def test_folders_and_feeds(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     assert [item.id for item in items] == ["good.rss#1", "good.rss#2", "lenient.rss#1"]
     expected += [(item.id, found) for item in items for found in engine.publish(item)]
     assert job.pairs() == sorted(expected)
-    assert (done.events, done.rejected) == (5, 4)
+    assert (done.events, done.rejected) == (5, 6)
     assert done.feeds is not None
     assert (done.feeds.feeds, done.feeds.lenient, done.feeds.notes > 0) == (2, 1, True)
     refused = job.refused_events()
-    assert set(refused) == {"bad.jsonld", "bad.rdf", "huge.nt", "README.md"}
+    empty = {"none.nt", "deeper/no one's #1%20.ttl"}
+    assert set(refused) == {"bad.jsonld", "bad.rdf", "huge.nt", "README.md", *empty}
+    assert {refused[name] for name in empty} == {"the document is empty: its file has no bytes"}
     assert refused["huge.nt"] == "the document has 4,194,305 bytes: 4,194,304 are allowed"
     assert refused["README.md"].startswith("its name ends in none of .ttl, .nt, ")
 

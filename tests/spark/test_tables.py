@@ -8,15 +8,18 @@ import pyarrow as pa
 import pytest
 
 from headgate.errors import TableError
+from headgate.spark.tables.document_names import check_events
 from headgate.spark.tables.places import (
     Format,
     check_apart,
     check_input,
+    check_links,
     check_output,
     for_reading,
     format_of,
 )
 from headgate.spark.tables.tables import read_csv, to_frame, write_table
+from headgate.xml.kind import KIND as XML_DOCUMENTS
 from tests.spark.files import FORMS, get_table, names, put
 
 if TYPE_CHECKING:
@@ -69,6 +72,35 @@ def test_outputs_that_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(TableError, match=reason):
             check_output(path)
+
+
+def test_links_that_lead_out_of_a_folder_are_refused(tmp_path: Path) -> None:
+    put(tmp_path / "outside" / "o.jsonl", "{}")
+    folder = tmp_path / "in"
+    put(folder / "deeper" / "a.jsonl", "{}")
+    put(folder / "b.jsonl", "{}")
+    # A link to the folder is that folder; one inside of it that stays there is a second name.
+    (folder / "c.jsonl").symlink_to("deeper/a.jsonl")
+    (folder / "_left.jsonl").symlink_to(tmp_path / "outside" / "o.jsonl")
+    (tmp_path / "link").symlink_to(folder)
+    for path in (str(folder), str(tmp_path / "link"), f"file://{folder}"):
+        assert check_input(path) is Format.JSONL
+        check_links(path)
+    out, circle = folder / "deeper" / "d.jsonl", folder / "circle"
+    out.symlink_to(tmp_path / "outside" / "o.jsonl")
+    with pytest.raises(TableError) as refused:
+        check_input(str(folder))
+    assert str(refused.value) == f"{out} is a link that leads out of {folder}: put the file itself there"
+    with pytest.raises(TableError, match="is a link that leads out of"):
+        check_events(str(folder), XML_DOCUMENTS)
+    check_links(str(folder), folders=True)
+    circle.symlink_to(folder)
+    with pytest.raises(
+        TableError, match=r"circle is a link to a folder, which is not followed: put the folder"
+    ):
+        check_links(str(folder), folders=True)
+    # A table that is one file may be a link, as ever.
+    assert check_input(str(folder / "deeper" / "d.jsonl")) is Format.JSONL
 
 
 def test_places_named_twice_are_found_under_any_name(tmp_path: Path) -> None:

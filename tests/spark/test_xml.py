@@ -12,6 +12,7 @@ from headgate import Edge, Engine, Event, Node, Subscription, SubscriptionError,
 from headgate.core.subscription import XPATH
 from headgate.spark.backtest.documents import backtest_documents
 from headgate.spark.compile.graph import Tables, compile_graph
+from headgate.spark.tables.document_files import _left_out
 from headgate.spark.tables.wishes import Top
 from headgate.xml.language.printing import print_pattern
 from tests.lanes import some
@@ -121,11 +122,24 @@ def test_files_are_events(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
         put(tmp_path / "documents" / name, text)
         rows.append({"id": name, "data": text, "datacontenttype": "xml"})
     put(tmp_path / "documents" / "c.ttl", "<urn:a> <urn:b> <urn:c> .")
-    done = job.match(str(tmp_path / "documents"))
-    assert (done.events, done.rejected) == (2, 1)
+    put(tmp_path / "documents" / "deeper" / "d.xml", "")
+    # Folders of the path that lead up and down again are no part of ids.
+    done = job.match(f"{tmp_path}/documents/deeper/../../documents")
+    assert (done.events, done.rejected) == (2, 2)
     assert job.pairs() == answers(engine, rows)
-    (reason,) = job.refused_events().values()
-    assert reason == "its name ends in none of .xml: rename it, or say --format"
+    assert job.refused_events() == {
+        "c.ttl": "its name ends in none of .xml: rename it, or say --format",
+        "deeper/d.xml": "the document is empty: its file has no bytes",
+    }
+    # One file by itself is no less refused, nor in a backtest.
+    empty = str(tmp_path / "documents" / "deeper" / "d.xml")
+    done = job.match(empty)
+    assert (done.events, done.rejected) == (0, 1)
+    tried = backtest_documents(job.spark, "//a", empty, dialect=XPATH, quiet=True)
+    assert (tried.events, tried.rejected) == (0, 1)
+    # Other file systems are asked for what Spark has listed and not read.
+    files = job.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    assert _left_out(files.load(f"file://{tmp_path}/documents")) == [f"file:{empty}"]
     with pytest.raises(TableError, match=r"'turtle' is no format of XML: use xml"):
         job.match(str(tmp_path / "documents"), content_type="turtle")
 

@@ -243,6 +243,17 @@ def test_malformed_documents(spark: SparkSession, tmp_path: Path) -> None:
     world.send("1.jsonl", rows)
     move(world.events, "2.xml", "<a><b></a>")
     move(world.events, "3.xml", "<a/>")
+    move(world.events, "4 #%20.xml", "")
+    move(world.events, "5.parquet", "")
     done = world.run(spark)
     assert world.matches() == {("1", "s"): 1, ("3.xml", "s"): 1}
-    assert told(done) == {"malformed": 8}
+    assert told(done) == {"malformed": 10}
+    # Spark would pass over files without a byte.
+    empty = {row["origin"].rpartition("/")[2]: row["reason"] for row in world.dead()[-2:]}
+    assert empty["4 #%20.xml"] == "the document is empty: its file has no bytes"
+    assert empty["5.parquet"].startswith("the file is no Parquet, or is damaged")
+    # Also if a batch has no others; those of earlier batches stay what they were.
+    move(world.events, "6.xml", "")
+    done = world.run(spark)
+    assert (done.batches, done.events, told(done)) == (1, 0, {"malformed": 1})
+    assert world.dead()[-1]["origin"] == str(world.events / "6.xml")

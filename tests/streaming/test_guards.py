@@ -13,9 +13,11 @@ import pyarrow as pa
 import pytest
 
 from headgate import Engine, Subscription
+from headgate.core.event import SECOND_MARK
 from headgate.errors import EventError, TableError
 from headgate.spark.stream import rows as told
 from headgate.spark.stream.batch import Batches, Ended
+from headgate.spark.stream.files import check_removed
 from headgate.spark.stream.live import Version, pieces_at
 from headgate.spark.stream.log import Subscriptions
 from headgate.spark.stream.reading import Reading, read_given
@@ -201,6 +203,59 @@ def test_an_error_of_the_disk_is_no_dead_letter(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(Path, "open", stale)
     with pytest.raises(OSError, match="Stale"):
         list(read_given([given], reading))
+
+
+@pytest.mark.parametrize("content", ["records", "xml"])
+def test_a_file_may_begin_with_one_byte_order_mark(tmp_path: Path, content: str) -> None:
+    reading = Reading(content, "xml" if content == "xml" else None, "time")
+    file = tmp_path / "1.jsonl"
+    for marks in (1, 2):
+        file.write_text("\ufeff" * marks + lines([{"id": 1, "data": "<a/>"}, {"id": 2, "data": "<a/>"}]))
+        [given] = read_given([message(None, origin=str(file))], reading)
+        refused = [str(each.event) for each in given if isinstance(each.event, EventError)]
+        assert refused == ([] if marks == 1 else [f"not valid JSON: {SECOND_MARK}"])
+
+
+def test_a_file_behind_a_link_that_leads_out_is_a_dead_letter(tmp_path: Path) -> None:
+    for name in ("in", "outside"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.jsonl").write_text('{"id": 1}\n')
+    folder = tmp_path / "in"
+    (folder / "b.jsonl").symlink_to("a.jsonl")
+    (folder / "c.jsonl").symlink_to(tmp_path / "outside" / "a.jsonl")
+    (folder / "sub").symlink_to(tmp_path / "outside")
+    (tmp_path / "link").symlink_to(folder)
+    for root in (folder, tmp_path / "link"):
+        reading = Reading("records", None, "time", str(root))
+        names = ("a.jsonl", "b.jsonl", "c.jsonl", "sub/a.jsonl")
+        [given] = read_given([message(None, origin=str(root / name)) for name in names], reading)
+        assert [isinstance(each.event, EventError) for each in given] == [False, False, True, True]
+        assert str(given[-1].event) == f"the file lies behind a link that leads out of {root}"
+        assert given[-1].text() == str(root / "sub/a.jsonl")
+
+
+def test_nothing_is_removed_behind_a_link_to_a_folder(spark: SparkSession, world: World) -> None:
+    """Spark would delete what it finds there, when the batch is done."""
+    outside = world.root / "outside"
+    outside.mkdir()
+    (outside / "a.jsonl").write_text('{"id": 1, "age": 2}\n')
+    (world.events / "sub").symlink_to(outside)
+    with pytest.raises(TableError, match="sub is a link to a folder, which is not followed"):
+        world.run(spark)
+    # One that comes while the stream runs.
+    files = [str(world.events / "sub" / "a.jsonl"), str(world.events / "b.jsonl")]
+    check_removed(files, world.settings())
+    with pytest.raises(TableError, match=r"sub lies behind a link that leads out of .*: remove the link"):
+        check_removed(files, world.settings(finished="delete"))
+    (world.events / "sub").unlink()
+    (world.events / "c.jsonl").symlink_to(outside / "a.jsonl")
+    world.send("d.jsonl", [{"id": 2, "age": 2}])
+    done = world.run(spark, finished="delete")
+    assert (done.events, done.malformed) == (1, 1)
+    assert world.dead()[0]["reason"] == f"the file lies behind a link that leads out of {world.events}"
+    world.send("e.jsonl", [{"id": 3, "age": 2}])
+    world.run(spark, finished="delete")
+    assert (outside / "a.jsonl").exists()
 
 
 def test_an_empty_message_is_a_dead_letter() -> None:

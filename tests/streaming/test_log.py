@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate import Engine, Event, Subscription
+from headgate.core.event import SECOND_MARK
 from headgate.errors import SnapshotError
 from headgate.spark.stream.live import pieces_at
 from headgate.spark.stream.log import Subscriptions
@@ -110,6 +111,19 @@ def test_refused_changes(tmp_path: Path) -> None:
     assert all(row["reason"] and row["version"] == 1 for row in refused)
     assert (subscriptions.accepted, subscriptions.refused) == (1, len(rows))
     assert opened(world).pin() == pin
+
+
+def test_a_file_of_changes_may_begin_with_one_byte_order_mark(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    Engine.build([Subscription("s1", "age > 30")]).save(world.snapshot)
+    for marks, name in enumerate(("a", "b", "c")):
+        row = json.dumps({"op": "subscribe", "id": name, "filter": "age > 1"})
+        move(world.changes, f"{name}.jsonl", "\ufeff" * marks + row + "\n")
+    subscriptions = opened(world)
+    subscriptions.pin()
+    assert (subscriptions.accepted, subscriptions.refused) == (2, 1)
+    assert world.rejected()[0]["reason"] == f"not valid JSON: {SECOND_MARK}"
+    subscriptions.close()
 
 
 def test_parquet_changes(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -76,3 +77,22 @@ def test_foreign_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "spark" / "metadata").write_text('{"id":"two"}')
     with pytest.raises(TableError, match="belongs to another checkpoint"):
         State(tmp_path).check_checkpoint()
+
+
+def test_the_files_of_a_batch_are_those_that_spark_noted(tmp_path: Path) -> None:
+    state = State(tmp_path)
+    notes, offsets = state.spark / "sources" / "0", state.spark / "offsets"
+    notes.mkdir(parents=True)
+    offsets.mkdir()
+    assert state.files(0) == []
+    rows = [{"path": f"file:///in/{n}%20%23%2520.xml", "timestamp": 1, "batchId": n} for n in range(12)]
+    entries = [json.dumps(row, separators=(",", ":")) for row in rows]
+    for number, entry in enumerate(entries):
+        (notes / str(number)).write_text(f"v1\n{entry}\n")
+    # Now and then Spark writes all that it has into one.
+    (notes / "9.compact").write_text("\n".join(["v1", *entries[:10]]))
+    (notes / "9").unlink()
+    for number, last in enumerate((0, 8, 9, 11)):
+        (offsets / str(number)).write_text(f'v1\n{{}}\n{{"logOffset":{last}}}')
+    for number, some in enumerate(([0], range(1, 9), [9], [10, 11])):
+        assert set(state.files(number)) == {f"/in/{n} #%20.xml" for n in some}

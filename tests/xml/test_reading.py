@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from headgate import Event, EventError
+from headgate.core.event import SECOND_MARK
 from headgate.xml.events.document import Document, Limits, equal
 from headgate.xml.events.reading import document_of, parse, read_document
 from headgate.xml.events.walking import walk
@@ -203,6 +204,9 @@ def test_encodings(data: str | bytes) -> None:
     ("data", "message"),
     [
         ("", "not valid XML: Document is empty"),
+        ("\ufeff\ufeff" + SIMPLE, f"not valid XML: {SECOND_MARK}"),
+        (2 * b"\xef\xbb\xbf" + SIMPLE.encode(), f"not valid XML: {SECOND_MARK}"),
+        (b"\xff\xfe" + ("\ufeff" + SIMPLE).encode("utf-16-le"), f"not valid XML: {SECOND_MARK}"),
         ("x", "not valid XML: Start tag expected"),
         ("<a>", "not valid XML: Premature end of data in tag a line 1, line 1, column 4"),
         ("<a></b>", "not valid XML: Opening and ending tag mismatch"),

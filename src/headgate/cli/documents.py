@@ -135,11 +135,12 @@ def read_document(content: str, given: str, form: str | None, source: str | None
     kind = kind_of(content)
     name, data = _data(given, kind)
     written = check_type(form, kind) or type_of_file(name, kind)
-    begins = data.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
+    plain = data.removeprefix(codecs.BOM_UTF8)
+    begins = plain.lstrip()[:1]
     if written is None and begins == b"<" and len(kind.types) == 1:
         (written,) = kind.types.values()
     if written is None and begins == b"{":
-        event = Event.from_row({"id": "", **read_object(data)})
+        event = Event.from_row({"id": "", **read_object(plain)})
         if event.content_type not in kind.types.values():
             found = "a record" if isinstance(event.data, dict) else event.content_type
             raise EventError(

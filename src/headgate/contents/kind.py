@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from headgate.errors import PlanError
+from headgate.errors import EventError, PlanError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.subscription import Subscription
-    from headgate.errors import EventError
 
 
 class Feeds(NamedTuple):
@@ -170,3 +169,12 @@ def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["   ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
     return [f"  {line}".rstrip() for line in lines]
+
+
+def bad_length(length: int, kind: Kind) -> EventError | None:
+    """Say that a file holds nothing, or more than a document may; None if it does neither."""
+    if not length:
+        return EventError("the document is empty: its file has no bytes")
+    if length > kind.most:
+        return EventError(f"the document has {length:,} bytes: {kind.most:,} are allowed")
+    return None

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import msgspec
 
 from headgate.core.rooms import discover
-from headgate.core.values import flatten, fold
+from headgate.core.values import find_name, flatten, fold
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pyarrow as pa
 
     from headgate.core.values import Path
 
@@ -43,6 +45,9 @@ DATA = "data"
 """The field or column with the text of an event that is no record."""
 TIME = "time"
 """The field or column with the time of such an event."""
+
+SECOND_MARK = "a byte order mark stands at the very start only, and once"
+"""Why a second one is refused. Some readers of CSV, JSON and XML pass over it, and others do not."""
 
 _Made = TypeVar("_Made")
 _KNOWN = {name: kind for short, kind in (*RDF_TYPES.items(), ("xml", XML)) for name in (short, kind)}
@@ -159,6 +164,15 @@ class Event:
         return cls.from_row(read_object(text))
 
 
+def column_of(events: pa.RecordBatch, name: str) -> pa.Array[Any]:
+    """Find a column whatever the case of its name; refuse a batch without it, or with two of them."""
+    names = events.schema.names
+    place = find_name((name,), names)
+    if place is None:
+        raise EventError(f"the events have no column {name!r}; the columns are {', '.join(names)}")
+    return events.column(place)
+
+
 def media_type(name: str) -> str | None:
     """Find the media type of RDF or XML that a content type means, if it means one; a short name is as good.
 
@@ -207,8 +221,12 @@ def read_object(text: str | bytes) -> dict[str, object]:
     try:
         value = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        lone = _LONE_SURROGATE.search(text if isinstance(text, str) else text.decode(errors="replace"))
+        written = text if isinstance(text, str) else text.decode(errors="replace")
+        lone = _LONE_SURROGATE.search(written)
         reason = f"the escape {lone[0]} is a lone surrogate" if lone else str(error)
+        if written.startswith("\ufeff"):
+            # The one at the start of a file is taken off by whoever reads the file.
+            reason = SECOND_MARK
         raise EventError(f"not valid JSON: {reason}") from None
     except UnicodeError as error:
         raise EventError(f"not valid JSON: {error}") from None

@@ -24,7 +24,7 @@ from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 Scalar: TypeAlias = bool | int | float | str | dt.datetime | None
 Value: TypeAlias = "Scalar | list[Value] | Mapping[str, Value]"
@@ -96,6 +96,20 @@ def micros(moment: dt.date) -> int:
 def fold(name: str) -> str:
     """Fold a name for comparison, as Spark resolves columns by default."""
     return name.lower()
+
+
+def find_name(path: Path, names: Sequence[str]) -> int | None:
+    """Find the last name of a path among those of columns; refuse two of them that only case tells apart.
+
+    >>> find_name(("age",), ["id", "Age"]), find_name(("sex",), ["id", "Age"])
+    (1, None)
+    """
+    found = [place for place, name in enumerate(names) if fold(name) == path[-1]]
+    if len(found) > 1:
+        raise EventError(
+            f"the column {dotted(path)} is given twice: names that differ in case only are the same"
+        )
+    return found[0] if found else None
 
 
 def flatten(data: Mapping[str, object]) -> dict[Path, object]:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
-from headgate.core.event import ID, SOURCE, Event
+from headgate.core.event import ID, SOURCE, Event, column_of
 from headgate.errors import EventError
 from headgate.graph.base import NO_CELLS, NO_PLANES
 from headgate.graph.ranked.ranked import order_by_id
@@ -64,7 +64,7 @@ def entries(view: View, events: Events) -> NDArray[np.int32]:
     if isinstance(events, pa.RecordBatch):
         found = sources(view, events)
         for row in np.flatnonzero(found < 0)[:1].tolist():
-            raise EventError(f"event {column(events, ID)[row].as_py()!r}: {refusals(view, events)[row]}")
+            raise EventError(f"event {column_of(events, ID)[row].as_py()!r}: {refusals(view, events)[row]}")
         return found
     found = np.array(find_all(view, [event.source for event in events]), np.int32)
     for row in np.flatnonzero(found < 0)[:1].tolist():
@@ -77,7 +77,7 @@ def ids_of(events: Events, identities: Column | None) -> Column:
     if identities is not None:
         return identities
     if isinstance(events, pa.RecordBatch):
-        return column(events, ID)
+        return column_of(events, ID)
     return pa.array([event.id for event in events])
 
 
@@ -105,17 +105,9 @@ def _named(view: View, found: Matches, identities: Column) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
 
 
-def column(events: pa.RecordBatch, name: str) -> Column:
-    """Find a column whatever the case of its name; refuses a batch without it."""
-    for place, found in enumerate(events.schema.names):
-        if found.casefold() == name:
-            return events.column(place)
-    raise EventError(f"the events have no column {name!r}; the columns are {', '.join(events.schema.names)}")
-
-
 def sources(view: View, events: pa.RecordBatch) -> NDArray[np.int32]:
     """Find the vertices of the sources, -1 where there is none."""
-    coded: Any = column(events, SOURCE).dictionary_encode()
+    coded: Any = column_of(events, SOURCE).dictionary_encode()
     values = coded.dictionary.to_pylist()
     place = np.asarray(coded.indices.fill_null(len(values)))
     return np.asarray(np.array([*find_all(view, values), -1], np.int32)[place])
@@ -145,7 +137,7 @@ def _fit(ids: Ids, values: Sequence[Id]) -> bool:
 def refusals(view: View, events: pa.RecordBatch) -> list[str | None]:
     """Say of each event why its source is refused; None where it is not."""
     found: list[str | None] = [None] * events.num_rows
-    given = column(events, SOURCE)
+    given = column_of(events, SOURCE)
     for row in np.flatnonzero(sources(view, events) < 0).tolist():
         source = given[row].as_py()
         found[row] = (

@@ -78,6 +78,7 @@ def column_names(path: str) -> list[str] | None:
 
 def first_documents(path: str, kind: Kind, content_type: str | None, most: int) -> Rows:
     """Read the first files of a folder of documents, as rows."""
+    from headgate.contents.kind import bad_length
     from headgate.spark.tables.document_names import type_of_file, type_of_name
 
     files = table_files(path)
@@ -87,8 +88,8 @@ def first_documents(path: str, kind: Kind, content_type: str | None, most: int) 
         written = said or type_of_file(file.name, kind)
         if written is None:
             rows.append(f"{file.name}: what it is written in is not clear")
-        elif file.stat().st_size > kind.most:
-            rows.append(f"{file.name}: it has more than {kind.most:,} bytes")
+        elif (bad := bad_length(file.stat().st_size, kind)) is not None:
+            rows.append(f"{file.name}: {bad}")
         else:
             rows.append({"id": file.name, "datacontenttype": written, "data": file.read_bytes()})
     return Rows(rows, len(files), counted=True, bytes=sum(file.stat().st_size for file in files))

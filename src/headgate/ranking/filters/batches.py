@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from headgate.core.event import ID
-from headgate.core.values import fold
-from headgate.errors import EventError
+from headgate.core.event import ID, column_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,12 +39,7 @@ class Batch:
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         self._batch = batch
-        places = [place for place, name in enumerate(batch.schema.names) if fold(name) == ID]
-        if not places:
-            raise EventError(
-                f"the events have no column {ID!r}; the columns are {', '.join(batch.schema.names)}"
-            )
-        self.identities: pa.Array[Any] = batch.column(places[0])
+        self.identities: pa.Array[Any] = column_of(batch, ID)
 
     def match(self, content: Content) -> pa.RecordBatch:
         """Match them, with their places for ids."""

@@ -6,11 +6,13 @@ Dublin Core; an item without rdf:about is named by its link. Nothing is fetched.
 
 from __future__ import annotations
 
+import codecs
 import datetime as dt
 import re
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeAlias
 
+from headgate.core.event import SECOND_MARK
 from headgate.errors import EventError
 from headgate.rdf.events.feed_tags import LANGUAGE, local_name, scan
 from headgate.rdf.events.screening import check_size
@@ -100,6 +102,7 @@ _CORE = (
     "type",
 )
 _LIST = "_:list"
+_MARKS = 2 * codecs.BOM_UTF8
 
 
 def forgive(
@@ -125,6 +128,9 @@ def forgive(
 
 def _decoded(data: str | bytes, notes: dict[str, None]) -> str:
     """Return the text of a feed, with nothing in it that UTF-8 cannot hold."""
+    marked = data.startswith("\ufeff\ufeff") if isinstance(data, str) else data.startswith(_MARKS)
+    if marked:
+        raise EventError(f"not usable RSS 1.0: {SECOND_MARK}")
     if isinstance(data, str):
         return data.encode(errors="replace").decode()
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:

@@ -14,6 +14,7 @@ from xml.parsers import expat
 
 import numpy as np
 
+from headgate.core.event import SECOND_MARK
 from headgate.errors import EventError
 from headgate.rdf.events.formats import JSON_LD, NAMES, XML
 
@@ -120,6 +121,9 @@ def _utf8(data: str | bytes, kind: str, limits: Limits) -> bytes:
         if isinstance(data, bytes) and written:
             encoded = _decoded(encoded, written[1].decode(), name).encode()
             check_size(encoded, limits)
+    # Also behind the declaration: a parser would take it for the first.
+    if encoded.startswith(codecs.BOM_UTF8):
+        raise EventError(f"not valid {name}: {SECOND_MARK}")
     if not encoded.isascii():
         _decoded(encoded, "utf-8", name)
     return encoded

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.living import Living
-from headgate.core.event import ID, Event
+from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RDF
@@ -48,8 +48,6 @@ CHUNK = 256
 """Events whose text is read together."""
 EVENT_ID = "event_id"
 SUBSCRIPTION_ID = "subscription_id"
-DATA = "data"
-CONTENT_TYPE = "datacontenttype"
 
 __all__ = ["ROOM", "RdfIndex", "RdfRoom"]
 
@@ -217,15 +215,10 @@ class RdfIndex(Living[State]):
         In come the columns `id`, `data` and `datacontenttype`. `identities` stand for the ids. An event that
         cannot be read is refused, with its id.
         """
-        columns = {name.lower(): batch.column(place) for place, name in enumerate(batch.schema.names)}
-        for name in (DATA, CONTENT_TYPE, *([ID] if identities is None else [])):
-            if name not in columns:
-                raise EventError(
-                    f"the events have no column {name!r}; the columns are {', '.join(batch.schema.names)}"
-                )
+        texts = [_texts(column_of(batch, name), name) for name in (DATA, CONTENT_TYPE)]
         if identities is None:
-            identities = columns[ID]
-        documents = list(zip(*(_texts(columns[name], name) for name in (DATA, CONTENT_TYPE)), strict=True))
+            identities = column_of(batch, ID)
+        documents = list(zip(*texts, strict=True))
         return self._match_documents(documents, identities)
 
     def match_events(

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headgate.core.interning import TextPool
 from headgate.core.schema import arrow_kind
-from headgate.core.values import Kind, dotted, fold, kind_of, micros
+from headgate.core.values import Kind, dotted, find_name, kind_of, micros
 from headgate.errors import EventError
 from headgate.records.programs.leaves import float_key, float_keys
 
@@ -154,19 +154,18 @@ def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
     """Find an attribute in a batch by its folded path, through nested structs."""
     import pyarrow.compute as pc
 
-    names = [fold(name) for name in batch.schema.names]
-    if path[0] not in names:
+    place = find_name(path[:1], batch.schema.names)
+    if place is None:
         return None
-    if names.count(path[0]) > 1:
-        raise EventError(f"the column {path[0]} is given twice: names that differ in case only are the same")
-    array: pa.Array[Any] = batch.column(names.index(path[0]))
-    for name in path[1:]:
+    array: pa.Array[Any] = batch.column(place)
+    for end in range(2, len(path) + 1):
         if not pa.types.is_struct(array.type):
             return None
-        fields = [fold(array.type.field(i).name) for i in range(array.type.num_fields)]
-        if name not in fields:
+        fields = [array.type.field(i).name for i in range(array.type.num_fields)]
+        place = find_name(path[:end], fields)
+        if place is None:
             return None
-        array = pc.struct_field(array, [fields.index(name)])
+        array = pc.struct_field(array, [place])
     return array
 
 

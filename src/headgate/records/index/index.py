@@ -9,13 +9,12 @@ import pyarrow as pa
 
 from headgate.contents.living import Living
 from headgate.contents.protocol import Portion
-from headgate.core.event import ID, Event
+from headgate.core.event import ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
-from headgate.errors import EventError
-from headgate.records.events.columns import BatchColumns, EventColumns, find_column
+from headgate.records.events.columns import BatchColumns, EventColumns
 from headgate.records.events.encode import encode
 from headgate.records.explain.explain import Explanation, explain
 from headgate.records.explain.why_not import NearMiss, why_not
@@ -169,11 +168,7 @@ class RecordIndex(Living[State]):
         `identities` stand for the ids.
         """
         if identities is None:
-            identities = find_column(batch, (ID,))
-        if identities is None:
-            raise EventError(
-                f"the events have no column {ID!r}; the columns are {', '.join(batch.schema.names)}"
-            )
+            identities = column_of(batch, ID)
         chunks = (BatchColumns(batch.slice(begin, CHUNK)) for begin in range(0, batch.num_rows, CHUNK))
         return _matches(self._state, chunks, identities)
 

@@ -7,7 +7,7 @@ in `ranked_rows`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.event import ID, read_object
-from headgate.core.subscription import SQL, Subscription
+from headgate.core.subscription import Subscription, dialects
 from headgate.core.values import check, fold
 from headgate.errors import FilterError, HeadgateError, SubscriptionError
 from headgate.records.compiling import RecordWriters
@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 
     from headgate.contents.compiling import FilterWriter, Writers
     from headgate.core.event import Id
+
+    Spoken: TypeAlias = str
+else:
+    # Whatever a content room speaks: checkers of types cannot know it.
+    Spoken = Literal[dialects()]
 
 FILTER = "filter"
 DIALECT = "dialect"
@@ -78,7 +83,7 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
     id: Number | str
     filter: str
-    dialect: Literal["sql", "labels", "sparql", "tuples"] | None = None
+    dialect: Spoken | None = None
     score: Any = None
     weights: Any = None
 
@@ -110,16 +115,18 @@ def compile_batches(
     writers: Writers | None = None,
     partition: int = 0,
     *,
-    dialect: str = SQL,
+    dialect: str | None = None,
     ranked: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Compile the subscriptions of some batches; refused rows come back with the reason, none is dropped.
 
-    `writers` are those of the filters' room, of records by default; `dialect` is that of rows that name none.
-    Unless they are `ranked`, scores and weights are fields like any other, and passed over.
+    `writers` are those of the filters' room, of records by default; `dialect` is that of rows that name none,
+    by default the room's own. Unless they are `ranked`, scores and weights are fields like any other, and
+    passed over.
     """
+    writers = writers or RecordWriters()
     for part, batch in numbered(batches, partition):
-        yield _compile_batch(batch, writers or RecordWriters(), part, dialect=dialect, ranked=ranked)
+        yield _compile_batch(batch, writers, part, dialect=dialect or writers.dialect, ranked=ranked)
 
 
 def numbered(batches: Iterable[pa.RecordBatch], partition: int) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from headgate.errors import TableError
 from headgate.spark.stream import rows as told
 from headgate.spark.stream.file_sink import FileSink
+from headgate.spark.stream.files import check_removed, with_empty
 from headgate.spark.stream.parts import PartFolder
 from headgate.spark.stream.rows import DEAD, SUMMARY_DDL
 from headgate.spark.stream.settings import PARQUET, is_broker
@@ -142,6 +143,10 @@ class Batches:
 
     def _worked(self, rows: DataFrame, number: int, record: Record) -> Record:
         """Read, judge and match; what comes of it is staged."""
+        if not is_broker(self._settings.events):
+            files = self._state.files(number)
+            check_removed(files, self._settings)
+            rows = with_empty(rows, files)
         survey = self._surveyed(rows, number, record)
         before = time.monotonic()
         note = self._written(rows, number, survey)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +49,7 @@ class FileChanges:
                     for row in batch.to_pylist():
                         yield Change(json.dumps(_given(row), default=str).encode(), file.name)
             else:
-                for line in file.read_bytes().splitlines():
+                for line in file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines():
                     if line.strip():
                         yield Change(line, file.name)
         except (OSError, pa.ArrowException) as error:

@@ -6,16 +6,20 @@ and then renamed. One that is written in place may be read half.
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
 
-from headgate.spark.stream.settings import ARCHIVE, DELETE
-from headgate.spark.stream.sources import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
-from headgate.spark.tables.places import for_reading
+from headgate.errors import TableError
+from headgate.spark.stream.settings import ARCHIVE, DELETE, KEEP
+from headgate.spark.stream.sources import ARRIVED, CONTENT_TYPE, ORIGIN, SCHEMA, VALUE
+from headgate.spark.tables.places import for_reading, leads_out
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.spark.stream.settings import StreamSettings
@@ -47,3 +51,29 @@ def read_files(session: SparkSession, settings: StreamSettings) -> DataFrame:
         sf.regexp_replace("path", "^file:(//)?", "").alias(ORIGIN),
         sf.col("modificationTime").alias(ARRIVED),
     )
+
+
+def with_empty(rows: DataFrame, paths: Iterable[str]) -> DataFrame:
+    """Add the files of a batch without a byte: Spark leaves them out, and workers say what each is."""
+    empty = []
+    for path in paths:
+        try:
+            about = Path(path).stat()
+        except FileNotFoundError:
+            # As Spark does with what is gone.
+            continue
+        if not about.st_size:
+            empty.append((None, None, path, dt.datetime.fromtimestamp(about.st_mtime, dt.UTC)))
+    return rows.union(rows.sparkSession.createDataFrame(empty, SCHEMA)) if empty else rows
+
+
+def check_removed(paths: Iterable[str], settings: StreamSettings) -> None:
+    """Refuse files behind a link to a folder elsewhere, if Spark would remove them when the batch is done."""
+    if settings.finished == KEEP:
+        return
+    for folder in sorted({Path(path).parent for path in paths}):
+        if leads_out(folder, settings.events):
+            raise TableError(
+                f"{folder} lies behind a link that leads out of {settings.events}, and finished is "
+                f"{settings.finished!r}: remove the link, so that nothing is removed there"
+            )

@@ -8,6 +8,7 @@ documents       one event each: RDF or XML, by the ending of a file or the conte
 
 from __future__ import annotations
 
+import codecs
 import datetime as dt
 import errno
 import json
@@ -17,14 +18,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.contents.kind import bad_length
 from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, JSON, SOURCE, TIME, Event, read_object
 from headgate.core.values import check, fold
 from headgate.errors import EventError
 from headgate.spark.match.matching import read_event
 from headgate.spark.stream import sources
-from headgate.spark.tables.document_files import too_large
 from headgate.spark.tables.document_names import type_of_file, type_of_name
+from headgate.spark.tables.places import leads_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -64,6 +66,8 @@ class Reading(NamedTuple):
     """The media type of documents that name none."""
     time: str
     """The attribute of a record that holds its time."""
+    folder: str | None = None
+    """Where files are; those behind a link that leads out of it are refused."""
 
 
 def read_given(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[list[Given]]:
@@ -114,10 +118,14 @@ def _message(value: bytes, content_type: str | None, origin: str, reading: Readi
 def _file(path: str, reading: Reading) -> Iterator[_Found]:
     place = Path(path)
     suffix = place.suffix.lower()
+    if reading.folder is not None and leads_out(place, reading.folder):
+        yield EventError(f"the file lies behind a link that leads out of {reading.folder}"), path.encode()
+        return
     try:
         if suffix in {".jsonl", ".ndjson"}:
             with place.open("rb") as file:
-                for line in file:
+                for number, given in enumerate(file):
+                    line = given if number else given.removeprefix(codecs.BOM_UTF8)
                     if line.strip():
                         yield _line(line, reading), line.rstrip(b"\r\n")
         elif suffix == ".parquet":
@@ -155,9 +163,9 @@ def _document(place: Path, reading: Reading) -> Iterator[_Found]:
         endings = ", ".join((".jsonl", ".parquet", *kind.suffixes))
         yield EventError(f"the file's name ends in none of {endings}: rename it"), str(place).encode()
         return
-    length = place.stat().st_size
-    if length > kind.most:
-        yield too_large(length, kind), str(place).encode()
+    bad = bad_length(place.stat().st_size, kind)
+    if bad is not None:
+        yield bad, str(place).encode()
         return
     content = place.read_bytes()
     yield Event(place.name, content, content_type=found), content

@@ -13,7 +13,7 @@ from headgate.errors import SnapshotError, TableError
 from headgate.spark.stream import topics
 from headgate.spark.stream.settings import ARCHIVE, JSONL, NATS, PARQUET, is_broker
 from headgate.spark.tables.document_names import check_type
-from headgate.spark.tables.places import check_apart, is_remote, local
+from headgate.spark.tables.places import check_apart, check_links, is_remote, local
 from headgate.spark.tables.requests import check_ranks
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def check_source(settings: StreamSettings) -> None:
         )
     if not local(settings.events).is_dir():
         raise TableError(f"{settings.events} is not a folder: make it, and move files of events into it")
+    check_links(settings.events, folders=True)
     kept = settings.finished.removeprefix(ARCHIVE)
     if kept != settings.finished:
         inside = Path(kept).absolute().is_relative_to(local(settings.events).absolute())

@@ -30,6 +30,7 @@ from headgate.spark.stream.sinks import open_sink
 from headgate.spark.stream.state import State
 from headgate.spark.stream.telling import Telling
 from headgate.spark.tables.document_names import check_type
+from headgate.spark.tables.places import local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -153,7 +154,8 @@ def _own_session(session: SparkSession) -> SparkSession:
 def _reading(settings: StreamSettings, content: str) -> Reading:
     kind = kind_of(content)
     named = check_type(settings.content_type, kind) if kind.documents else None
-    return Reading(content, named, settings.time)
+    folder = None if is_broker(settings.events) else str(local(settings.events).absolute())
+    return Reading(content, named, settings.time, folder)
 
 
 def _started(

@@ -31,6 +31,7 @@ import os
 import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from headgate.errors import TableError
 
@@ -137,6 +138,30 @@ class State:
             return hashlib.sha256((self.spark / "offsets" / str(number)).read_bytes()).hexdigest()
         except FileNotFoundError:
             return None
+
+    def files(self, number: int) -> list[str]:
+        """List the files that are a batch by what Spark noted of it; those without a byte are among them."""
+        before, last = (self._offset(each) for each in (number - 1, number))
+        hints = tuple(f'"batchId":{each}' for each in range(before + 1, last + 1))
+        found: dict[str, None] = {}
+        for notes in (self.spark / "sources" / "0").glob("[0-9]*"):
+            # Now and then Spark writes all notes into one, which has the number of the last.
+            if int(notes.stem) <= before:
+                continue
+            for line in notes.read_text("utf-8").splitlines():
+                if any(hint in line for hint in hints):
+                    entry = json.loads(line)
+                    if before < entry["batchId"] <= last:
+                        found[unquote(urlsplit(entry["path"]).path)] = None
+        return list(found)
+
+    def _offset(self, number: int) -> int:
+        """Return the number of the last note of files in a batch."""
+        try:
+            lines = (self.spark / "offsets" / str(number)).read_text("utf-8").splitlines()
+        except FileNotFoundError:
+            return -1
+        return int(json.loads(lines[-1])["logOffset"])
 
     def fixed(self, name: str, value: Any) -> Any:
         """Return what was noted under a name when it was first asked for: `value`, if that is now."""

@@ -33,7 +33,7 @@ from headgate.spark.tables.document_rows import (
     read_rows,
 )
 from headgate.spark.tables.events import Judged
-from headgate.spark.tables.places import Format, is_remote, local
+from headgate.spark.tables.places import Format, as_spark, is_remote, local
 from headgate.spark.tables.tables import BROKEN, VALUE, read_lines
 
 if TYPE_CHECKING:
@@ -102,4 +102,4 @@ def _rows(session: SparkSession, path: str) -> DataFrame:
 
 def _folder(path: str) -> str:
     """Write a folder as Spark writes it before the names of its files."""
-    return f"{path.rstrip('/')}/" if is_remote(path) else f"file:{local(path).absolute()}/"
+    return f"{path.rstrip('/')}/" if is_remote(path) else f"{as_spark(local(path))}/"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from pyspark.sql import functions as sf
 
-from headgate.errors import EventError
 from headgate.spark.tables.document_names import files_of
-from headgate.spark.tables.places import for_reading, is_remote, local
+from headgate.spark.tables.places import as_spark, for_reading, is_remote, local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TASK_BYTES = 8 << 20
 """How much a task is given to read, about."""
 PATH, LENGTH, CONTENT = "path", "length", "content"
-"""The columns of `read_files`; `CONTENT` is null for files that are too large to be read."""
+"""The columns of `read_files`; `CONTENT` is null for files that hold nothing, or too much to be read."""
 
 
 def read_files(session: SparkSession, path: str, kind: Kind) -> DataFrame:
@@ -32,13 +32,25 @@ def read_files(session: SparkSession, path: str, kind: Kind) -> DataFrame:
     )
     found = small.union(large)
     if is_remote(path):
-        return found
-    # Small files would be many tasks, each with a parser process of its own.
+        return _with_empty(found, _left_out(files))
     place = local(path)
-    size = sum(file.stat().st_size for file in ([place] if place.is_file() else files_of(place)))
-    return found.coalesce(max(session.sparkContext.defaultParallelism, size // TASK_BYTES))
+    sizes = {file: file.stat().st_size for file in ([place] if place.is_file() else files_of(place))}
+    found = _with_empty(found, [as_spark(file) for file, size in sizes.items() if not size])
+    # Small files would be many tasks, each with a parser process of its own.
+    tasks = sum(sizes.values()) // TASK_BYTES
+    return found.coalesce(max(session.sparkContext.defaultParallelism, tasks))
 
 
-def too_large(length: int, kind: Kind) -> EventError:
-    """Say that a file is larger than a document may be."""
-    return EventError(f"the document has {length:,} bytes: {kind.most:,} are allowed")
+def _left_out(files: DataFrame) -> list[str]:
+    """List the files without a byte of another file system: Spark lists them, and then leaves them out."""
+    listed = {unquote(file).replace("file:///", "file:/") for file in files.inputFiles()}
+    return sorted(listed.difference(row[PATH] for row in files.select(PATH).collect()))
+
+
+def _with_empty(found: DataFrame, paths: list[str]) -> DataFrame:
+    """Add files without a byte, so that they are refused and not lost."""
+    if not paths:
+        return found
+    rows = [(path, 0, None) for path in paths]
+    empty = found.sparkSession.createDataFrame(rows, f"{PATH} string, {LENGTH} long, {CONTENT} binary")
+    return found.union(empty)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headgate.core.event import media_type
 from headgate.errors import TableError
-from headgate.spark.tables.places import ENDINGS, Format, check_input, is_remote, local
+from headgate.spark.tables.places import ENDINGS, Format, check_input, check_links, is_remote, local
 
 if TYPE_CHECKING:
     from headgate.contents.kind import Kind
@@ -37,6 +37,7 @@ def check_events(path: str, kind: Kind, content_type: str | None = None) -> Form
     named = check_type(content_type, kind)
     if not is_remote(path) and not local(path).exists():
         raise TableError(f"{path} does not exist")
+    check_links(path)
     suffixes = _suffixes(path, kind)
     if suffixes.isdisjoint(kind.suffixes) and not suffixes.isdisjoint(ENDINGS):
         return check_input(path)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from headgate.contents.kind import bad_length
 from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_object
 from headgate.core.values import check, fold
 from headgate.errors import EventError
-from headgate.spark.tables.document_files import CONTENT, LENGTH, PATH, too_large
+from headgate.spark.tables.document_files import CONTENT, LENGTH, PATH
 from headgate.spark.tables.document_names import type_of_file, type_of_name
 from headgate.spark.tables.id_types import is_whole
 from headgate.spark.tables.tables import BROKEN, VALUE
@@ -201,14 +202,15 @@ def _documents(batch: pa.RecordBatch, reading: Reading) -> Iterator[_File]:
     kind = kind_of(reading.content)
     for path, length, found in zip(*(batch[name] for name in (PATH, LENGTH, CONTENT)), strict=True):
         name = _name(path.as_py(), reading.folder)
-        content: bytes | None = found.as_py()
+        bad = bad_length(length.as_py(), kind)
         written = reading.content_type or type_of_file(name, kind)
         if written is None:
             reason = f"its name ends in none of {', '.join(kind.suffixes)}: rename it, or say --format"
             yield _File(EventError(reason), name, None, None)
-        elif content is None:
-            yield _File(too_large(length.as_py(), kind), name, written, None)
+        elif bad is not None:
+            yield _File(bad, name, written, None)
         else:
+            content: bytes = found.as_py()
             yield _File(Event(name, content, content_type=written), name, written, content)
 
 

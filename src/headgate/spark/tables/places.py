@@ -6,8 +6,12 @@ import os
 import re
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headgate.errors import TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Format(Enum):
@@ -44,6 +48,11 @@ def for_reading(path: str) -> str:
     return "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", str(local(path).absolute()))
 
 
+def as_spark(place: Path) -> str:
+    """Write the path of a file or folder as Spark does in the rows that it makes of files."""
+    return f"file:{os.path.normpath(place.absolute())}"
+
+
 def format_of(path: str) -> Format:
     """Find a table's format by its ending; a directory is known by the files in it."""
     suffix = Path(path.rstrip("/")).suffix.lower()
@@ -63,9 +72,50 @@ def check_input(path: str) -> Format:
     place = local(path)
     if not is_remote(path) and not place.exists():
         raise TableError(f"{path} does not exist")
+    check_links(path)
     if not is_remote(path) and place.is_file() and ":" in place.name:
         raise TableError(f"{path} has ':' in its name, which Spark cannot read: rename it")
     return format_of(path)
+
+
+def check_links(path: str, *, folders: bool = False) -> None:
+    """Refuse links inside a folder that lead out of it, and links to folders: Spark would follow both.
+
+    Those to folders may lead back, so that Spark would look into them again and again; `folders` asks for
+    these alone. The folder itself may be a link.
+    """
+    if is_remote(path) or not local(path).is_dir():
+        return
+    for link in _links(local(path)):
+        if link.is_dir():
+            raise TableError(
+                f"{link} is a link to a folder, which is not followed: put the folder itself there"
+            )
+        if not folders and leads_out(link, path):
+            raise TableError(f"{link} is a link that leads out of {path}: put the file itself there")
+
+
+def leads_out(place: str | Path, folder: str) -> bool:
+    """Tell whether a path inside a folder leads out of it, through links."""
+    return not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(local(folder)))
+
+
+def _links(place: Path) -> Iterator[Path]:
+    """List the links in a folder and in those inside it, without what Spark passes over."""
+    waiting = [place]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            entries = list(os.scandir(folder))
+        except OSError as error:
+            raise TableError(f"{folder} cannot be read: {error.strerror}") from None
+        for entry in entries:
+            if entry.name.startswith((".", "_")):
+                continue
+            if entry.is_symlink():
+                yield Path(entry.path)
+            elif entry.is_dir():
+                waiting.append(Path(entry.path))
 
 
 def check_output(path: str) -> Format:

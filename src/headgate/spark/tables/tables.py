@@ -7,6 +7,7 @@ has its own.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import os
 import shutil
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BinaryType, DecimalType, StringType, StructField, StructType
 
-from headgate.core.event import ID
+from headgate.core.event import ID, SECOND_MARK
 from headgate.core.values import fold
 from headgate.errors import TableError
 from headgate.spark.session.session import discard, spark_errors
@@ -39,6 +40,7 @@ VALUE = "value"
 BROKEN = "_headgate_broken"
 """Where Spark puts a CSV line that does not fit the header."""
 
+_MARKS = 2 * codecs.BOM_UTF8
 # A line of CSV that ends inside quotes: whole fields, then one that is opened and not closed.
 _ENDS_OPEN = r'^(?:(?:"[^"]*+(?:""[^"]*+)*+"[^,]*+|(?!")[^,]*+),)*+"[^"]*+(?:""[^"]*+)*+\z'
 
@@ -175,13 +177,22 @@ def read_csv(session: SparkSession, path: str, *, typed: bool, texts: Iterable[s
 
 
 def _check_header(path: str) -> None:
-    """Refuse a header that names a column twice: Spark would rename both, and filters would see neither."""
+    """Refuse a header that names a column twice: Spark would rename both, and filters would see neither.
+
+    And a second byte order mark, which Spark passes over without a word.
+    """
     if is_remote(path):
         return
     place = local(path)
-    files = [place] if place.is_file() else sorted(place.glob("*.csv"))
+    found = [place] if place.is_file() else sorted(place.glob("*.csv"))
+    # The others Spark passes over.
+    files = [file for file in found if file == place or not file.name.startswith((".", "_"))]
+    for file in files:
+        with file.open("rb") as data:
+            if data.read(len(_MARKS)) == _MARKS:
+                raise TableError(f"{file}: {SECOND_MARK}")
     for file in files[:1]:
-        with file.open(encoding="utf-8", errors="replace", newline="") as text:
+        with file.open(encoding="utf-8-sig", errors="replace", newline="") as text:
             names = [fold(name) for name in next(csv.reader(text), [])]
         for name, times in Counter(names).items():
             if times > 1 and name:

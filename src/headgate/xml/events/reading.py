@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from lxml import etree
 
-from headgate.core.event import XML
+from headgate.core.event import SECOND_MARK, XML
 from headgate.errors import EventError
 from headgate.xml.events import scanning
 from headgate.xml.events.document import Document, Limits
@@ -115,6 +115,8 @@ def _utf8(data: str | bytes, limits: Limits) -> bytes:
     else:
         raise EventError(f"not usable XML: the document is {type(data).__name__}: send text or bytes")
     _check_size(len(encoded), limits)
+    if encoded.startswith(codecs.BOM_UTF8):
+        raise EventError(f"not valid XML: {SECOND_MARK}")
     if (place := encoded.find(b"\0")) >= 0:
         raise EventError(f"not usable XML: byte {place + 1} is NUL: send UTF-8, or UTF-16 with its mark")
     return encoded

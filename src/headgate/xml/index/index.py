@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.living import Living
-from headgate.core.event import ID, Event
+from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.rooms import XML
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 EVENT_ID = "event_id"
 SUBSCRIPTION_ID = "subscription_id"
-DATA = "data"
-CONTENT_TYPE = "datacontenttype"
 
 __all__ = ["ROOM", "XmlIndex"]
 
@@ -178,18 +176,10 @@ class XmlIndex(Living[State]):
         In come the columns `id`, `data` and `datacontenttype`. `identities` stand for the ids. An event that
         cannot be read is refused, with its id.
         """
-        columns = {name.lower(): batch.column(place) for place, name in enumerate(batch.schema.names)}
-        lowered = [name.lower() for name in batch.schema.names]
-        for name in (DATA, CONTENT_TYPE, *([ID] if identities is None else [])):
-            if lowered.count(name) > 1:
-                raise EventError(f"two columns of the events are called {name!r}, but for case: keep one")
-            if name not in columns:
-                raise EventError(
-                    f"the events have no column {name!r}; the columns are {', '.join(batch.schema.names)}"
-                )
+        texts = [_texts(column_of(batch, name), name) for name in (DATA, CONTENT_TYPE)]
         if identities is None:
-            identities = columns[ID]
-        rows = zip(*(_texts(columns[name], name) for name in (DATA, CONTENT_TYPE)), identities, strict=True)
+            identities = column_of(batch, ID)
+        rows = zip(*texts, identities, strict=True)
         return self.match_documents([_document(*row) for row in rows], identities)
 
     def match_events(
