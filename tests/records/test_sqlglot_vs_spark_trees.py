@@ -7,6 +7,7 @@ difference: we refuse it, with a reason.
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import random
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,9 @@ BY_HAND = [
     "s LIKE 'a!_b' ESCAPE '!' OR s NOT LIKE '%\\\\y' ESCAPE '|'",
     "i = 5 /* a /* b */ c */ -- d\r OR b -- e",
     "i\u00a0=\u30005\x0bOR\x0cb",
+    "array_contains(ALL ints, 5) OR arrays_overlap(ints, array(ALL 5L))",
+    f"i = {'0' * 400}5 OR i = {'0' * 400}5L OR whole = {'0' * 400}5",
+    "f = 0e2147483647 OR f > 1e-2147483647 OR f < 1.7976931348623157e308 OR f < 3.4028234e38F",
     "user.age BETWEEN -3 AND 7 AND `User`.`first name` <=> NULL",
 ]
 # Taken by sqlglot alone: Spark refuses them or reads something else.
@@ -71,6 +75,24 @@ REFUSED_BY_HAND = [
     "i = 1e100BD",
     "i =\x1f5",
     "i\x00 = 5",
+    "array_contains(ints, ALL 0)",
+    "arrays_overlap(ints, array(0, ALL 1))",
+    "array_contains(ints AS, 0)",
+    "f = . 5",
+    "f = ./**/5",
+    "user.!=",
+    "/*+ x */ i = 5",
+    "i = 5 /*+*/",
+    "i = 5 /* /*+ x */ */",
+    "DOUBLE PRECISION = 5",
+    "t = TIMESTAMPTZ '2024-01-01'",
+    "t = TIMESTAMP WITHOUT TIME ZONE '2024-01-01'",
+    "t = TIMESTAMP_LTZ('2024-01-01')",
+    "f = 1e99999999999",
+    "f = 0e-2147483648",
+    "f = 1.5e-2147483647D",
+    "f = 1.7976931348623158e308",
+    "f = 3.4028235e38F",
 ]
 
 
@@ -142,6 +164,18 @@ def test_the_order_of_a_mixed_list_matters_to_spark(spark: SparkSession) -> None
     # A departure: we cast the text to double both times.
     for text in ("s IN (1, 1.5)", "s IN (1.5, 1)"):
         assert reference.matches(parse_filter(text), {("s",): "1.54"}) is False
+
+
+def test_beside_a_timestamp_without_a_zone_spark_drops_the_zone_of_a_text(spark: SparkSession) -> None:
+    text, typed = "t = '2024-01-01 01:00:00+01:00'", "t = TIMESTAMP '2024-01-01 01:00:00+01:00'"
+    columns = [f"{each}, {each.replace('t', 'z', 1)}" for each in (text, typed)]
+    moment = "TIMESTAMP '2024-01-01 00:00:00'"
+    table = f"SELECT {moment} AS t, CAST({moment} AS TIMESTAMP_NTZ) AS z"
+    found = spark.sql(f"SELECT {', '.join(columns)} FROM ({table})").collect()[0]
+    assert tuple(found) == (True, False, True, True)
+    # A departure: we read the zone both times. With TIMESTAMP there is none.
+    for each in (text, typed):
+        assert reference.matches(parse_filter(each), {("t",): dt.datetime(2024, 1, 1)})
 
 
 def comparable(tree: Expression) -> bool:

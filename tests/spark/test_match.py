@@ -547,17 +547,26 @@ def test_columns_that_no_filter_names_do_not_disturb(job: Job) -> None:
 @pytest.mark.parametrize(
     ("values", "text", "hint"),
     [
-        ([decimal.Decimal("1.50")], "a > 1", "double"),
-        (pa.array([5], pa.uint64()), "a > 1", "double"),
-        ([[decimal.Decimal("1.50")]], "array_contains(a, 1)", "a type that filters know"),
-        ([b"x"], "a LIKE 'x%'", "a type that filters know"),
-        ([{"b": decimal.Decimal(1)}], "a.b = 1", "double"),
+        ([decimal.Decimal("1.50")], "a > 1", "filters cannot compare: cast it to double"),
+        (pa.array([5], pa.uint64()), "a > 1", "filters cannot compare: cast it to double"),
+        (
+            [[decimal.Decimal("1.50")]],
+            "array_contains(a, 1)",
+            "filters cannot compare: cast it to a type that filters know",
+        ),
+        ([b"x"], "a LIKE 'x%'", "filters cannot compare: cast it to a type that filters know"),
+        ([{"b": decimal.Decimal(1)}], "a.b = 1", "filters cannot compare: cast it to double"),
+        (
+            pa.array([[("b", 1)]], pa.map_(pa.string(), pa.int64())),
+            "a.b IS NULL",
+            "a.b cannot go into: make it a struct",
+        ),
     ],
-    ids=["decimal", "uint64", "array", "binary", "nested"],
+    ids=["decimal", "uint64", "array", "binary", "nested", "map"],
 )
 def test_a_type_that_filters_cannot_compare_is_one_error(job: Job, values: Any, text: str, hint: str) -> None:
     job.build({"s": text})
-    with pytest.raises(TableError, match=f"which filters cannot compare: cast it to {hint}"):
+    with pytest.raises(TableError, match=f"events.parquet: a(.b)? is .*, which {hint}"):
         job.parquet(id=[1], a=values)
     assert names(job.folder) == ["events.parquet", "snapshot"]
 

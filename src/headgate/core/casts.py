@@ -2,8 +2,8 @@
 
 Spark compares a string with a number, a Boolean, a date or a timestamp by casting the string. Each
 function here is one such cast; each agrees with `try_cast` of Spark 4 on every string that the tests
-could think of, but for three departures that are None here: years outside 0001 to 9999, a time without a
-date (Spark takes today's), and the three-letter zones of Java other than UTC and GMT.
+could think of, but for two departures that are None here: years outside 0001 to 9999, and a time without a
+date (Spark takes today's).
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import datetime as dt
 import re
 import zoneinfo
-from functools import lru_cache
+from functools import cache
+from importlib import resources
 
 DAY = 86_400_000_000
 """Microseconds in a day."""
@@ -19,20 +20,39 @@ DAY = 86_400_000_000
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
 
-# UTF8String.trimAll drops everything up to the space and DEL.
-_BLANK = "".join(map(chr, range(33))) + "\x7f"
+# What Java's String.trim drops, and UTF8String.trimAll, which drops DEL too.
+_SPACE = "".join(map(chr, range(33)))
+_BLANK = _SPACE + "\x7f"
 _INT = re.compile(r"[+-]?[0-9]+\Z")
 _DOUBLE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\Z")
 _HEX_DOUBLE = re.compile(r"([+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+)[df]?\Z", re.IGNORECASE)
-_NAMED_DOUBLE = re.compile(r"(?:([+-]?)(?:inf|infinity)|[+-]?(nan))\Z", re.IGNORECASE)
+# Spark knows the names in any case, and Java NaN with a sign. Without ASCII, `i` would take a dotless one.
+_NAMED_DOUBLE = re.compile(r"(?:(?i:[+-]?inf(?:inity)?|nan)|[+-]NaN)\Z", re.ASCII)
 _TRUE = frozenset({"t", "true", "y", "yes", "1"})
 _FALSE = frozenset({"f", "false", "n", "no", "0"})
-_DATE = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?\Z", re.DOTALL)
+_DATE = re.compile(r"([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?\Z", re.DOTALL)
 _TIMESTAMP = re.compile(
-    r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})"
-    r"(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?[ ]?(\S*))?)?)?)?)?\Z"
+    r"([+-]?[0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})"
+    r"(?::([0-9]{1,2})(?:\.([0-9]*))?(.*))?)?)?)?)?\Z",
+    re.DOTALL,
 )
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{2}))?)?\Z")
+# Java's forms of an offset, and with colons Spark's, in which hours and minutes may have one digit.
+_OFFSET = re.compile(
+    r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2}(?::[0-9]{1,2}|:[0-9]{2}:[0-9]{2})?|[0-9]{4}|[0-9]{6})\Z"
+)
+# Names that Java has and the zone database has not, or means otherwise (java.time.ZoneId.SHORT_IDS).
+_SHORT_ZONES = dict(
+    re.findall(
+        r"(\w+)=(\S+)",
+        """ACT=Australia/Darwin AET=Australia/Sydney AGT=America/Argentina/Buenos_Aires
+    ART=Africa/Cairo AST=America/Anchorage BET=America/Sao_Paulo BST=Asia/Dhaka CAT=Africa/Harare
+    CNT=America/St_Johns CST=America/Chicago CTT=Asia/Shanghai EAT=Africa/Addis_Ababa ECT=Europe/Paris
+    EST=-05:00 HST=-10:00 IET=America/Indiana/Indianapolis IST=Asia/Kolkata JST=Asia/Tokyo
+    MIT=Pacific/Apia MST=-07:00 NET=Asia/Yerevan NST=Pacific/Auckland PLT=Asia/Karachi PNT=America/Phoenix
+    PRT=America/Puerto_Rico PST=America/Los_Angeles SST=Pacific/Guadalcanal VST=Asia/Ho_Chi_Minh""",
+    )
+)
+_NOT_IN_JAVA = {"Factory", "ROC"}
 
 
 def to_int(text: str) -> int | None:
@@ -42,9 +62,13 @@ def to_int(text: str) -> int | None:
     (42, None, None)
     """
     text = text.strip(_BLANK)
-    if not _INT.match(text) or len(text) > 400:
+    if not _INT.match(text):
         return None
-    value = int(text)
+    # Zeros in front may be many; what is left of a number within 64 bits is short.
+    digits = text.lstrip("+-0")
+    if len(digits) > 19:
+        return None
+    value = int(digits or "0") * (-1 if text[0] == "-" else 1)
     return value if INT64_MIN <= value <= INT64_MAX else None
 
 
@@ -54,15 +78,13 @@ def to_double(text: str) -> float | None:
     >>> to_double("1e2"), to_double("-Infinity"), to_double("1,5")
     (100.0, -inf, None)
     """
-    text = text.strip(_BLANK)
+    text = text.strip(_SPACE)
     if _DOUBLE.match(text):
         return float(text.rstrip("dDfF"))
-    named = _NAMED_DOUBLE.match(text)
-    if named is None:
+    if not _NAMED_DOUBLE.match(text):
         return _hex_double(text)
-    if named[2]:
-        return float("nan")
-    return float("-inf") if named[1] == "-" else float("inf")
+    # There is one NaN, whatever its sign.
+    return float("nan") if text[-1] in "nN" else float(text)
 
 
 def _hex_double(text: str) -> float | None:
@@ -115,10 +137,9 @@ def to_timestamp(text: str) -> int | None:
         return None
     fraction = int((parts[7] or "").ljust(6, "0")[:6])
     local = midnight + ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction
-    zone = parts[8]
-    if not zone:
+    if not parts[8]:
         return local
-    offset = _offset(zone, local)
+    offset = _offset(parts[8].strip(_SPACE), local)
     return None if offset is None else local - offset
 
 
@@ -133,31 +154,41 @@ def _midnight(year: str, month: str | None, day: str | None) -> int | None:
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 
 
-@lru_cache(maxsize=1024)
-def _zone(name: str) -> zoneinfo.ZoneInfo | None:
-    try:
-        return zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return None
+@cache
+def _zones() -> frozenset[str]:
+    """Name the zones of the package tzdata that Java has too."""
+    return frozenset((resources.files("tzdata") / "zones").read_text("utf-8").split()) - _NOT_IN_JAVA
+
+
+@cache
+def _zone(name: str) -> zoneinfo.ZoneInfo:
+    """Read a zone from the package: a machine's own files may differ in the time before 1970."""
+    with (resources.files("tzdata") / "zoneinfo" / name).open("rb") as file:
+        return zoneinfo.ZoneInfo.from_file(file, name)
 
 
 def _offset(zone: str, local: int) -> int | None:
     """Return the zone's offset from UTC in microseconds at a local time."""
     if zone in {"Z", "UTC", "GMT", "UT"}:
         return 0
+    zone = _SHORT_ZONES.get(zone, zone)
     fixed = _OFFSET.match(zone)
     if fixed is not None:
-        hours, minutes, seconds = (int(part or 0) for part in fixed.group(2, 3, 4))
-        if hours > 18 or minutes > 59 or seconds > 59 or (hours == 18 and minutes + seconds > 0):
-            return None
-        sign = -1 if fixed[1] == "-" else 1
-        return sign * ((hours * 60 + minutes) * 60 + seconds) * 1_000_000
-    named = _zone(zone) if "/" in zone else None
-    if named is None:
+        return _fixed(fixed[1], fixed[2])
+    if zone not in _zones():
         return None
     try:
-        moment = dt.datetime(1970, 1, 1, tzinfo=named) + dt.timedelta(microseconds=local)
+        moment = dt.datetime(1970, 1, 1, tzinfo=_zone(zone)) + dt.timedelta(microseconds=local)
     except OverflowError:
         return None
     offset = moment.utcoffset()
     return None if offset is None else round(offset.total_seconds() * 1_000_000)
+
+
+def _fixed(sign: str, digits: str) -> int | None:
+    """Return the offset that +h, +hh, +hh:mm, +hh:mm:ss, +hhmm or +hhmmss means, in microseconds."""
+    parts = digits.split(":") if len(digits) < 3 or ":" in digits else re.findall("..", digits)
+    hours, minutes, seconds = map(int, [*parts, "0", "0"][:3])
+    if minutes > 59 or seconds > 59 or (hours * 60 + minutes) * 60 + seconds > 18 * 3600:
+        return None
+    return (-1 if sign == "-" else 1) * ((hours * 60 + minutes) * 60 + seconds) * 1_000_000

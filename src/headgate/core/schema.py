@@ -54,7 +54,7 @@ class Type:
     def __str__(self) -> str:
         """Write the type's name."""
         if self.kind is Kind.ARRAY:
-            return f"array<{_WORDS.get(self.element, 'null') if self.element is not None else 'null'}>"
+            return f"array<{'null' if self.element is None else _WORDS.get(self.element, 'object')}>"
         return _WORDS.get(self.kind, "object")
 
 

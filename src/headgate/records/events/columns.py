@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from headgate.core.values import Path
 
 _NO_TEXTS = TextPool.build([])
+_SPLIT = "make it a struct, or give its entries columns of their own"
 
 
 class Column(NamedTuple):
@@ -49,7 +50,7 @@ class Columns(Protocol):
     def __call__(self, path: Path) -> Column:
         """Return the values of an attribute."""
 
-    def refuse_decimals(self, path: Path) -> None:
+    def refuse_foreign(self, path: Path) -> None:
         """Refuse an attribute that is to be compared and cannot."""
 
 
@@ -69,13 +70,12 @@ class BatchColumns:
             found = self._read[path] = missing(self.count) if array is None else from_arrow(array)
         return found
 
-    def refuse_decimals(self, path: Path) -> None:
-        """Refuse a column of decimals."""
+    def refuse_foreign(self, path: Path) -> None:
+        """Refuse a column of a type that no filter can look into, such as decimals, if it is no struct."""
         array = find_column(self._batch, path)
-        if array is not None and pa.types.is_decimal(array.type):
-            raise EventError(
-                f"column {dotted(path)} is {array.type}, which filters cannot compare: cast it to float64"
-            )
+        remedy = None if array is None else _remedy(array.type)
+        if array is not None and remedy is not None:
+            raise EventError(f"column {dotted(path)} is {array.type}, which filters cannot compare: {remedy}")
 
 
 class EventColumns:
@@ -93,8 +93,22 @@ class EventColumns:
             found = self._read[path] = from_values([event.get(path) for event in self._events])
         return found
 
-    def refuse_decimals(self, path: Path) -> None:
+    def refuse_foreign(self, path: Path) -> None:
         """Do nothing: values are checked one by one when an event is made."""
+
+
+def _remedy(kind: Any) -> str | None:
+    """Say what to do about a type that is not one of ours, nor arrays of such; None if there is no need."""
+    types = pa.types
+    whole = kind
+    while arrow_kind(kind) is Kind.ARRAY or types.is_dictionary(kind) or types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    if arrow_kind(kind) is not Kind.OBJECT or types.is_struct(kind):
+        return None
+    if types.is_map(kind):
+        return _SPLIT
+    into = "float64" if types.is_decimal(kind) else "int64" if types.is_duration(kind) else "string"
+    return f"cast {'its elements' if arrow_kind(whole) is Kind.ARRAY else 'it'} to {into}"
 
 
 def missing(count: int) -> Column:
@@ -159,6 +173,9 @@ def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
         return None
     array: pa.Array[Any] = batch.column(place)
     for end in range(2, len(path) + 1):
+        if pa.types.is_map(array.type):
+            what = f"column {dotted(path[: end - 1])} is {array.type}"
+            raise EventError(f"{what}, which {dotted(path)} cannot go into: {_SPLIT}")
         if not pa.types.is_struct(array.type):
             return None
         fields = [array.type.field(i).name for i in range(array.type.num_fields)]

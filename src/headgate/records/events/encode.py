@@ -66,7 +66,7 @@ def compared(index: Built) -> set[int]:
 def encode(source: Columns, index: Built) -> Events:
     """Encode a batch of events for an index."""
     for attribute in compared(index):
-        source.refuse_decimals(index.attributes[attribute])
+        source.refuse_foreign(index.attributes[attribute])
     columns = [source(path) for path in index.attributes]
     count = source.count
     lines = index.lines

@@ -54,7 +54,7 @@ class State(LivingState[Base, "Program"]):
         if not view.filters:
             return found
         for path in view.compared:
-            columns.refuse_decimals(path)
+            columns.refuse_foreign(path)
         counts, places = self.tail.match_columns(view, columns, columns.count, removed)
         events = np.concatenate([found.events, np.repeat(np.arange(columns.count), counts)])
         numbers = np.concatenate([found.filters, places + np.int32(len(self.base.ids))])

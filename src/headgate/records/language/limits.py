@@ -171,6 +171,9 @@ def _check_sign(token: Token, previous: Token | None, text: str) -> None:
         raise FilterError(f"{written!r} is not part of the filter language", text, token.start)
     if kind is _VAR and not _WORD.match(written):
         raise FilterError(f"the name {written} needs backticks: `{written}`", text, token.start)
+    # Some words of the tokenizer are two, such as DOUBLE PRECISION, which the parser takes for a name.
+    if written[:1].isalpha() and kind not in _TEXTS and not _WORD.match(written):
+        raise FilterError(f"{written.upper()} is not part of the filter language", text, token.start)
     if written.lower() == "if":
         raise FilterError(
             "IF is not part of the filter language; an attribute of that name is `if`", text, token.start
@@ -190,7 +193,8 @@ _BLANKS = " \t\n\r\x0b\x0c\xa0\u1680\u2000-\u200a\u2028\u202f\u205f\u3000"
 _UNUSUAL = re.compile(rf"--|/\*|\{{#|(?![{_BLANKS}])[\s\x00-\x1f\x7f]")
 _BLANK = re.compile(f"[{_BLANKS}]+")
 _LINE = re.compile(r"--[^\r\n]*")
-_MARK = re.compile(r"/\*|\*/")
+# A hint does not open a comment, not even inside one.
+_MARK = re.compile(r"/\*(?!\+)|\*/")
 
 
 def check_gaps(tokens: Sequence[Token], text: str) -> None:
@@ -213,6 +217,8 @@ def _check_gap(text: str, place: int, stop: int) -> None:
             if text[place - 1] == "\\" and text[place : place + 1] == "\n":
                 reason = "a comment ends with a backslash, and Spark would go on with it in the next line"
                 raise FilterError(reason, text, place - 1)
+        elif text.startswith("/*+", place):
+            raise FilterError("a hint is not part of the filter language: write /* … */", text, place)
         elif text.startswith("/*", place):
             place = _after_comment(text, place, stop)
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -24,7 +23,12 @@ MAX_DIGITS = 38
 MAX_FRACTION = 18
 """Digits after the point: with more, Spark rounds before it compares with a BIGINT and its 20 digits."""
 
-_DIGITS = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
+_DIGITS = re.compile(r"(?:[0-9]+\.?([0-9]*)|\.([0-9]+))(?:[eE]([+-]?)0*+([0-9]*+)(?<=[0-9]))?\Z")
+EXPONENT = "the exponent is beyond 2147483647, and Spark refuses it too"
+_MAX_SCALE = 2**31 - 1
+"""How far an exponent may move the point: Java counts in 32 bits."""
+_MAX_DOUBLE = Decimal("1.7976931348623157e308")
+_MAX_FLOAT = Decimal("3.4028234663852886e38")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7][0-7])|(.))", re.DOTALL)
 _NAMED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _INT_SUFFIXES = {exp.DType.TINYINT: 2**7, exp.DType.SMALLINT: 2**15, exp.DType.BIGINT: 2**63}
@@ -71,16 +75,28 @@ def _number(digits: str, sign: int, node: exp.Expr, text: str) -> Literal:
     if "e" in digits or "E" in digits:
         return _double(digits, sign, node, text)
     if digits.isdigit():
-        value = sign * int(digits) if len(digits) <= MAX_DIGITS else 0
-        if len(digits) <= MAX_DIGITS and INT64_MIN <= value <= INT64_MAX:
+        value = _whole(digits, sign)
+        if value is not None and INT64_MIN <= value <= INT64_MAX:
             return Literal(LiteralType.INT, value)
     return _decimal(digits, sign, node, text)
 
 
+def _whole(digits: str, sign: int) -> int | None:
+    """Read a whole number unless it is long, zeros in front aside."""
+    digits = digits.lstrip("0")
+    return sign * int(digits or "0") if len(digits) <= MAX_DIGITS else None
+
+
 def _check_number(digits: str, text: str, node: exp.Expr) -> None:
-    """Refuse 1.2.3 and the like, which the tokenizer lets through."""
-    if not _DIGITS.match(digits):
+    """Refuse 1.2.3 and the like, which the tokenizer lets through, and exponents that Spark refuses."""
+    found = _DIGITS.match(digits)
+    if not found:
         raise refusal(f"{digits} is no number", text, node)
+    figures = found[4] or "0"
+    exponent = int(figures) if len(figures) <= 10 else _MAX_SCALE + 1
+    fraction = len(found[1] or found[2] or "") if found[3] == "-" else 0
+    if exponent + fraction > _MAX_SCALE:
+        raise refusal(EXPONENT, text, node)
 
 
 def _decimal(digits: str, sign: int, node: exp.Expr, text: str) -> Literal:
@@ -114,29 +130,28 @@ def fits_one_decimal(literals: Iterable[Literal]) -> bool:
 
 
 def _double(digits: str, sign: int, node: exp.Expr, text: str) -> Literal:
-    value = float(digits) * sign
-    if math.isinf(value):
+    # Spark does not round to the greatest double: what is beyond it is refused.
+    if Decimal(digits) > _MAX_DOUBLE:
         raise refusal("the number does not fit into a double", text, node)
-    return Literal(LiteralType.DOUBLE, value)
+    return Literal(LiteralType.DOUBLE, float(digits) * sign)
 
 
 def _suffixed(node: exp.TryCast, sign: int, text: str) -> Literal:
     """Translate 5L, 5S, 5Y, 5D, 5F and 5BD, which sqlglot reads as casts."""
     digits, kind = str(node.this.this), node.to.this
     _check_number(digits, text, node)
-    if kind in _INT_SUFFIXES and digits.isdigit() and len(digits) <= MAX_DIGITS:
-        value, bound = sign * int(digits), _INT_SUFFIXES[kind]
+    value = _whole(digits, sign) if digits.isdigit() else None
+    if kind in _INT_SUFFIXES and value is not None:
+        bound = _INT_SUFFIXES[kind]
         if -bound <= value < bound:
             return Literal(LiteralType.INT, value)
         raise refusal(f"{value} does not fit the type that its suffix names", text, node)
     if kind is exp.DType.DOUBLE:
         return _double(digits, sign, node, text)
     if kind is exp.DType.FLOAT:
-        with np.errstate(over="ignore"):
-            single = float(np.float32(_double(digits, sign, node, text).value))
-        if math.isinf(single):
+        if Decimal(digits) > _MAX_FLOAT:
             raise refusal("the number does not fit into a float", text, node)
-        return Literal(LiteralType.DOUBLE, single)
+        return Literal(LiteralType.DOUBLE, float(np.float32(_double(digits, sign, node, text).value)))
     if kind is exp.DType.DECIMAL:
         return _decimal(digits, sign, node, text)
     raise refusal(f"{digits} cannot have this suffix", text, node)

@@ -64,7 +64,23 @@ _TYPES = {
     TokenType.STRUCT,
     TokenType.UNION,
 }
+_MOMENTS = {
+    TokenType.DATE,
+    TokenType.TIMESTAMP,
+    TokenType.TIMESTAMPLTZ,
+    TokenType.TIMESTAMPNTZ,
+    TokenType.TIMESTAMPTZ,
+}
+_WORDS = {TokenType.VAR, TokenType.WITH}
+# What makes a literal of a type, and the types that it may follow.
+_AFTER_MOMENT = {
+    TokenType.STRING: {"date", "timestamp", "timestamp_ltz"},
+    TokenType.RAW_STRING: {"date", "timestamp", "timestamp_ltz"},
+    TokenType.L_PAREN: {"date", "timestamp"},
+    **dict.fromkeys(_WORDS, frozenset[str]()),
+}
 _ABSENT = {
+    TokenType.ALIAS: "AS is not part of the filter language; `as` is an attribute",
     TokenType.ANY: "ANY is not part of the filter language; `any` is an attribute",
     TokenType.INTERVAL: "INTERVAL is not part of the filter language; `interval` is an attribute",
     TokenType.CASE: "CASE is not part of the filter language; AND and OR are",
@@ -85,12 +101,15 @@ _CALM = {
 }
 _CALM_NEXT = _CALM | _LITERALS
 # Named once: looking a member up in an enumeration takes as long as a call.
+_ALL = TokenType.ALL
 _ARRAY = TokenType.ARRAY
+_COMMA = TokenType.COMMA
 _DOT = TokenType.DOT
 _IS = TokenType.IS
 _LT = TokenType.LT
 _L_PAREN = TokenType.L_PAREN
 _NOT = TokenType.NOT
+_NUMBER = TokenType.NUMBER
 _PLUS = TokenType.PLUS
 _JOINS = {TokenType.AND, TokenType.OR}
 
@@ -112,6 +131,13 @@ def check_neighbours(token: Token, previous: Token | None, before: Token | None,
         raise FilterError(f"nothing stands before {written}{name}", text, token.start)
     if previous is None:
         return
+    if kind is _ALL and last is _COMMA:
+        reason = "ALL may stand before the first argument only; `all` is an attribute"
+        raise FilterError(reason, text, token.start)
+    if last is _DOT:
+        _check_dotted(token, previous, text)
+    if last in _MOMENTS and second is not _DOT and kind in _AFTER_MOMENT:
+        _check_moment(token, previous, text)
     if postfix and (kind not in _AFTER_NOT or text[previous.start] == "!"):
         raise FilterError("NOT stands before IN, LIKE, BETWEEN or a whole expression", text, previous.start)
     if last is _IS and kind is _NOT and written == "!":
@@ -129,6 +155,24 @@ def check_neighbours(token: Token, previous: Token | None, before: Token | None,
         name = text[previous.start : previous.end + 1]
         reason = f"types are not part of the filter language; an attribute of that name is `{name}`"
         raise FilterError(reason, text, previous.start)
+
+
+def _check_dotted(token: Token, dot: Token, text: str) -> None:
+    """Refuse what is neither a name nor the rest of a number behind a dot."""
+    if token.token_type is _NUMBER and token.start != dot.end + 1:
+        raise FilterError("a number is cut in two by a blank or a comment", text, dot.start)
+    if not (text[token.start].isalnum() or text[token.start] in "_`"):
+        raise FilterError("a name is missing after this dot", text, dot.start)
+
+
+def _check_moment(token: Token, previous: Token, text: str) -> None:
+    """Refuse types of moments that Spark has no literals of, and TIMESTAMP_NTZ, which drops zones."""
+    word = text[previous.start : previous.end + 1]
+    if word.lower() in _AFTER_MOMENT[token.token_type]:
+        return
+    if token.token_type in _WORDS:
+        word = text[previous.start : token.end + 1]
+    raise FilterError(f"{word} is not part of the filter language: write TIMESTAMP '…'", text, previous.start)
 
 
 def _ends_literal(token: Token, before: Token | None) -> bool:

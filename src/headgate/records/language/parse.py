@@ -18,7 +18,7 @@ from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.errors import FilterError
 from headgate.records.language import patterns
 from headgate.records.language.limits import KEYWORDS, check_text, check_tokens
-from headgate.records.language.literals import fits_one_decimal, literal_of
+from headgate.records.language.literals import EXPONENT, fits_one_decimal, literal_of
 from headgate.records.language.model import (
     NULL,
     And,
@@ -94,6 +94,12 @@ def parse_tree(text: str) -> exp.Expr | None:
         trees = _DIALECT.parser().parse_into(exp.Condition, tokens, text)
     except ParseError as error:
         _refuse_syntax(error, text)
+    except IndexError:
+        # MAP(1): the parser takes keys and values for pairs, whatever their number.
+        raise FilterError("not a Boolean expression of the filter language", text, None) from None
+    except ArithmeticError:
+        # It makes a decimal of 1e99999999999999999999BD.
+        raise FilterError(EXPONENT, text, None) from None
     return trees[0] if len(trees) == 1 else None
 
 

@@ -14,6 +14,7 @@ from pyspark.sql.types import (
     DoubleType,
     FloatType,
     IntegralType,
+    MapType,
     NullType,
     StringType,
     StructType,
@@ -97,7 +98,7 @@ def _check_types(table: DataFrame, path: str, target: Target) -> tuple[str, ...]
     """
     unknown = []
     for attribute in target.attributes:
-        kind = _find(table.schema, attribute)
+        kind = _find(table.schema, attribute, path)
         if kind is None:
             unknown.append(dotted(attribute))
         elif attribute in target.compared and not _comparable(kind):
@@ -107,9 +108,12 @@ def _check_types(table: DataFrame, path: str, target: Target) -> tuple[str, ...]
     return tuple(sorted(unknown))
 
 
-def _find(kind: DataType, path: Path) -> DataType | None:
-    """Find the type of an attribute, through nested structs."""
-    for name in path:
+def _find(kind: DataType, attribute: Path, path: str) -> DataType | None:
+    """Find the type of an attribute, through nested structs; into maps Spark would go, and filters cannot."""
+    for place, name in enumerate(attribute):
+        if isinstance(kind, MapType):
+            what = f"{path}: {dotted(attribute[:place])} is {kind.simpleString()}"
+            raise TableError(f"{what}, which {dotted(attribute)} cannot go into: make it a struct")
         fields = kind.fields if isinstance(kind, StructType) else []
         found = next((field for field in fields if fold(field.name) == name), None)
         if found is None:
