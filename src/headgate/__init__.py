@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from headgate.core.event import Event
+    from headgate.core.omission import Omission, Omissions
     from headgate.core.schema import Schema
     from headgate.core.subscription import Subscription
     from headgate.engine.dissemination import Dissemination
@@ -64,6 +65,8 @@ __all__ = [
     "MachineError",
     "Network",
     "Node",
+    "Omission",
+    "Omissions",
     "Options",
     "PlanError",
     "RankedIndex",
@@ -98,6 +101,8 @@ _HOMES = {
     "BoxIndex": "headgate.ranking.boxes.index",
     "Interval": "headgate.ranking.model",
     "RankedIndex": "headgate.ranking.filters.index",
+    "Omission": "headgate.core.omission",
+    "Omissions": "headgate.core.omission",
     "Options": "headgate.rdf.language.model",
     "RdfIndex": "headgate.rdf.index.index",
     "feed_events": "headgate.rdf.events.feeds",

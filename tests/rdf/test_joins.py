@@ -1,13 +1,14 @@
-"""Joins that could take for ever: they end quickly with the right answer, or say what was too much."""
+"""Joins and searches that could take for ever: they end soon with the right answer, or are left out."""
 
 from __future__ import annotations
 
 import random
 import time
 
+import pyarrow as pa
 import pytest
 
-from headgate import Event, EventError, Options, RdfIndex, Subscription
+from headgate import Event, EventError, Omission, Omissions, Options, RdfIndex, Subscription
 from headgate.rdf.events.reading import make_graph
 from headgate.rdf.language.model import XSD
 from headgate.rdf.language.terms import literal
@@ -122,14 +123,168 @@ def test_texts_with_escapes_are_searched_as_quickly() -> None:
     assert odd.match(event) == [0, 1]
 
 
-@pytest.mark.nightly
-def test_too_much_is_refused_with_the_filter() -> None:
-    text = "ASK { ?a <urn:p> ?b . ?c <urn:q> ?d FILTER(str(?b) = str(?d)) }"
-    index = RdfIndex.build([Subscription("s", text, "sparql")])
-    with pytest.raises(
-        EventError, match=r"too much for the filter ASK \{ \?a <urn:p> \?b .* 50,000,000 steps"
-    ):
-        index.match(Event("e", make_graph(sides(400)), content_type="nt"))
+def clique(size: int) -> str:
+    """Ask for nodes that are all joined."""
+    return " . ".join(f"?v{i} <urn:p> ?v{j}" for i in range(size) for j in range(i))
+
+
+def dense(nodes: int = 100) -> Event:
+    """Draw a graph in which half of all nodes are joined: cliques of eleven take for ever."""
+    rng = random.Random(5)
+    pairs = [(i, j) for i in range(nodes) for j in range(i) if rng.random() < 0.5]
+    statements = [(f"<urn:n{i}>", "<urn:p>", f"<urn:n{j}>") for i, j in pairs]
+    return Event("e", make_graph(statements), content_type="nt")
+
+
+REASON = "joining it takes more than {} steps; send smaller events, or narrow the filter"
+
+
+def test_a_filter_that_is_too_much_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    texts = {
+        "clique": f"ASK {{ {clique(11)} }}",
+        "edge": "ASK { ?a <urn:p> ?b }",
+        "none": "ASK { ?a <urn:q> ?b }",
+        "triangle": f"ASK {{ {clique(3)} }}",
+    }
+    index = RdfIndex.build([Subscription(each, text, "sparql") for each, text in texts.items()])
+    event = dense()
+    told = [Omission("e", "clique", REASON.format("50,000,000"))]
+    with Omissions() as left_out:
+        assert index.match(event) == ["edge", "triangle"]
+    assert list(left_out) == told
+    with Omissions() as left_out:
+        found = index.match_events([event, event], pa.array(["x", "y"]))
+    assert found["subscription_id"].to_pylist() == ["edge", "triangle"] * 2
+    assert list(left_out) == [each._replace(event=name) for name in "xy" for each in told]
+    # What is looked up is told again, and each time once.
+    for _ in range(2):
+        with Omissions() as left_out:
+            assert index.next(event, "a") == "edge"
+            assert index.next(event, "f") == "triangle"
+        assert list(left_out) == told
+    # What nobody collects is logged.
+    assert not caplog.records
+    assert index.match(event) == ["edge", "triangle"]
+    assert caplog.messages == [f"subscription 'clique' is left out of event 'e': {told[0].reason}"]
+    why = index.explain(event, "clique")
+    assert not why.matches
+    assert why.lines()[0] == f"left out: {told[0].reason}"
+    with pytest.raises(EventError, match=r"takes more than 200,000 steps"):
+        index.bindings(event, "clique", 1)
+    # It is not left out of events that it is not too much for, nor once it is gone.
+    small = dense(12)
+    with Omissions() as left_out:
+        assert index.match(small) == ["edge", "triangle"]
+        index.unsubscribe("clique")
+        assert index.match(event) == ["edge", "triangle"]
+    assert not list(left_out)
+
+
+def test_filters_that_came_later_are_left_out_too() -> None:
+    index = RdfIndex.build([Subscription("edge", "ASK { ?a <urn:p> ?b }", "sparql")])
+    index.subscribe(Subscription("clique", f"ASK {{ {clique(11)} }}", "sparql"))
+    index.subscribe(Subscription("last", "ASK { ?b <urn:p> ?a }", "sparql"))
+    with Omissions() as left_out:
+        assert index.match(dense()) == ["edge", "last"]
+    assert [each.subscription for each in left_out] == ["clique"]
+
+
+def test_further_filters_that_are_too_much_have_less_time() -> None:
+    """Ten of them take two seconds, not five."""
+    texts = [f"{clique(11)} . ?v0 <urn:p> ?w{n % 5} . ?v{n} <urn:p> ?u" for n in range(10)]
+    index = RdfIndex.build([Subscription(n, f"ASK {{ {text} }}", "sparql") for n, text in enumerate(texts)])
+    event = dense()
+    with Omissions():
+        index.match(event)
+    began = time.thread_time()
+    with Omissions() as left_out:
+        assert index.match(event) == []
+    assert time.thread_time() - began < 2.5
+    assert len(left_out) == len({each.subscription for each in left_out}) > 5
+    assert min(each.reason for each in left_out) == REASON.format("1,048,576")
+
+
+def test_one_filter_does_not_leave_out_those_of_its_shape() -> None:
+    """Filters that share a pattern are joined together; one that wants every row must not cost the others."""
+    body = "?a <urn:p> ?b . ?c <urn:q> ?d"
+    texts = [f'ASK {{ {body} FILTER(CONTAINS(str(?d), "d{n}")) }}' for n in range(20)]
+    texts += [f'ASK {{ {body} FILTER(CONTAINS(str(?d), "none{n}")) }}' for n in range(20)]
+    texts += [f"ASK {{ {body} FILTER(str(?b) = str(?d)) }}"]
+    index = RdfIndex.build([Subscription(n, text, "sparql") for n, text in enumerate(texts)])
+    with Omissions() as left_out:
+        assert index.match(Event("e", make_graph(sides(320)), content_type="nt")) == list(range(20))
+    assert [each.subscription for each in left_out] == [40]
+    # The same without doubts: each is quick by itself, and all together are not.
+    body, statements = star(12)
+    texts = [f"ASK {{ {body} FILTER(?v{n} > 1000) }}" for n in range(12)]
+    texts += [f"ASK {{ {body} FILTER(?v{n} >= {10 * n + 9}) }}" for n in range(12)]
+    index = RdfIndex.build([Subscription(n, text, "sparql") for n, text in enumerate(texts)])
+    with Omissions() as left_out:
+        assert index.match(Event("e", make_graph(statements), content_type="nt")) == list(range(12, 24))
+    assert not list(left_out)
+
+
+def test_a_reference_that_is_too_much() -> None:
+    """A float is in doubt, so the whole filter is asked in Python, which must end too."""
+    rng = random.Random(5)
+    pairs = [(i, j) for i in range(60) for j in range(i) if rng.random() < 0.9]
+    statements = [(f"<urn:n{i}>", "<urn:p>", f"<urn:n{j}>") for i, j in pairs]
+    statements += [(f"<urn:n{i}>", "<urn:v>", literal("0.1", f"{XSD}float")) for i in range(60)]
+    texts = [f"ASK {{ {clique(8)} . ?v0 <urn:v> ?f FILTER(?f > 0.1) }}", "ASK { ?a <urn:p> ?b }"]
+    index = RdfIndex.build([Subscription(n, text, "sparql") for n, text in enumerate(texts)])
+    with Omissions() as left_out:
+        assert index.match(Event("e", make_graph(statements), content_type="nt")) == [1]
+    assert [each.reason[:62] for each in left_out] in (
+        [],
+        ["searching for its bindings takes more than 200,000 steps; send"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text"),
+    [
+        ("a" * 5_000 + "b", "a" * 900_000),
+        ("b" + "a" * 5_000, "a" * 900_000),
+        ("ab" * 2_500 + "b", "ab" * 450_000),
+    ],
+    ids=["last", "first", "pairs"],
+)
+def test_no_text_makes_a_search_long(wanted: str, text: str) -> None:
+    filters = [f'ASK {{ ?x <urn:t> ?t FILTER(CONTAINS(?t, "{each}")) }}' for each in (wanted, wanted[1:])]
+    index = RdfIndex.build([Subscription(n, each, "sparql") for n, each in enumerate(filters)])
+    for end, found in ((wanted[:-1] + "c", [1] if wanted[0] == "b" else []), (wanted, [0, 1])):
+        statements = [("<urn:a>", "<urn:t>", literal(text + end))]
+        event = Event("e", make_graph(statements), content_type="nt")
+        assert index.match(event) == found
+        began = time.thread_time()
+        assert index.match(event) == found
+        assert time.thread_time() - began < 0.5
+
+
+def test_a_filter_that_searches_too_much_is_left_out() -> None:
+    """Each search is quick, and one filter may ask for thousands of them, for each row anew."""
+    conditions = " && ".join(f'CONTAINS(?t, "{"a" * (n % 9 + 1)}{n % 10}")' for n in range(900))
+    texts = [
+        f"ASK {{ ?x <urn:t> ?t FILTER({conditions}) }}",
+        'ASK { ?x <urn:t> ?t FILTER(CONTAINS(?t, "a8")) }',
+        'ASK { ?x <urn:t> ?t FILTER(CONTAINS(?t, "none")) }',
+    ]
+    index = RdfIndex.build([Subscription(n, text, "sparql") for n, text in enumerate(texts)])
+    held = "".join(f"{'a' * 9}{n}" for n in range(10))
+    statements = [("<urn:a>", "<urn:t>", literal("x" * 900_000 + held))]
+    with Omissions() as left_out:
+        assert index.match(Event("e", make_graph(statements), content_type="nt")) == [1]
+    assert [each.subscription for each in left_out] == [0]
+    # Many filters that search a text once are no reason to leave any of them out.
+    many = RdfIndex.build(
+        [
+            Subscription(n, f'ASK {{ ?x <urn:t> ?t FILTER(CONTAINS(?t, "w{n}")) }}', "sparql")
+            for n in range(300)
+        ]
+    )
+    with Omissions() as left_out:
+        assert many.match(Event("e", make_graph(statements), content_type="nt")) == []
+    assert not list(left_out)
 
 
 @pytest.mark.jit_off

@@ -36,6 +36,14 @@ def pattern(rng: random.Random) -> str:
     return print_pattern(random_pattern(rng))
 
 
+def too_much() -> tuple[str, str]:
+    """Return a filter and N-Triples that it would take for ever to join with: a clique in a dense graph."""
+    clique = " . ".join(f"?v{i} <urn:p> ?v{j}" for i in range(11) for j in range(i))
+    rng = random.Random(5)
+    pairs = [(i, j) for i in range(100) for j in range(i) if rng.random() < 0.5]
+    return f"ASK {{ {clique} }}", "\n".join(f"<urn:n{i}> <urn:p> <urn:n{j}> ." for i, j in pairs)
+
+
 def taxonomy(seed: int) -> Taxonomy:
     """Draw a taxonomy."""
     return Taxonomy.of(random_taxonomy(random.Random(seed)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
@@ -33,6 +34,7 @@ from tests.spark.rdf_cases import (
     pattern,
     subscription_row,
     taxonomy,
+    too_much,
 )
 from tests.spark.without_spark import compile_lines
 
@@ -129,6 +131,26 @@ def test_what_is_refused_of_a_table(spark: SparkSession, tmp_path: Path) -> None
     ]
     job.match(put_lines(tmp_path / "events.jsonl", events))
     assert job.pairs() == [("number", 1), ("number", 3), ("string", 1), ("string", 3)]
+
+
+def test_a_filter_that_is_too_much_is_left_out(spark: SparkSession, tmp_path: Path) -> None:
+    """All others are answered; the rejected table says which it was, beside what was refused."""
+    job = Job(spark, tmp_path)
+    clique, statements = too_much()
+    rows: list[Row] = [{"id": "bad", "filter": clique}, {"id": "s", "filter": "ASK { ?a <urn:p> ?b }"}]
+    job.compile(put_lines(tmp_path / "subs.jsonl", rows), dialect="sparql")
+    events = [
+        {"id": "dense", "data": statements, "datacontenttype": "nt"},
+        {"id": "small", "data": statements.split("\n")[0], "datacontenttype": "nt"},
+        {"id": "none", "data": "{", "datacontenttype": "nt"},
+    ]
+    done = job.match(put_lines(tmp_path / "events.jsonl", events))
+    assert (done.events, done.rejected, done.left_out) == (2, 1, 1)
+    assert job.pairs() == [("dense", "s"), ("small", "s")]
+    refused = {json.loads(row["row"])["id"]: row for row in get_lines(tmp_path / "refused-events.jsonl")}
+    assert set(refused) == {"dense", "none"}
+    assert json.loads(refused["dense"]["row"]) == {"id": "dense", "subscription": "bad"}
+    assert refused["dense"]["reason"].startswith("joining it takes more than 50,000,000 steps")
 
 
 def test_two_rooms_in_one_table_are_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate import Edge, Engine, Node, Subscription
+from tests.spark.rdf_cases import too_much
 from tests.streaming.world import World, lines, move
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def told(done: Streamed) -> dict[str, int]:
         "late": done.late,
         "duplicate": done.duplicate,
         "unknown-source": done.unknown_source,
+        "left-out": done.left_out,
     }
     return {kind: count for kind, count in found.items() if count}
 
@@ -257,3 +259,21 @@ def test_malformed_documents(spark: SparkSession, tmp_path: Path) -> None:
     done = world.run(spark)
     assert (done.batches, done.events, told(done)) == (1, 0, {"malformed": 1})
     assert world.dead()[-1]["origin"] == str(world.events / "6.xml")
+
+
+def test_a_filter_that_is_too_much(spark: SparkSession, tmp_path: Path) -> None:
+    """It is left out of the event, as a dead letter with the subscription; the event goes to all others."""
+    world = World(tmp_path)
+    clique, statements = too_much()
+    given = [Subscription("bad", clique, "sparql"), Subscription("s", "ASK { ?a <urn:p> ?b }", "sparql")]
+    Engine.build(given).save(world.snapshot)
+    rows = [{"id": "dense", "data": statements}, {"id": "small", "data": statements.split("\n")[0]}]
+    world.send("1.jsonl", [{**row, "datacontenttype": "nt"} for row in rows])
+    done = world.run(spark)
+    assert (done.events, done.matches) == (2, 2)
+    assert world.matches() == {("dense", "s"): 1, ("small", "s"): 1}
+    assert told(done) == dict(kinds(world)) == {"left-out": 1}
+    (letter,) = world.dead()
+    assert letter["subscription"] == "bad"
+    assert letter["reason"].startswith("joining it takes more than 50,000,000 steps")
+    assert '"id": "dense"' in letter["row"]

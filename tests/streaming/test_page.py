@@ -58,7 +58,7 @@ def test_page(spark: SparkSession, tmp_path: Path, form: str) -> None:
 def _done(settings_batches: int) -> Streamed:
     from headgate.spark.stream.run import Streamed
 
-    return Streamed(settings_batches, 7, 9, 0, 0, 0, 0, 0, 0, 3, 5, 60.0, None, "asked")
+    return Streamed(settings_batches, 7, 9, 0, 0, 0, 0, 0, 0, 0, 3, 5, 60.0, None, "asked")
 
 
 def test_long_runs_stay_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,9 +83,9 @@ def test_dead_letters_that_were_taken_away(tmp_path: Path) -> None:
     counts = {"events": 0, "matches": 0, **dict.fromkeys(KINDS, 1)}
     name = "batch-0000000000-00000.7.jsonl"
     told.add({"batch": 0, "version": 0, "counts": counts, "dead": [name]}, [], {"batch": 0.5})
-    done = replace(_done(1), malformed=1, late=1, duplicate=1, unknown_source=1)
+    done = replace(_done(1), malformed=1, late=1, duplicate=1, unknown_source=1, left_out=1)
     (events, _) = told.page(done, "").rejected
-    assert events.rows == 4
+    assert events.rows == 5
     assert [(each.reason, each.rows, each.examples) for each in events.reasons] == [
         (kind, 1, ()) for kind in KINDS
     ]

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from headgate import Subscription, XmlIndex
+from headgate import Event, Omissions, Subscription, XmlIndex
 from headgate.core.jit import kernel
+from headgate.core.searching import has_part, two_way
 from headgate.xml.answers.answers import answer
 from headgate.xml.events.reading import read_document
-from headgate.xml.index.searching import has_part, two_way
 from headgate.xml.language.parse import parse_filter
 from tests.seeds import seeds
 from tests.timing import thread_time
@@ -96,3 +97,52 @@ def test_no_text_makes_a_search_long(wanted: str, text: str) -> None:
     assert found is not None
     assert found.ids[0].pre.tolist() == [0]
     assert spent.seconds < SECONDS
+
+
+@pytest.mark.skipif(not COMPILED, reason="times are those of compiled code")
+def test_a_filter_that_searches_too_much_is_left_out() -> None:
+    """The text of an element is searched for each element that it is in, and a filter may search often."""
+    letters, depth = 400_000, 100
+    sure = "".join(f"[contains(., '{'x' * n}')]" for n in range(1, 60)) + "[contains(., 'zy')]"
+    branches = "".join(f"[.//*[contains(., '{'x' * n}')][contains(., 'y{n}')]]" for n in range(1, 9))
+    filters = {
+        "bad": f"//*{sure}",
+        "branches": f"//*{branches}",
+        "few": "//*[contains(., 'y1')][contains(., 'y2')]",
+        "one": "//a[contains(., 'xz')]",
+        "other": "//a[b]",
+    }
+    index = XmlIndex.build([Subscription(each, text, "xpath") for each, text in filters.items()])
+    text = "<a>" * depth + "x" * letters + "z" + "</a>" * depth
+    event = Event("e", text, content_type="xml")
+    index.match(event)
+    with thread_time() as spent, Omissions() as left_out:
+        assert index.match(event) == ["one"]
+    assert spent.seconds < 10 * SECONDS
+    assert [each.subscription for each in left_out] == ["bad", "branches"]
+    assert next(iter(left_out)).reason.startswith("more than 134,217,728 letters would be searched for it")
+    assert index.explain(event, "bad").lines() == [f"left out: {next(iter(left_out)).reason}"]
+    # Nothing of it is left for the next document, and those that came later are bounded too.
+    small = Event("f", f"<a>zy{'x' * 100}</a>", content_type="xml")
+    with Omissions() as left_out:
+        assert index.match(small) == ["bad"]
+    assert not list(left_out)
+    index.subscribe(Subscription("later", f"//a{sure}", "xpath"))
+    with Omissions() as left_out:
+        found = index.match_events([event, small], pa.array([1, 2]))
+    assert found["subscription_id"].to_pylist() == ["one", "bad", "later"]
+    assert [(each.event, each.subscription) for each in left_out] == [
+        (1, "bad"),
+        (1, "branches"),
+        (1, "later"),
+    ]
+
+
+@pytest.mark.skipif(not COMPILED, reason="times are those of compiled code")
+def test_many_filters_that_search_are_all_asked() -> None:
+    """Together they search more than one may; none of them does."""
+    index = XmlIndex.build([Subscription(n, f"//a[contains(., 'y{n}')]", "xpath") for n in range(300)])
+    event = Event("e", f"<a>{'x' * 1_000_000}y299</a>", content_type="xml")
+    with Omissions() as left_out:
+        assert index.match(event) == [2, 29, 299]
+    assert not list(left_out)

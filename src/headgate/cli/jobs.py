@@ -305,6 +305,8 @@ def match(
         if done.rejected
         else "refused none"
     )
+    if done.left_out:
+        lines.append(f"left out {done.left_out:,} filters that were too much for an event, as {refused} says")
     if done.shards > 1:
         most = done.events * done.shards
         lines.append(f"events met shards {done.met:,} times, of {most:,} that there could be")
@@ -315,5 +317,5 @@ def match(
         lines.append(f"what the patterns return is in {tuples}")
     result = {key: value for key, value in fields_of(done).items() if key != "batches"}
     tell({**result, "output": output, "rejected_table": refused}, lines, as_json=as_json)
-    if strict and done.rejected:
+    if strict and (done.rejected or done.left_out):
         sys.exit(STRICT_EXIT)

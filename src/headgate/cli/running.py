@@ -135,7 +135,7 @@ def _lines(done: Outcome) -> list[str]:
         for each in done.steps
     ]
     if (found := done.streamed) is not None:
-        dead = found.malformed + found.late + found.duplicate + found.unknown_source
+        dead = found.malformed + found.late + found.duplicate + found.unknown_source + found.left_out
         lines.append(
             f"stream: {found.events:,} events in {found.batches:,} batches, {found.matches:,} matches, "
             f"{dead:,} dead letters"

@@ -141,7 +141,7 @@ def stream(master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: b
 
     with stopping() as stop, session(master, conf, quiet=quiet) as spark:
         done = run_told(spark, wanted, stop=stop, quiet=quiet, command=shown_command(sys.argv[1:]))
-    dead = done.malformed + done.late + done.duplicate + done.unknown_source
+    dead = done.malformed + done.late + done.duplicate + done.unknown_source + done.left_out
     counted = f"{done.events:,} events in {done.batches:,} batches"
     lines = [
         f"matched {counted}: {done.matches:,} matches in {shown(wanted.output)}",

@@ -21,7 +21,7 @@ from headgate.core.ids import Ids
 from headgate.errors import SubscriptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -164,6 +164,14 @@ class LivingState(ABC, Generic[BaseT, FilterT]):
         at = numbers.astype(np.int64)
         at[~inside] = base + places
         return both.take(at)
+
+    def named(self, early: Mapping[int, str], late: Mapping[int, str]) -> list[tuple[Id, str]]:
+        """Give filters that were left out their ids: of the base, and of the tail; not those that went."""
+        base = [(self.base.ids[n], why) for n, why in sorted(early.items()) if not self.base.removed[n]]
+        gone = self.tail_removed
+        return base + [
+            (self.tail_ids[n], why) for n, why in sorted(late.items()) if n < self.late and not gone[n]
+        ]
 
     def left(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Tell what is left, of the base and of the tail. Writer only: no change may come in between."""

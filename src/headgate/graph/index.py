@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from headgate.core.omission import Renamed
 from headgate.core.rooms import GRAPH
 from headgate.core.subscription import SQL
 from headgate.errors import GraphError, SubscriptionError
@@ -311,13 +312,16 @@ class Valid:
         view = self._view
         if not len(view.base.content):
             return None
-        while (found := view.base.content.next(self._event, at_least)) is not None:
+        while True:
+            with Renamed(view.named):
+                found = view.base.content.next(self._event, at_least)
+            if found is None:
+                return None
             assert isinstance(found, int)
             p = found - view.arrays.roots
             if not view.overlay.dirty[p >> 6] >> np.uint64(p & 63) & np.uint64(1):
                 return found
             at_least = found + 1
-        return None
 
     def all(self) -> list[int]:
         """List all valid vertices."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headgate.core.event import JSON, SOURCE
+from headgate.core.omission import Omission, Renamed
 from headgate.errors import EventError, GraphError
 from headgate.graph.arrays import bits_of
 from headgate.graph.base import NO_CELLS, NO_PLANES
-from headgate.graph.model import EDGE, NODE
+from headgate.graph.model import EDGE, NODE, SUBSCRIPTION
 from headgate.graph.walk import kernels, walking
 
 if TYPE_CHECKING:
@@ -192,16 +194,41 @@ class View:
 
     # Which filters hold
 
+    def named(self, found: Omission, *, later: bool = False) -> Omission | None:
+        """Name a filter that was left out by what it belongs to; `later` is one of those that came later.
+
+        None if it is gone.
+        """
+        vertex = int(found.subscription or 0)
+        if later:
+            assert self.later is not None
+            if vertex >= len(self.later.filter_vertex):
+                return None
+            vertex = int(self.later.filter_vertex[vertex])
+        p = vertex - self.arrays.roots
+        if vertex < 0 or (
+            not later and p >= 0 and self.overlay.dirty[p >> 6] >> np.uint64(p & 63) & np.uint64(1)
+        ):
+            return None
+        kind, place = self.stands_for(vertex)
+        if kind == SUBSCRIPTION:
+            return found._replace(subscription=self.subscription_id(place))
+        what = "node" if kind == NODE else "edge"
+        reason = f"the filter of the {what} {self.name(vertex)}: {found.reason}"
+        return found._replace(subscription=None, reason=reason)
+
     def given(self, event: Event, *, complete: bool) -> Words:
         """List positions whose filter holds: of those that came later, and if `complete` of all."""
         first, found = self.arrays.roots, []
         if complete:
             dirty = self.overlay.dirty
-            base = np.array(self.base.content.match(event), np.int64) - first
+            with Renamed(self.named):
+                base = np.array(self.base.content.match(event), np.int64) - first
             base = base[base >= 0]
             found.append(base[(dirty[base >> 6] >> (base & 63).astype(np.uint64)) & np.uint64(1) == 0])
         if self.later is not None and self.later.filters is not None:
-            filters = np.array(self.later.filters.match(event), np.int64)
+            with Renamed(partial(self.named, later=True)):
+                filters = np.array(self.later.filters.match(event), np.int64)
             # Filters that came after this view was taken are not of it.
             filters = filters[filters < len(self.later.filter_vertex)]
             vertices = self.later.filter_vertex[filters]

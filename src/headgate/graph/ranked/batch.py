@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from headgate.core.omission import renaming
 from headgate.graph.base import NO_CELLS, NO_PLANES
 from headgate.graph.ranked import kernels
 from headgate.graph.ranked.ranked import ranking_of
@@ -14,6 +15,7 @@ from headgate.graph.walk.batch import (
     CHUNK,
     EVENT_ID,
     SUBSCRIPTION_ID,
+    by_row,
     entries,
     ids_of,
     subscription_ids,
@@ -67,7 +69,8 @@ def top_all(view: View, events: Events, k: int, identities: Column | None = None
             chunk: Events = chunk,
             starts: NDArray[np.int32] = starts,
         ) -> Iterator[_Found]:
-            for part in _chunk(view, chunk[first:last], starts[first:last], k, way):
+            parts = _chunk(view, chunk[first:last], starts[first:last], k, way)
+            for part in renaming(by_row(ids, begin + first), parts):
                 yield part._replace(row=part.row + begin + first)
 
         found += view.ways.run(len(starts), some)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.event import ID, SOURCE, Event, column_of
+from headgate.core.omission import Omission, renaming
 from headgate.errors import EventError
 from headgate.graph.base import NO_CELLS, NO_PLANES
 from headgate.graph.ranked.ranked import order_by_id
@@ -18,7 +19,7 @@ from headgate.graph.walk.hits import find_hits
 from headgate.graph.walk.ways import BY_FILTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -48,14 +49,14 @@ class Matches(NamedTuple):
 def match_all(view: View, events: Events, identities: Column | None = None) -> pa.RecordBatch:
     """Match events that all have a source; `identities` stand for their ids."""
     source, ids = entries(view, events), ids_of(events, identities)
-    parts = [Matches(np.zeros(0, np.int64), np.zeros(0, np.int32)), *_match(view, events, source)]
+    parts = [Matches(np.zeros(0, np.int64), np.zeros(0, np.int32)), *_match(view, events, source, ids)]
     return _named(view, Matches(*map(np.concatenate, zip(*parts, strict=True))), ids)
 
 
 def match_portions(view: View, events: Events, identities: Column | None = None) -> Iterator[pa.RecordBatch]:
     """Do the same in portions that fit into memory, even if each event finds everything."""
     source, ids = entries(view, events), ids_of(events, identities)
-    for found in _match(view, events, source):
+    for found in _match(view, events, source, ids):
         yield _named(view, found, ids)
 
 
@@ -81,7 +82,12 @@ def ids_of(events: Events, identities: Column | None) -> Column:
     return pa.array([event.id for event in events])
 
 
-def _match(view: View, events: Events, source: NDArray[np.int32]) -> Iterator[Matches]:
+def by_row(ids: Column, begin: int) -> Callable[[Omission], Omission]:
+    """Give events that are told by their rows, counted from `begin`, their ids."""
+    return lambda found: found._replace(event=ids[begin + int(found.event or 0)].as_py())
+
+
+def _match(view: View, events: Events, source: NDArray[np.int32], ids: Column) -> Iterator[Matches]:
     for begin in range(0, len(source), CHUNK):
         chunk, starts = events[begin : begin + CHUNK], source[begin : begin + CHUNK]
 
@@ -94,7 +100,8 @@ def _match(view: View, events: Events, source: NDArray[np.int32]) -> Iterator[Ma
             chunk: Events = chunk,
             starts: NDArray[np.int32] = starts,
         ) -> Iterator[Matches]:
-            for found in _chunk(view, chunk[first:last], starts[first:last], way):
+            parts = _chunk(view, chunk[first:last], starts[first:last], way)
+            for found in renaming(by_row(ids, begin + first), parts):
                 yield found._replace(row=found.row + begin + first)
 
         yield from view.ways.run(len(starts), some)

@@ -6,9 +6,12 @@ their own index finds them sooner than a walk can ask those on its way.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from headgate.core.omission import Omission, Renamed, renaming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,13 +40,19 @@ NO_HITS = Hits(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 def find_hits(view: View, events: pa.RecordBatch | Sequence[Event]) -> Iterator[tuple[int, int, Hits]]:
     """Ask the filters of a view about events; some of them at a time, from one to another."""
-    for begin, end, found, vertex in view.base.content.portions(events, PAIRS):
+    for begin, end, found, vertex in renaming(view.named, view.base.content.portions(events, PAIRS)):
         position = vertex - view.arrays.roots
         kept = position >= 0
         row, position = found[kept] - begin, position[kept]
         if view.later is not None:
-            row, position = _with_later(view, events[begin:end], row, position)
+            with Renamed(partial(_from, begin)):
+                row, position = _with_later(view, events[begin:end], row, position)
         yield begin, end, Hits(np.searchsorted(row, np.arange(end - begin + 1)), position)
+
+
+def _from(begin: int, found: Omission) -> Omission:
+    """Count the rows of events from the first of all."""
+    return found._replace(event=begin + int(found.event or 0))
 
 
 def _with_later(
@@ -56,7 +65,7 @@ def _with_later(
     row, position = row[dirty == 0], position[dirty == 0]
     if later.filters is None:
         return row, position
-    found = [*later.filters.portions(events, PAIRS)]
+    found = [*renaming(partial(view.named, later=True), later.filters.portions(events, PAIRS))]
     number = np.concatenate([np.zeros(0, np.int64), *(each.number for each in found)])
     # Filters that came after this view was taken are not of it.
     known = number < len(later.filter_vertex)

@@ -57,7 +57,7 @@ class Job:
 def work(job: Job) -> Result:
     """Do a step; rows that were refused are counted by their reasons, too."""
     result = _WORK[job.step.kind](job)
-    if result.get("rejected") and "rejected" in job.step.outputs:
+    if (result.get("rejected") or result.get("left_out")) and "rejected" in job.step.outputs:
         with watch(job.session, "counting refused rows", quiet=job.quiet):
             found = refusals_of(job.session, job.step.outputs["rejected"])
         result["refusals"] = [_plain(each) for each in found]

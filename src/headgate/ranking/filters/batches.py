@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.core.event import ID, column_of
+from headgate.core.omission import Omission, Renamed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,16 @@ class Listed:
     def match(self, content: Content) -> pa.RecordBatch:
         """Match them, with their places for ids."""
         return content.match_events(self._events, _places(len(self._events)))
+
+
+def matched(asked: Asked, content: Content) -> pa.RecordBatch:
+    """Match events, with their places for ids; what is left out of one is told with the event's id."""
+
+    def named(found: Omission) -> Omission:
+        return found._replace(event=asked.identities[int(found.event or 0)].as_py())
+
+    with Renamed(named):
+        return asked.match(content)
 
 
 class Rows(NamedTuple):

@@ -143,7 +143,9 @@ class ClauseIndex:
 
         def ask() -> list[Best]:
             state = self._state
-            found = state.best(state.content.numbers(event), k, state.factors(read), admitted)
+            with state.naming():
+                numbers = state.content.numbers(event)
+            found = state.best(numbers, k, state.factors(read), admitted)
             ids = state.rows.ids(found.rows)
             return [Best(each, value) for each, value in zip(ids, found.values.tolist(), strict=True)]
 
@@ -165,7 +167,9 @@ class ClauseIndex:
 
         def ask() -> tuple[Ints, pa.Array[Any], NDArray[np.float64]]:
             state = self._state
-            events, numbers = (np.asarray(column, np.int64) for column in clauses(state.content).columns)
+            with state.naming():
+                matched = clauses(state.content)
+            events, numbers = (np.asarray(column, np.int64) for column in matched.columns)
             cuts = np.flatnonzero(np.diff(events)) + 1
             by_clause = state.factors(read)
             places = events[np.concatenate([np.zeros(1, np.int64), cuts])] if len(events) else events
@@ -193,7 +197,9 @@ class ClauseIndex:
         def ask() -> RankExplanation:
             state = self._state
             row = state.rows.get(identity)
-            numbers, by_clause = state.content.numbers(event), state.factors(read)
+            with state.naming():
+                numbers = state.content.numbers(event)
+            by_clause = state.factors(read)
             found = state.found(numbers, by_clause, admitted)
             clauses = _values(state, row, numbers, by_clause)
             return explain_relaxed(found, row, clauses, k, state.rows)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from headgate.core.omission import Omission, Renamed
 from headgate.core.subscription import Subscription
 from headgate.ranking.filters.clauses import Growing, hash_text, hash_texts, joined, named
 from headgate.ranking.filters.sums import Sums
@@ -184,6 +185,15 @@ class ClauseState:
         """Append a row."""
         self.rows.add(identity)
         self.late.append(clauses, weights)
+
+    def naming(self) -> Renamed:
+        """Tell of clauses that the content leaves out by their text: many subscriptions may have one."""
+
+        def by_text(found: Omission) -> Omission:
+            text = self.content.filter(found.subscription if found.subscription is not None else -1)
+            return found._replace(subscription=None, reason=f"the clause {text}: {found.reason}")
+
+        return Renamed(by_text)
 
     def number(self, clause: Clause, dialect: str) -> int:
         """Return the number of a clause; a new one is indexed."""

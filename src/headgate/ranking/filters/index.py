@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -169,7 +170,7 @@ class RankedIndex:
 
         def ask() -> list[Id]:
             state = self._state
-            rows = state.keys.rows(state.content.numbers(event))
+            rows = state.keys.rows(state.numbers(event))
             return state.rows.ids(rows[np.argsort(state.rows.places(rows))])
 
         return self._moments.reading(ask)
@@ -187,7 +188,9 @@ class RankedIndex:
     def _matches(self, asked: batches.Asked) -> pa.RecordBatch:
         def ask() -> pa.RecordBatch:
             state = self._state
-            found = batches.ranked(asked.match(state.content), state.keys)
+            with state.naming():
+                matched = batches.matched(asked, state.content)
+            found = batches.ranked(matched, state.keys)
             order = np.lexsort((state.rows.order()[found.rows], found.events))
             return batches.pairs(asked, found.events[order], state.rows.to_arrow(found.rows[order]))
 
@@ -245,11 +248,14 @@ class RankedIndex:
     ) -> pa.RecordBatch:
         check_asked(k, mode, factors)
         if mode == RELAXED:
-            return batches.ranking(asked, *self.clauses.top_many(asked.match, k, factors=factors))
+            matched = partial(batches.matched, asked)
+            return batches.ranking(asked, *self.clauses.top_many(matched, k, factors=factors))
 
         def ask() -> pa.RecordBatch:
             state = self._state
-            found = batches.first(batches.ranked(asked.match(state.content), state.keys), k)
+            with state.naming():
+                matched = batches.matched(asked, state.content)
+            found = batches.first(batches.ranked(matched, state.keys), k)
             ids = state.rows.to_arrow(found.rows)
             return batches.ranking(asked, found.events, ids, state.scores[found.rows])
 
@@ -275,7 +281,7 @@ class RankedIndex:
 
         def ask() -> RankExplanation:
             state = self._state
-            key, keys = state.key(identity), state.content.numbers(event)
+            key, keys = state.key(identity), state.numbers(event)
             last = state.keys.rows(keys[k - 1 : k]).tolist() if k else []
             verdict = state.content.explain(event, key)
             return RankExplanation(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.core.omission import Omission, Renamed
 from headgate.core.subscription import Subscription
 from headgate.ranking.filters.keys import RankKeys
 from headgate.ranking.rows import admit
@@ -57,14 +58,28 @@ class ScoreState:
         """Return the key of a subscription; refuses one that is not here."""
         return self.keys.key(self.rows.get(identity))
 
+    def naming(self) -> Renamed:
+        """Give filters that the content leaves out the ids of their subscriptions."""
+
+        def named(found: Omission) -> Omission:
+            rows = self.keys.rows(np.array([found.subscription], np.int64))
+            return found._replace(subscription=self.rows.id(int(rows[0])))
+
+        return Renamed(named)
+
+    def numbers(self, event: Event, count: int | None = None, at_least: int | None = None) -> Ints:
+        """List the first `count` keys from `at_least` on whose filters hold."""
+        with self.naming():
+            return self.content.numbers(event, count, at_least)
+
     def first(self, event: Event, k: int, admitted: Admitted | None) -> Ints:
         """List the rows of the best k that match."""
         if admitted is None:
-            return self.keys.rows(self.content.numbers(event, k))
+            return self.keys.rows(self.numbers(event, k))
         found, left, at_least = [np.zeros(0, np.int64)], k, None
         while left:
             asked = max(left, BITE)
-            keys = self.content.numbers(event, asked, at_least)
+            keys = self.numbers(event, asked, at_least)
             rows = self.keys.rows(keys)
             found.append(rows[admit(self.rows, rows, admitted)][:left])
             left -= len(found[-1])

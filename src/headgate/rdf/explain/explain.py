@@ -9,7 +9,8 @@ from headgate.rdf.events.facts import Facts, ways
 from headgate.rdf.explain.nearest import BUDGET, nearest
 from headgate.rdf.explain.notes import edge_note, held_note, shown
 from headgate.rdf.explain.reasons import reason
-from headgate.rdf.index.bindings import search, terms_of
+from headgate.rdf.index.bindings import STEPS, TooLongError, search, terms_of
+from headgate.rdf.index.tail import ask_one
 from headgate.rdf.language.evaluate import evaluate, truth
 from headgate.rdf.language.printing import print_edge, print_expression, print_pattern
 from headgate.rdf.language.rewrite import split_filters, variables
@@ -38,7 +39,8 @@ class Explanation:
 
     If the filter matches, the binding is the first one found. If not, it is the one under which the most
     edges hold, and of those the one under which the most filters hold; `complete` is false if the search for
-    it was cut off, so that there may be a better one.
+    it was cut off, so that there may be a better one. `left_out` says why the filter is left out of the
+    event, if it is: then nobody knows whether it would match.
     """
 
     matches: bool
@@ -47,11 +49,16 @@ class Explanation:
     edges: tuple[Clause, ...]
     filters: tuple[Clause, ...]
     complete: bool = True
+    left_out: str = ""
 
     def lines(self) -> list[str]:
         """Say it for people: the verdict, a line for each edge and filter."""
         best = "at best" if self.complete else "as far as was looked,"
         lines = ["match" if self.matches else f"no match: {best} {self._count()}"]
+        if self.left_out:
+            lines = [f"left out: {self.left_out}"]
+        elif self.matches and not self.complete:
+            return ["match", "  (after too many steps no binding was looked for)"]
         signs = {True: "held", False: "failed", None: "error"}
         width = max((len(each.text) for each in (*self.edges, *self.filters)), default=0)
         for each in (*self.edges, *self.filters):
@@ -74,15 +81,23 @@ def explain(pattern: Pattern, graph: Graph, taxonomy: Taxonomy | None, options: 
     """Explain one filter and one event."""
     facts = Facts(graph, taxonomy)
     parted = split_filters(pattern, options)
-    found = search(pattern, facts, options, pattern.variables, 1)
+    left_out = ""
+    found: list[dict[Term, Term]] = []
+    try:
+        found = search(pattern, facts, options, pattern.variables, 1, STEPS)
+        matches = bool(found)
+    except TooLongError:
+        # The index is a thousand times as quick, and may know.
+        matches, left_out = ask_one(pattern, graph, taxonomy, options)
     binding, complete = (found[0], True) if found else nearest(parted, facts, options)
     return Explanation(
-        matches=bool(found),
+        matches=matches,
         filter=print_pattern(pattern),
         binding=tuple((name, binding[name]) for name in pattern.variables if name in binding),
         edges=tuple(_edge(edge, facts, binding, complete) for edge in dict.fromkeys(pattern.edges)),
         filters=tuple(_filter(each, binding, options) for each in parted.filters),
-        complete=complete,
+        complete=complete and bool(found) is matches,
+        left_out=left_out,
     )
 
 

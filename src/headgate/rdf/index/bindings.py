@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import islice, product
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.errors import EventError
 from headgate.rdf.events.facts import Facts, ways
 from headgate.rdf.language.evaluate import holds
 from headgate.rdf.language.model import ASK, ISA, PLAIN, Edge
@@ -26,6 +27,16 @@ if TYPE_CHECKING:
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
     Binding: TypeAlias = dict[Term, Term]
+
+
+STEPS = 200_000
+"""Edges and filters that are looked at in a search, for each 1,000 bindings: about half a second."""
+LEAST_STEPS = 10_000
+"""What every filter of an event has, however much others have taken of its time."""
+
+
+class TooLongError(EventError):
+    """A search has taken more steps than it may."""
 
 
 class Bindings(NamedTuple):
@@ -47,16 +58,24 @@ def bindings(
     """List the distinct bindings of the variables that a SELECT names; for an ASK, of all that have names."""
     named = tuple(each for each in pattern.variables if not each.startswith("?:"))
     names = named if pattern.form == ASK else pattern.selected
-    found = search(pattern, Facts(graph, taxonomy), options, names, limit + 1)
+    found = search(pattern, Facts(graph, taxonomy), options, names, limit + 1, STEPS * (1 + limit // 1000))
     rows = tuple(tuple(each[name] for name in names) for each in found[:limit])
     return Bindings(names, rows, len(found) <= limit)
 
 
 def search(
-    pattern: Pattern, facts: Facts, options: Options, names: Iterable[Term], limit: int
+    pattern: Pattern,
+    facts: Facts,
+    options: Options,
+    names: Iterable[Term],
+    limit: int,
+    steps: int | None = None,
 ) -> list[Binding]:
-    """List up to `limit` distinct bindings of some variables under which the filter holds."""
-    join = _Join(facts, options, frozenset(names), Apart(pattern) if options.injective else None)
+    """List up to `limit` distinct bindings of some variables under which the filter holds.
+
+    What takes more than so many `steps` is given up with an error.
+    """
+    join = _Join(facts, options, frozenset(names), Apart(pattern) if options.injective else None, steps)
     return join.solve(parts_of(pattern), {}, limit)
 
 
@@ -90,14 +109,29 @@ def groups(parts: Iterable[Part], bound: Container[Term]) -> list[list[Part]]:
 
 
 class _Join:
-    def __init__(self, facts: Facts, options: Options, wanted: frozenset[Term], apart: Apart | None) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        options: Options,
+        wanted: frozenset[Term],
+        apart: Apart | None,
+        steps: int | None,
+    ) -> None:
         self.facts = facts
         self.options = options
         self.wanted = wanted
         self.apart = apart
+        self.steps = steps
+        self.taken = 0
 
     def solve(self, parts: Sequence[Part], binding: Binding, limit: int) -> list[Binding]:
         """List up to `limit` distinct bindings of what is wanted and not bound yet."""
+        self.taken += len(parts)
+        if self.steps is not None and self.taken > self.steps:
+            raise TooLongError(
+                f"searching for its bindings takes more than {self.steps:,} steps; send smaller events, or "
+                "narrow the filter"
+            )
         bound = binding.keys()
         left = [part for part in parts if not part.variables <= bound]
         if not all(self._holds(part.what, binding) for part in parts if part.variables <= bound):

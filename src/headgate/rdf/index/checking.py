@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.jit import bare_inner
+from headgate.core.searching import has_part
 from headgate.rdf.index.arrays import (
     AMONG,
     AS_TEXT,
@@ -112,8 +113,10 @@ def _same(a: NDArray[np.uint8], i: int, b: NDArray[np.uint8], j: int, size: int)
 
 
 @bare_inner
-def _text_holds(event: Encoded, term: int, mode: int, checks: Checks, text: int) -> int:
-    """Tell whether a term's text starts or ends with some text, or contains it."""
+def _text_holds(
+    event: Encoded, term: int, mode: int, checks: Checks, text: int, blame: NDArray[np.uint64]
+) -> int:
+    """Tell whether a term's text starts or ends with some text, or contains it; counts what is searched."""
     kind = event.kind[term]
     if mode & AS_TEXT:
         if kind & (IRI | LITERAL) == 0:
@@ -131,13 +134,11 @@ def _text_holds(event: Encoded, term: int, mode: int, checks: Checks, text: int)
         return TRUE if _same(event.text, first, checks.text_data, begin, size) else FALSE
     if how == ENDS:
         return TRUE if _same(event.text, last - size, checks.text_data, begin, size) else FALSE
-    if size == 0:
-        return TRUE
-    sign = checks.text_data[begin]
-    for at in range(first, last - size + 1):
-        if event.text[at] == sign and _same(event.text, at, checks.text_data, begin, size):
-            return TRUE
-    return FALSE
+    blame[1] += np.uint64(last - first)
+    if blame[1] > blame[2]:
+        # The join ends behind this row and says so: this answer is not used.
+        return FALSE
+    return TRUE if has_part(checks.text_data, begin, end, event.text, first, last) else FALSE
 
 
 @bare_inner
@@ -176,7 +177,7 @@ def _pair_holds(event: Encoded, one: int, other: int, sign: int) -> int:
 def checks_hold(
     event: Encoded, checks: Checks, at: int, row: NDArray[np.int32], blame: NDArray[np.uint64]
 ) -> int:
-    """Go through checks up to their end; the slots of the one that failed, a bit each, go to `blame`."""
+    """Go through checks up to their end; the slots of the one that failed, a bit each, go to `blame[0]`."""
     words = checks.words
     answer = TRUE
     while True:
@@ -231,7 +232,7 @@ def checks_hold(
                 return FALSE
             at += 3
         else:
-            found = _text_holds(event, term, words[at + 2], checks, words[at + 3])
+            found = _text_holds(event, term, words[at + 2], checks, words[at + 3], blame)
             if found == FALSE:
                 blame[0] |= bit
                 return FALSE

@@ -54,8 +54,20 @@ def _emit(arrays: RdfArrays, event: Encoded, scratch: Scratch, entry: int, epoch
 
 
 @bare_inner
-def enter(arrays: RdfArrays, event: Encoded, scratch: Scratch, pattern: int, epoch: int) -> int:
-    """Ask the entries of a pattern for the row; returns how many were settled, or FULL and asks none."""
+def _all_seen(arrays: RdfArrays, scratch: Scratch, begin: int, end: int, epoch: int) -> bool:
+    """Tell whether all is known of some entries."""
+    entry = begin
+    while entry < end and scratch.seen[arrays.entries.number[entry]] == epoch:
+        entry += 1
+    return entry == end
+
+
+@bare_inner
+def enter(arrays: RdfArrays, event: Encoded, scratch: Scratch, pattern: int, epoch: int, some: bool) -> int:
+    """Ask the entries of a pattern for the row; returns how many were settled, or FULL and asks none.
+
+    With `some`, groups of which all is known are not to blame for anything.
+    """
     patterns, groups = arrays.patterns, arrays.groups
     begin, end = patterns.entry_start[pattern], patterns.entry_start[pattern + 1]
     first, last = patterns.group_start[pattern], patterns.group_start[pattern + 1]
@@ -67,11 +79,14 @@ def enter(arrays: RdfArrays, event: Encoded, scratch: Scratch, pattern: int, epo
     settled = 0
     scratch.counts[5] = 0
     scratch.blame[0] = np.uint64(0)
+    asked = free - begin
     for entry in range(begin, free):
         settled += _emit(arrays, event, scratch, entry, epoch, TRUE)
     for g in range(first, last):
         term = scratch.row[groups.slot[g]]
         line = groups.line[g]
+        if some and _all_seen(arrays, scratch, groups.entry[g], groups.entry[g] + groups.size[g], epoch):
+            continue
         scratch.blame[0] |= np.uint64(1) << np.uint64(groups.slot[g])
         if event.line[term] == 0:
             continue
@@ -100,6 +115,7 @@ def enter(arrays: RdfArrays, event: Encoded, scratch: Scratch, pattern: int, epo
                     else:
                         high = middle
                 low = 0
+        asked += high - low
         block = -1
         i = low
         while i < high:
@@ -114,4 +130,5 @@ def enter(arrays: RdfArrays, event: Encoded, scratch: Scratch, pattern: int, epo
             if answer != FALSE:
                 settled += _emit(arrays, event, scratch, entry + i, epoch, answer)
             i += 1
+    scratch.blame[1] += np.uint64(asked)
     return settled

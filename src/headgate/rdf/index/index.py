@@ -14,6 +14,7 @@ from headgate.contents.living import Living
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.core.omission import tell_all
 from headgate.core.rooms import RDF
 from headgate.core.subscription import SPARQL
 from headgate.errors import EventError, SubscriptionError
@@ -58,6 +59,7 @@ class _Answer(NamedTuple):
     event: Event
     key: tuple[State, int, int]
     found: list[Id]
+    left_out: list[tuple[Id, str]]
 
 
 class RdfIndex(Living[State]):
@@ -177,8 +179,15 @@ class RdfIndex(Living[State]):
         return self._state.base.matcher.match_encoded(graph, encoded)
 
     def match(self, event: Event) -> list[Id]:
-        """List the ids of the matching subscriptions, sorted."""
-        return self._state.match_one(graph_of(event))
+        """List the ids of the matching subscriptions, sorted.
+
+        A filter that is too much for the event does not hold; `headgate.Omissions` collects which, else it is
+        logged. That is so for all questions.
+        """
+        left_out: list[tuple[Id, str]] = []
+        found = self._state.match_one(graph_of(event), left_out)
+        tell_all(event.id, left_out)
+        return found
 
     def next(self, event: Event, at_least: Id) -> Id | None:
         """Find the first matching id that is at least `at_least`.
@@ -206,7 +215,10 @@ class RdfIndex(Living[State]):
         key = (state, state.changes, state.base.taxonomy.version)
         held: _Answer | None = getattr(self._local, "answer", None)
         if held is None or held.event is not event or held.key != key:
-            held = self._local.answer = _Answer(event, key, state.match_one(graph_of(event)))
+            left_out: list[tuple[Id, str]] = []
+            found = state.match_one(graph_of(event), left_out)
+            held = self._local.answer = _Answer(event, key, found, left_out)
+        tell_all(event.id, held.left_out)
         return held.found
 
     def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
@@ -246,7 +258,10 @@ class RdfIndex(Living[State]):
         late = state.late > 0
         events, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for place, graph in enumerate(graphs):
-            found = state.match(graph)
+            left_out: list[tuple[Id, str]] = []
+            found = state.match(graph, left_out)
+            if left_out:
+                tell_all(identities[place].as_py(), left_out)
             if late and len(found) > 1:
                 found = np.array(sorted(found.tolist(), key=state.id_of), np.int64)
             events.append(np.full(len(found), place))

@@ -10,7 +10,7 @@ from headgate.core.hashing import hash_edge
 from headgate.core.jit import bare_inner
 from headgate.rdf.index.arrays import BY_HITS, BY_OBJECT, BY_SUBJECT, CONSTANT, SETS
 from headgate.rdf.index.entering import enter
-from headgate.rdf.index.scratch import BUDGET, EVERYTHING, FULL, LONG, TOO_MUCH
+from headgate.rdf.index.scratch import EVERYTHING, FULL, LONG, READINGS, ROWS, TOO_MUCH
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -184,28 +184,35 @@ def join(
     epoch: int,
     injective: bool,
     again: bool,
+    some: bool,
 ) -> int:
     """Find the rows of a pattern, and ask its entries for each; returns 0, FULL or TOO_MUCH.
 
     A step that fails goes back to the last one that this depends on: the properties of a node are searched
     one beside the other, and not all combinations of them. `again` goes on with the row at which there was no
-    room.
+    room; `some` asks those entries only that nothing is known of.
     """
     patterns = arrays.patterns
     first, last = patterns.step_start[pattern], patterns.step_start[pattern + 1]
     at, row = scratch.at, scratch.row
-    depth, spent = 0, 0
+    depth, spent, budget = 0, 0, scratch.counts[10]
     if again:
         depth = last - first
     else:
         scratch.counts[6] = patterns.entry_start[pattern + 1] - patterns.entry_start[pattern]
+        if some:
+            for entry in range(patterns.entry_start[pattern], patterns.entry_start[pattern + 1]):
+                scratch.counts[6] -= scratch.seen[arrays.entries.number[entry]] == epoch
         scratch.counts[7] = 0
+        scratch.blame[1] = np.uint64(0)
+        # Many filters may look at the same rows and texts, each for its own: no one of them is at fault.
+        scratch.blame[2] = np.uint64(budget + scratch.counts[6] * (ROWS + READINGS * len(event.text)))
         scratch.conflict[0] = np.uint64(0)
         _begin(arrays, event, scratch, first, 0)
     while depth >= 0:
         step = first + depth
         if step == last:
-            settled = enter(arrays, event, scratch, pattern, epoch)
+            settled = enter(arrays, event, scratch, pattern, epoch, some)
             scratch.counts[7] += spent
             spent = 0
             if settled < 0:
@@ -213,7 +220,7 @@ def join(
             scratch.counts[6] -= settled
             if scratch.counts[6] <= 0:
                 return 0
-            if scratch.counts[7] > BUDGET:
+            if scratch.counts[7] > budget or scratch.blame[1] > scratch.blame[2]:
                 return TOO_MUCH
             depth = _jump(scratch, _blamed(scratch, patterns.back[pattern]))
             continue
@@ -243,7 +250,7 @@ def join(
                     where = _memory(scratch, step, row[slot])
                     scratch.failed[where] = (np.int64(step) << 32) | row[slot]
                     scratch.failed_when[where] = epoch
-            if spent > BUDGET:
+            if spent > budget:
                 return TOO_MUCH
             depth = _jump(scratch, conflict)
             continue

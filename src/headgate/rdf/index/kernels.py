@@ -18,6 +18,7 @@ from headgate.core.hashing import hash_edge
 from headgate.core.jit import bare, bare_inner
 from headgate.rdf.index.arrays import SELF, VARIABLE
 from headgate.rdf.index.joining import join
+from headgate.rdf.index.scratch import ONLY, ONLY_ROW, PASS, ROW, START
 
 if TYPE_CHECKING:
     from headgate.rdf.index.arrays import Edges, Encoded, RdfArrays
@@ -97,35 +98,40 @@ def probe(edges: Edges, event: Encoded, scratch: Scratch, epoch: int) -> None:
 
 
 @bare
-def match(
-    arrays: RdfArrays, event: Encoded, scratch: Scratch, epoch: int, injective: bool, again: bool
-) -> int:
+def match(arrays: RdfArrays, event: Encoded, scratch: Scratch, epoch: int, injective: bool, how: int) -> int:
     """Find the filters that hold for an event; returns 0, FULL or TOO_MUCH.
 
     `counts[2]` of them are in `out`, not sorted, and `counts[3]` are in doubt. After FULL, when the doubts
-    are decided, `again` goes on.
+    are decided, and after TOO_MUCH it is called again: `how` says with what it goes on.
     """
     edges, patterns = arrays.edges, arrays.patterns
-    if not again:
-        for i in range(len(scratch.counts)):
+    if how == START:
+        for i in range(10):
             scratch.counts[i] = 0
         probe(edges, event, scratch, epoch)
+    only = how >= ONLY
     i = scratch.counts[8]
     while i < scratch.counts[1]:
-        pattern = scratch.counts[9] if again else edges.first[scratch.touched[i]]
+        pattern = edges.first[scratch.touched[i]] if how == START else scratch.counts[9]
+        if how == PASS:
+            pattern = patterns.next[pattern]
+            how = START
         while pattern >= 0:
             possible = True
-            if not again:
+            if how == START:
                 for step in range(patterns.step_start[pattern] + 1, patterns.step_start[pattern + 1]):
                     if scratch.mark[patterns.step_edge[step]] >> 32 != epoch:
                         possible = False
                         break
             if possible:
-                done = join(arrays, event, scratch, pattern, epoch, injective, again)
-                again = False
+                again = how in (ROW, ONLY_ROW)
+                done = join(arrays, event, scratch, pattern, epoch, injective, again, only)
                 if done < 0:
                     scratch.counts[8], scratch.counts[9] = i, pattern
+                if done < 0 or only:
                     return done
+            how = START
             pattern = patterns.next[pattern]
+        how = START
         i += 1
     return 0

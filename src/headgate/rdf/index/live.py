@@ -104,13 +104,20 @@ class State(LivingState[Base, "Pattern"]):
         base = len(self.base.ids)
         return self.base.pattern(number) if number < base else self.tail.pattern(number - base)
 
-    def match(self, graph: Graph) -> NDArray[np.int64]:
-        """List the numbers of the filters that hold: those of the base rising, then those of the tail."""
+    def match(self, graph: Graph, left_out: list[tuple[Id, str]]) -> NDArray[np.int64]:
+        """List the numbers of the filters that hold: those of the base rising, then those of the tail.
+
+        What is too much goes to `left_out`, with the reason.
+        """
         # The tail as it is now, and what was removed last of all: an id that is taken away and given anew
         # meanwhile is not answered twice.
         view = self.tail.view()
-        found: NDArray[np.int64] = self.base.matcher.match(graph).astype(np.int64)
-        late = view.match(graph).astype(np.int64) if view.size else np.zeros(0, np.int64)
+        early: dict[int, str] = {}
+        lately: dict[int, str] = {}
+        found: NDArray[np.int64] = self.base.matcher.match(graph, early).astype(np.int64)
+        late = view.match(graph, lately).astype(np.int64) if view.size else np.zeros(0, np.int64)
+        if early or lately:
+            left_out += self.named(early, {n: why for n, why in lately.items() if n < view.size})
         if self._gone:
             found = found[self.base.removed[found] == 0]
             late = late[self.tail_removed[late] == 0]
@@ -121,9 +128,9 @@ class State(LivingState[Base, "Pattern"]):
         base = len(self.base.ids)
         return self.base.ids[number] if number < base else self.tail_ids[number - base]
 
-    def match_one(self, graph: Graph) -> list[Id]:
-        """List the ids that match, sorted."""
-        found = self.match(graph)
+    def match_one(self, graph: Graph, left_out: list[tuple[Id, str]]) -> list[Id]:
+        """List the ids that match, sorted; what is too much goes to `left_out`, with the reason."""
+        found = self.match(graph, left_out)
         ids: list[Any] = (
             [self.id_of(number) for number in found.tolist()]
             if len(found) < FEW

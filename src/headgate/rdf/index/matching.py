@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.errors import EventError
 from headgate.rdf.events.encode import Encoder, Layouts
 from headgate.rdf.events.facts import Facts
 from headgate.rdf.index import kernels
 from headgate.rdf.index.arrays import END, OPAQUE, PAIR, SLOTS
-from headgate.rdf.index.bindings import search
+from headgate.rdf.index.bindings import LEAST_STEPS, STEPS, TooLongError, search
 from headgate.rdf.index.checking import ASK_REFERENCE
 from headgate.rdf.index.laying import size_of, slots_of
-from headgate.rdf.index.scratch import BUDGET, FULL, TOO_MUCH, Scratch
+from headgate.rdf.index.scratch import (
+    BUDGET,
+    FULL,
+    LEAST,
+    ONLY,
+    ONLY_ROW,
+    PASS,
+    ROW,
+    START,
+    TOO_MUCH,
+    Scratch,
+)
 from headgate.rdf.language.evaluate import holds
 from headgate.rdf.language.model import BELOW, BELOW_PROPERTY, SUBCLASS, SUBPROPERTY
 from headgate.rdf.language.parse import parse_expression
-from headgate.rdf.language.printing import print_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,67 +75,31 @@ class Matcher:
         """Return what encodes graphs for these filters."""
         return Encoder(self.arrays.dictionary, self._features, self._options, self._taxonomy, self._layouts)
 
-    def match(self, graph: Graph) -> NDArray[np.int32]:
-        """List the filters that hold, rising."""
-        return self.match_encoded(graph, self.encoder.encode(graph))
+    def match(self, graph: Graph, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
+        """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
+        return self.match_encoded(graph, self.encoder.encode(graph), left_out)
 
-    def match_encoded(self, graph: Graph, event: Encoded) -> NDArray[np.int32]:
+    def match_encoded(
+        self, graph: Graph, event: Encoded, left_out: dict[int, str] | None = None
+    ) -> NDArray[np.int32]:
         """List the filters that hold for a graph that is encoded, rising."""
-        room = self._room(len(event.s))
-        scratch, epoch = room.scratch, room.stamp()
-        found: list[NDArray[np.int32]] = []
-        known: dict[tuple[int, ...], bool] = {}
-        again = False
-        while True:
-            done = kernels.match(self.arrays, event, scratch, epoch, self._options.injective, again)
-            if done == TOO_MUCH:
-                self._refuse(int(scratch.counts[9]))
-            doubts = int(scratch.counts[3])
-            if doubts:
-                asked = scratch.doubts[: 4 * doubts].reshape(-1, 4).tolist()
-                more = np.array(self._resolve(graph, event, room, asked, known), np.int32)
-                scratch.seen[more] = epoch
-                found.append(more)
-                scratch.counts[3], scratch.counts[4] = 0, 0
-            if done != FULL:
-                break
-            again = True
-        certain = scratch.out[: scratch.counts[2]]
-        return np.sort(np.concatenate([*found, certain]) if found else certain)
+        return _Asked(self, graph, event, self._room(len(event.s)), left_out).answer()
 
-    def _refuse(self, pattern: int) -> NoReturn:
-        """Refuse an event that takes too long; names one of the filters that it does so for."""
-        number = int(self.arrays.entries.number[self.arrays.patterns.entry_start[pattern]])
-        raise EventError(
-            f"the event is too much for the filter {print_pattern(self._patterns(number))}: "
-            f"joining it takes more than {BUDGET:,} steps; send smaller events, or narrow the filter"
-        )
+    def pattern(self, number: int) -> Pattern:
+        """Return a filter."""
+        return self._patterns(number)
 
-    def _resolve(
-        self,
-        graph: Graph,
-        event: Encoded,
-        room: _Room,
-        doubts: Sequence[Sequence[int]],
-        known: dict[tuple[int, ...], bool],
-    ) -> list[int]:
-        """Decide what arrays could not; `known` is what expressions said of terms of this event."""
-        scratch, epoch = room.scratch, room.epoch
-        found: dict[int, None] = {}
-        facts: Facts | None = None
-        below = _Below(graph, self._taxonomy)
-        for number, row, what, at in doubts:
-            if number in found or (what != ASK_REFERENCE and scratch.seen[number] == epoch):
-                continue
-            if what == ASK_REFERENCE:
-                facts = facts or Facts(graph, self._taxonomy)
-                if search(self._patterns(number), facts, self._options, (), 1):
-                    found[number] = None
-            elif self._opaque_hold(event, scratch.rows, row, at, known, below):
-                found[number] = None
-        return list(found)
+    @property
+    def options(self) -> Options:
+        """Return what departs from SPARQL."""
+        return self._options
 
-    def _opaque_hold(
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """Return the taxonomy."""
+        return self._taxonomy
+
+    def opaque_hold(
         self,
         event: Encoded,
         rows: NDArray[np.int32],
@@ -168,6 +141,119 @@ class Matcher:
         if found is None or found.arrays is not self.arrays or len(found.scratch.touched) < _MASKS * triples:
             found = self._local.room = _Room(self.arrays, triples)
         return found
+
+
+class _Asked:
+    """One event, as it is asked about: what is found, and what is left out."""
+
+    def __init__(
+        self, matcher: Matcher, graph: Graph, event: Encoded, room: _Room, left_out: dict[int, str] | None
+    ) -> None:
+        self._matcher = matcher
+        self._graph = graph
+        self._event = event
+        self._scratch, self._epoch = room.scratch, room.stamp()
+        self._left_out = {} if left_out is None else left_out
+        self._found: list[NDArray[np.int32]] = []
+        self._known: dict[tuple[int, ...], bool] = {}
+        """What expressions said of terms of this event."""
+        self._doubted: set[int] = set()
+        self._below = _Below(graph, matcher.taxonomy)
+        self._facts: Facts | None = None
+        self._steps, self._search_steps = BUDGET, STEPS
+        """What the next filter may take: less, with each that took too much."""
+
+    def answer(self) -> NDArray[np.int32]:
+        """List the filters that hold, rising."""
+        scratch = self._scratch
+        how = START
+        while self._run(how, self._steps) == TOO_MUCH:
+            self._part(int(scratch.counts[9]))
+            how = PASS
+        certain = scratch.out[: scratch.counts[2]]
+        return np.sort(np.concatenate([*self._found, certain]) if self._found else certain)
+
+    def _run(self, how: int, steps: int) -> int:
+        """Run the loops, and decide what they doubt."""
+        scratch = self._scratch
+        scratch.counts[10] = steps
+        injective = self._matcher.options.injective
+        while True:
+            done = kernels.match(self._matcher.arrays, self._event, scratch, self._epoch, injective, how)
+            doubts = int(scratch.counts[3])
+            if doubts:
+                asked = scratch.doubts[: 4 * doubts].reshape(-1, 4).tolist()
+                more = np.array(self._resolve(asked), np.int32)
+                scratch.seen[more] = self._epoch
+                self._found.append(more)
+                scratch.counts[3], scratch.counts[4] = 0, 0
+            if done != FULL:
+                return int(done)
+            how = ONLY_ROW if how >= ONLY else ROW
+
+    def _part(self, pattern: int) -> None:
+        """Ask fewer filters at a time of a pattern that was too much for all of its filters at once.
+
+        One of them may be the cause for all: a row that any of them wants is joined. Those in doubt are the
+        first to be suspected, then halves. What is too much for one by itself is left out.
+        """
+        scratch, epoch, arrays = self._scratch, self._epoch, self._matcher.arrays
+        begin, end = arrays.patterns.entry_start[pattern], arrays.patterns.entry_start[pattern + 1]
+        numbers = arrays.entries.number[begin:end]
+        undecided = numbers[scratch.seen[numbers] != epoch]
+        guilty = np.isin(undecided, list(self._doubted))
+        if guilty.all() or not guilty.any():
+            guilty = np.arange(len(undecided)) < len(undecided) // 2
+        left = [(undecided[guilty], self._steps), (undecided[~guilty], self._steps)]
+        if len(numbers) == 1:
+            # It was alone before.
+            self._leave_out(int(numbers[0]), self._steps)
+            left = []
+        while left:
+            some, steps = left.pop()
+            if not len(some):
+                continue
+            scratch.seen[undecided] = epoch
+            scratch.seen[some] = 0
+            if self._run(ONLY, steps) != TOO_MUCH:
+                continue
+            still = some[scratch.seen[some] != epoch]
+            if len(still) == 1:
+                self._leave_out(int(still[0]), steps)
+            elif len(still):
+                half, steps = len(still) // 2, max(steps // 2, LEAST)
+                left += [(still[:half], steps), (still[half:], steps)]
+        self._steps = max(self._steps // 2, LEAST)
+
+    def _leave_out(self, number: int, steps: int) -> None:
+        self._left_out[number] = (
+            f"joining it takes more than {steps:,} steps; send smaller events, or narrow the filter"
+        )
+
+    def _resolve(self, doubts: Sequence[Sequence[int]]) -> list[int]:
+        """Decide what arrays could not."""
+        scratch, matcher = self._scratch, self._matcher
+        found: dict[int, None] = {}
+        for number, row, what, at in doubts:
+            if number in found or (what != ASK_REFERENCE and scratch.seen[number] == self._epoch):
+                continue
+            if what == ASK_REFERENCE:
+                self._facts = self._facts or Facts(self._graph, matcher.taxonomy)
+                try:
+                    rows = search(
+                        matcher.pattern(number), self._facts, matcher.options, (), 1, self._search_steps
+                    )
+                except TooLongError as error:
+                    self._left_out[number] = str(error)
+                    self._search_steps = max(self._search_steps // 2, LEAST_STEPS)
+                    continue
+                if rows:
+                    found[number] = None
+            elif matcher.opaque_hold(self._event, scratch.rows, row, at, self._known, self._below):
+                found[number] = None
+            else:
+                self._doubted.add(number)
+        return list(found)
 
 
 class _Below:
@@ -225,10 +311,10 @@ class _Room:
             np.empty(filters, np.int32),
             np.empty(4 * max(1024, most), np.int32),
             np.empty(SLOTS * 256, np.int32),
-            np.zeros(10, np.int64),
+            np.zeros(11, np.int64),
             np.zeros(SLOTS + 1, np.uint64),
             np.zeros(SLOTS, np.int32),
-            np.zeros(1, np.uint64),
+            np.zeros(3, np.uint64),
             np.zeros(4096, np.int64),
             np.zeros(4096, np.int32),
         )

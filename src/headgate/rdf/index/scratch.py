@@ -12,9 +12,17 @@ if TYPE_CHECKING:
 FULL = -1
 """There is no room for more doubts: decide those that there are, and go on."""
 TOO_MUCH = -2
-"""A join has taken more steps than an event is worth."""
+"""A join has taken more steps than it may, or asked and searched more."""
+START, ROW, PASS, ONLY, ONLY_ROW = range(5)
+"""How a run goes on: from the start; at the row for which there was no room; behind the pattern that was too
+much; with that pattern and nothing else, from its start or at the row for which there was no room."""
 BUDGET = 50_000_000
 """Steps for one pattern: about half a second. A row in doubt counts as `DOUBT` of them."""
+LEAST = 1 << 20
+"""Steps that every filter has, however much others have taken of the event's time."""
+ROWS, READINGS = 1 << 16, 4
+"""How many rows each filter of a pattern may be asked about, and how often it may search all texts of an
+event, beside as many rows and letters as the pattern may take steps."""
 DOUBT = 512
 LONG = 1024
 """A join of more steps remembers what failed."""
@@ -32,7 +40,10 @@ class Scratch(NamedTuple):
 
     `counts`: 0 hits, 1 edges touched, 2 filters out, 3 doubts, 4 words of rows, 5 whether the row is among
     them, 6 entries of the pattern that are open, 7 steps taken, 8 the edge and 9 the pattern that the loop is
-    at.
+    at, 10 the steps that a pattern may take.
+
+    `blame`: 0 the slots that checks have failed for, 1 the entries that were asked and the letters that
+    were searched, 2 how many may be.
     """
 
     mark: NDArray[np.int64]

@@ -36,6 +36,7 @@ from headgate.rdf.index.build import guess_costs
 from headgate.rdf.index.columns import Writer
 from headgate.rdf.index.matching import Matcher
 from headgate.rdf.language.rewrite import HAT
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from headgate.rdf.index.columns import Columns
     from headgate.rdf.index.compile import Compiled
     from headgate.rdf.language.model import Graph, Options, Pattern
-    from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
 
 class TailView(NamedTuple):
@@ -52,9 +52,9 @@ class TailView(NamedTuple):
     matcher: Matcher
     size: int
 
-    def match(self, graph: Graph) -> NDArray[np.int32]:
-        """List the places of the filters that hold, rising."""
-        found = self.matcher.match(graph)
+    def match(self, graph: Graph, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
+        """List the places of the filters that hold, rising; what is too much goes to `left_out`."""
+        found = self.matcher.match(graph, left_out)
         return found[found < self.size]
 
 
@@ -273,6 +273,14 @@ class Tail:
             slots.update(laying.slots_of(words, at).tolist())
             at += int(laying.size_of(words, at))
         return slots
+
+
+def ask_one(pattern: Pattern, graph: Graph, taxonomy: Taxonomy | None, options: Options) -> tuple[bool, str]:
+    """Tell whether one filter holds, as an index of it alone would; if that is too much, the reason."""
+    tail = Tail(options, Taxonomy() if taxonomy is None else taxonomy)
+    tail.add(pattern)
+    left_out: dict[int, str] = {}
+    return len(tail.view().match(graph, left_out)) > 0, left_out.get(0, "")
 
 
 def _holds(words: list[int], kind: int) -> bool:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import compress
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from headgate.core.event import Event
+from headgate.core.omission import Renamed
 from headgate.core.values import kind_of
 from headgate.engine.engine import Engine
 from headgate.errors import EventError
@@ -84,9 +86,10 @@ class RankedGraph:
     def _best(self, rows: Sequence[int], events: Iterable[Event]) -> pa.RecordBatch:
         found: list[tuple[int, int, Ranked | Best]] = []
         for row, event in zip(rows, events, strict=True):
-            best: Sequence[Ranked | Best] = self._engine.top(
-                event, self._top.k, self._top.mode, factors=self._top.weighing
-            )
+            with Renamed(methodcaller("_replace", event=row)):
+                best: Sequence[Ranked | Best] = self._engine.top(
+                    event, self._top.k, self._top.mode, factors=self._top.weighing
+                )
             found += [(row, rank, each) for rank, each in enumerate(best, 1)]
         columns: dict[str, Any] = {
             EVENT_ID: pa.array([row for row, _, _ in found], pa.int64()),

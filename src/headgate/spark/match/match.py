@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
+from pyspark.accumulators import AccumulatorParam
 from pyspark.sql import DataFrame
 
 from headgate.contents.registry import kind_of
+from headgate.core.omission import Omission
 from headgate.spark.match.documents import read_given
 from headgate.spark.match.graph_matching import Sources
-from headgate.spark.match.matching import CODECS, FILE, FILE_DDL, Task, write_matches
+from headgate.spark.match.matching import CODECS, FILE, FILE_DDL, REASON, ROW, Task, write_matches
 from headgate.spark.match.records import read_records
 from headgate.spark.match.targets import open_target
 from headgate.spark.match.top import merged, with_key
@@ -37,7 +39,7 @@ from headgate.spark.tables.requests import check_match
 from headgate.spark.tables.tables import replacing, write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -76,6 +78,23 @@ class Matched:
     shards: int = 1
     met: int = 0
     """How often an event met a shard, of at most events times shards; the others could not match there."""
+    left_out: int = 0
+    """Filters that were too much for an event, for each event; they are in the rejected table, too."""
+
+
+class _Gathered(AccumulatorParam[dict[Omission, None]]):
+    """Gathers what workers tell."""
+
+    def zero(self, value: dict[Omission, None]) -> dict[Omission, None]:
+        """Begin with nothing."""
+        del value
+        return {}
+
+    def addInPlace(  # noqa: N802 -- Spark's name
+        self, value1: dict[Omission, None], value2: dict[Omission, None]
+    ) -> dict[Omission, None]:
+        """Put two together."""
+        return value1 | value2
 
 
 def match_events(
@@ -96,7 +115,9 @@ def match_events(
     With `top`, only the best of each event, with the columns score and rank.
 
     Events that cannot be read go to the table `rejected` with the reason; so do those that come from no node
-    of the snapshot's graph. A snapshot that has a graph is matched with it; `graph` can only insist.
+    of the snapshot's graph. A filter that is too much for an event is left out of it, and is a row of
+    `rejected` with the event's id, the subscription's and the reason. A snapshot that has a graph is matched
+    with it; `graph` can only insist.
 
     Against patterns over RDF or XML, events are documents: rows of a table, or files. `content_type` is that
     of rows that name none, and of files whatever their names. What patterns over XML return goes to the table
@@ -113,6 +134,7 @@ def match_events(
         here = (session.sparkContext.master or "").startswith("local")
         codec = (session.conf.get("spark.sql.parquet.compression.codec") or "").lower()
         met = session.sparkContext.accumulator(0)
+        left_out = session.sparkContext.accumulator(dict[Omission, None](), _Gathered())
         meetings = target.meetings(top)
         first = Task(
             *meetings[0][0],
@@ -124,6 +146,7 @@ def match_events(
             top=top,
             keyed=top is not None and len(meetings) > 1,
             met=met,
+            left_out=left_out,
         )
         tasks = [first._replace(snapshot=each.place, digest=each.digest) for each, _ in meetings]
         works: list[Work] = [partial(match_routed, work=given.work, route=route) for _, route in meetings]
@@ -140,6 +163,9 @@ def match_events(
             with watch(session, "writing tuples", quiet=quiet):
                 shards = [shard for shard, _ in meetings]
                 write_tuples(rows, shards, judged.id_type, target.numbered, tuples)
+        if left_out.value:
+            # Written anew: what is read of the events is kept until here.
+            write_table(judged.refused.union(_told(session, left_out.value)), rejected)
         judged.forget()
         count = _count(session, output)
         batches = _read_notes(Path(notes))
@@ -154,7 +180,17 @@ def match_events(
         feeds=given.feeds,
         shards=len(target.shards),
         met=met.value,
+        left_out=len(left_out.value),
     )
+
+
+def _told(session: SparkSession, left_out: Iterable[Omission]) -> DataFrame:
+    """Write filters that were left out as rows of the rejected table: the event and the subscription."""
+    rows = [
+        (json.dumps({"id": event, "subscription": subscription}, ensure_ascii=False), reason)
+        for event, subscription, reason in left_out
+    ]
+    return session.createDataFrame(rows, f"{ROW} string, {REASON} string")
 
 
 def _read(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from pyspark.accumulators import Accumulator
 
+    from headgate.core.omission import Omission
     from headgate.records.events.columns import Columns
     from headgate.records.index.arrays import Events
     from headgate.spark.tables.wishes import Top
@@ -100,6 +101,8 @@ class Task(NamedTuple):
     """Whether events come with a number of their own, which goes with their matches."""
     met: Accumulator[int] | None = None
     """Counts the events that were matched, on all shards."""
+    left_out: Accumulator[dict[Omission, None]] | None = None
+    """Lists the filters that were too much for an event, each once, however often a task is tried."""
 
     @property
     def columns(self) -> dict[str, str]:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from headgate.contents.registry import room_at
 from headgate.core.event import Event
+from headgate.core.omission import Omissions
 from headgate.ranking.filters.index import RankedIndex
 from headgate.records.index.index import EVENT_ID
 from headgate.spark.match.matching import (
@@ -128,7 +129,11 @@ def ask_rows(
                     kept = pa.array([isinstance(event, Event) for event in found], pa.bool_())
                     named[KEY] = part.column(KEY).filter(kept)
                 notes.lap(RECEIVING)
-                answer = asked.of_events(events)
+                with Omissions() as left_out:
+                    answer = asked.of_events(events)
+                if task.left_out is not None and len(left_out):
+                    told = (each._replace(event=ids[int(each.event or 0)]) for each in left_out)
+                    task.left_out.add(dict.fromkeys(told))
                 notes.lap(MATCHING)
                 yield from _portions(answer, named, task, notes)
                 notes.add(len(events))

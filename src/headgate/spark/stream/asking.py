@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.core.omission import Renamed
 from headgate.graph.index import GraphIndex
 from headgate.ranking.filters.index import RankedIndex
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
@@ -39,7 +41,8 @@ def ask(engine: Engine, events: Sequence[Event], ids: Column, top: Top | None) -
         return index.top_events(events, top.k, ids).rename_columns([EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK])
     rows = []
     for event, identity in zip(events, ids.to_pylist(), strict=True):
-        best: Sequence[Ranked | Best] = engine.top(event, top.k, top.mode, factors=top.weighing)
+        with Renamed(methodcaller("_replace", event=identity)):
+            best: Sequence[Ranked | Best] = engine.top(event, top.k, top.mode, factors=top.weighing)
         rows += [(identity, each.subscription, each.value, rank) for rank, each in enumerate(best, 1)]
     columns: list[Column] = [pa.array([row[place] for row in rows]) for place in range(4)]
     return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK])

@@ -18,12 +18,14 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.registry import content_at, kind_of
+from headgate.core.omission import Renamed
 from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
 from headgate.engine.engine import Engine
 from headgate.errors import SubscriptionError
 from headgate.graph.build import sharding
 from headgate.graph.build.sharding import shard_name
 from headgate.graph.index import GraphIndex
+from headgate.graph.walk.batch import by_row
 from headgate.ranking.filters.base import open_frozen
 from headgate.ranking.filters.index import RankedIndex
 from headgate.spark.match.graph_matching import known, refused_by_all
@@ -169,7 +171,8 @@ class Pieces:
         for piece in self._pieces:
             rows = piece.met(events, top)
             if len(rows):
-                found.append(ask(piece.engine, [events[row] for row in rows], pa.array(rows), top))
+                with Renamed(by_row(ids, 0)):
+                    found.append(ask(piece.engine, [events[row] for row in rows], pa.array(rows), top))
         return merged(found, ids, top)
 
     # Changing

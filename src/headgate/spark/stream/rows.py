@@ -12,8 +12,10 @@ from headgate.spark.match.top import RANK, SCORE
 if TYPE_CHECKING:
     from headgate.spark.tables.wishes import Top
 
-MALFORMED, LATE, DUPLICATE, UNKNOWN = KINDS = ("malformed", "late", "duplicate", "unknown-source")
-"""Why an event is a dead letter."""
+MALFORMED, LATE, DUPLICATE, UNKNOWN, LEFT_OUT = KINDS = (
+    "malformed", "late", "duplicate", "unknown-source", "left-out",
+)  # fmt: skip
+"""Why an event is a dead letter; the last is matched, but for one filter that is too much for it."""
 
 _DEAD: dict[str, pa.DataType] = {
     "row": pa.string(),
@@ -22,6 +24,7 @@ _DEAD: dict[str, pa.DataType] = {
     "origin": pa.string(),
     "batch": pa.int64(),
     "at": pa.timestamp("us", "UTC"),
+    "subscription": pa.string(),
 }
 DEAD = pa.schema(_DEAD)
 

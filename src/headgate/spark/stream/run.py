@@ -64,6 +64,7 @@ class Streamed:
     late: int
     duplicate: int
     unknown_source: int
+    left_out: int
     changes: int
     """Changes of subscriptions that were accepted."""
     rejected_changes: int

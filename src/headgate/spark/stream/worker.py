@@ -19,6 +19,7 @@ from pyspark import TaskContext
 
 from headgate.contents.registry import kind_of
 from headgate.core.event import SOURCE, Event
+from headgate.core.omission import Omissions
 from headgate.errors import EventError
 from headgate.spark.stream.live import Version, pieces_at
 from headgate.spark.stream.parts import PartWriter
@@ -33,6 +34,7 @@ from headgate.spark.stream.rows import (
     HASHES,
     KINDS,
     LATE,
+    LEFT_OUT,
     MALFORMED,
     MATCHES,
     MATCHING,
@@ -104,7 +106,9 @@ def match_part(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.Rec
             events, refused = part.judged(given)
             before = time.perf_counter()
             for begin in range(0, len(events), _SIZE):
-                found.write(part.matches(events[begin : begin + _SIZE]))
+                matches, left_out = part.matches(events[begin : begin + _SIZE])
+                found.write(matches)
+                dead.write(left_out)
             asked += time.perf_counter() - before
             dead.write(refused)
     finally:
@@ -132,13 +136,14 @@ class _Part:
         self._dead = dict.fromkeys(KINDS, 0)
         self.rows = 0
 
-    def judged(self, given: Sequence[Given]) -> tuple[list[Event], pa.RecordBatch]:
+    def judged(self, given: Sequence[Given]) -> tuple[list[tuple[Given, Event]], pa.RecordBatch]:
         """Tell the events that are to be matched from the others, which come with their reasons."""
         self.rows += len(given)
         # Documents are read, and may be several events each.
         read = self._read(given)
         reasons = self._refused([event for _, event in read])
-        events, dead = [], []
+        events: list[tuple[Given, Event]] = []
+        dead = []
         hashes = hash_ids(event.id if isinstance(event, Event) else "" for _, event in read)
         seen = found_in(hashes, self._task.seen or (), self._task.oldest)
         marks, repeated = hashes.tolist(), seen.tolist()
@@ -146,10 +151,10 @@ class _Part:
             kind, why = self._verdict(event, reason, mark, again or mark in self._struck)
             if kind is not None:
                 self._dead[kind] += 1
-                dead.append((row, kind, why))
+                dead.append((row, kind, why, None))
                 continue
             assert isinstance(event, Event)
-            events.append(event)
+            events.append((row, event))
             self._note(row, event, mark)
         return events, self._letters(dead)
 
@@ -216,22 +221,30 @@ class _Part:
         self._origins[-1][1] += 1
         self._hashes.append(mark.to_bytes(8, "little"))
 
-    def matches(self, events: Sequence[Event]) -> pa.RecordBatch:
-        """Ask for some events, all at once."""
-        ids = pa.array([str(event.id) for event in events], pa.string())
+    def matches(self, given: Sequence[tuple[Given, Event]]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        """Ask for some events, all at once; what is too much for an event is a letter of its own."""
+        ids = pa.array([str(event.id) for _, event in given], pa.string())
         schema = self._task.schema
-        found = self._pieces.ask(events, ids, self._task.top)
+        with Omissions() as left_out:
+            found = self._pieces.ask([event for _, event in given], ids, self._task.top)
         columns = [found.column(name).cast(schema.field(name).type) for name in schema.names]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+        rows = {str(event.id): row for row, event in given} if len(left_out) else {}
+        self._dead[LEFT_OUT] += len(left_out)
+        dead = [
+            (rows[str(event)], LEFT_OUT, why, None if identity is None else str(identity))
+            for event, identity, why in left_out
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=schema), self._letters(dead)
 
-    def _letters(self, dead: Sequence[tuple[Given, str, str]]) -> pa.RecordBatch:
+    def _letters(self, dead: Sequence[tuple[Given, str, str, str | None]]) -> pa.RecordBatch:
         columns: list[Any] = [
-            [row.text() for row, _, _ in dead],
-            [why for _, _, why in dead],
-            [kind for _, kind, _ in dead],
-            [row.origin for row, _, _ in dead],
+            [row.text() for row, *_ in dead],
+            [why for _, _, why, _ in dead],
+            [kind for _, kind, *_ in dead],
+            [row.origin for row, *_ in dead],
             [self._task.batch] * len(dead),
             [self._task.at] * len(dead),
+            [identity for *_, identity in dead],
         ]
         arrays = [pa.array(column, field.type) for column, field in zip(columns, DEAD, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=DEAD)

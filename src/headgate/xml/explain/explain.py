@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headgate.xml.explain.notes import failed_note, missing_note, path, shown, step
-from headgate.xml.language.model import CHILD, ROOT, covers
+from headgate.xml.index.live import ask_one
+from headgate.xml.index.matching import MOST_LETTERS
+from headgate.xml.language.model import CHILD, CONTAINS, ROOT, covers
 from headgate.xml.language.printing import print_pattern
 from headgate.xml.language.values import holds
 
@@ -45,9 +47,13 @@ class Explanation:
     matches: bool
     filter: str
     nodes: tuple[Clause, ...]
+    left_out: str = ""
+    """Why the pattern is left out of the document, if it is: then nothing of it is looked for."""
 
     def lines(self) -> list[str]:
         """Say it for people: the verdict, a line for each node."""
+        if self.left_out:
+            return [f"left out: {self.left_out}"]
         held = sum(each.held is True for each in self.nodes)
         many = f"{held} of {len(self.nodes)} node{'s' if len(self.nodes) > 1 else ''}"
         lines = ["match" if self.matches else f"no match: at best {many} can be found together"]
@@ -65,6 +71,11 @@ class Explanation:
 
 def explain(pattern: Pattern, document: Document) -> Explanation:
     """Explain one pattern and one document."""
+    searches = sum(test.sign == CONTAINS for node in pattern.nodes for test in node.tests)
+    levels = int(document.levels.max()) + 1
+    # To look for it here would take as long as there: only where it could be too much is that found out.
+    if searches * levels * len(document.text) > MOST_LETTERS and (left_out := ask_one(pattern, document)):
+        return Explanation(False, print_pattern(pattern), (), left_out)
     images = nearest(pattern, document)
     depths: list[int] = []
     clauses = []

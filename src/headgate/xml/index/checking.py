@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.jit import bare_inner
+from headgate.core.searching import has_part
 from headgate.xml.index.arrays import AT_LEAST, AT_MOST, CONTAINING, EQUAL, LESS, MORE, STARTING, UNEQUAL
-from headgate.xml.index.scratch import ALL, HARD, NO, SETS, SOME, TRUTHS
-from headgate.xml.index.searching import has_part
+from headgate.xml.index.scratch import ALL, HARD, LETTERS, MOST, NO, SETS, SOME, TRUTHS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headgate.xml.index.arrays import Tests
     from headgate.xml.index.scratch import Fixed, Lists, Sized
 
-NONE, NO_ROOM, NO_PAIRS = -1, -2, -3
+NONE, NO_ROOM, NO_PAIRS, NO_TIME = -1, -2, -3, -4
 _DIGITS = 15
 """So many digits are a whole number that floats hold, and so is the power of ten: their quotient is exact."""
 _EXACT, _HARD = 1, 2
@@ -105,9 +105,11 @@ def ask_tests(
 ) -> tuple[int, int]:
     """Ask a set of tests about all nodes of a path, once.
 
-    Returns where the answers begin in `truths`, NONE if they are all the same, or NO_ROOM or NO_PAIRS; and
-    what is known by that: NO, SOME or ALL.
+    Returns where the answers begin in `truths`, NONE if they are all the same, or NO_ROOM, NO_PAIRS or
+    NO_TIME; and what is known by that: NO, SOME or ALL.
     """
+    if fixed.skip[s]:
+        return NONE, NO
     place, count = fixed.set_place[s], fixed.counts[SETS]
     if place < count and lists.set_of[place] == s and lists.set_path[place] == p:
         return int(lists.set_truth[place]), int(lists.set_known[place])
@@ -117,13 +119,20 @@ def ask_tests(
         return NO_PAIRS, NO
     if at + nodes > len(lists.truths):
         return NO_ROOM, NO
-    held = 0
+    held, letters = 0, 0
+    left = fixed.counts[MOST] - fixed.counts[LETTERS]
     for i in range(nodes):
         n = sized.node[begin + i]
         holds = True
         for m in range(tests.set_start[s], tests.set_start[s + 1]):
             k = tests.member[m]
             if tests.text[k] >= 0:
+                if tests.sign[k] == CONTAINING:
+                    letters += document.stops[n] - document.begins[n]
+                    if letters > left:
+                        lists.set_of[count], lists.set_letters[count] = s, letters
+                        fixed.counts[SETS] = count + 1
+                        return NO_TIME, NO
                 holds = _text_holds(tests, k, document.text, document.begins[n], document.stops[n])
             else:
                 value = _number_of(document, sized, fixed, n)
@@ -138,7 +147,8 @@ def ask_tests(
     else:
         at = NONE
     lists.set_of[count], lists.set_path[count] = s, p
-    lists.set_truth[count], lists.set_known[count] = at, known
+    lists.set_truth[count], lists.set_known[count], lists.set_letters[count] = at, known, letters
+    fixed.counts[LETTERS] += letters
     fixed.set_place[s] = count
     fixed.counts[SETS] = count + 1
     return int(at), known

@@ -13,6 +13,7 @@ from headgate.contents.living import Living
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.core.omission import tell_all
 from headgate.core.rooms import XML
 from headgate.core.subscription import XPATH
 from headgate.errors import EventError, SubscriptionError
@@ -53,6 +54,7 @@ class _Matched(NamedTuple):
     event: Event
     key: tuple[State, int]
     found: list[Id]
+    left_out: list[tuple[Id, str]]
 
 
 class XmlIndex(Living[State]):
@@ -135,11 +137,18 @@ class XmlIndex(Living[State]):
 
     def match_document(self, document: Document) -> NDArray[np.int64]:
         """List the numbers of the matches: places among the ids, if nothing changed since it was built."""
-        return self._state.match(document)
+        return self._state.match(document, [])
 
     def match(self, event: Event) -> list[Id]:
-        """List the ids of the matching subscriptions, sorted."""
-        return self._state.match_one(document_of(event))
+        """List the ids of the matching subscriptions, sorted.
+
+        A filter that is too much for the event does not hold; `headgate.Omissions` collects which, else it is
+        logged. That is so for all questions.
+        """
+        left_out: list[tuple[Id, str]] = []
+        found = self._state.match_one(document_of(event), left_out)
+        tell_all(event.id, left_out)
+        return found
 
     def next(self, event: Event, at_least: Id) -> Id | None:
         """Find the first matching id that is at least `at_least`.
@@ -167,7 +176,10 @@ class XmlIndex(Living[State]):
         key = (state, state.changes)
         held: _Matched | None = getattr(self._local, "matched", None)
         if held is None or held.event is not event or held.key != key:
-            held = self._local.matched = _Matched(event, key, state.match_one(document_of(event)))
+            left_out: list[tuple[Id, str]] = []
+            found = state.match_one(document_of(event), left_out)
+            held = self._local.matched = _Matched(event, key, found, left_out)
+        tell_all(event.id, held.left_out)
         return held.found
 
     def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
@@ -196,7 +208,10 @@ class XmlIndex(Living[State]):
         late = state.late > 0
         events, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for place, document in enumerate(documents):
-            found = state.match(document)
+            left_out: list[tuple[Id, str]] = []
+            found = state.match(document, left_out)
+            if left_out:
+                tell_all(identities[place].as_py(), left_out)
             if late and len(found) > 1:
                 found = np.array(sorted(found.tolist(), key=state.id_of), np.int64)
             events.append(np.full(len(found), place))
@@ -218,7 +233,10 @@ class XmlIndex(Living[State]):
         state, document = self._state, document_of(event)
         subject = Subject(document)
         found: dict[Id, Answer] = {}
-        for number in state.match(document).tolist():
+        left_out: list[tuple[Id, str]] = []
+        numbers = state.match(document, left_out).tolist()
+        tell_all(event.id, left_out)
+        for number in numbers:
             prepared = state.prepared(number)
             if not prepared.returns:
                 continue

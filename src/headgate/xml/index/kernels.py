@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from headgate.core.jit import bare, bare_inner
 from headgate.xml.index.arrays import ANCHOR, ASKED, BEGIN, END, FAR, KIND, TESTS
-from headgate.xml.index.checking import NO_PAIRS, NO_ROOM, NONE, ask_tests
+from headgate.xml.index.checking import NO_PAIRS, NO_ROOM, NO_TIME, NONE, ask_tests
 from headgate.xml.index.paths import find_paths, walk_trie
 from headgate.xml.index.scratch import (
     ALL,
@@ -38,11 +38,13 @@ from headgate.xml.index.scratch import (
     FULL_TRUTHS,
     HITS,
     MAYBE,
+    MOST,
     NEVER,
     NO,
     OUT,
     PATHS,
     SOME,
+    TOO_MUCH,
     WANTED,
     WHERE,
     WHERE_ALL,
@@ -186,6 +188,8 @@ def sift(arrays: XmlArrays, document: Document, scratch: Scratch, epoch: int) ->
                         return FULL_TRUTHS
                     if truth == NO_PAIRS:
                         return FULL_PAIRS
+                    if truth == NO_TIME:
+                        return TOO_MUCH
                     if known == NO:
                         continue
                     least = min(least, known)
@@ -334,10 +338,11 @@ def match(
     """Find the filters that hold: `counts[OUT]` of them are in `out`, not sorted.
 
     `epoch` and the next number must be new. `counts[HARD]` nodes were read as no number though Python may
-    read one: then it is to be asked again, with these made known. Returns DONE, or what there is no room for.
+    read one: then it is to be asked again, with these made known. Returns DONE, what there is no room for, or
+    TOO_MUCH if more than `counts[MOST]` letters were searched.
     """
     fixed, sized, lists = scratch.fixed, scratch.sized, scratch.lists
-    for i in range(len(fixed.counts)):
+    for i in range(MOST):
         fixed.counts[i] = 0
     find_paths(document, classes, sized, fixed)
     done = walk_trie(arrays.trie, classes, sized, fixed, lists)

@@ -52,10 +52,15 @@ class TailView(NamedTuple):
         """Count the filters."""
         return self.blocks[-1].begin + self.blocks[-1].size if self.blocks else 0
 
-    def match(self, document: Document) -> NDArray[np.int64]:
-        """List the places of the filters that hold, rising."""
-        found = [block.matcher.match(document) + np.int64(block.begin) for block in self.blocks]
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+    def match(self, document: Document, left_out: dict[int, str] | None = None) -> NDArray[np.int64]:
+        """List the places of the filters that hold, rising; what is too much goes to `left_out`."""
+        found = [np.zeros(0, np.int64)]
+        for block in self.blocks:
+            own: dict[int, str] = {}
+            found.append(block.matcher.match(document, own) + np.int64(block.begin))
+            if left_out is not None:
+                left_out |= {number + block.begin: why for number, why in own.items()}
+        return np.concatenate(found)
 
 
 class Tail:
@@ -98,6 +103,13 @@ class Tail:
         return concatenate([block.columns for block in blocks]) if blocks else compile_all([])
 
 
+def ask_one(pattern: Pattern, document: Document) -> str:
+    """Say why one pattern would be left out of a document, if it would."""
+    left_out: dict[int, str] = {}
+    _block(0, compile_all([pattern])).matcher.match(document, left_out)
+    return left_out.get(0, "")
+
+
 def _whole(blocks: tuple[Block, ...]) -> int:
     """Count the filters in blocks that are left alone."""
     return sum(block.size for block in blocks if block.size >= LOOSE)
@@ -137,13 +149,20 @@ class State(LivingState[Base, "Pattern"]):
         base = len(self.base.ids)
         return self.base.prepared(number) if number < base else prepared(self.tail.pattern(number - base))
 
-    def match(self, document: Document) -> NDArray[np.int64]:
-        """List the numbers of the filters that hold: those of the base rising, then those of the tail."""
+    def match(self, document: Document, left_out: list[tuple[Id, str]]) -> NDArray[np.int64]:
+        """List the numbers of the filters that hold: those of the base rising, then those of the tail.
+
+        What is too much goes to `left_out`, with the reason.
+        """
         # The tail as it is now, and what was removed last of all: an id that is taken away and given anew
         # meanwhile is not answered twice.
         view = self.tail.view()
-        found: NDArray[np.int64] = self.base.matcher.match(document).astype(np.int64)
-        late = view.match(document)
+        early: dict[int, str] = {}
+        lately: dict[int, str] = {}
+        found: NDArray[np.int64] = self.base.matcher.match(document, early).astype(np.int64)
+        late = view.match(document, lately)
+        if early or lately:
+            left_out += self.named(early, lately)
         if self._gone:
             found = found[self.base.removed[found] == 0]
             late = late[self.tail_removed[late] == 0]
@@ -154,9 +173,9 @@ class State(LivingState[Base, "Pattern"]):
         base = len(self.base.ids)
         return self.base.ids[number] if number < base else self.tail_ids[number - base]
 
-    def match_one(self, document: Document) -> list[Id]:
-        """List the ids that match, sorted."""
-        found = self.match(document)
+    def match_one(self, document: Document, left_out: list[tuple[Id, str]]) -> list[Id]:
+        """List the ids that match, sorted; what is too much goes to `left_out`, with the reason."""
+        found = self.match(document, left_out)
         ids: list[Any] = (
             [self.id_of(number) for number in found.tolist()]
             if len(found) < FEW

@@ -12,13 +12,16 @@ from headgate.errors import EventError
 from headgate.xml.events.document import Document
 from headgate.xml.events.encode import Encoder
 from headgate.xml.index import kernels
-from headgate.xml.index.arrays import read_only
+from headgate.xml.index.arrays import BEGIN, END, TESTS, read_only
 from headgate.xml.index.scratch import (
     DONE,
     FULL_ENTRIES,
     FULL_PAIRS,
     HARD,
+    MOST,
     OUT,
+    SETS,
+    TOO_MUCH,
     Scratch,
     make_fixed,
     make_lists,
@@ -36,6 +39,8 @@ _NODES, _PAIRS, _ENTRIES, _TRUTHS = 1024, 1 << 12, 1 << 12, 1 << 14
 MOST_PAIRS = 1 << 27
 """Paths of a document with nodes of the trie that they lead to, and what else is as many: far fewer than
 numbers of 32 bits can count, and no more than fits into memory."""
+MOST_LETTERS = 1 << 27
+"""Letters that are searched for one filter, for all its `contains` together: some tenths of a second."""
 _READ = 1
 _LAST_EPOCH = 2**31 - 4
 
@@ -53,13 +58,14 @@ class Matcher:
     def _encoder(self) -> Encoder:
         return Encoder(self._labels.texts())
 
-    def match(self, document: Document) -> NDArray[np.int32]:
-        """List the filters that hold, rising."""
+    def match(self, document: Document, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
+        """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
         room: _Room | None = getattr(self._local, "room", None)
         if room is None:
             room = self._local.room = _Room(self.arrays)
         classes = read_only(self._encoder.encode(document.names))
-        return room.match(Document((), *map(read_only, document[1:])), classes)  # type: ignore[arg-type]
+        flat = Document((), *map(read_only, document[1:]))  # type: ignore[arg-type]
+        return room.match(flat, classes, {} if left_out is None else left_out)
 
 
 class _Room:
@@ -71,23 +77,70 @@ class _Room:
         self._nodes, self._pairs, self._entries, self._truths = _NODES, _PAIRS, _ENTRIES, _TRUTHS
         self._scratch = Scratch(make_fixed(arrays), make_sized(_NODES), make_lists(_PAIRS, _ENTRIES, _TRUTHS))
 
-    def match(self, document: Document, classes: NDArray[np.int32]) -> NDArray[np.int32]:
+    def match(
+        self, document: Document, classes: NDArray[np.int32], left_out: dict[int, str]
+    ) -> NDArray[np.int32]:
         nodes = len(document.labels)
         if nodes > self._nodes:
             self._nodes = 2 * nodes
             self._scratch = self._scratch._replace(sized=make_sized(self._nodes))
         sized = self._scratch.sized
         sized.known[:nodes] = 0
+        most, guilty = MOST_LETTERS, np.zeros(0, np.int32)
         while True:
+            self._scratch.fixed.counts[MOST] = most
             done = kernels.match(self._arrays, document, classes, self._scratch, self._stamp())
             fixed = self._scratch.fixed
             hard = sized.hard[: fixed.counts[HARD]]
             for n in hard.tolist():
                 sized.value[n], sized.known[n] = number(document.val(n)), _READ
-            if done != DONE:
+            if done == TOO_MUCH:
+                most *= 2
+                guilty = self._relieve()
+            elif done != DONE:
                 self._grow(done)
             elif not len(hard):
-                return np.sort(fixed.out[: fixed.counts[OUT]])
+                break
+        found = np.sort(fixed.out[: fixed.counts[OUT]])
+        if len(guilty):
+            fixed.skip[:] = 0
+            reason = f"more than {MOST_LETTERS:,} letters would be searched for it; send smaller documents"
+            left_out |= dict.fromkeys(np.setdiff1d(guilty, found).tolist(), f"{reason}, or narrow the filter")
+        return found
+
+    def _relieve(self) -> NDArray[np.int32]:
+        """Skip the sets of tests that only such filters have which search more than one may; returns these.
+
+        Others may search as much together: each filter more is more to do.
+        """
+        units, forests = self._arrays.units, self._arrays.forests
+        fixed, lists = self._scratch.fixed, self._scratch.lists
+        asked = slice(0, int(fixed.counts[SETS]))
+        # What was skipped before has been too much before.
+        letters = np.where(fixed.skip, MOST_LETTERS + 1.0, 0.0)
+        np.add.at(letters, lists.set_of[asked], lists.set_letters[asked])
+        begins, ends, own = units.row[:, BEGIN], units.row[:, END], units.row[:, TESTS]
+        parent = np.repeat(np.arange(len(own)), ends - begins)
+        first = np.repeat(begins - np.cumsum(ends - begins) + (ends - begins), ends - begins)
+        child = units.below[first + np.arange(len(parent))] >> 1
+        # From the leaves up, once for each level of the patterns.
+        cost = letters[own]
+        while True:
+            more = letters[own] + np.bincount(parent, cost[child], len(own))
+            if (more == cost).all():
+                break
+            cost = more
+        anchor = np.repeat(np.arange(len(own)), np.diff(units.forest_start))
+        guilty = np.bincount(units.forests, cost[anchor], len(forests.need)) > MOST_LETTERS
+        # And down again: all that the others are made of.
+        needed = np.zeros(len(own), np.bool_)
+        needed[anchor[~guilty[units.forests]]] = True
+        while not needed[child[needed[parent]]].all():
+            needed[child[needed[parent]]] = True
+        fixed.skip[:] = 1
+        fixed.skip[own[needed]] = 0
+        fixed.skip[0] = 0
+        return forests.number[np.repeat(guilty, np.diff(forests.start))]
 
     def _stamp(self) -> int:
         """Take an epoch that no mark holds; the next one is taken with it."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner
-from headgate.xml.index.searching import has_part
+from headgate.core.searching import has_part
 from headgate.xml.language.model import SIGNS
 
 if TYPE_CHECKING:

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
     from headgate.xml.index.arrays import XmlArrays
 
-DONE, FULL_PAIRS, FULL_ENTRIES, FULL_TRUTHS = range(4)
-"""What a run ends with; with all but the first, there was no room, and it must be run again with more."""
-OUT, HARD, PATHS, PAIRS, ENTRIES, TRUTHS, SETS, WANTED, HITS = range(9)
-"""Places in `counts`."""
+DONE, FULL_PAIRS, FULL_ENTRIES, FULL_TRUTHS, TOO_MUCH = range(5)
+"""What a run ends with; with all but the first, it must be run again: there was no room, or too much text was
+searched."""
+OUT, HARD, PATHS, PAIRS, ENTRIES, TRUTHS, SETS, WANTED, HITS, LETTERS, MOST = range(11)
+"""Places in `counts`. LETTERS were searched, and MOST is how many may be."""
 NO, MAYBE, SOME, ALL = range(4)
 """What is known of the nodes of a path: something holds for none, perhaps for some, for some, for all."""
 EPOCH, WHERE, WHERE_SOME, WHERE_ALL = range(4)
@@ -33,7 +34,8 @@ class Fixed(NamedTuple):
 
     `state` of a unit is the epoch, and where it held last; of paths also where it held last for some nodes,
     and for all. For the axis of children see `kernels`. `accepted`, `wanted` and `partial` (it does not
-    hold for all nodes of each path where it may hold) are epochs.
+    hold for all nodes of each path where it may hold) are epochs. A set of tests with `skip` is not asked,
+    and holds nowhere.
     """
 
     active_place: NDArray[np.int32]
@@ -45,6 +47,7 @@ class Fixed(NamedTuple):
     set_place: NDArray[np.int32]
     forest_place: NDArray[np.int32]
     out: NDArray[np.int32]
+    skip: NDArray[np.uint8]
     counts: NDArray[np.int64]
 
 
@@ -88,8 +91,8 @@ class Lists(NamedTuple):
     at, each once. `maybe` are units that may hold at nodes of a path, with `least`, which is what is known,
     and `truth`: where the answers of their tests begin in `truths`, -1 if they hold for all. `above`, `known`
     and `before` are entries of parents. `set_of` and `set_path` are sets of tests that were asked, with what
-    they said. `wanted` are units to be looked at node by node. `forest` and `hits` count the anchors that
-    hold.
+    they said, and how many letters were searched for that (`set_letters`). `wanted` are units to be looked at
+    node by node. `forest` and `hits` count the anchors that hold.
     """
 
     active: NDArray[np.int32]
@@ -101,6 +104,7 @@ class Lists(NamedTuple):
     set_path: NDArray[np.int32]
     set_truth: NDArray[np.int32]
     set_known: NDArray[np.int32]
+    set_letters: NDArray[np.int64]
     wanted: NDArray[np.int32]
     forest: NDArray[np.int32]
     hits: NDArray[np.int32]
@@ -131,7 +135,8 @@ def make_fixed(arrays: XmlArrays) -> Fixed:
         _ints(len(arrays.tests.set_start)),
         _ints(len(arrays.forests.need)),
         _ints(len(arrays.forests.number)),
-        np.zeros(10, np.int64),
+        np.zeros(len(arrays.tests.set_start), np.uint8),
+        np.zeros(11, np.int64),
     )
 
 
@@ -149,6 +154,7 @@ def make_lists(pairs: int, entries: int, truths: int) -> Lists:
     made: dict[str, NDArray[Any]] = {name: _ints(pairs) for name in Lists._fields}
     for name in ("above", "known", "before"):
         made[name] = _ints(entries)
+    made["set_letters"] = np.zeros(pairs, np.int64)
     made["truths"] = np.zeros(truths, np.uint8)
     return Lists(**made)
 
