@@ -77,7 +77,13 @@ def _check(kind: object, place: str, known: Mapping[str, Kind]) -> None:
 
 def kind_of(content: str | None) -> Kind:
     """Find a kind by its name; without one, that of filters that name no dialect."""
-    return kinds()[content or DEFAULT]
+    found = kinds().get(content or DEFAULT)
+    if found is None:
+        raise SubscriptionError(
+            f"there is no kind of content {content!r} here: install its package, or name its module in "
+            f"{MODULES}"
+        )
+    return found
 
 
 def content_of(dialects: Iterable[str], what: str) -> str | None:
