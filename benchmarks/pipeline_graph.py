@@ -23,7 +23,7 @@ from headgate.core.event import Event
 from headgate.graph.walk.ways import BY_FILTERS, BY_GRAPH, Ways
 from headgate.spark.compile.graph import Tables, compile_graph
 from headgate.spark.match.match import match_events
-from headgate.spark.tables.wishes import Top
+from headgate.runtime.questions import Top
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.hashing import Key, integers
 

@@ -25,7 +25,7 @@ from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.run import run_stream
 from headgate.spark.stream.settings import StreamSettings
-from headgate.spark.stream.state import State
+from headgate.runtime.state import State
 from headgate.spark.tables.generate import generate
 from headgate.workloads.catalogue import synthetic
 

@@ -27,7 +27,7 @@ from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.compile.graph import Tables, compile_graph
 from headgate.spark.match.match import match_events
 from headgate.spark.session.session import close_session, open_session, spark_errors
-from headgate.spark.tables.wishes import Top
+from headgate.runtime.questions import Top
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,7 +14,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PACKAGE = ROOT / "src" / "headgate"
 ROOMS = [folder for folder in (PACKAGE, *PACKAGE.rglob("*")) if (folder / "__init__.py").is_file()]
 MOST_LINES = 250
-MOST_MODULES = 25
+MOST_MODULES = 22
 """In one folder: about 20."""
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate.errors import TableError
+from headgate.runtime.changes import Change
 from headgate.spark.nats.changes import NatsChanges
-from headgate.spark.stream.changes import Change, open_changes
 from headgate.spark.stream.settings import StreamSettings
+from headgate.spark.stream.sources import open_changes
 
 if TYPE_CHECKING:
     from tests.nats.server import Server

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 from headgate import Edge, Engine, Event, Node, Settings, Subscription
 from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.plan.graphs.rewritability import Search
+from headgate.runtime.questions import Top
+from headgate.runtime.sharding import Sharding
 from headgate.spark.backtest.backtest import backtest
 from headgate.spark.backtest.documents import backtest_documents
 from headgate.spark.backtest.question import Question
@@ -30,7 +32,6 @@ from headgate.spark.plan.planning import plan_subscriptions
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.run import run_stream
 from headgate.spark.stream.settings import StreamSettings
-from headgate.spark.tables.wishes import Sharding, Top
 from tests.spark.files import get_lines, get_table, put_lines
 from tests.streaming.world import read_folder
 

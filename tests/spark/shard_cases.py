@@ -18,7 +18,7 @@ from tests.xml.random_patterns import random_pattern as random_tree
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headgate.spark.tables.wishes import Top
+    from headgate.runtime.questions import Top
     from tests.spark.files import Row
 
 CONTENTS = ("records", "rdf", "xml")

@@ -18,9 +18,9 @@ import pytest
 
 from headgate import RecordIndex, SnapshotError, Subscription, TableError
 from headgate.core.snapshot import digest_of
+from headgate.runtime.opening import opened_as
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.match.match import match_events
-from headgate.spark.match.opening import opened_as
 from headgate.workloads.records import advertising
 from tests.spark.files import get_table, names, put_lines, put_table
 

@@ -14,9 +14,9 @@ import pytest
 from headgate import Edge, Event, GraphIndex, Node, RecordIndex, Subscription
 from headgate.core.snapshot import open_snapshot
 from headgate.errors import GraphError, SnapshotError, TableError
+from headgate.runtime.targets import open_target
 from headgate.spark.compile.graph import Tables, compile_graph
 from headgate.spark.match.match import match_events
-from headgate.spark.match.targets import open_target
 from tests.graph.random_graphs import draw_event, draw_graph
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, put, put_lines, put_table

@@ -14,6 +14,7 @@ from headgate import Edge, Engine, Event, Node, RecordIndex, Subscription
 from headgate.core.snapshot import room_of
 from headgate.errors import SnapshotError, TableError
 from headgate.ranking.filters.index import RankedIndex
+from headgate.runtime.questions import Top
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.compile.graph import Tables, _has_weights, compile_graph
 from headgate.spark.compile.ranked import has_any
@@ -21,7 +22,6 @@ from headgate.spark.compile.ranked_rows import RANKS
 from headgate.spark.match.match import match_events
 from headgate.spark.tables.places import Format
 from headgate.spark.tables.tables import VALUE, read_lines
-from headgate.spark.tables.wishes import Top
 from tests.lanes import some
 from tests.spark.files import Row, get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.without_spark import compile_graph_lines, compile_lines, match_lines

@@ -11,12 +11,12 @@ import pytest
 from headgate import Event, RecordIndex, Subscription
 from headgate.core.snapshot import digest_of
 from headgate.ranking.filters.index import RankedIndex
+from headgate.runtime.questions import Top
 from headgate.spark.match import top_matching
 from headgate.spark.match.matching import PACKED, Task
 from headgate.spark.match.top import KEY
 from headgate.spark.match.top_matching import rank_columns, rank_lines
 from headgate.spark.tables.tables import VALUE
-from headgate.spark.tables.wishes import Top
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headgate import Edge, Engine, Event, Node, Subscription
+from headgate.runtime.questions import Top
 from headgate.spark.compile.graph import Tables, compile_graph
-from headgate.spark.tables.wishes import Top
 from tests.lanes import some
 from tests.spark.files import get_lines, put_lines
 from tests.spark.rdf_cases import Job, document, pattern, subscription_row, taxonomy

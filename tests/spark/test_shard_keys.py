@@ -25,11 +25,10 @@ from headgate.rdf.language.printing import print_pattern as print_rdf
 from headgate.records.compiling import RecordFinder
 from headgate.records.keys import MOST, record_keys
 from headgate.records.programs.binding import compile_filters
+from headgate.runtime.routes import MOST_KEYS, Route, Routes
+from headgate.runtime.sharding import Placing, Sharding
 from headgate.spark.shards.matching import in_memory
-from headgate.spark.shards.routes import MOST_KEYS, Route, Routes
 from headgate.spark.shards.rows import _Told, tenant_of
-from headgate.spark.shards.sharding import Placing
-from headgate.spark.tables.wishes import Sharding
 from headgate.xml.compiling import xml_keys
 from headgate.xml.events.reading import read_document
 from headgate.xml.index.columns import compile_all as compile_xml

@@ -10,16 +10,17 @@ import pytest
 from headgate import RecordIndex, Subscription, XmlIndex
 from headgate.core.snapshot import room_of
 from headgate.errors import SnapshotError, TableError
+from headgate.runtime.questions import Top
+from headgate.runtime.sharding import ACCESS, HASH, RULES, TENANT, Sharding
+from headgate.runtime.shards import ids_at, shard_places
+from headgate.runtime.targets import open_target
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.compile.graph import Tables, compile_graph
 from headgate.spark.match import matching
 from headgate.spark.match.match import match_events
 from headgate.spark.match.matching import Task
-from headgate.spark.match.targets import open_target
 from headgate.spark.match.tuples import _of_event
 from headgate.spark.shards.matching import match_routed
-from headgate.spark.shards.snapshots import ids_at, shard_places
-from headgate.spark.tables.wishes import ACCESS, HASH, RULES, TENANT, Sharding, Top
 from tests.lanes import some
 from tests.spark.files import get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.shard_cases import CONTENTS, KINDS, draw_case

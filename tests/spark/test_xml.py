@@ -10,10 +10,10 @@ import pytest
 
 from headgate import Edge, Engine, Event, Node, Subscription, SubscriptionError, TableError, XmlIndex
 from headgate.core.subscription import XPATH
+from headgate.runtime.questions import Top
 from headgate.spark.backtest.documents import backtest_documents
 from headgate.spark.compile.graph import Tables, compile_graph
 from headgate.spark.tables.document_files import _left_out
-from headgate.spark.tables.wishes import Top
 from headgate.xml.language.printing import print_pattern
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table

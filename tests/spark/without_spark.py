@@ -16,6 +16,10 @@ from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
 from headgate.graph.build.sharding import save_shards
 from headgate.records.compiling import RecordContents
+from headgate.runtime import shards as shard_snapshots
+from headgate.runtime.routes import Routes
+from headgate.runtime.sharding import Sharding
+from headgate.runtime.targets import open_target
 from headgate.spark.compile.accepted import number_rows, save_index
 from headgate.spark.compile.graph import _Saving
 from headgate.spark.compile.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS
@@ -25,21 +29,17 @@ from headgate.spark.compile.rows import compile_batches
 from headgate.spark.match.graph_matching import Sources
 from headgate.spark.match.matching import NUMBERS, REASON, ROW, TEXTS, Task, survey_lines
 from headgate.spark.match.records import _work
-from headgate.spark.match.targets import open_target
-from headgate.spark.shards import snapshots as shard_snapshots
 from headgate.spark.shards.graph import place_graph
 from headgate.spark.shards.matching import match_routed
-from headgate.spark.shards.routes import Routes
 from headgate.spark.tables.places import Format
 from headgate.spark.tables.tables import BLOCK, BROKEN, FILE, POSITION, VALUE
-from headgate.spark.tables.wishes import Sharding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from headgate.contents.compiling import Contents
-    from headgate.spark.tables.wishes import Top
+    from headgate.runtime.questions import Top
     from tests.spark.files import Row
 
     Line = Row | str | bytes

@@ -15,17 +15,16 @@ import pytest
 from headgate import Engine, Subscription
 from headgate.core.event import SECOND_MARK
 from headgate.errors import EventError, TableError
+from headgate.runtime.state import State
+from headgate.runtime.versions import Version, pieces_at
 from headgate.spark.stream import rows as told
 from headgate.spark.stream.batch import Batches, Ended
 from headgate.spark.stream.files import check_removed
-from headgate.spark.stream.live import Version, pieces_at
-from headgate.spark.stream.log import Subscriptions
 from headgate.spark.stream.reading import Reading, read_given
 from headgate.spark.stream.run import _check_kind, run_stream
 from headgate.spark.stream.sources import COLUMNS
-from headgate.spark.stream.state import State
 from headgate.spark.stream.survey import Survey
-from tests.streaming.world import World, lines, move
+from tests.streaming.world import World, lines, log_of, move
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -164,7 +163,7 @@ def test_whoever_did_not_catch_up_begins_anew(world: World) -> None:
 
 def test_the_log_is_folded_once_though_no_batch_comes(world: World) -> None:
     state = State(world.state)
-    subscriptions = Subscriptions(world.settings(fold=2), state)
+    subscriptions = log_of(world.settings(fold=2), state)
     for number in range(12):
         world.change(f"{number:02d}.jsonl", [{"op": "subscribe", "id": f"n{number}", "filter": "age > 2"}])
         subscriptions.poll()
@@ -178,7 +177,7 @@ def test_the_log_is_folded_once_though_no_batch_comes(world: World) -> None:
 
 def test_versions_without_a_change_are_folded_too(world: World) -> None:
     state = State(world.state)
-    subscriptions = Subscriptions(world.settings(fold=4), state)
+    subscriptions = log_of(world.settings(fold=4), state)
     for number in range(12):
         world.change(f"{number:02d}.jsonl", [{"op": "unsubscribe", "id": "nobody"}])
         subscriptions.poll()

@@ -13,24 +13,24 @@ import pytest
 from headgate import Engine, Event, Subscription
 from headgate.core.event import SECOND_MARK
 from headgate.errors import SnapshotError
-from headgate.spark.stream.live import pieces_at
-from headgate.spark.stream.log import Subscriptions
-from headgate.spark.stream.state import State
-from headgate.spark.tables.wishes import Top
-from tests.streaming.world import World, best, move, published
+from headgate.runtime.questions import Top
+from headgate.runtime.state import State
+from headgate.runtime.versions import pieces_at
+from tests.streaming.world import World, best, log_of, move, published
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from headgate.spark.stream.pieces import Pieces
+    from headgate.runtime.log import Subscriptions
+    from headgate.runtime.pieces import Pieces
 
 EVENTS = [Event(number, {"age": number}) for number in range(0, 100, 7)]
 
 
 def opened(world: World, **more: Any) -> Subscriptions:
     """Open the subscriptions of a stream, as a new process would."""
-    return Subscriptions(world.settings(**more), State(world.state))
+    return log_of(world.settings(**more), State(world.state))
 
 
 def answers(engine: Engine | Pieces) -> list[list[Any]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.spark.stream.seen import FAN, Seen, found_in, hash_ids
+from headgate.runtime.seen import FAN, Seen, found_in, hash_ids
 
 if TYPE_CHECKING:
     from pathlib import Path

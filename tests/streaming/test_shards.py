@@ -19,22 +19,22 @@ from headgate.core.snapshot import room_of
 from headgate.core.subscription import SQL
 from headgate.errors import HeadgateError
 from headgate.records.keys import text_key
+from headgate.runtime.pieces import SHARDED, Pieces
+from headgate.runtime.questions import Top
+from headgate.runtime.routes import Routes
+from headgate.runtime.sharding import ACCESS, HASH, TENANT, Sharding
+from headgate.runtime.shards import save_shards
+from headgate.runtime.state import State
+from headgate.runtime.targets import open_target
+from headgate.runtime.versions import apply, pieces_at
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.compile.graph import Tables, compile_graph
-from headgate.spark.match.targets import open_target
-from headgate.spark.shards.routes import Routes
-from headgate.spark.shards.snapshots import save_shards
-from headgate.spark.stream.live import apply, pieces_at
-from headgate.spark.stream.log import Subscriptions
-from headgate.spark.stream.pieces import SHARDED, Pieces
-from headgate.spark.stream.state import State
-from headgate.spark.tables.wishes import ACCESS, HASH, TENANT, Sharding, Top
 from tests.seeds import NIGHTLY
 from tests.spark.files import put_lines
 from tests.spark.shard_cases import draw_case
 from tests.streaming.killing import run_and_kill, save
 from tests.streaming.test_run import Running
-from tests.streaming.world import World, answer, published
+from tests.streaming.world import World, answer, log_of, published
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -258,7 +258,7 @@ def test_changes_and_folding(
     engine = Engine.open(made.whole)
     dialect = made.case.subscriptions[0].dialect
     rng = random.Random(5)
-    subscriptions = Subscriptions(world.settings(fold=6), State(world.state))
+    subscriptions = log_of(world.settings(fold=6), State(world.state))
     check(pieces_at(subscriptions.at(**subscriptions.pin())), engine, made)
     changes, wrong, since, refused = made.changes(), made.wrong(), set(), 0
     for number in range(0, len(changes), 6):
@@ -281,7 +281,7 @@ def test_changes_and_folding(
     assert room_of(place) == room_of(made.shards)
     assert len(list(place.glob("shard-*"))) == count
     subscriptions.close()
-    again = Subscriptions(world.settings(), State(world.state))
+    again = log_of(world.settings(), State(world.state))
     check(pieces_at(again.at(**again.pin())), engine, made)
     assert again.count == subscriptions.count
 
@@ -379,7 +379,7 @@ def test_unusable_shards(tmp_path: Path, make: Make, capsys: pytest.CaptureFixtu
     made = make("records", "plain", 3, ACCESS)
     other = make("records", "ranked", 3, HASH)
     world = made.world(tmp_path)
-    subscriptions = Subscriptions(world.settings(), State(world.state))
+    subscriptions = log_of(world.settings(), State(world.state))
     pin = subscriptions.pin()
     shutil.rmtree(world.snapshot)
     shutil.copytree(other.shards, tmp_path / "mixed")
@@ -392,7 +392,7 @@ def test_unusable_shards(tmp_path: Path, make: Make, capsys: pytest.CaptureFixtu
     assert "does not belong to it" in told
     subscriptions.close()
     with pytest.raises(HeadgateError, match="does not belong to it"):
-        Subscriptions(world.settings(), State(tmp_path / "another"))
+        log_of(world.settings(), State(tmp_path / "another"))
 
 
 @pytest.mark.nightly

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate.errors import TableError
-from headgate.spark.stream.state import COMMITTED, PINNED, STAGE, State, write_record
+from headgate.runtime.state import COMMITTED, PINNED, STAGE, State, write_record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def test_records(tmp_path: Path) -> None:
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     """Another process is refused while one holds the state; when that dies, it is free."""
     code = (
-        "import sys, pathlib, time; from headgate.spark.stream.state import State\n"
+        "import sys, pathlib, time; from headgate.runtime.state import State\n"
         "with State(pathlib.Path(sys.argv[1])).held():\n  print('held', flush=True); time.sleep(600)"
     )
     holder = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE)

@@ -14,17 +14,16 @@ import pytest
 
 from headgate import Engine, Subscription
 from headgate.core.rooms import RECORDS
+from headgate.runtime.seen import Seen
+from headgate.runtime.state import State
 from headgate.spark.stream.batch import Batches
-from headgate.spark.stream.log import Subscriptions
 from headgate.spark.stream.reading import Reading
 from headgate.spark.stream.rows import match_schema
-from headgate.spark.stream.seen import Seen
 from headgate.spark.stream.sinks import open_sink
 from headgate.spark.stream.sources import SCHEMA
-from headgate.spark.stream.state import State
 from headgate.spark.stream.telling import Telling
 from tests.lanes import some
-from tests.streaming.world import World, lines
+from tests.streaming.world import World, lines, log_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,7 +62,7 @@ def attempt(world: World, batches: list[DataFrame], spark: SparkSession) -> None
     """Do batches as one process would that has just started."""
     settings = world.settings(fold=3)
     state = State(world.state)
-    subscriptions = Subscriptions(settings, state)
+    subscriptions = log_of(settings, state)
     try:
         numbered = bool(state.fixed("numbered", subscriptions.numbered))
         sink = open_sink(spark, settings, match_schema(numbered=numbered, top=None))

@@ -14,11 +14,13 @@ import pyarrow.parquet as pq
 from headgate import Engine, Event
 from headgate.errors import GraphError
 from headgate.records.index.index import SUBSCRIPTION_ID
-from headgate.spark.match.top import SCORE
-from headgate.spark.stream.live import Version, apply, default_dialect, read_segment
+from headgate.runtime.log import Subscriptions
+from headgate.runtime.questions import SCORE
+from headgate.runtime.state import State
+from headgate.runtime.versions import Version, apply, default_dialect, read_segment
 from headgate.spark.stream.run import Streamed, run_stream
 from headgate.spark.stream.settings import JSONL, PARQUET, StreamSettings
-from headgate.spark.stream.state import State
+from headgate.spark.stream.sources import open_changes
 
 if TYPE_CHECKING:
     import threading
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.stream.pieces import Pieces
-    from headgate.spark.tables.wishes import Top
+    from headgate.runtime.pieces import Pieces
+    from headgate.runtime.questions import Top
 
 Row = dict[str, Any]
 Match = tuple[Any, ...]
@@ -55,6 +57,11 @@ def read_folder(folder: Path) -> list[Row]:
     for file in sorted(folder.glob("*.parquet")):
         found += pq.ParquetFile(file).read().to_pylist()
     return found
+
+
+def log_of(settings: StreamSettings, state: State) -> Subscriptions:
+    """Open the log of a stream's subscriptions, as the stream does."""
+    return Subscriptions(settings, state, open_changes(settings))
 
 
 @dataclass

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
+    from headgate.runtime.questions import Top
     from headgate.spark.backtest.question import Question
     from headgate.spark.backtest.what_if import Effect, WhatIf
     from headgate.spark.session.session import Session
-    from headgate.spark.tables.wishes import Top
 
 SHOWN = 10
 """Subscriptions that are told one by one."""

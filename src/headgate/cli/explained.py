@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headgate.graph.base import Names
     from headgate.graph.explain import GraphExplanation
     from headgate.ranking.filters.explain import RankExplanation
-    from headgate.spark.tables.wishes import Top
+    from headgate.runtime.questions import Top
 
 
 class Told(NamedTuple):
@@ -59,7 +59,7 @@ def explain_rank(event: Event, snapshot: str, subscription: str, top: Top) -> To
     from headgate.engine.engine import Engine
     from headgate.graph.base import ROOM as GRAPH
     from headgate.ranking.filters.index import ROOM as RANKING
-    from headgate.spark.tables.requests import check_ranks
+    from headgate.runtime.checks import check_ranks
 
     place = Path(snapshot)
     room = room_of(place)
@@ -94,7 +94,7 @@ def _without_graph(place: Path, subscription: str) -> tuple[Engine, Id]:
     from headgate.core.snapshot import room_of
     from headgate.engine.engine import Engine
     from headgate.ranking.filters.base import ROOM as RANKING
-    from headgate.spark.shards.snapshots import have_numbers, ids_at, shard_places
+    from headgate.runtime.shards import have_numbers, ids_at, shard_places
 
     places = shard_places(place)
     ids = [ids_at(each, ranked=room_of(each) == RANKING) for each in places]
@@ -106,7 +106,7 @@ def _explain_graph(event: Event, snapshot: Path, subscription: str) -> tuple[Gra
     """Explain how an event gets through a graph, on the shard that has the subscription."""
     from headgate.engine.engine import Engine
     from headgate.graph.explain import NO_PATH, GraphExplanation
-    from headgate.spark.tables.requests import graph_places
+    from headgate.runtime.checks import graph_places
 
     engines = [Engine.open(place) for place in graph_places(snapshot)]
     names = engines[0].graph.base.names

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headgate.contents.wanted import Wanted
+    from headgate.runtime.sharding import Sharding
     from headgate.spark.compile.compile import Compiled
     from headgate.spark.compile.graph import CompiledGraph
     from headgate.spark.session.session import Session
-    from headgate.spark.tables.wishes import Sharding
 
 
 @cli.command(name="compile")
@@ -145,7 +145,7 @@ def compile_(
 
 def _sharding(count: int | None, by: str | None, column: str | None) -> Sharding:
     """Read how subscriptions are to be cut."""
-    from headgate.spark.tables.wishes import Sharding
+    from headgate.runtime.sharding import Sharding
 
     if count is None and (by is not None or column is not None):
         raise click.UsageError("--shard-by and --shard-column go with --shards")
@@ -274,15 +274,16 @@ def match(
       headgate match --snapshot rdf/ --events feeds/ --output matches.jsonl
       headgate match --snapshot xml/ --events documents/ --output matches.jsonl --tuples tuples.jsonl
     """
-    from headgate.spark.tables.requests import check_match, check_target
+    from headgate.runtime.checks import check_target
+    from headgate.spark.tables.requests import check_match
 
     refused = rejected or beside(output, "rejected")
     wanted = wanted_top("--top", top, mode, factors)
     check_match(snapshot, events, output, rejected=refused, content_type=form, tuples=tuples)
     check_target(snapshot, graph=graph, top=wanted)
     ready(master, conf)
+    from headgate.runtime.targets import open_target
     from headgate.spark.match.match import match_events
-    from headgate.spark.match.targets import open_target
 
     open_target(snapshot, graph=graph, top=wanted)
     with session(master, conf, quiet=quiet) as spark:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from headgate.spark.tables.wishes import Top
+    from headgate.runtime.questions import Top
 
 mode_option = click.option(
     "--mode",
@@ -25,7 +25,7 @@ factor_option = click.option(
 
 def wanted_top(option: str, k: int | None, mode: str | None, factors: tuple[str, ...]) -> Top | None:
     """Read what is asked for; `option` is what says how many."""
-    from headgate.spark.tables.wishes import RELAXED, Top
+    from headgate.runtime.questions import RELAXED, Top
 
     if k is None:
         for name, given in (("--mode", mode), ("--factor", factors)):

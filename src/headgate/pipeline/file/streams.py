@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from headgate.pipeline.file.setting import Kind, Setting
 from headgate.pipeline.file.settings import STREAM
 from headgate.pipeline.run.stream_history import run_told
+from headgate.runtime.questions import MODES
 from headgate.spark.stream.request import check_request
 from headgate.spark.stream.settings import ARCHIVE, FORMATS, StreamSettings, is_broker
-from headgate.spark.tables.wishes import MODES
 
 if TYPE_CHECKING:
     import threading

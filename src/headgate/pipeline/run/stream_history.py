@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from headgate.brokers.nats.settings import shown
 from headgate.report.runs.model import Partition, Step
 from headgate.report.runs.run_model import Counts, Reason, Refused, RunPage, StreamBatch, this_machine
+from headgate.runtime.parts import final_name
 from headgate.spark.session.java import find_java
-from headgate.spark.stream.parts import final_name
 from headgate.spark.stream.rows import DUPLICATE, KINDS, LATE, MALFORMED, MATCHING, READING
 from headgate.spark.stream.run import run_stream
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Iterator, Mapping
 
+    from headgate.runtime.state import Record
     from headgate.spark.session.session import Session
     from headgate.spark.stream.run import Streamed
     from headgate.spark.stream.settings import StreamSettings
-    from headgate.spark.stream.state import Record
 
 MOST = 10_000
 """Batches that are drawn, the last ones: a stream may run for months."""

@@ -15,6 +15,7 @@ from headgate.pipeline.run import plan
 from headgate.pipeline.run.generating import workload_of
 from headgate.pipeline.run.what_if import write_what_if
 from headgate.rdf.language.model import Options
+from headgate.runtime.questions import Top
 from headgate.spark.backtest import backtest
 from headgate.spark.backtest import documents as backtest_documents
 from headgate.spark.compile import compile as plain
@@ -26,7 +27,6 @@ from headgate.spark.tables.generate import generate
 from headgate.spark.tables.refusals import refusals_of
 from headgate.spark.tables.summary import summarise
 from headgate.spark.tables.taxonomy_files import read_taxonomy
-from headgate.spark.tables.wishes import Top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -113,7 +113,7 @@ def _sharding(pipeline: Pipeline) -> dict[str, Any]:
     shards = pipeline.shards
     if shards.by == "hash":
         return {"shards": shards.count}
-    from headgate.spark.tables.wishes import Sharding
+    from headgate.runtime.sharding import Sharding
 
     return {"sharding": Sharding.of(shards.count, shards.by, shards.column)}
 

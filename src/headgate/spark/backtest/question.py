@@ -10,11 +10,12 @@ from headgate.contents.registry import content_at
 from headgate.core.rooms import FILTER_SHARDS, GRAPH_SHARDS, RANKING_SHARDS
 from headgate.core.snapshot import room_of
 from headgate.errors import SnapshotError, TableError
+from headgate.runtime.checks import check_ranks
 from headgate.spark.tables.places import check_apart, check_input, check_output
-from headgate.spark.tables.requests import check_events_for, check_ranks
+from headgate.spark.tables.requests import check_events_for
 
 if TYPE_CHECKING:
-    from headgate.spark.tables.wishes import Top
+    from headgate.runtime.questions import Top
 
 NOISE = 0.1
 """The share of events above which a subscription is noisy."""

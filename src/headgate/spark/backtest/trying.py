@@ -16,16 +16,16 @@ from headgate.engine.engine import Engine
 from headgate.engine.reached import own_filter
 from headgate.graph.index import GraphIndex
 from headgate.ranking.filters.index import RankedIndex
+from headgate.runtime.shards import shard_places
+from headgate.runtime.targets import Target, open_target
 from headgate.spark.backtest.change_rows import Trial, fitted, form_of, has
-from headgate.spark.match.targets import Target, open_target
-from headgate.spark.shards.snapshots import shard_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from headgate.core.event import Id
+    from headgate.runtime.questions import Top
     from headgate.spark.backtest.change_rows import Row
-    from headgate.spark.tables.wishes import Top
 
 
 @dataclass(frozen=True)

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.core.event import Id
+    from headgate.runtime.targets import Target
     from headgate.spark.backtest.change_rows import Change
     from headgate.spark.backtest.question import Question
     from headgate.spark.backtest.trying import Tried
-    from headgate.spark.match.targets import Target
     from headgate.spark.tables.events import Given
 
 CHANGE = "change"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.engine.engine import Engine
-    from headgate.spark.tables.wishes import Top
+    from headgate.runtime.questions import Top
 
 _DAY = 86_400.0
 SAMPLE = 1000

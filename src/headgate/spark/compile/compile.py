@@ -21,6 +21,7 @@ from headgate.contents.wanted import Wanted
 from headgate.core.event import ID
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
+from headgate.runtime.sharding import Sharding
 from headgate.spark.compile.accepted import number_rows, save_index
 from headgate.spark.compile.choosing import contents_of
 from headgate.spark.compile.ranked import has_any
@@ -32,7 +33,6 @@ from headgate.spark.shards.compile import Sharded, compile_shards
 from headgate.spark.tables.places import Format, check_input, is_remote, local
 from headgate.spark.tables.requests import check_compile
 from headgate.spark.tables.tables import read_columns, read_lines, to_frame, write_table
-from headgate.spark.tables.wishes import Sharding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,6 +25,7 @@ from headgate.core.subscription import SQL
 from headgate.graph.base import Base, Names
 from headgate.graph.build.build import build
 from headgate.graph.build.sharding import save_shards
+from headgate.runtime.sharding import Sharding
 from headgate.spark.compile.choosing import contents_of
 from headgate.spark.compile.compile import spread
 from headgate.spark.compile.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, compile_rows
@@ -37,7 +38,6 @@ from headgate.spark.shards.graph import place_graph
 from headgate.spark.tables.places import Format, check_input, local
 from headgate.spark.tables.requests import check_compile
 from headgate.spark.tables.tables import read_lines, to_frame, write_table
-from headgate.spark.tables.wishes import Sharding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,9 +15,10 @@ from headgate.core.event import ID, Event
 from headgate.core.snapshot import room_of
 from headgate.graph.base import ROOM as GRAPH
 from headgate.ranking.filters.base import ROOM as RANKING
-from headgate.spark.match.graph_matching import fit_event, known, opened_graph
+from headgate.runtime.asking import known
+from headgate.runtime.opening import opened_as
+from headgate.spark.match.graph_matching import fit_event, opened_graph
 from headgate.spark.match.graph_top import RankedGraph
-from headgate.spark.match.opening import opened_as
 from headgate.spark.match.top_matching import Subscriptions, ask_rows, numbers
 from headgate.spark.tables.document_rows import PARSED
 

@@ -18,6 +18,8 @@ from headgate.contents.registry import room_at
 from headgate.core.event import SOURCE, Event
 from headgate.core.values import fold
 from headgate.graph.index import GraphIndex
+from headgate.runtime.asking import known, refused_by_all
+from headgate.runtime.opening import opened_as
 from headgate.spark.match.matching import (
     LINES,
     MATCHING,
@@ -33,16 +35,15 @@ from headgate.spark.match.matching import (
     read_event,
     unpacked,
 )
-from headgate.spark.match.opening import opened_as
 from headgate.spark.shards.matching import in_memory
 from headgate.spark.tables.id_types import fit_id, fit_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from headgate.core.event import Id
+    from headgate.runtime.targets import Shard
     from headgate.spark.match.matching import Task
-    from headgate.spark.match.targets import Shard
 
     Column = pa.Array[Any]
 
@@ -59,21 +60,6 @@ def opened_graph(path: str, digest: str) -> GraphIndex:
     Spark hands out one shard after the other, so two are enough.
     """
     return opened_as(path, digest, lambda place: GraphIndex.open(place, room=room_at(place), verify=False))
-
-
-def refused_by_all(
-    events: pa.RecordBatch, shards: Iterable[Callable[[pa.RecordBatch], list[str | None]]]
-) -> list[str | None]:
-    """Say of each event why every shard refuses its source; None where one does not."""
-    found: list[str | None] = [""] * events.num_rows
-    for refused in shards:
-        # A node that leads nowhere is on one shard only, the others are on all: the first mostly will do.
-        rows = [row for row, reason in enumerate(found) if reason is not None]
-        if not rows:
-            break
-        for row, reason in zip(rows, refused(events.take(pa.array(rows))), strict=True):
-            found[row] = reason
-    return found
 
 
 def _refused(place: str, digest: str, events: pa.RecordBatch) -> list[str | None]:
@@ -173,14 +159,6 @@ def fit_event(event: Event, task: Task) -> Event:
     if event.source is None or isinstance(event.source, int) is task.numbered_nodes:
         return event
     return replace(event, source=fit_id(event.source, numbered=task.numbered_nodes))
-
-
-def known(graph: GraphIndex, events: list[Event]) -> list[bool]:
-    """Tell which events come from a node of a graph, or of this shard of it."""
-    kind: pa.DataType = pa.int64() if graph.base.names.node_ids.numbered else pa.string()
-    source = pa.array([event.source for event in events], kind)
-    reasons = graph.sources(pa.RecordBatch.from_arrays([source], names=[SOURCE]))
-    return [reason is None for reason in reasons]
 
 
 def _portions(found: pa.RecordBatch, task: Task, notes: Notes) -> Iterator[pa.RecordBatch]:

@@ -20,11 +20,11 @@ from headgate.core.values import kind_of
 from headgate.engine.engine import Engine
 from headgate.errors import EventError
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
-from headgate.spark.match.graph_matching import fit_event, fit_source, known
-from headgate.spark.match.opening import opened_as
-from headgate.spark.match.top import RANK, SCORE
+from headgate.runtime.asking import known
+from headgate.runtime.opening import opened_as
+from headgate.runtime.questions import EXACT, RANK, SCORE
+from headgate.spark.match.graph_matching import fit_event, fit_source
 from headgate.spark.match.top_matching import ask_columns, ask_lines
-from headgate.spark.tables.wishes import EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -24,11 +24,11 @@ from pyspark.sql import DataFrame
 
 from headgate.contents.registry import kind_of
 from headgate.core.omission import Omission
+from headgate.runtime.targets import open_target
 from headgate.spark.match.documents import read_given
 from headgate.spark.match.graph_matching import Sources
 from headgate.spark.match.matching import CODECS, FILE, FILE_DDL, REASON, ROW, Task, write_matches
 from headgate.spark.match.records import read_records
-from headgate.spark.match.targets import open_target
 from headgate.spark.match.top import merged, with_key
 from headgate.spark.match.tuples import write_tuples
 from headgate.spark.session.progress import watch
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headgate.contents.kind import Feeds
-    from headgate.spark.match.targets import Target
+    from headgate.runtime.questions import Top
+    from headgate.runtime.targets import Target
     from headgate.spark.tables.events import Given, Work
-    from headgate.spark.tables.wishes import Top
 
 
 @dataclass(frozen=True)

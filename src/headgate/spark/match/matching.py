@@ -24,8 +24,9 @@ from headgate.records.events.columns import BatchColumns, EventColumns, find_col
 from headgate.records.events.encode import encode
 from headgate.records.index.base import Base, Pairs
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
-from headgate.spark.match.opening import opened_as
-from headgate.spark.match.top import KEY, RANK, SCORE
+from headgate.runtime.opening import opened_as
+from headgate.runtime.questions import RANK, SCORE
+from headgate.spark.match.top import KEY
 from headgate.spark.tables.tables import VALUE
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from headgate.core.omission import Omission
     from headgate.records.events.columns import Columns
     from headgate.records.index.arrays import Events
-    from headgate.spark.tables.wishes import Top
+    from headgate.runtime.questions import Top
 
 REASON = "reason"
 ROW = "row"

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.core.values import Path
+    from headgate.runtime.targets import Target
     from headgate.spark.match.graph_matching import Sources
-    from headgate.spark.match.targets import Target
     from headgate.spark.tables.events import Work
 
 _COMPARABLE = (

@@ -11,11 +11,11 @@ from pyspark.sql import Window
 from pyspark.sql import functions as sf
 
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
+from headgate.runtime.questions import RANK, SCORE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-SCORE, RANK = "score", "rank"
 KEY = "event_key"
 """An event's number while shards are asked: two events may have one id, and each has its own best."""
 

@@ -19,6 +19,7 @@ from headgate.core.event import Event
 from headgate.core.omission import Omissions
 from headgate.ranking.filters.index import RankedIndex
 from headgate.records.index.index import EVENT_ID
+from headgate.runtime.opening import opened_as
 from headgate.spark.match.matching import (
     LINES,
     MATCHING,
@@ -32,7 +33,6 @@ from headgate.spark.match.matching import (
     read_event,
     unpacked,
 )
-from headgate.spark.match.opening import opened_as
 from headgate.spark.match.top import KEY
 
 if TYPE_CHECKING:

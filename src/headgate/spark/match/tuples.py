@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from headgate.core.event import Event, Id
-    from headgate.spark.match.targets import Shard
+    from headgate.runtime.targets import Shard
     from headgate.xml.index.index import XmlIndex
     from headgate.xml.language.model import StructuralId
 

@@ -12,8 +12,8 @@ from headgate.brokers.nats.reading import Range
 from headgate.brokers.nats.settings import FAIL, FIRST, NEW
 from headgate.brokers.nats.stream import Loss, Stream
 from headgate.errors import TableError
+from headgate.runtime.changes import Change
 from headgate.spark.nats.addresses import changes_of
-from headgate.spark.stream.changes import Change
 
 if TYPE_CHECKING:
     from headgate.brokers.nats.stream import State
@@ -24,7 +24,7 @@ _ANEW = "compile all subscriptions again and begin anew with another state direc
 
 
 class NatsChanges:
-    """A source of changes after the protocol of `headgate.spark.stream.changes`."""
+    """A source of changes after the protocol of `headgate.runtime.changes`."""
 
     def __init__(self, settings: StreamSettings) -> None:
         self._settings = changes_of(settings)

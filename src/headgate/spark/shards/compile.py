@@ -22,9 +22,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.core.event import ID
 from headgate.errors import SnapshotError
+from headgate.runtime.routes import Routes
+from headgate.runtime.sharding import ACCESS, TENANT, Placing
+from headgate.runtime.shards import save_shards
 from headgate.spark.compile.rows import PLACE, REASON, ROW
 from headgate.spark.session.progress import watch
-from headgate.spark.shards.routes import Routes
 from headgate.spark.shards.rows import (
     ATTRIBUTES,
     BUILT,
@@ -43,12 +45,9 @@ from headgate.spark.shards.rows import (
     survey_rows,
     write_shard,
 )
-from headgate.spark.shards.sharding import Placing
-from headgate.spark.shards.snapshots import save_shards
 from headgate.spark.tables.id_types import WHOLE
 from headgate.spark.tables.places import Format
 from headgate.spark.tables.tables import ORDER, POSITION, write_table
-from headgate.spark.tables.wishes import ACCESS, TENANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.contents.compiling import Contents
-    from headgate.spark.tables.wishes import Sharding
+    from headgate.runtime.sharding import Sharding
 
 _GOOD, _TEXTS, _WHOLE, _KEYED = "good", "texts", "whole", "keyed"
 

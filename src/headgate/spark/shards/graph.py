@@ -16,12 +16,11 @@ import pyarrow as pa
 
 from headgate.core.event import ID
 from headgate.errors import HeadgateError
+from headgate.runtime.routes import Routes, rarest
+from headgate.runtime.sharding import ACCESS, TENANT, Placing
 from headgate.spark.compile.rows import UNUSUAL, read_row
-from headgate.spark.shards.routes import Routes, rarest
 from headgate.spark.shards.rows import tenant_of
-from headgate.spark.shards.sharding import Placing
 from headgate.spark.tables.tables import ORDER, VALUE, read_lines
-from headgate.spark.tables.wishes import ACCESS, TENANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
 
     from headgate.contents.compiling import Contents, Keys
     from headgate.graph.model import Parts
+    from headgate.runtime.sharding import Sharding
     from headgate.spark.compile.graph_tables import Assembled
-    from headgate.spark.tables.wishes import Sharding
 
 
 class Placed(NamedTuple):

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from headgate.runtime.routes import Route
     from headgate.spark.match.matching import Task
-    from headgate.spark.shards.routes import Route
     from headgate.spark.tables.events import Work
 
 _NO_MEMORY = ("Cannot allocate memory", "out of memory", "malloc of size")

@@ -17,6 +17,7 @@ from pyspark import TaskContext
 
 from headgate.core.values import fold
 from headgate.records.keys import number_key, text_key
+from headgate.runtime.routes import MOST_KEYS, rarest
 from headgate.spark.compile.accepted import number_rows, repeated_reason, save_index
 from headgate.spark.compile.rows import (
     COMPILED,
@@ -29,7 +30,6 @@ from headgate.spark.compile.rows import (
     compile_batches,
 )
 from headgate.spark.shards.matching import in_memory
-from headgate.spark.shards.routes import MOST_KEYS, rarest
 from headgate.spark.tables.id_types import fit_ids
 from headgate.spark.tables.places import Format
 from headgate.spark.tables.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from headgate.contents.compiling import Contents, Finder, Writers
-    from headgate.spark.shards.sharding import Placing
+    from headgate.runtime.sharding import Placing
 
     Column = pa.Array[Any]
 

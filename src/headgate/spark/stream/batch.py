@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.errors import TableError
+from headgate.runtime.parts import PartFolder
+from headgate.runtime.state import COMMITTED, PINNED, READY, STAGE
 from headgate.spark.stream import rows as told
 from headgate.spark.stream.file_sink import FileSink
 from headgate.spark.stream.files import check_removed, with_empty
-from headgate.spark.stream.parts import PartFolder
 from headgate.spark.stream.rows import DEAD, SUMMARY_DDL
 from headgate.spark.stream.settings import PARQUET, is_broker
-from headgate.spark.stream.state import COMMITTED, PINNED, READY, STAGE
 from headgate.spark.stream.survey import Survey
 from headgate.spark.stream.worker import Task, match_part
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from headgate.spark.stream.log import Subscriptions
+    from headgate.runtime.log import Subscriptions
+    from headgate.runtime.seen import Seen
+    from headgate.runtime.state import Record, State
     from headgate.spark.stream.reading import Reading
-    from headgate.spark.stream.seen import Seen
     from headgate.spark.stream.settings import StreamSettings
     from headgate.spark.stream.sinks import Note, Sink
-    from headgate.spark.stream.state import Record, State
     from headgate.spark.stream.telling import Telling
 
 _MICROS = 1_000_000

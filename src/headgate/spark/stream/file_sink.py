@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.spark.stream.parts import PartFolder
+from headgate.runtime.parts import PartFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import codecs
 import datetime as dt
-import errno
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +22,7 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, JSON, SOURCE, TIME, Event, read_object
 from headgate.core.values import check, fold
 from headgate.errors import EventError
+from headgate.runtime.changes import of_the_file
 from headgate.spark.match.matching import read_event
 from headgate.spark.stream import sources
 from headgate.spark.tables.document_names import type_of_file, type_of_name
@@ -136,12 +136,6 @@ def _file(path: str, reading: Reading) -> Iterator[_Found]:
         if not of_the_file(error):
             raise
         yield EventError(f"the file cannot be read: {error.strerror or error}"), path.encode()
-
-
-def of_the_file(error: OSError) -> bool:
-    """Tell whether a file is to blame. Else it is the disk or the network: that passes, and is tried anew."""
-    # Arrow tells damage as an error without a number.
-    return error.errno in {None, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR}
 
 
 def _parquet(place: Path, reading: Reading) -> Iterator[_Found]:

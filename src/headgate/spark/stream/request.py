@@ -6,22 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.brokers.nats.settings import shown
-from headgate.contents.registry import kind_at, kinds
-from headgate.core.rooms import FILTER_SHARDS, GRAPH, GRAPH_SHARDS, RANKING, RANKING_SHARDS
-from headgate.core.snapshot import room_of
-from headgate.errors import SnapshotError, TableError
+from headgate.contents.registry import kind_at
+from headgate.errors import TableError
+from headgate.runtime.changes import check_changes
+from headgate.runtime.checks import check_snapshot
+from headgate.runtime.parts import STAGED
 from headgate.spark.stream import topics
 from headgate.spark.stream.settings import ARCHIVE, JSONL, NATS, PARQUET, is_broker
 from headgate.spark.tables.document_names import check_type
 from headgate.spark.tables.places import check_apart, check_links, is_remote, local
-from headgate.spark.tables.requests import check_ranks
 
 if TYPE_CHECKING:
     from headgate.spark.stream.settings import StreamSettings
-    from headgate.spark.tables.wishes import Top
-
-STAGED = "_staged"
-"""Where tasks write, inside a folder that a stream writes to."""
 
 
 def check_request(settings: StreamSettings) -> None:
@@ -64,24 +60,6 @@ def check_request(settings: StreamSettings) -> None:
         from headgate.spark import nats
 
         nats.check(settings)
-
-
-def check_snapshot(path: str, top: Top | None) -> None:
-    """Refuse a snapshot that a stream cannot match against."""
-    place = Path(path).absolute()
-    room = room_of(place)
-    if room not in {*kinds(), GRAPH, RANKING, GRAPH_SHARDS, RANKING_SHARDS, FILTER_SHARDS}:
-        raise SnapshotError(
-            f"snapshot {path} belongs to the room {room!r}: give one of filters, of a ranking, or of a graph"
-        )
-    if top is not None:
-        check_ranks(place, room, top.mode)
-
-
-def check_changes(path: str) -> None:
-    """Refuse a place that is no folder."""
-    if not Path(path).is_dir():
-        raise TableError(f"{path} is not a folder: make it, and move files of changes into it")
 
 
 def check_source(settings: StreamSettings) -> None:

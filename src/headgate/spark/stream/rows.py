@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
-from headgate.spark.match.top import RANK, SCORE
+from headgate.runtime.questions import RANK, SCORE
 
 if TYPE_CHECKING:
-    from headgate.spark.tables.wishes import Top
+    from headgate.runtime.questions import Top
 
 MALFORMED, LATE, DUPLICATE, UNKNOWN, LEFT_OUT = KINDS = (
     "malformed", "late", "duplicate", "unknown-source", "left-out",

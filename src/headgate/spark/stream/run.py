@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 
 from headgate.contents.registry import kind_of
 from headgate.errors import TableError
+from headgate.runtime.log import Subscriptions
+from headgate.runtime.seen import Seen
+from headgate.runtime.state import State
 from headgate.spark.session.session import SEMANTICS, spark_errors
 from headgate.spark.session.stream_listening import metering
 from headgate.spark.stream import sources
 from headgate.spark.stream.batch import Batches
-from headgate.spark.stream.log import Subscriptions
 from headgate.spark.stream.reading import Reading
 from headgate.spark.stream.request import check_request
 from headgate.spark.stream.rows import KINDS, match_schema
-from headgate.spark.stream.seen import Seen
 from headgate.spark.stream.settings import is_broker
 from headgate.spark.stream.sinks import open_sink
-from headgate.spark.stream.state import State
 from headgate.spark.stream.telling import Telling
 from headgate.spark.tables.document_names import check_type
 from headgate.spark.tables.places import local
@@ -95,7 +95,7 @@ def run_stream(
     begun = time.monotonic()
     state = State(Path(settings.state).absolute())
     with spark_errors(), state.held(), ExitStack() as open_:
-        subscriptions = Subscriptions(settings, state)
+        subscriptions = Subscriptions(settings, state, sources.open_changes(settings))
         open_.callback(subscriptions.close)
         telling = Telling(settings, state.root, quiet=quiet, history=history)
         if settings.metrics_port is not None:

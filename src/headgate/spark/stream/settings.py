@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headgate.errors import TableError
-from headgate.spark.tables.wishes import EXACT, MODES, RELAXED, Top
+from headgate.runtime.questions import EXACT, MODES, RELAXED, Top
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

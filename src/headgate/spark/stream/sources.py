@@ -17,6 +17,7 @@ from headgate.spark.stream.settings import KAFKA, NATS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from headgate.runtime.changes import Changes
     from headgate.spark.stream.settings import StreamSettings
 
 VALUE, CONTENT_TYPE, ORIGIN, ARRIVED = COLUMNS = ("value", "content_type", "origin", "arrived")
@@ -36,3 +37,16 @@ def read(session: SparkSession, settings: StreamSettings) -> DataFrame:
     from headgate.spark.stream.files import read_files
 
     return read_files(session, settings)
+
+
+def open_changes(settings: StreamSettings) -> Changes | None:
+    """Open the source of changes that the settings name, if they name one."""
+    if settings.changes is None:
+        return None
+    if settings.changes.startswith(NATS):
+        from headgate.spark.nats.changes import NatsChanges
+
+        return NatsChanges(settings)
+    from headgate.runtime.changes import FileChanges
+
+    return FileChanges(settings.changes)

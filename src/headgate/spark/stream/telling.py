@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from headgate.spark.stream.log import Subscriptions
+    from headgate.runtime.log import Subscriptions
+    from headgate.runtime.state import Record
     from headgate.spark.stream.settings import StreamSettings
-    from headgate.spark.stream.state import Record
 
 LARGEST = 10_000_000
 """Bytes of the file of progress, about; then it begins anew, and the one before is kept."""

@@ -21,8 +21,9 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import SOURCE, Event
 from headgate.core.omission import Omissions
 from headgate.errors import EventError
-from headgate.spark.stream.live import Version, pieces_at
-from headgate.spark.stream.parts import PartWriter
+from headgate.runtime.parts import PartWriter
+from headgate.runtime.seen import found_in, hash_ids
+from headgate.runtime.versions import Version, pieces_at
 from headgate.spark.stream.reading import Given, Reading, read_given
 from headgate.spark.stream.rows import (
     ARRIVED,
@@ -46,14 +47,13 @@ from headgate.spark.stream.rows import (
     UNKNOWN,
     match_schema,
 )
-from headgate.spark.stream.seen import found_in, hash_ids
 from headgate.spark.tables.id_types import fit_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from headgate.spark.stream.pieces import Pieces
-    from headgate.spark.tables.wishes import Top
+    from headgate.runtime.pieces import Pieces
+    from headgate.runtime.questions import Top
 
     Column = pa.Array[Any]
 

@@ -6,22 +6,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.contents.registry import check_together, content_at, kind_at, kind_of, kinds
-from headgate.core.rooms import CLAUSES, FILTER_SHARDS, GRAPH, GRAPH_SHARDS
+from headgate.core.rooms import FILTER_SHARDS
 from headgate.core.schema import read_schema
-from headgate.core.snapshot import check_place, is_snapshot, room_of
+from headgate.core.snapshot import check_place, room_of
 from headgate.engine.views import check_views
-from headgate.errors import EventError, SnapshotError, TableError
+from headgate.errors import EventError, TableError
 from headgate.graph.model import check_count
 from headgate.spark.tables.document_names import check_events
 from headgate.spark.tables.places import check_apart, check_here, check_input, check_output, local
-from headgate.spark.tables.wishes import EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headgate.contents.wanted import Wanted
+    from headgate.runtime.sharding import Sharding
     from headgate.spark.tables.places import Format
-    from headgate.spark.tables.wishes import Sharding, Top
 
 
 def check_compile(
@@ -79,15 +78,6 @@ def check_events_for(snapshot: str, events: str, content_type: str | None) -> No
         check_input(events)
 
 
-def check_target(snapshot: str, *, graph: bool | None = None, top: Top | None = None) -> None:
-    """Refuse a snapshot that has a graph and shall not, or the reverse, or that has no ranks."""
-    place = Path(snapshot).absolute()
-    room = room_of(place)
-    check_wish(snapshot, room, graph=graph)
-    if top is not None:
-        check_ranks(place, room, top.mode)
-
-
 def check_tuples(snapshot: str) -> None:
     """Refuse a snapshot whose filters return nothing, or not by themselves."""
     room = room_of(Path(snapshot))
@@ -97,46 +87,6 @@ def check_tuples(snapshot: str) -> None:
             f"snapshot {snapshot} belongs to the room {room!r}, and tuples are of XML patterns without graph "
             "and ranks: compile the subscriptions alone, or leave out --tuples"
         )
-
-
-def check_wish(snapshot: str, room: str, *, graph: bool | None) -> None:
-    """Refuse to use a graph that is not there, and to leave out one that is."""
-    if graph is True and room not in {GRAPH, GRAPH_SHARDS}:
-        raise SnapshotError(
-            f"snapshot {snapshot} was compiled without a graph: leave out --graph, or compile it with "
-            "--nodes and --edges"
-        )
-    if graph is False and room in {GRAPH, GRAPH_SHARDS}:
-        raise SnapshotError(
-            f"snapshot {snapshot} was compiled with a graph, and without it events would reach subscriptions "
-            "that no path leads to: leave out --no-graph, or compile the subscriptions alone and match "
-            "against that"
-        )
-
-
-def check_ranks(place: Path, room: str, mode: str) -> None:
-    """Refuse to rank where there is nothing to rank by."""
-    if room in {*kinds(), FILTER_SHARDS}:
-        raise SnapshotError(
-            f"snapshot {place} was compiled without ranks: compile its subscriptions with --ranked, or "
-            "with a column 'score' or 'weights'"
-        )
-    if mode == EXACT or room not in {GRAPH, GRAPH_SHARDS}:
-        return
-    if not is_snapshot(graph_places(place)[0] / CLAUSES):
-        raise SnapshotError(
-            f"snapshot {place} ranks by score and path only: compile the graph with --ranked, or its "
-            "subscriptions with a column 'weights'"
-        )
-
-
-def graph_places(place: Path) -> list[Path]:
-    """List the directories of a graph's shards; a graph that is not cut is one."""
-    if room_of(place) != GRAPH_SHARDS:
-        return [place]
-    from headgate.graph.build.sharding import shard_places
-
-    return shard_places(place)
 
 
 def check_plan(

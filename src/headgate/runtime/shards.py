@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.core.ids import Ids
-    from headgate.spark.shards.routes import Routes
-    from headgate.spark.tables.wishes import Sharding
+    from headgate.runtime.routes import Routes
+    from headgate.runtime.sharding import Sharding
 
 RANKED, PLAIN = ROOMS = (RANKING_SHARDS, FILTER_SHARDS)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from headgate.contents.registry import kind_at
 from headgate.core.subscription import Subscription
 from headgate.errors import SubscriptionError
-from headgate.spark.stream.pieces import Pieces
+from headgate.runtime.pieces import Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

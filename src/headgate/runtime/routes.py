@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.compiling import Keys
     from headgate.core.values import Path
-    from headgate.spark.tables.wishes import Sharding
+    from headgate.runtime.sharding import Sharding
 
     Bools = NDArray[np.bool_]
     Column = pa.Array[Any]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from headgate.core.snapshot import MANIFEST, open_snapshot, room_of
 from headgate.errors import SnapshotError
-from headgate.spark.stream.pieces import Pieces
+from headgate.runtime.pieces import Pieces
 
 if TYPE_CHECKING:
     from pathlib import Path

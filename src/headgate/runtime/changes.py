@@ -1,21 +1,50 @@
-"""Changes of subscriptions from a folder to which files are moved, .jsonl or .parquet, whole."""
+"""Changes of subscriptions, as they come: rows of JSON or Parquet, from a folder or a broker.
+
+{"op": "subscribe", "id": …, "filter": …, "dialect": …, "score": …, "weights": …, "node": …}
+{"op": "unsubscribe", "id": …}
+{"op": "score", "id": …, "score": …}
+"""
 
 from __future__ import annotations
 
 import codecs
+import errno
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.spark.stream.changes import Change
-from headgate.spark.stream.reading import of_the_file
-from headgate.spark.stream.request import check_changes
+from headgate.errors import TableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+class Change(NamedTuple):
+    """A row as it came, not yet looked at, and where it came from."""
+
+    row: bytes
+    """One JSON object; what is none is refused by whoever applies it."""
+    origin: str
+    """The file or the subject."""
+
+
+class Changes(Protocol):
+    """Where changes come from. It is asked before each batch, by one thread."""
+
+    def since(self, position: str | None) -> tuple[list[Change], str | None]:
+        """List the changes after a position, in order, and the position after them.
+
+        None stands for the beginning. What it returns is kept in the stream's state together with the
+        changes, and given back after a crash: so a change is never lost nor applied twice. Without anything
+        new it returns no changes and the same position, at once.
+        """
+
+    def close(self) -> None:
+        """End what was opened."""
+
 
 ENDINGS = (".jsonl", ".ndjson", ".parquet")
 
@@ -70,3 +99,15 @@ def _given(row: dict[str, object]) -> dict[str, object]:
     if isinstance(weights, list) and all(isinstance(each, tuple) for each in weights) and weights:
         found["weights"] = dict(weights)
     return found
+
+
+def of_the_file(error: OSError) -> bool:
+    """Tell whether a file is to blame. Else it is the disk or the network: that passes, and is tried anew."""
+    # Arrow tells damage as an error without a number.
+    return error.errno in {None, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR}
+
+
+def check_changes(path: str) -> None:
+    """Refuse a place that is no folder."""
+    if not Path(path).is_dir():
+        raise TableError(f"{path} is not a folder: make it, and move files of changes into it")

@@ -28,12 +28,12 @@ from headgate.graph.index import GraphIndex
 from headgate.graph.walk.batch import by_row
 from headgate.ranking.filters.base import open_frozen
 from headgate.ranking.filters.index import RankedIndex
-from headgate.spark.match.graph_matching import known, refused_by_all
-from headgate.spark.shards import snapshots as shard_snapshots
-from headgate.spark.shards.routes import Routes
-from headgate.spark.shards.snapshots import have_numbers
-from headgate.spark.stream.asking import ask, merged
-from headgate.spark.tables.wishes import EXACT, Sharding
+from headgate.runtime import shards as shard_snapshots
+from headgate.runtime.asking import ask, known, merged, refused_by_all
+from headgate.runtime.questions import EXACT
+from headgate.runtime.routes import Routes
+from headgate.runtime.sharding import Sharding
+from headgate.runtime.shards import have_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from headgate.core.ranks import Weights
     from headgate.core.snapshot import Snapshot
     from headgate.core.subscription import Subscription
-    from headgate.spark.shards.routes import Route
-    from headgate.spark.tables.wishes import Top
+    from headgate.runtime.questions import Top
+    from headgate.runtime.routes import Route
 
     Column = pa.Array[Any]
 

@@ -18,11 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.errors import TableError
-from headgate.spark.stream.request import STAGED
-from headgate.spark.stream.settings import PARQUET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+STAGED = "_staged"
+"""Where tasks write, inside a folder that a stream writes to."""
+PARQUET = "parquet"
 
 
 class PartWriter:

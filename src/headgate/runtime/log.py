@@ -17,24 +17,24 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from headgate.contents.registry import content_at
 from headgate.core.event import read_object
 from headgate.errors import HeadgateError, SnapshotError
-from headgate.spark.stream.changes import open_changes
-from headgate.spark.stream.live import Version, apply, catch_up, default_dialect, segment
-from headgate.spark.stream.parts import PartFolder, PartWriter
-from headgate.spark.stream.pieces import Pieces
-from headgate.spark.stream.request import check_snapshot
-from headgate.spark.stream.snapshots import Snapshots, stamp_of
-from headgate.spark.stream.state import read_record, write_record
+from headgate.runtime.checks import check_snapshot
+from headgate.runtime.parts import PartFolder, PartWriter
+from headgate.runtime.pieces import Pieces
+from headgate.runtime.snapshots import Snapshots, stamp_of
+from headgate.runtime.state import read_record, write_record
+from headgate.runtime.versions import Version, apply, catch_up, default_dialect, segment
 
 if TYPE_CHECKING:
-    from headgate.spark.stream.settings import StreamSettings
-    from headgate.spark.stream.state import State
+    from headgate.runtime.changes import Changes
+    from headgate.runtime.questions import Top
+    from headgate.runtime.state import State
 
 _REFUSED: dict[str, pa.DataType] = {
     "row": pa.string(),
@@ -60,10 +60,34 @@ class _Base(NamedTuple):
     """When that was taken, in seconds."""
 
 
+class LogSettings(Protocol):
+    """What a log must be told."""
+
+    @property
+    def snapshot(self) -> str:
+        """Name the snapshot to begin with."""
+
+    @property
+    def best(self) -> Top | None:
+        """Return what is asked of events, which snapshots must be able to answer."""
+
+    @property
+    def fold(self) -> int:
+        """Return after how many changes a new snapshot is made."""
+
+    @property
+    def rejected(self) -> str:
+        """Name the folder of changes that were refused."""
+
+    @property
+    def format(self) -> str:
+        """Return the format of its files."""
+
+
 class Subscriptions:
     """The driver's side: one thread at a time may ask for the next version."""
 
-    def __init__(self, settings: StreamSettings, state: State) -> None:
+    def __init__(self, settings: LogSettings, state: State, changes: Changes | None) -> None:
         self._settings = settings
         self._state = state
         self._snapshots = Snapshots(state.snapshots)
@@ -73,7 +97,7 @@ class Subscriptions:
         self._folding: threading.Thread | None = None
         self._folded: _Base | None = None
         self._failure: BaseException | None = None
-        self.changes = open_changes(settings)
+        self.changes = changes
         self._refused = None
         if self.changes is not None:
             self._refused = PartFolder(settings.rejected, settings.format, REFUSED)

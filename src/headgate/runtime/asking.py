@@ -9,21 +9,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.core.event import SOURCE, Event
 from headgate.core.omission import Renamed
 from headgate.graph.index import GraphIndex
 from headgate.ranking.filters.index import RankedIndex
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
-from headgate.spark.match.top import RANK, SCORE
-from headgate.spark.tables.wishes import EXACT
+from headgate.runtime.questions import EXACT, RANK, SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from headgate.core.event import Event
     from headgate.engine.engine import Engine
     from headgate.graph.ranked.ranked import Ranked
     from headgate.ranking.model import Best
-    from headgate.spark.tables.wishes import Top
+    from headgate.runtime.questions import Top
 
     Column = pa.Array[Any]
 
@@ -53,7 +52,7 @@ def merged(answers: Sequence[pa.RecordBatch], ids: Column, top: Top | None) -> p
 
     A subscription is on one shard, so nothing is there twice; and the best of all are among the best of each.
 
-    >>> from headgate.spark.tables.wishes import Top
+    >>> from headgate.runtime.questions import Top
     >>> answers = [
     ...     pa.RecordBatch.from_pydict({EVENT_ID: [0, 0], SUBSCRIPTION_ID: ["b", "d"], SCORE: [2.0, 1.0]}),
     ...     pa.RecordBatch.from_pydict({EVENT_ID: [0, 1], SUBSCRIPTION_ID: ["a", "c"], SCORE: [2.0, 0.5]}),
@@ -83,3 +82,26 @@ def _joined(columns: Sequence[Column]) -> Column:
         return pa.array([], pa.int64())
     kind = columns[0].type
     return pa.concat_arrays([column.cast(kind) for column in columns])
+
+
+def refused_by_all(
+    events: pa.RecordBatch, shards: Iterable[Callable[[pa.RecordBatch], list[str | None]]]
+) -> list[str | None]:
+    """Say of each event why every shard refuses its source; None where one does not."""
+    found: list[str | None] = [""] * events.num_rows
+    for refused in shards:
+        # A node that leads nowhere is on one shard only, the others are on all: the first mostly will do.
+        rows = [row for row, reason in enumerate(found) if reason is not None]
+        if not rows:
+            break
+        for row, reason in zip(rows, refused(events.take(pa.array(rows))), strict=True):
+            found[row] = reason
+    return found
+
+
+def known(graph: GraphIndex, events: list[Event]) -> list[bool]:
+    """Tell which events come from a node of a graph, or of this shard of it."""
+    kind: pa.DataType = pa.int64() if graph.base.names.node_ids.numbered else pa.string()
+    source = pa.array([event.source for event in events], kind)
+    reasons = graph.sources(pa.RecordBatch.from_arrays([source], names=[SOURCE]))
+    return [reason is None for reason in reasons]

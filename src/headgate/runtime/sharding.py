@@ -1,56 +1,37 @@
-"""What is asked of a job besides its tables: known before Spark, or anything large, is loaded."""
+"""How subscriptions are cut into shards: how many there are, and which rule says where each one lies.
+
+    hash      by the hash of the id
+    tenant    by the hash of a column of the table, so that one tenant's lie together
+    access    by what the filter demands, so that events pass the shards by that none of their values lead to
+
+Whatever the rule, a subscription is on one shard, and the answers are the same.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
 
 from headgate.contents.registry import kind_of
 from headgate.core.event import SOURCE
-from headgate.core.ranks import check_k, read_factors
 from headgate.core.values import fold
 from headgate.errors import TableError
 from headgate.graph.model import check_count
-from headgate.ranking.model import EXACT, MODES, RELAXED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from numpy.typing import NDArray
 
     from headgate.core.values import Path
 
-__all__ = ["ACCESS", "EXACT", "HASH", "MODES", "RELAXED", "RULES", "TENANT", "Sharding", "Top"]
+    Homes = NDArray[np.int64]
+
 
 HASH, TENANT, ACCESS = RULES = ("hash", "tenant", "access")
 TENANTS = "tenant"
 """The column of the rule `tenant`, if none is named."""
-
-
-class Top(NamedTuple):
-    """How many are wanted of each event, and what makes one better than another."""
-
-    k: int
-    mode: str = EXACT
-    factors: tuple[tuple[str, float], ...] = ()
-    """What the weights of attributes are multiplied by, if it is not 1; relaxed only."""
-
-    @classmethod
-    def of(cls, k: int, mode: str = EXACT, factors: Mapping[str, float] | None = None) -> Top:
-        """Refuse what cannot be asked for.
-
-        >>> Top.of(3, "relaxed", {"age": 0}).factors
-        (('age', 0.0),)
-        """
-        check_k(k)
-        if mode not in MODES:
-            raise TableError(f"there is no mode {mode!r}: use {' or '.join(map(repr, MODES))}")
-        if factors and mode != RELAXED:
-            raise TableError("factors weigh clauses that hold, and exact matching weighs none: use relaxed")
-        return cls(k, mode, tuple(read_factors(factors).items()))
-
-    @property
-    def weighing(self) -> dict[str, float] | None:
-        """Return the factors as indexes want them: none where nothing is weighed."""
-        return dict(self.factors) if self.mode == RELAXED else None
 
 
 @dataclass(frozen=True)
@@ -106,3 +87,39 @@ class Sharding:
                 f"shards by access of documents go by what their patterns name, and {self.column!r} is an "
                 "attribute of records: leave out --shard-column"
             )
+
+
+class Placing:
+    """Says where subscriptions lie; knows what must be known of the whole table.
+
+    Those that anything may match (`open`) have the first shards for themselves, as many as their share is.
+    """
+
+    def __init__(self, sharding: Sharding, keyed: int = 0, opened: int = 0) -> None:
+        self._sharding = sharding
+        self._first = 0
+        if sharding.by == ACCESS and keyed and opened:
+            share = round(sharding.count * opened / (opened + keyed))
+            self._first = max(1, min(sharding.count - 1, share))
+
+    def homes(self, ids: pa.Array[Any], tenants: pa.Array[Any], keys: pa.Array[Any]) -> Homes:
+        """Return the shard of each subscription; `keys` is what leads to it, the first of its keys."""
+        count = np.uint64(self._sharding.count)
+        hashes = _hashes(ids)
+        if self._sharding.by == HASH or self._sharding.count == 1:
+            return (hashes % count).astype(np.int64)
+        named = tenants if self._sharding.by == TENANT else keys
+        has = np.asarray(named.is_valid())
+        hashes[has] = _hashes(named.filter(pa.array(has)))
+        if self._sharding.by == TENANT or not self._first:
+            return (hashes % count).astype(np.int64)
+        first = np.uint64(self._first)
+        return np.where(has, first + hashes % (count - first), hashes % first).astype(np.int64)
+
+
+def _hashes(values: pa.Array[Any]) -> NDArray[np.uint64]:
+    from headgate.graph.build.sharding import hash_numbers, hash_texts
+
+    if pa.types.is_integer(values.type):
+        return hash_numbers(np.asarray(values.cast(pa.int64()), np.int64))
+    return hash_texts(values)

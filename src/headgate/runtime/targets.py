@@ -12,16 +12,16 @@ from headgate.core.snapshot import digest_of, is_snapshot, room_of
 from headgate.engine.engine import Engine
 from headgate.graph.build import sharding
 from headgate.ranking.filters.index import RankedIndex
-from headgate.spark.shards import snapshots as shard_snapshots
-from headgate.spark.shards.routes import Routes
-from headgate.spark.shards.snapshots import have_numbers, ids_at, shard_places
-from headgate.spark.tables.requests import check_target, graph_places
-from headgate.spark.tables.wishes import EXACT
+from headgate.runtime import shards as shard_snapshots
+from headgate.runtime.checks import check_target, graph_places
+from headgate.runtime.questions import EXACT
+from headgate.runtime.routes import Routes
+from headgate.runtime.shards import have_numbers, ids_at, shard_places
 
 if TYPE_CHECKING:
     from headgate.core.values import Path as Attribute
-    from headgate.spark.shards.routes import Route
-    from headgate.spark.tables.wishes import Top
+    from headgate.runtime.questions import Top
+    from headgate.runtime.routes import Route
 
 
 class Shard(NamedTuple):

@@ -1,0 +1,1 @@
+"""What jobs and streams ask, without Spark: engines over shards, their versions, the log of changes."""
