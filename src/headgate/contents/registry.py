@@ -19,7 +19,7 @@ from headgate.contents.wanted import SETTINGS
 from headgate.core.event import learn_types
 from headgate.core.rooms import FILTERS, GRAPH, RANKING, RDF, RECORDS, XML
 from headgate.core.subscription import learn_dialects
-from headgate.errors import SnapshotError, SubscriptionError
+from headgate.errors import SnapshotError, SubscriptionError, TableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -169,7 +169,7 @@ def check_together(wanted: Wanted) -> None:
             for number, kind in enumerate(owners)
         ]
         first, *rest = told
-        raise SubscriptionError(
+        raise TableError(
             f"{first.replace(' for ', ' are for ', 1)}, {', '.join(rest)}: give the ones or the others"
         )
 

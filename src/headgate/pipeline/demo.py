@@ -89,7 +89,7 @@ def pipeline_text(demo: Demo) -> str:
 
 
 def _template() -> str:
-    return (files("headgate") / "demo.toml").read_text("utf-8")
+    return (files("headgate.pipeline") / "demo.toml").read_text("utf-8")
 
 
 def _is_ours(text: str) -> bool:
