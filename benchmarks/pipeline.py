@@ -26,7 +26,7 @@ from headgate.spark.tables.generate import generate
 from headgate.spark.tables.places import Format
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.records import advertising
-from headgate.workloads.records.statistics import matches
+from headgate.workloads.statistics import matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

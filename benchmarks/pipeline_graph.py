@@ -20,10 +20,10 @@ from benchmarks.measure import once
 from benchmarks.results import Result
 from headgate import Engine
 from headgate.core.event import Event
-from headgate.graph.walk.ways import BY_FILTERS, BY_GRAPH, Ways
+from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, Ways
+from headgate.runtime.questions import Top
 from headgate.spark.compile.graph import Tables, compile_graph
 from headgate.spark.match.match import match_events
-from headgate.runtime.questions import Top
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.hashing import Key, integers
 

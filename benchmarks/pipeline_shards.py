@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from benchmarks.measure import once
 from benchmarks.results import Result
+from headgate.runtime.sharding import ACCESS, HASH, Sharding
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.match.match import match_events
-from headgate.runtime.sharding import ACCESS, HASH, Sharding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

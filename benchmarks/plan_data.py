@@ -19,7 +19,7 @@ from headgate.plan.model import Costs, Rewritings, same_capacities
 from headgate.plan.program.program import solve
 from headgate.plan.running.network import disseminate
 from headgate.plan.running.validate import problems
-from headgate.workloads.xml.statistics import measure_views
+from headgate.workloads.statistics import measure_views
 from headgate.workloads.xml.xmark import XMark
 from headgate.xml.answers.answers import Prepared
 from headgate.xml.events.reading import read_document

@@ -12,7 +12,7 @@ from benchmarks.plan_data import check_plan, say
 from benchmarks.results import Result
 from headgate.plan.measures import input_places
 from headgate.plan.program.program import solve
-from headgate.workloads.xml.statistics import PAPER_VIEWS
+from headgate.workloads.statistics import PAPER_VIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

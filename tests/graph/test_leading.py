@@ -10,8 +10,8 @@ import pytest
 
 from headgate import Edge, Event, GraphIndex, Node, RecordIndex, Subscription
 from headgate.graph.arrays import bits_of
+from headgate.graph.walk.hits import BY_FILTERS
 from headgate.graph.walk.leading import MOST, Above, above, mark, unmark
-from headgate.graph.walk.ways import BY_FILTERS
 from tests.graph.random_graphs import SHAPES
 from tests.graph.test_batches import table
 from tests.graph.test_ranked import drawn_graph

@@ -11,7 +11,7 @@ import pytest
 
 from headgate import Edge, Event, EventError, GraphError, GraphIndex, Node, RecordIndex, Subscription
 from headgate.graph.walk import batch, hits
-from headgate.graph.walk.ways import BY_FILTERS, BY_GRAPH, TRIAL, Ways
+from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, TRIAL, Ways
 from tests.contract.rooms import WithoutPlanes
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
 from tests.graph.test_batches import pairs, table
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headgate.contents.protocol import ContentRoom
-    from headgate.graph.walk.ways import Found
+    from headgate.graph.walk.hits import Found
 
 
 class Only(Ways):

@@ -9,10 +9,9 @@ import pytest
 
 from headgate.pipeline.file.problems import PipelineError
 from headgate.pipeline.file.read import read_pipeline
-from headgate.pipeline.file.setting import Kind
+from headgate.pipeline.file.setting import Kind, read_overrides
 from headgate.pipeline.file.settings import SETTINGS, TABLES
 from headgate.pipeline.file.together import places
-from headgate.pipeline.file.values import read_overrides
 from tests.spark.files import put
 
 MINIMAL = '[subscriptions]\ntable = "subs.jsonl"\n[events]\ntable = "events.jsonl"\n[match]\n'

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from headgate.errors import PlanError
-from headgate.plan.latency.reference import latency_of
 from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings, same_capacities
+from headgate.plan.reference import latency_of
 from headgate.plan.running.changes import LivingPlan
 from headgate.plan.running.options import Option
 from headgate.plan.running.validate import problems

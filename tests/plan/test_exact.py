@@ -11,11 +11,10 @@ import pytest
 from headgate.errors import PlanError
 from headgate.plan.latency.latency import loga
 from headgate.plan.measures import mixed_cost
-from headgate.plan.model import Plan, infinite_capacities
+from headgate.plan.model import OPTIMAL, TIME_LIMIT, Plan, infinite_capacities
 from headgate.plan.program.exact import exact
 from headgate.plan.program.infeasible import InfeasibleError
 from headgate.plan.program.program import solve
-from headgate.plan.program.solution import OPTIMAL, TIME_LIMIT
 from headgate.plan.running.validate import problems
 from tests.plan.instances import LOOSE, random_instance
 from tests.plan.test_program import Instance, plans, small_instance

@@ -11,7 +11,6 @@ import pytest
 
 from headgate.errors import PlanError
 from headgate.plan.latency.latency import loga
-from headgate.plan.latency.reference import loga_by_the_letter, mixed_cost_of, within
 from headgate.plan.measures import latencies, loads, mixed_cost, total_latency
 from headgate.plan.model import (
     SOURCE,
@@ -23,6 +22,7 @@ from headgate.plan.model import (
     same_capacities,
     scaled_capacities,
 )
+from headgate.plan.reference import loga_by_the_letter, mixed_cost_of, within
 from headgate.plan.running.configuration import configuration
 from headgate.plan.running.validate import problems
 from tests.plan.instances import LIMITS, TIGHT, random_costs, random_instance, rewritings_of, valid_plan

@@ -12,8 +12,8 @@ import pytest
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.errors import SnapshotError
-from headgate.plan.latency.reference import latency_of
 from headgate.plan.model import SOURCE, Plan
+from headgate.plan.reference import latency_of
 from headgate.plan.running.network import Network
 from tests.plan.instances import random_instance
 from tests.seeds import seeds

@@ -14,7 +14,16 @@ import pytest
 
 from headgate.errors import PlanError
 from headgate.plan.measures import utilization
-from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings, infinite_capacities
+from headgate.plan.model import (
+    OPTIMAL,
+    SOURCE,
+    TIME_LIMIT,
+    Capacities,
+    Costs,
+    Plan,
+    Rewritings,
+    infinite_capacities,
+)
 from headgate.plan.program.columns import build, ceilings
 from headgate.plan.program.greedy import bargain
 from headgate.plan.program.highs import Watch
@@ -23,7 +32,6 @@ from headgate.plan.program.presolving import loads, presolve
 from headgate.plan.program.program import Objective, solve
 from headgate.plan.program.relaxation import bound_of, relax
 from headgate.plan.program.rounding import keeps, round_off, value_of
-from headgate.plan.program.solution import OPTIMAL, TIME_LIMIT
 from headgate.plan.running.validate import problems
 from tests.plan.instances import LIMITS, LOOSE, TIGHT, random_instance
 from tests.plan.large_instances import large_instance

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from headgate.errors import PlanError
-from headgate.plan.latency.reference import within
 from headgate.plan.measures import loads
 from headgate.plan.model import (
     SOURCE,
@@ -20,6 +19,7 @@ from headgate.plan.model import (
     same_capacities,
     scaled_capacities,
 )
+from headgate.plan.reference import within
 from headgate.plan.running.validate import problems
 from tests.plan.instances import LIMITS, random_costs, random_instance, random_plan, rewritings_of
 from tests.seeds import seeds

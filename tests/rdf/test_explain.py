@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate.rdf.events.reading import make_graph
-from headgate.rdf.explain.explain import explain
-from headgate.rdf.explain.nearest import BUDGET
+from headgate.rdf.explain.explain import BUDGET, explain
 from headgate.rdf.index.bindings import Apart
 from headgate.rdf.language.evaluate import holds
 from headgate.rdf.language.model import ISA, PLAIN, Options, Pattern

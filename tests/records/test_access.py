@@ -25,7 +25,7 @@ from headgate.records.index.checking import SHORT
 from headgate.records.index.weights import by_events, by_filters
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.records.specification_programs import programs
-from headgate.workloads.records.statistics import matches
+from headgate.workloads.statistics import matches
 from tests.records import edges
 from tests.records.crowd import (
     COMMON,

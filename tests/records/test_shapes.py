@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from headgate.records.language.model import Expression
-    from headgate.records.programs.bounded import Bounded
     from headgate.records.programs.program import Program
+    from headgate.records.programs.shapes import Bounded
 
 
 def by_parser(text: str) -> Program:

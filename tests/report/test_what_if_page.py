@@ -12,7 +12,7 @@ import pytest
 
 from headgate.report import words
 from headgate.report.runs import what_if_page, what_if_pictures
-from headgate.report.runs.what_if_model import Changed, Costs, WhatIfPage
+from headgate.report.runs.model import Changed, Costs, WhatIfPage
 from tests.report.reading import Reader, svg_texts
 
 if TYPE_CHECKING:

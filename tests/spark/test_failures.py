@@ -18,7 +18,7 @@ import pytest
 
 from headgate import RecordIndex, SnapshotError, Subscription, TableError
 from headgate.core.snapshot import digest_of
-from headgate.runtime.opening import opened_as
+from headgate.runtime.targets import opened_as
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.match.match import match_events
 from headgate.workloads.records import advertising

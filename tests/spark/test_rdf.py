@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from headgate import Engine, Event, Options, RdfIndex, Subscription, SubscriptionError, TableError
-from headgate.contents.wanted import Wanted
+from headgate.contents.kind import Wanted
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import SPARQL
 from headgate.rdf.compiling import RdfContents

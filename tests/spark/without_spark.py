@@ -28,7 +28,7 @@ from headgate.spark.compile.graph_tables import Read, assemble
 from headgate.spark.compile.rows import compile_batches
 from headgate.spark.match.graph_matching import Sources
 from headgate.spark.match.matching import NUMBERS, REASON, ROW, TEXTS, Task, survey_lines
-from headgate.spark.match.records import _work
+from headgate.spark.match.reading import _work
 from headgate.spark.shards.graph import place_graph
 from headgate.spark.shards.matching import match_routed
 from headgate.spark.tables.places import Format

@@ -11,7 +11,7 @@ from headgate.records.programs.leaves import TEXT_FACETS, Facet
 from headgate.records.programs.program import compile_program
 from headgate.records.programs.programs import TOP, in_columns
 from headgate.workloads.catalogue import SYNTHETIC, synthetic
-from headgate.workloads.records.specification_texts import texts
+from headgate.workloads.records.specification import texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

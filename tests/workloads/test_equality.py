@@ -7,7 +7,7 @@ import pytest
 
 from headgate.workloads.records.equality import Equality
 from headgate.workloads.records.specification import Operator
-from headgate.workloads.records.statistics import measure
+from headgate.workloads.statistics import measure
 
 SEED = 5
 WORKLOAD = Equality()

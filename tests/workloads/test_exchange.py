@@ -21,7 +21,7 @@ from headgate.workloads.graphs.statistics import (
 )
 from headgate.workloads.records.specification import Operator
 from headgate.workloads.records.specification_programs import programs
-from headgate.workloads.records.statistics import matches
+from headgate.workloads.statistics import matches
 from tests.lanes import some
 from tests.seeds import examples
 from tests.workloads.specifications import decode, parsed, written

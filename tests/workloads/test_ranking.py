@@ -15,7 +15,7 @@ from headgate.errors import HeadgateError
 from headgate.records.programs.binding import bindable
 from headgate.workloads.boxes.boxes import TABLE_1, Columns, Lists
 from headgate.workloads.boxes.ranking import Ranking, RankingWorkload, Sparse
-from headgate.workloads.boxes.statistics import measure_boxes
+from headgate.workloads.statistics import measure_boxes
 from tests.cli.running import Command
 from tests.seeds import examples
 from tests.spark.files import get_table

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from headgate.errors import HeadgateError
 from headgate.workloads.graphs.social import Social
-from headgate.workloads.records.statistics import matches
+from headgate.workloads.statistics import matches
 from tests.seeds import examples
 from tests.workloads.specifications import decode, parsed, written
 

@@ -19,7 +19,7 @@ from headgate.workloads.hashing import Key
 from headgate.workloads.records.drawing import distinct, operands, values
 from headgate.workloads.records.specification import Attribute, Operator, Specification, text_order
 from headgate.workloads.records.specification_programs import programs
-from headgate.workloads.records.statistics import matches
+from headgate.workloads.statistics import matches
 from tests.seeds import examples
 from tests.workloads.specifications import SEED, WORKLOADS, decode, parsed, written
 

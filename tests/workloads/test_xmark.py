@@ -15,11 +15,10 @@ from headgate.errors import HeadgateError
 from headgate.plan.graphs.cycles import without_cycles
 from headgate.plan.graphs.embeddings import embedding_graph
 from headgate.plan.graphs.rewritability import rewritings
+from headgate.workloads.statistics import PAPER_VIEWS, measure_views, measure_xml
 from headgate.workloads.xml.schema import CHILDREN, CONTINENTS, EITHER, below, labels, values
-from headgate.workloads.xml.statistics import PAPER_VIEWS, measure_views, measure_xml
-from headgate.workloads.xml.views import TABLE_2, draw_views, unique_views
 from headgate.workloads.xml.walks import LARGEST, ViewLaw
-from headgate.workloads.xml.xmark import XMark
+from headgate.workloads.xml.xmark import TABLE_2, XMark, draw_views, unique_views
 from headgate.xml.events.reading import read_document
 from headgate.xml.language.canonical import canonical
 from headgate.xml.language.model import ANY, CHILD, DESCENDANT, ROOT, TEXT, is_attribute

@@ -13,8 +13,8 @@ from headgate import Event, EventError, FilterError, Subscription, SubscriptionE
 from headgate.xml.answers import answers
 from headgate.xml.events import serialising
 from headgate.xml.events.document import Document
-from headgate.xml.events.encode import Encoder
 from headgate.xml.events.reading import read_document
+from headgate.xml.events.subject import Encoder
 from headgate.xml.index import kernels, matching
 from headgate.xml.index.arrays import read_only
 from headgate.xml.index.build import build

@@ -25,7 +25,7 @@ from headgate.cli import (
 )
 from headgate.cli.shell import cli
 from headgate.errors import HeadgateError, MachineError
-from headgate.spark.session.needed import ADVICE, PACKAGES
+from headgate.spark.session.java import ADVICE, PACKAGES
 
 __all__ = [
     "backtesting",

@@ -16,8 +16,17 @@ from headgate.cli.documents import (
     read_settings,
     refuse_options,
 )
-from headgate.cli.ranking import factor_option, mode_option, wanted_top
-from headgate.cli.shell import cli, fields_of, ready, session, spark_options, tell
+from headgate.cli.shell import (
+    cli,
+    factor_option,
+    fields_of,
+    mode_option,
+    ready,
+    session,
+    spark_options,
+    tell,
+    wanted_top,
+)
 from headgate.core.subscription import SQL
 
 if TYPE_CHECKING:

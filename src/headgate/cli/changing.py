@@ -88,7 +88,7 @@ def try_changes(
         else:
             _check_tables(asked, effects, refused)
         ready(master, conf)
-        from headgate.pipeline.run.what_if import write_what_if
+        from headgate.pipeline.run.reporting import write_what_if
         from headgate.spark.backtest.what_if import what_if
 
         taxonomy = read_taxonomy(asked.taxonomies)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.core.machine import cache_home, cores, memory
 from headgate.errors import HeadgateError
-from headgate.spark.session.java import find_java
-from headgate.spark.session.needed import ADVICE, PACKAGES, missing, need_spark
+from headgate.spark.session.java import ADVICE, PACKAGES, find_java, missing, need_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

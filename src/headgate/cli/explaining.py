@@ -20,14 +20,12 @@ from headgate.cli.documents import (
     source_option,
 )
 from headgate.cli.explained import Told, explain_rank, explain_subscription, has_graph
-from headgate.cli.ranking import factor_option, mode_option, wanted_top
-from headgate.cli.shell import cli, tell
+from headgate.cli.shell import cli, factor_option, mode_option, tell, wanted_top
 from headgate.core.subscription import SQL
 from headgate.errors import SnapshotError
 
 if TYPE_CHECKING:
-    from headgate.contents.kind import Kind
-    from headgate.contents.wanted import Wanted
+    from headgate.contents.kind import Kind, Wanted
     from headgate.core.event import Event
     from headgate.records.explain.why_not import NearMiss
 
@@ -129,8 +127,8 @@ def explain(
     for option, rows in (("--bindings", bindings), ("--tuples", tuples)):
         if rows is not None and (why_not or wanted is not None):
             raise click.UsageError(f"{option} goes with --filter, or --snapshot and --subscription")
+    from headgate.contents.kind import Wanted
     from headgate.contents.registry import kind_of
-    from headgate.contents.wanted import Wanted
 
     content = _content(snapshot, dialect)
     refuse_options(content)

@@ -9,24 +9,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headgate.cli.documents import dialect_option, feed_lines, format_option, rdf_options, read_options
-from headgate.cli.ranking import factor_option, mode_option, wanted_top
 from headgate.cli.shell import (
     STRICT_EXIT,
     beside,
     cli,
+    factor_option,
     fields_of,
+    mode_option,
     read_text,
     ready,
     session,
     spark_options,
     tell,
+    wanted_top,
 )
 from headgate.core.subscription import SQL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headgate.contents.wanted import Wanted
+    from headgate.contents.kind import Wanted
     from headgate.runtime.sharding import Sharding
     from headgate.spark.compile.compile import Compiled
     from headgate.spark.compile.graph import CompiledGraph
@@ -115,8 +117,8 @@ def compile_(
       headgate compile --subscriptions patterns.csv --dialect sparql --taxonomy topics.ttl --output rdf/
       headgate compile --subscriptions trees.jsonl --dialect xpath --output xml/
     """
+    from headgate.contents.kind import Wanted
     from headgate.contents.registry import check_together
-    from headgate.contents.wanted import Wanted
     from headgate.spark.tables.requests import check_compile
     from headgate.spark.tables.taxonomy_files import check_taxonomy, read_taxonomy
 

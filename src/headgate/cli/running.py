@@ -65,7 +65,7 @@ def run(
     """
     from headgate.pipeline.file.problems import PipelineError
     from headgate.pipeline.file.read import read_pipeline
-    from headgate.pipeline.file.values import read_overrides
+    from headgate.pipeline.file.setting import read_overrides
     from headgate.pipeline.run.plan import steps_of, until
 
     try:

@@ -17,14 +17,16 @@ import click
 
 from headgate import __version__
 from headgate.errors import TableError
-from headgate.spark.session.needed import check_master, need_spark
+from headgate.spark.session.java import check_master, need_spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from _typeshed import DataclassInstance
 
+    from headgate.runtime.questions import Top
     from headgate.spark.session.session import Session
+
 
 STRICT_EXIT = 3
 _EVERY = 10.0
@@ -229,3 +231,47 @@ def read_text(path: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise TableError(f"{path} cannot be read: {reason}") from None
+
+
+mode_option = click.option(
+    "--mode",
+    type=click.Choice(["exact", "relaxed"]),
+    help="What makes one better: its score if all clauses hold (exact, the default), or their weights.",
+)
+factor_option = click.option(
+    "--factor",
+    "factors",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="Relaxed: multiply the weights of an attribute's clauses; 0 drops them. May be repeated.",
+)
+
+
+def wanted_top(option: str, k: int | None, mode: str | None, factors: tuple[str, ...]) -> Top | None:
+    """Read what is asked for; `option` is what says how many."""
+    from headgate.runtime.questions import RELAXED, Top
+
+    if k is None:
+        for name, given in (("--mode", mode), ("--factor", factors)):
+            if given:
+                raise click.UsageError(f"{name} goes with {option}")
+        return None
+    if factors and mode != RELAXED:
+        raise click.UsageError("--factor goes with --mode relaxed")
+    return Top.of(k, mode or "exact", read_factors(factors))
+
+
+def read_factors(entries: tuple[str, ...]) -> dict[str, float]:
+    """Read NAME=NUMBER pairs."""
+    found: dict[str, float] = {}
+    for entry in entries:
+        name, _, text = entry.rpartition("=")
+        try:
+            number = float(text)
+        except ValueError:
+            raise click.UsageError(f"--factor {entry}: write NAME=NUMBER") from None
+        if not name.strip() or name.strip() in found:
+            reason = "is given twice" if name.strip() else "write NAME=NUMBER"
+            raise click.UsageError(f"--factor {entry}: {reason}")
+        found[name.strip()] = number
+    return found

@@ -12,8 +12,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headgate.cli.documents import format_option
-from headgate.cli.ranking import factor_option, mode_option, read_factors
-from headgate.cli.shell import cli, fields_of, ready, session, settings, shown_command, spark_options, tell
+from headgate.cli.shell import (
+    cli,
+    factor_option,
+    fields_of,
+    mode_option,
+    read_factors,
+    ready,
+    session,
+    settings,
+    shown_command,
+    spark_options,
+    tell,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,10 @@ inside methods.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from headgate.core.subscription import SQL
 from headgate.errors import EventError, PlanError
 
 if TYPE_CHECKING:
@@ -18,10 +20,43 @@ if TYPE_CHECKING:
     from headgate.contents.compiling import Contents
     from headgate.contents.protocol import ContentRoom
     from headgate.contents.views import Views
-    from headgate.contents.wanted import Wanted
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.subscription import Subscription
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Settings of filters. Each kind of content knows some of them (`Kind.settings`)."""
+
+    dialect: str = SQL
+    """That of rows that name none."""
+    schema: str | None = None
+    """The attributes' types, as JSON."""
+    sample: str | None = None
+    """A table of events."""
+    taxonomy: Any = None
+    """A `Taxonomy`."""
+    options: Any = None
+    """What departs from the standard of the language."""
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """Name the settings that are made.
+
+        >>> Wanted(sample="events.jsonl").said
+        ('sample',)
+        """
+        return tuple(name for name in SETTINGS if getattr(self, name) is not None)
+
+
+SETTINGS = {
+    "schema": "a schema",
+    "sample": "a sample",
+    "taxonomy": "a taxonomy",
+    "options": "options",
+}
+"""The settings that are about some kinds only, as messages name them."""
 
 
 class Feeds(NamedTuple):

@@ -14,8 +14,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from headgate.contents.kind import Kind
-from headgate.contents.wanted import SETTINGS
+from headgate.contents.kind import SETTINGS, Kind
 from headgate.core.event import learn_types
 from headgate.core.rooms import FILTERS, GRAPH, RANKING, RDF, RECORDS, XML
 from headgate.core.subscription import learn_dialects
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from headgate.contents.kind import Wanted
     from headgate.contents.protocol import ContentRoom
-    from headgate.contents.wanted import Wanted
 
 GROUP = "headgate.contents"
 """The entry points of kinds in other packages; each is an object of a class of `Kind`."""
@@ -148,7 +147,7 @@ def room_of_content(content: str | None, wanted: Wanted | None = None) -> Conten
 def strange(kind: Kind, wanted: Wanted) -> tuple[Kind, str] | None:
     """Find settings that are not about a kind: whose they are, and what to call them.
 
-    >>> from headgate.contents.wanted import Wanted
+    >>> from headgate.contents.kind import Wanted
     >>> strange(kind_of("rdf"), Wanted(sample="events.jsonl"))[1]
     'a schema and a sample'
     """

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.compiling import Keys
-    from headgate.contents.wanted import Wanted
+    from headgate.contents.kind import Wanted
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.core.values import Path as Attribute

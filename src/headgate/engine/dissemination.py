@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.contents.kind import Wanted
 from headgate.contents.registry import content_of, room_of_content
-from headgate.contents.wanted import Wanted
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.subscription import Subscription

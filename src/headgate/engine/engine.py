@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from headgate.contents.kind import Wanted
 from headgate.contents.protocol import Answers, Binds, Informed
 from headgate.contents.registry import (
     content_of,
@@ -19,7 +20,6 @@ from headgate.contents.registry import (
     strange,
     titles,
 )
-from headgate.contents.wanted import Wanted
 from headgate.core.rooms import CLAUSES, GRAPH, RANKING
 from headgate.core.snapshot import is_snapshot, open_with_inside, room_of
 from headgate.core.subscription import Subscription

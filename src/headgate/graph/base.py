@@ -16,7 +16,7 @@ from headgate.core.subscription import Subscription
 from headgate.errors import FilterError, GraphError, SnapshotError
 from headgate.graph.arrays import GraphArrays
 from headgate.graph.model import EDGE, NODE
-from headgate.graph.walk.ways import Ways
+from headgate.graph.walk.hits import Ways
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

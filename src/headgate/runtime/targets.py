@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from headgate.contents.registry import content_at, kind_at, room_at
 from headgate.core.rooms import CLAUSES, FILTERS, GRAPH, RANKING
 from headgate.core.snapshot import digest_of, is_snapshot, room_of
 from headgate.engine.engine import Engine
+from headgate.errors import SnapshotError
 from headgate.graph.build import sharding
 from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime import shards as shard_snapshots
@@ -19,9 +20,26 @@ from headgate.runtime.routes import Routes
 from headgate.runtime.shards import have_numbers, ids_at, shard_places
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Opened = TypeVar("Opened")
     from headgate.core.values import Path as Attribute
     from headgate.runtime.questions import Top
     from headgate.runtime.routes import Route
+
+
+def opened_as(path: str, digest: str, opening: Callable[[Path], Opened]) -> Opened:
+    """Open a snapshot that must have a digest.
+
+    It is looked at afterwards: what was mapped before another snapshot took the place stays as it was.
+    """
+    place = Path(path)
+    found = opening(place)
+    if digest_of(place) != digest:
+        raise SnapshotError(
+            f"snapshot {path} was replaced while it was being used: run the job again, with the new one"
+        )
+    return found
 
 
 class Shard(NamedTuple):

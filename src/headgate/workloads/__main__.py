@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from typing import TYPE_CHECKING
 
 from headgate.workloads.catalogue import SYNTHETIC, synthetic
-from headgate.workloads.records.statistics import measure
+from headgate.workloads.statistics import measure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,7 +83,7 @@ def _print_exchange(events: int, seed: int) -> None:
 
 def _print_ranking(boxes: int, events: int, seed: int) -> None:
     from headgate.workloads.boxes.ranking import Ranking, RankingWorkload, Sparse
-    from headgate.workloads.boxes.statistics import measure_boxes
+    from headgate.workloads.statistics import measure_boxes
 
     chosen: dict[str, RankingWorkload] = {f"d = {d}": Ranking(d) for d in (1, 2, 4, 8)}
     chosen |= {"500": Sparse(), "500, a fifth": Sparse(presence=0.2)}
@@ -92,8 +92,8 @@ def _print_ranking(boxes: int, events: int, seed: int) -> None:
 
 def _print_rdf(filters: int, events: int, seed: int) -> None:
     from headgate.workloads.rdf.stars import Stars
-    from headgate.workloads.rdf.statistics import measure_rdf
     from headgate.workloads.rdf.triples import Paper
+    from headgate.workloads.statistics import measure_rdf
 
     chosen: dict[str, RdfWorkload] = {
         "paper": Paper(),
@@ -105,7 +105,7 @@ def _print_rdf(filters: int, events: int, seed: int) -> None:
 
 
 def _print_xmark(views: int, events: int, seed: int) -> None:
-    from headgate.workloads.xml.statistics import PAPER_VIEWS, measure_xml
+    from headgate.workloads.statistics import PAPER_VIEWS, measure_xml
     from headgate.workloads.xml.xmark import XMark
 
     measured = {

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from headgate.contents.kind import Wanted
     from headgate.contents.views import Views
-    from headgate.contents.wanted import Wanted
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.subscription import Subscription

@@ -20,9 +20,8 @@ from headgate.graph.walk.batch import (
     ids_of,
     subscription_ids,
 )
-from headgate.graph.walk.hits import NO_HITS, find_hits
+from headgate.graph.walk.hits import BY_FILTERS, NO_HITS, find_hits
 from headgate.graph.walk.leading import NOTHING_ABOVE
-from headgate.graph.walk.ways import BY_FILTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

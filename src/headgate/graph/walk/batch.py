@@ -15,8 +15,7 @@ from headgate.errors import EventError
 from headgate.graph.base import NO_CELLS, NO_PLANES
 from headgate.graph.ranked.ranked import order_by_id
 from headgate.graph.walk import walking
-from headgate.graph.walk.hits import find_hits
-from headgate.graph.walk.ways import BY_FILTERS
+from headgate.graph.walk.hits import BY_FILTERS, find_hits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

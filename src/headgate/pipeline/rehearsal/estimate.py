@@ -30,7 +30,7 @@ from headgate.spark.tables.places import Format, format_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from headgate.contents.wanted import Wanted
+    from headgate.contents.kind import Wanted
     from headgate.core.event import Event
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.file.settings import Match

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headgate.contents.compiling import Writers
-    from headgate.contents.kind import Kind
-    from headgate.contents.wanted import Wanted
+    from headgate.contents.kind import Kind, Wanted
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.generating import Made
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headgate.brokers.nats.settings import shown as without_secrets
-from headgate.contents.wanted import Wanted
+from headgate.contents.kind import Wanted
 from headgate.core.machine import memory
 from headgate.pipeline.rehearsal.check import check
 from headgate.pipeline.rehearsal.estimate import Sizes, estimate

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.pipeline.run import plan
 from headgate.pipeline.run.state import write_whole
-from headgate.report.runs.model import Busy, Histogram, Partition, Step, quantile
+from headgate.report.runs import what_if_page
+from headgate.report.runs.model import Busy, Changed, Costs, Histogram, Partition, Step, WhatIfPage, quantile
 from headgate.report.runs.run_model import Counts, Reason, Refused, RunPage, stages_of, this_machine
 from headgate.spark.session.java import find_java
 
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.run import StepDone
+    from headgate.spark.backtest.question import Question
+    from headgate.spark.backtest.what_if import WhatIf
     from headgate.spark.session.listening import Heard
+
 
 DONE, SKIPPED = "done", "skipped"
 _LEFT_OUT = {"batches", "events_by_matches", "busiest"}
@@ -213,3 +217,27 @@ def write_metrics(run: Told, place: Path) -> None:
         run.heard.count(metrics)
     place.parent.mkdir(parents=True, exist_ok=True)
     metrics.write(place)
+
+
+def write_what_if(
+    done: WhatIf, question: Question, path: Path, *, title: str, command: str, rejected: str | None
+) -> None:
+    """Draw what changes would do; `rejected` is where refused rows are, if there are any."""
+    page = WhatIfPage(
+        title=f"What if: {title}",
+        created=dt.datetime.now(dt.UTC),
+        events=done.events,
+        rejected_events=done.rejected_events,
+        changes=tuple(done.changes.items()),
+        rejected=done.rejected,
+        gained=done.gained,
+        lost=done.lost,
+        subscriptions=tuple(Changed(**{**vars(each), "id": str(each.id)}) for each in done.effects),
+        noise=question.noise,
+        deliveries_a_day=done.deliveries_a_day,
+        costs=Costs(*done.cost) if done.cost else None,
+        top=question.top.k if question.top else None,
+        rejected_path=rejected,
+        command=command,
+    )
+    what_if_page.write(page, path)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headgate.contents.kind import Wanted
 from headgate.contents.registry import content_of, kind_of
-from headgate.contents.wanted import Wanted
 from headgate.core.snapshot import is_snapshot
 from headgate.pipeline.run import plan
 from headgate.pipeline.run.generating import workload_of
-from headgate.pipeline.run.what_if import write_what_if
+from headgate.pipeline.run.reporting import write_what_if
 from headgate.rdf.language.model import Options
 from headgate.runtime.questions import Top
 from headgate.spark.backtest import backtest

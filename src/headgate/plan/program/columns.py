@@ -19,8 +19,7 @@ import numpy as np
 
 from headgate.core.jit import kernel
 from headgate.errors import PlanError
-from headgate.plan.model import SOURCE, Rewritings
-from headgate.plan.program.solution import Sizes
+from headgate.plan.model import SOURCE, Rewritings, Sizes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -23,7 +23,7 @@ import numpy as np
 from headgate.errors import PlanError
 from headgate.plan.latency.latency import loga
 from headgate.plan.measures import mixed_cost, total_latency, utilization
-from headgate.plan.model import SOURCE, Plan
+from headgate.plan.model import OPTIMAL, SOURCE, TIME_LIMIT, Plan, gap_of
 from headgate.plan.orders import order_of
 from headgate.plan.program import highs
 from headgate.plan.program.columns import Program, build, view_of
@@ -31,7 +31,6 @@ from headgate.plan.program.highs import Watch
 from headgate.plan.program.program import CLOSED, Objective, solve
 from headgate.plan.program.relaxation import cheapest_columns, matrix_of
 from headgate.plan.program.rounding import keeps
-from headgate.plan.program.solution import OPTIMAL, TIME_LIMIT, gap_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

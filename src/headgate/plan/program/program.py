@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.errors import PlanError
-from headgate.plan.model import SOURCE, Plan
+from headgate.plan.model import OPTIMAL, SOURCE, TIME_LIMIT, WITHIN_GAP, Plan, Solution, gap_of
 from headgate.plan.program import highs
 from headgate.plan.program.columns import Program, build, sizes
 from headgate.plan.program.greedy import bargain
@@ -22,7 +22,6 @@ from headgate.plan.program.infeasible import explain
 from headgate.plan.program.presolving import presolve
 from headgate.plan.program.relaxation import relax
 from headgate.plan.program.rounding import SMALL, Rounded, decide, keeps, round_off, value_of
-from headgate.plan.program.solution import OPTIMAL, TIME_LIMIT, WITHIN_GAP, Solution, gap_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from headgate.plan.model import gap_of
 from headgate.plan.program import highs
 from headgate.plan.program.columns import Program, ceilings
 from headgate.plan.program.greedy import bargain, settle
 from headgate.plan.program.presolving import loads, presolve, restrict
 from headgate.plan.program.relaxation import Relaxed, cheapest_columns, matrix_of, reduced_costs
-from headgate.plan.program.solution import gap_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

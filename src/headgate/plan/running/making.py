@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from headgate.plan.graphs.joining import GraphStatistics
     from headgate.plan.graphs.rewritability import Searched
     from headgate.plan.latency.latency import Improved
-    from headgate.plan.model import Capacities, Rewritings
-    from headgate.plan.program.solution import Solution
+    from headgate.plan.model import Capacities, Rewritings, Solution
 
     Progress = Callable[[str], None]
 

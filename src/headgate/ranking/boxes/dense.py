@@ -14,9 +14,9 @@ from headgate.ranking.boxes.dense_build import LONGEST, make_dense
 from headgate.ranking.boxes.dense_kernels import MAX, SUM, Asked, Best, Desk, exact_many, relaxed_many
 from headgate.ranking.boxes.ends import narrowed
 from headgate.ranking.boxes.sketch import MOST, make_page, make_sketch
-from headgate.ranking.intervals.auto import Auto
 from headgate.ranking.intervals.scan import BLOCK
 from headgate.ranking.intervals.scored import rank
+from headgate.ranking.intervals.structures import Auto
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -33,6 +33,7 @@ from headgate.ranking.intervals.ir_arrays import (
     WEIGHT,
     IrArrays,
     Ledger,
+    check_tree,
 )
 from headgate.ranking.intervals.ir_build import (
     blocks_of,
@@ -44,7 +45,6 @@ from headgate.ranking.intervals.ir_build import (
     plan_room,
 )
 from headgate.ranking.intervals.ir_changes import delete, insert, move
-from headgate.ranking.intervals.ir_check import check_tree
 from headgate.ranking.intervals.ir_kernels import room_for, walk_many, walk_some
 from headgate.ranking.intervals.scored import Found, Scored, answers, question
 from headgate.ranking.model import check_score

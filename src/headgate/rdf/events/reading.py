@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.core.event import N_TRIPLES
 from headgate.errors import EventError
-from headgate.rdf.events.formats import N_TRIPLES, NAMES, format_of
 from headgate.rdf.events.isolation import Document, Isolation
 from headgate.rdf.events.ntriples import read_lines
-from headgate.rdf.events.screening import Limits, check_size, screen
+from headgate.rdf.events.screening import NAMES, Limits, check_size, format_of, screen
 from headgate.rdf.events.triples import Numbered, Settings, parse
 from headgate.rdf.language.iris import is_iri
 from headgate.rdf.language.model import Graph

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from headgate.errors import FilterError
 from headgate.records.language.model import And, Attribute, Constant, Expression, Not, Or, predicates
 from headgate.records.language.parse import parse_filter
-from headgate.records.programs.bounded import Bounded
+from headgate.records.programs.shapes import Bounded
 
 if TYPE_CHECKING:
     from headgate.core.values import Path

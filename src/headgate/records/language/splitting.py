@@ -14,9 +14,8 @@ from headgate.records.language.dialects import to_sql
 from headgate.records.language.model import And, predicates
 from headgate.records.language.printing import print_filter
 from headgate.records.programs.binding import parse_text
-from headgate.records.programs.bounded import Bounded
 from headgate.records.programs.clauses import MAX_CLAUSES, model
-from headgate.records.programs.shapes import MAX_TEXT, cut
+from headgate.records.programs.shapes import MAX_TEXT, Bounded, cut
 
 if TYPE_CHECKING:
     from headgate.records.language.model import Expression

@@ -34,9 +34,8 @@ from headgate.records.language.names import path_of
 from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs import plain
-from headgate.records.programs.bounded import Bounded
 from headgate.records.programs.program import AND, OR, compile_program
-from headgate.records.programs.shapes import CLAUSE, SLOT
+from headgate.records.programs.shapes import CLAUSE, SLOT, Bounded
 
 if TYPE_CHECKING:
     from headgate.records.programs.leaves import Leaf

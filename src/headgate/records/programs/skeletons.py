@@ -15,9 +15,8 @@ from headgate.errors import FilterError
 from headgate.records.language.model import And, Expression, Not, Or, Truth
 from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
-from headgate.records.programs.bounded import Bounded
 from headgate.records.programs.program import AND, OR, compile_program
-from headgate.records.programs.shapes import JOINTS, SLOT
+from headgate.records.programs.shapes import JOINTS, SLOT, Bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -19,8 +19,7 @@ from headgate.records.language.printing import print_filter
 from headgate.records.programs.binding import parse_text
 from headgate.records.reference import matches
 from headgate.records.views.clauses import clauses_of, tree_implies
-from headgate.records.views.coverage import Conjunctions, cover, sign
-from headgate.records.views.implication import implied
+from headgate.records.views.coverage import Conjunctions, cover, implied, sign
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,8 +19,7 @@ from headgate.report import words
 from headgate.report.graph import strokes
 from headgate.report.graph.layout import Box, Layout, Link, place
 from headgate.report.graph.scene import State, Tie, scene
-from headgate.report.graph.strokes import CARD, LOOKS
-from headgate.report.graph.text import LINE, fit, measure, wrap
+from headgate.report.graph.strokes import CARD, LINE, LOOKS, fit, measure, wrap
 from headgate.report.style import GRID, INK, SOFT, STYLE, adapt
 
 if TYPE_CHECKING:

@@ -17,8 +17,11 @@ from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
-__all__ = ["Busy", "Histogram", "Machine", "Partition", "Step", "quantile"]
+
+__all__ = ["Busy", "Changed", "Costs", "Histogram", "Machine", "Partition", "Step", "WhatIfPage", "quantile"]
+
 
 _BARS = 30
 _TAIL = 0.99
@@ -123,3 +126,54 @@ def _nice_width(usual: int) -> int:
     while usual / width > _BARS:
         width = width * 5 // 2 if str(width)[0] == "2" else width * 2
     return width
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A subscription before and after; `op` is empty for one that is only pushed out of the best."""
+
+    id: str
+    op: str
+    before: int
+    after: int
+    gained: int
+    lost: int
+    share: float
+    flag: str
+    filter: str
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Bytes of the snapshot and microseconds an event, before and after."""
+
+    bytes_before: int
+    bytes_after: int
+    micros_before: float | None
+    micros_after: float | None
+    sample: int
+    build_seconds: float
+
+
+@dataclass(frozen=True)
+class WhatIfPage:
+    """Hold all that the page shows; `subscriptions` are noisiest first."""
+
+    title: str
+    created: datetime
+    events: int
+    rejected_events: int
+    changes: tuple[tuple[str, int], ...]
+    """Changed subscriptions by what was done to them, such as ("replace", 3)."""
+    rejected: int
+    gained: int
+    lost: int
+    subscriptions: tuple[Changed, ...]
+    noise: float
+    """The share of events above which a subscription is noisy."""
+    deliveries_a_day: float | None = None
+    costs: Costs | None = None
+    top: int | None = None
+    """How many the best are, if only those were asked for."""
+    rejected_path: str | None = None
+    command: str = ""

@@ -11,7 +11,7 @@ from headgate.report.runs.what_if_pictures import charts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.report.runs.what_if_model import Costs, WhatIfPage
+    from headgate.report.runs.model import Costs, WhatIfPage
 
 __all__ = ["render", "write"]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from headgate.report.runs.what_if_model import Changed, WhatIfPage
+    from headgate.report.runs.model import Changed, WhatIfPage
 
 __all__ = ["charts", "differences", "noise"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as sf
 
+from headgate.contents.kind import Wanted
 from headgate.contents.registry import DEFAULT, content_of, room_of_content
-from headgate.contents.wanted import Wanted
 from headgate.core.event import CONTENT_TYPE, DATA, ID
 from headgate.core.subscription import Subscription
 from headgate.spark.backtest.backtest import Backtested

@@ -30,10 +30,9 @@ from headgate.spark.backtest.change_rows import OPERATIONS, UNSUBSCRIBE, read_ro
 from headgate.spark.backtest.comparing import AFTER, BEFORE, NET, Pair, compare
 from headgate.spark.backtest.trying import try_changes
 from headgate.spark.backtest.what_if_cost import Cost, days_of, sampled, size_of, timed
-from headgate.spark.match.documents import read_given
 from headgate.spark.match.graph_matching import Sources
 from headgate.spark.match.matching import REASON, ROW, Task
-from headgate.spark.match.records import read_records
+from headgate.spark.match.reading import read_given, read_records
 from headgate.spark.session.progress import step, watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.places import is_remote, local

@@ -11,12 +11,14 @@ import pyarrow as pa
 from pyspark.sql import functions as sf
 
 from headgate.contents.registry import content_of, kind_of, quoted, strange
+from headgate.core.event import Event
 from headgate.core.values import fold
 from headgate.errors import HeadgateError, TableError
+from headgate.records.events.columns import BatchColumns, EventColumns
 from headgate.spark.compile.rows import DIALECT, FILTER, UNUSUAL, read_row
+from headgate.spark.match.matching import read_event
 from headgate.spark.tables.places import Format, check_input, for_reading
-from headgate.spark.tables.sampling import read_sample
-from headgate.spark.tables.tables import VALUE, column, column_names, read_columns
+from headgate.spark.tables.tables import BROKEN, VALUE, column, column_names, read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +26,24 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
     from headgate.contents.compiling import Contents
-    from headgate.contents.wanted import Wanted
+    from headgate.contents.kind import Wanted
+    from headgate.records.events.columns import Columns
+
+
+SAMPLE = 4096
+"""Events that are looked at: the first of the table."""
+
+
+def read_sample(session: SparkSession, path: str) -> Columns:
+    """Read the first events of a table; lines that are none are passed over: `match` will refuse them."""
+    form = check_input(path)
+    if form is Format.JSONL:
+        rows = session.read.text(for_reading(path)).limit(SAMPLE).collect()
+        found = [read_event(row[VALUE].encode()) for row in rows]
+        return EventColumns([event.attributes for event in found if isinstance(event, Event)])
+    table = read_columns(session, path, form).drop(BROKEN).limit(SAMPLE).toArrow()
+    whole = [table[name].combine_chunks() for name in table.column_names]
+    return BatchColumns(pa.RecordBatch.from_arrays(whole, names=table.column_names))
 
 
 def contents_of(wanted: Wanted, session: SparkSession, tables: Sequence[str]) -> Contents:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.contents.wanted import Wanted
+from headgate.contents.kind import Wanted
 from headgate.core.event import ID
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.contents.wanted import Wanted
+from headgate.contents.kind import Wanted
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.rooms import CLAUSES, RECORDS

@@ -16,7 +16,7 @@ from headgate.core.snapshot import room_of
 from headgate.graph.base import ROOM as GRAPH
 from headgate.ranking.filters.base import ROOM as RANKING
 from headgate.runtime.asking import known
-from headgate.runtime.opening import opened_as
+from headgate.runtime.targets import opened_as
 from headgate.spark.match.graph_matching import fit_event, opened_graph
 from headgate.spark.match.graph_top import RankedGraph
 from headgate.spark.match.top_matching import Subscriptions, ask_rows, numbers

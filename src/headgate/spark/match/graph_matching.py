@@ -19,7 +19,7 @@ from headgate.core.event import SOURCE, Event
 from headgate.core.values import fold
 from headgate.graph.index import GraphIndex
 from headgate.runtime.asking import known, refused_by_all
-from headgate.runtime.opening import opened_as
+from headgate.runtime.targets import opened_as
 from headgate.spark.match.matching import (
     LINES,
     MATCHING,

@@ -21,8 +21,8 @@ from headgate.engine.engine import Engine
 from headgate.errors import EventError
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.runtime.asking import known
-from headgate.runtime.opening import opened_as
 from headgate.runtime.questions import EXACT, RANK, SCORE
+from headgate.runtime.targets import opened_as
 from headgate.spark.match.graph_matching import fit_event, fit_source
 from headgate.spark.match.top_matching import ask_columns, ask_lines
 

@@ -25,10 +25,9 @@ from pyspark.sql import DataFrame
 from headgate.contents.registry import kind_of
 from headgate.core.omission import Omission
 from headgate.runtime.targets import open_target
-from headgate.spark.match.documents import read_given
 from headgate.spark.match.graph_matching import Sources
 from headgate.spark.match.matching import CODECS, FILE, FILE_DDL, REASON, ROW, Task, write_matches
-from headgate.spark.match.records import read_records
+from headgate.spark.match.reading import read_given, read_records
 from headgate.spark.match.top import merged, with_key
 from headgate.spark.match.tuples import write_tuples
 from headgate.spark.session.progress import watch

@@ -24,8 +24,8 @@ from headgate.records.events.columns import BatchColumns, EventColumns, find_col
 from headgate.records.events.encode import encode
 from headgate.records.index.base import Base, Pairs
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
-from headgate.runtime.opening import opened_as
 from headgate.runtime.questions import RANK, SCORE
+from headgate.runtime.targets import opened_as
 from headgate.spark.match.top import KEY
 from headgate.spark.tables.tables import VALUE
 

@@ -19,7 +19,7 @@ from headgate.core.event import Event
 from headgate.core.omission import Omissions
 from headgate.ranking.filters.index import RankedIndex
 from headgate.records.index.index import EVENT_ID
-from headgate.runtime.opening import opened_as
+from headgate.runtime.targets import opened_as
 from headgate.spark.match.matching import (
     LINES,
     MATCHING,

@@ -20,7 +20,7 @@ from headgate.core.snapshot import digest_of
 from headgate.engine.views import views_at
 from headgate.errors import EventError
 from headgate.plan.costs import averages, sums
-from headgate.runtime.opening import opened_as
+from headgate.runtime.targets import opened_as
 from headgate.spark.match.document_matching import read_events
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors

@@ -30,8 +30,7 @@ from pyspark.sql import SparkSession
 from headgate import errors
 from headgate.core.machine import cores, memory
 from headgate.errors import FilterError, HeadgateError, MachineError, TableError
-from headgate.spark.session.java import find_java, quiet_home
-from headgate.spark.session.needed import check_master
+from headgate.spark.session.java import check_master, find_java, quiet_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headgate.spark.stream.file_sink import FileSink
+from headgate.runtime.parts import PartFolder
 from headgate.spark.stream.settings import KAFKA, NATS
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.spark.stream.settings import StreamSettings
+
 
 Note = dict[str, Any]
 """What JSON can say."""
@@ -51,3 +52,25 @@ def open_sink(session: SparkSession, settings: StreamSettings, schema: pa.Schema
 
         return KafkaSink(session, settings)
     return FileSink(settings.output, settings.format, schema)
+
+
+class FileSink:
+    """A sink that workers write to themselves: it takes files by their names instead of a table."""
+
+    def __init__(self, path: str, form: str, schema: pa.Schema) -> None:
+        self.folder = PartFolder(path, form, schema)
+
+    def prepare(self, batch: int) -> None:
+        """Make an empty place for a batch."""
+        self.folder.prepare(batch)
+
+    def take(self, files: list[str]) -> Note:
+        """Note the files of a batch that tasks have staged."""
+        return {"files": files}
+
+    def commit(self, batch: int, note: Note) -> None:
+        """Rename them into place."""
+        self.folder.commit(batch, note["files"])
+
+    def close(self) -> None:
+        """Have nothing open."""

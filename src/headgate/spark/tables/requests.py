@@ -18,7 +18,7 @@ from headgate.spark.tables.places import check_apart, check_here, check_input, c
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headgate.contents.wanted import Wanted
+    from headgate.contents.kind import Wanted
     from headgate.runtime.sharding import Sharding
     from headgate.spark.tables.places import Format
 

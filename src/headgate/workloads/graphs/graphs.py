@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 from headgate.errors import HeadgateError
 from headgate.workloads.hashing import Key
 from headgate.workloads.records.drawing import numbers
+from headgate.workloads.records.specification import texts
 from headgate.workloads.records.specification_programs import programs
-from headgate.workloads.records.specification_texts import texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

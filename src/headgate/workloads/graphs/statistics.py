@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from headgate.workloads.records.statistics import matches
+from headgate.workloads.statistics import matches
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

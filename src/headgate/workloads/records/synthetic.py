@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from headgate.workloads.hashing import Key
 from headgate.workloads.records.drawing import numbers
-from headgate.workloads.records.specification_texts import texts
+from headgate.workloads.records.specification import texts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ import numpy as np
 
 from headgate.errors import EventError
 from headgate.xml.events.document import Document
-from headgate.xml.events.encode import Encoder
+from headgate.xml.events.subject import Encoder
 from headgate.xml.index import kernels
 from headgate.xml.index.arrays import BEGIN, END, TESTS, read_only
 from headgate.xml.index.scratch import (

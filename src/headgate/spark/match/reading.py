@@ -1,4 +1,4 @@
-"""Events that are records, made ready to be matched: of their columns, those that filters name."""
+"""Events made ready to be matched: of records the columns that filters name, of documents what was read."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ from pyspark.sql.types import (
 from headgate.core.event import ID, SOURCE
 from headgate.core.values import dotted, fold
 from headgate.errors import TableError
+from headgate.spark.match.document_matching import match_documents
 from headgate.spark.match.graph_matching import match_graph_columns, match_graph_lines
 from headgate.spark.match.graph_top import rank_graph_columns, rank_graph_lines
 from headgate.spark.match.matching import PACKED, match_columns, match_lines
 from headgate.spark.match.top_matching import rank_columns, rank_lines
+from headgate.spark.tables.document_events import judge_documents
 from headgate.spark.tables.events import Given, judge
 from headgate.spark.tables.places import Format, check_input
 from headgate.spark.tables.tables import column
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from headgate.runtime.targets import Target
     from headgate.spark.match.graph_matching import Sources
     from headgate.spark.tables.events import Work
+
 
 _COMPARABLE = (
     BooleanType,
@@ -127,3 +130,11 @@ def _comparable(kind: DataType) -> bool:
     if isinstance(kind, ArrayType):
         return _comparable(kind.elementType)
     return isinstance(kind, _COMPARABLE)
+
+
+def read_given(
+    session: SparkSession, path: str, content: str, sources: Sources | None, content_type: str | None
+) -> Given:
+    """Parse a table or folder of documents; workers find out by the snapshot what they are asked."""
+    found = judge_documents(session, path, content, content_type, sources)
+    return Given(found.judged, found.judged.events, match_documents, feeds=found.feeds)
