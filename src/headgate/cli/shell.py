@@ -1,4 +1,4 @@
-"""The furniture of all commands: the group, the options, sessions, and how results are told."""
+"""The furniture of all commands: the group, shared options, sessions, and how results are told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph as its users write it down."""
+"""The graph as its users write it down, and in columns before it is numbered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cost model: from what views give for a document to what each rewriting costs.
+"""The cost model: from what views give for an event, on average, to what each rewriting costs.
 
 Known of each view are the rows and bytes that it gives for a document, on average. Then, for a rewriting of
 view v over the inputs u, each on a site of its own:

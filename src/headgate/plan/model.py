@@ -1,11 +1,4 @@
-"""Graphs, costs and plans as flat arrays. Views are numbers; the publisher is the source of all.
-
-Embeddings   who embeds in whom             one row of sources for each target
-Rewritings   how each view can be computed  one row of rewritings for each view, one of inputs for each
-Costs        what each rewriting costs      and what it costs to feed a view by the source
-Capacities   what sites can bear
-Plan         one rewriting for each view, or the source
-"""
+"""Graphs, costs, capacities and plans as flat arrays. Views are numbers; the publisher is the source."""
 
 from __future__ import annotations
 

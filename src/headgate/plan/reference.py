@@ -1,4 +1,4 @@
-"""The obvious slow answers about latency: the definitions by recursion, Algorithm 2 to the letter."""
+"""The obvious slow answers, of graphs, plans and latency: the definition of right."""
 
 from __future__ import annotations
 

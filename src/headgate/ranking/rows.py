@@ -1,4 +1,4 @@
-"""Subscriptions by row: first those that were built, in the order of ids, then those that came later."""
+"""Subscriptions by row, and answers about one moment while others change them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of filters: texts to programs on workers, and programs to an index."""
+"""Tables of filters: texts to programs on workers, carried as bytes, and programs to an index."""
 
 from __future__ import annotations
 

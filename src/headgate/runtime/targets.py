@@ -1,4 +1,4 @@
-"""What events are matched against: filters, ranked subscriptions or a graph, in one shard or several."""
+"""What events are matched against: verified snapshots, in one shard or several, opened once in a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of workloads of XML, beside those of Table 2 of Karanasos et al., VLDB 2014."""
+"""Statistics of workloads, and the obvious way to evaluate a specification."""
 
 from __future__ import annotations
 

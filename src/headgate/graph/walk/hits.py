@@ -1,4 +1,4 @@
-"""What the filters of a graph say of many events: which of them hold, asked once for all events together.
+"""Which filters of a graph hold for many events, and which of two ways to the answer is quicker.
 
 The other way round from `sieve`, which asks the filters that a walk comes to. Where few of many filters hold,
 their own index finds them sooner than a walk can ask those on its way.

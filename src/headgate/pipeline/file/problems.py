@@ -1,4 +1,4 @@
-"""What is wrong with a pipeline file: every problem is one line, and all of them are told."""
+"""What is wrong with a pipeline file, one line a problem, and what may be shown of secrets."""
 
 from __future__ import annotations
 

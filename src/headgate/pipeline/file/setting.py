@@ -1,4 +1,4 @@
-"""One setting of a pipeline file: what it can be, what it is by default, and what it means."""
+"""One setting of a pipeline file: what it means, and which values it can have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of a run: a line for each step, the page, a file for machines, and metrics."""
+"""What is told of a run: a line for each step, pages, a file for machines, metrics."""
 
 from __future__ import annotations
 

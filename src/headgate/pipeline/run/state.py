@@ -1,4 +1,4 @@
-"""What is remembered of finished steps, so that a run that was stopped goes on where it was.
+"""What is remembered of finished steps, and one run of a directory at a time.
 
     DIRECTORY/.headgate/
       state.json    for each finished step: what was asked, its inputs, its outputs, and what came of it

@@ -1,4 +1,4 @@
-"""A dissemination network as data: who feeds whom, what it costs, and all that is needed to change it."""
+"""A dissemination network as data: who feeds whom, and a plan carried out for an event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scored interval indexes, by name."""
+"""The scored interval indexes by name, and the one that is quickest for the data."""
 
 from __future__ import annotations
 

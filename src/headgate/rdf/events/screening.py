@@ -1,4 +1,4 @@
-"""What is looked at before a parser sees a document: its size, its encoding, how deep it nests.
+"""What is looked at before a parser sees a document: format, size, encoding, how deep it nests.
 
 The parsers take nesting by recursion, or in time that grows with its square, so a short text could end the
 process or keep it busy. Everything here takes time in proportion to the text, whatever the text is.

@@ -1,4 +1,4 @@
-"""Why a filter holds for an event or not, edge by edge and filter by filter."""
+"""Why a filter holds for an event or not, edge by edge, and the closest that the event comes."""
 
 from __future__ import annotations
 

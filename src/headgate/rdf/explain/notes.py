@@ -1,4 +1,4 @@
-"""Why an edge does not hold, or why it does, in words."""
+"""Terms, edges and bindings in words: why an edge does not hold, or why it does."""
 
 from __future__ import annotations
 

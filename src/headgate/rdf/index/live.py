@@ -1,4 +1,4 @@
-"""A running index of patterns: base and tail, and how they become a new base."""
+"""A running index: base and tail, how they become a new base, and arrays back to columns."""
 
 from __future__ import annotations
 

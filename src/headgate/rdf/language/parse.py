@@ -1,4 +1,4 @@
-"""Filter text to the model: cut into words, find the template of their shape, fill it in.
+"""Filter text, SPARQL or 5-tuples, to the model: words, the template of their shape, filled in.
 
 lark is asked of a shape that was not seen before only.
 """

@@ -1,4 +1,4 @@
-"""Expressions without their terms, and the terms: filters as atoms."""
+"""Patterns as atoms and expressions without terms, and how one maps to another: hot loops."""
 
 from __future__ import annotations
 

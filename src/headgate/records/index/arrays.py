@@ -1,4 +1,4 @@
-"""The record index as flat arrays, and events as flat arrays."""
+"""The record index as flat arrays, and events as flat arrays; the hash of a pair of atoms."""
 
 from __future__ import annotations
 

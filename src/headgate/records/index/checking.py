@@ -1,4 +1,4 @@
-"""Hot loops of checks: whether what stands at a place of the stream holds for an event."""
+"""Parts of filters as words of the stream, and hot loops: whether they hold for an event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dialects that filters of records may be written in; behind this module there is SQL only."""
+"""The dialects of filters: SQL, and `labels`, which is translated to it."""
 
 from __future__ import annotations
 

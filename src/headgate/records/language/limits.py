@@ -1,4 +1,4 @@
-"""What is refused before the parser sees the text.
+"""What is refused before the parser sees the text: size, nesting, what stands between words.
 
 Limits keep one subscriber from hurting the others: a filter is parsed in milliseconds, and no nesting
 exhausts a stack.

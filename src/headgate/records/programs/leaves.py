@@ -1,4 +1,4 @@
-"""Predicates made ready for arrays: value sets by facet, and patterns.
+"""Predicates made ready for arrays: value sets by facet, the sides of values they look at, patterns.
 
 Leaves are structs of msgspec: hashable, and turned to bytes and back, since Spark's workers parse filters
 and the driver builds the arrays.

@@ -1,4 +1,4 @@
-"""Hot loops: whether conjunctions embed in conjunctions, and which of their clauses they cover."""
+"""Which clauses imply which, and hot loops: whether conjunctions embed, and what they cover."""
 
 from __future__ import annotations
 

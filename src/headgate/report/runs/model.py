@@ -1,4 +1,4 @@
-"""What reports of runs have in common, as plain values.
+"""What the pages of runs and what-ifs say, as plain values.
 
 Histogram     events by how many subscriptions they match
 Busy          a subscription that many events match

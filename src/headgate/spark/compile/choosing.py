@@ -1,4 +1,4 @@
-"""Which content room a table of filters is for: its column `dialect` says it."""
+"""Which kind of content a table of filters is for, by its column `dialect`, and a sample of events."""
 
 from __future__ import annotations
 

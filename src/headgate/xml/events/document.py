@@ -1,4 +1,4 @@
-"""A document as flat arrays, in document order."""
+"""A document as flat arrays, in document order, and how much one may ask for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A document that patterns are asked about: what these have in common is worked out once.
+"""A document that patterns are asked about, with its names as labels: worked out once.
 
 Nothing of it outlives the document. Its names come from strangers, and can be long and many.
 """

@@ -1,4 +1,4 @@
-"""A running index of patterns: base and tail, and how they become a new base."""
+"""A running index of patterns: base, a tail of small indexes, and how they become a new base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filter text to the model: cut into words, then read at once if it is as usual, or by the grammar."""
+"""Filter text to the model: at once if it is as usual, else by the grammar."""
 
 from __future__ import annotations
 
