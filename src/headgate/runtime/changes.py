@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.errors import TableError
+from headgate.runtime.checks import check_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,9 +105,3 @@ def of_the_file(error: OSError) -> bool:
     """Tell whether a file is to blame. Else it is the disk or the network: that passes, and is tried anew."""
     # Arrow tells damage as an error without a number.
     return error.errno in {None, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR}
-
-
-def check_changes(path: str) -> None:
-    """Refuse a place that is no folder."""
-    if not Path(path).is_dir():
-        raise TableError(f"{path} is not a folder: make it, and move files of changes into it")

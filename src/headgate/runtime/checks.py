@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from headgate.contents.registry import kinds
 from headgate.core.rooms import CLAUSES, FILTER_SHARDS, GRAPH, GRAPH_SHARDS, RANKING, RANKING_SHARDS
 from headgate.core.snapshot import is_snapshot, room_of
-from headgate.errors import SnapshotError
+from headgate.errors import SnapshotError, TableError
 from headgate.runtime.questions import EXACT
 
 if TYPE_CHECKING:
     from headgate.runtime.questions import Top
+
+STAGED = "_staged"
+"""Where tasks write, inside a folder that a stream writes to."""
 
 
 def check_target(snapshot: str, *, graph: bool | None = None, top: Top | None = None) -> None:
@@ -74,3 +77,9 @@ def check_snapshot(path: str, top: Top | None) -> None:
         )
     if top is not None:
         check_ranks(place, room, top.mode)
+
+
+def check_changes(path: str) -> None:
+    """Refuse a place that is no folder."""
+    if not Path(path).is_dir():
+        raise TableError(f"{path} is not a folder: make it, and move files of changes into it")

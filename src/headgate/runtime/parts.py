@@ -18,12 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.errors import TableError
+from headgate.runtime.checks import STAGED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-STAGED = "_staged"
-"""Where tasks write, inside a folder that a stream writes to."""
 PARQUET = "parquet"
 
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 from headgate.brokers.nats.settings import shown
 from headgate.contents.registry import kind_at
 from headgate.errors import TableError
-from headgate.runtime.changes import check_changes
-from headgate.runtime.checks import check_snapshot
-from headgate.runtime.parts import STAGED
+from headgate.runtime.checks import STAGED, check_changes, check_snapshot
 from headgate.spark.stream import topics
 from headgate.spark.stream.settings import ARCHIVE, JSONL, NATS, PARQUET, is_broker
 from headgate.spark.tables.document_names import check_type
