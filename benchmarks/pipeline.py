@@ -19,8 +19,9 @@ from benchmarks.measure import once
 from benchmarks.results import Result
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.match.match import match_events
-from headgate.spark.match.matching import ENCODING, MATCHING, NAMING, PACKED, RECEIVING, STAGES, WRITING
+from headgate.spark.match.worker import MATCHING, NAMING, RECEIVING, STAGES, WRITING
 from headgate.spark.session.session import close_session, open_session
+from headgate.spark.tables.event_rows import PACKED
 from headgate.spark.tables.events import judge
 from headgate.spark.tables.generate import generate
 from headgate.spark.tables.places import Format
@@ -179,8 +180,7 @@ def _costs(
     }
     python = {
         "workers take batches apart": by_stage[RECEIVING],
-        "workers encode": by_stage[ENCODING],
-        "workers match": by_stage[MATCHING],
+        "workers encode and match": by_stage[MATCHING],
         "workers take the ids": by_stage[NAMING],
         "workers write Parquet": by_stage[WRITING],
     }

@@ -13,9 +13,7 @@ from headgate.core.jit.worker import compile_kernel
 if __name__ == "__main__":
     for name in (
         "compile.rows",
-        "match.matching",
-        "match.document_matching",
-        "match.graph_matching",
+        "match.worker",
         "stream.worker",
     ):
         importlib.import_module(f"headgate.spark.{name}")

@@ -14,10 +14,12 @@ import pytest
 from pyspark import TaskContext
 
 from headgate import Event, RecordIndex, Subscription
-from headgate.core.snapshot import digest_of
 from headgate.errors import SnapshotError, TableError
-from headgate.spark.match.match import _write, match_events
-from headgate.spark.match.matching import CODECS, Task, match_columns
+from headgate.runtime.targets import Group
+from headgate.spark.match import match
+from headgate.spark.match.match import match_events
+from headgate.spark.match.worker import CODECS, Task, write_matches
+from headgate.spark.tables.event_rows import COLUMNS
 from headgate.spark.tables.events import judge
 from headgate.spark.tables.places import Format
 from headgate.workloads.records import advertising
@@ -448,7 +450,7 @@ def test_parquet_without_statistics_of_the_ids_is_counted(spark: SparkSession, t
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_workers_compress_as_they_are_told(tmp_path: Path, codec: str) -> None:
-    task = Task("", "", "long", "string", None, codec=codec)
+    task = Task(Group("", ""), "records", COLUMNS, "long", "string", codec=codec)
     with task.writer(tmp_path / "part.parquet") as writer:
         writer.write_batch(pa.RecordBatch.from_pylist([{"event_id": 1, "subscription_id": "s"}], task.output))
     wanted = {"lz4_raw": "LZ4"}.get(codec, codec.upper())
@@ -484,27 +486,29 @@ def test_spark_writes_what_workers_cannot(job: Job, monkeypatch: pytest.MonkeyPa
     assert job.pairs("matches.parquet") == answer
 
 
-def test_what_a_failed_attempt_wrote_is_not_taken(job: Job) -> None:
+def test_what_a_failed_attempt_wrote_is_not_taken(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first attempt of a task writes a match and fails; Spark tries again."""
     job.build({"s": "a = 1"})
 
-    def work(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+    def once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         assert context is not None
-        for found in match_columns(batches, task):
-            yield found
-            if context.attemptNumber() == 0:
-                raise ValueError("once only")
+        yield from batches
+        if context.attemptNumber() == 0:
+            raise ValueError("once only")
 
-    rows = job.spark.range(100, numPartitions=3).selectExpr("struct(id, 1 AS a) AS event")
+    def work(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+        return write_matches(once(batches), task)
+
+    monkeypatch.setattr(match, "write_matches", work)
+    events = job.folder / "events.parquet"
+    job.spark.range(100, numPartitions=3).selectExpr("id", "1 AS a").write.parquet(str(events))
     place = job.folder / "matches.parquet"
-    snapshot = job.folder / "snapshot"
-    task = Task(str(snapshot), digest_of(snapshot), "long", "string", None, codec="snappy")
-    _write(rows, [work], [task], str(place))
+    assert job(str(events), "matches.parquet").matches == 100
     assert sorted(job.pairs("matches.parquet")) == [(number, "s") for number in range(100)]
-    assert len(list(place.glob("*.parquet"))) == 3
+    assert len(list(place.glob("*.parquet"))) == 1
     assert not (place / "_temporary").exists()
-    assert names(job.folder) == ["matches.parquet", "snapshot"]
+    assert names(job.folder) == ["events.parquet", "matches.parquet", "rejected.jsonl", "snapshot"]
 
 
 @pytest.mark.parametrize(

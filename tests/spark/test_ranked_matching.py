@@ -11,11 +11,13 @@ import pytest
 from headgate import Event, RecordIndex, Subscription
 from headgate.core.snapshot import digest_of
 from headgate.ranking.filters.index import RankedIndex
+from headgate.runtime import asking
 from headgate.runtime.questions import Top
-from headgate.spark.match import top_matching
-from headgate.spark.match.matching import PACKED, Task
-from headgate.spark.match.top import KEY
-from headgate.spark.match.top_matching import rank_columns, rank_lines
+from headgate.runtime.targets import Group
+from headgate.spark.match import worker
+from headgate.spark.match.worker import Task, match_rows
+from headgate.spark.tables import event_rows
+from headgate.spark.tables.event_rows import COLUMNS, KEY, LINES, PACKED
 from headgate.spark.tables.tables import VALUE
 
 if TYPE_CHECKING:
@@ -51,8 +53,10 @@ def test_the_answer_is_the_same_in_portions_of_any_size(
     pairs: int,
     portion: int,
 ) -> None:
-    for name, value in (("EVENTS", events), ("LINES", events), ("PAIRS", pairs), ("PORTION", portion)):
-        monkeypatch.setattr(top_matching, name, value)
+    for form in (COLUMNS, LINES):
+        monkeypatch.setitem(event_rows.TOGETHER, form, events)
+    monkeypatch.setattr(asking, "PAIRS", pairs)
+    monkeypatch.setattr(worker, "PORTION", portion)
     index.save(tmp_path / "snapshot")
     expected: list[tuple[Any, ...]] = []
     for key, row in zip(KEYS, ROWS, strict=True):
@@ -65,16 +69,16 @@ def test_the_answer_is_the_same_in_portions_of_any_size(
                 (row["id"], each.subscription, each.value, rank, key) for rank, each in enumerate(best, 1)
             ]
     snapshot = tmp_path / "snapshot"
-    task = Task(str(snapshot), digest_of(snapshot), "string", "long", None, top=top)
+    task = Task(Group(str(snapshot), digest_of(snapshot)), "records", COLUMNS, "string", "long", top=top)
     batch, keys = pa.RecordBatch.from_pylist(ROWS), pa.array(KEYS)
     packed = pa.RecordBatch.from_arrays([batch.to_struct_array(), keys], names=[PACKED, KEY])
     lines = pa.array([json.dumps(row).encode() for row in ROWS], pa.binary())
     written = pa.RecordBatch.from_arrays([lines, keys], names=[VALUE, KEY])
-    for work, given in ((rank_columns, packed), (rank_lines, written)):
-        found = list(work([given], task._replace(keyed=True)))
+    for form, given in ((COLUMNS, packed), (LINES, written)):
+        found = list(match_rows([given], task._replace(form=form, keyed=True)))
         assert [tuple(row.values()) for part in found for row in part.to_pylist()] == expected
         assert all(0 < part.num_rows <= portion for part in found)
-        found = list(work([given], task))
+        found = list(match_rows([given], task._replace(form=form)))
         assert [tuple(row.values()) for part in found for row in part.to_pylist()] == [
             row[:-1] for row in expected
         ]
@@ -85,6 +89,7 @@ def test_lines_that_are_no_events_are_passed_over(index: RankedIndex, tmp_path: 
     lines = pa.array([b"", b"{", b'{"id": 5, "a": 9}', b'{"a": 1}', b'{"id": "6", "a": 9}'], pa.binary())
     batch = pa.RecordBatch.from_arrays([lines, pa.array([50, 40, 30, 20, 10])], names=[VALUE, KEY])
     snapshot = tmp_path / "snapshot"
-    task = Task(str(snapshot), digest_of(snapshot), "string", "long", None, top=Top.of(1), keyed=True)
-    found = [tuple(row.values()) for part in rank_lines([batch], task) for row in part.to_pylist()]
+    group = Group(str(snapshot), digest_of(snapshot))
+    task = Task(group, "records", LINES, "string", "long", top=Top.of(1), keyed=True)
+    found = [tuple(row.values()) for part in match_rows([batch], task) for row in part.to_pylist()]
     assert found == [("5", 1, 1.0, 1, 30), ("6", 1, 1.0, 1, 10)]

@@ -28,7 +28,7 @@ from headgate.records.programs.binding import compile_filters
 from headgate.runtime.placing import Placing
 from headgate.runtime.routes import MOST_KEYS, Route, Routes
 from headgate.runtime.sharding import Sharding
-from headgate.spark.shards.matching import in_memory
+from headgate.runtime.targets import in_memory
 from headgate.spark.shards.rows import _Told, tenant_of
 from headgate.xml.compiling import xml_keys
 from headgate.xml.events.reading import read_document

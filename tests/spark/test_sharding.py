@@ -13,14 +13,13 @@ from headgate.errors import SnapshotError, TableError
 from headgate.runtime.questions import Top
 from headgate.runtime.sharding import ACCESS, HASH, RULES, TENANT, Sharding
 from headgate.runtime.shards import ids_at, shard_places
-from headgate.runtime.targets import open_target
+from headgate.runtime.targets import Group, open_target
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.compile.graph import Tables, compile_graph
-from headgate.spark.match import matching
 from headgate.spark.match.match import match_events
-from headgate.spark.match.matching import Task
 from headgate.spark.match.tuples import _of_event
-from headgate.spark.shards.matching import match_routed
+from headgate.spark.match.worker import Task, match_rows
+from headgate.spark.tables.event_rows import LINES
 from tests.lanes import some
 from tests.spark.files import get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.shard_cases import CONTENTS, KINDS, draw_case
@@ -279,9 +278,9 @@ def test_what_cannot_be_read_leaves_nothing(spark: SparkSession, tmp_path: Path)
 
 def test_a_shard_that_was_replaced_is_not_matched(tmp_path: Path) -> None:
     RecordIndex.build([Subscription(1, "x")]).save(tmp_path / "one")
-    task = Task(str(tmp_path / "one"), "another digest", "long", "long", None)
+    task = Task(Group(str(tmp_path / "one"), "another digest"), "records", LINES, "long", "long")
     with pytest.raises(SnapshotError, match="was replaced while it was being used: run the job again"):
-        list(match_routed([], work=matching.match_lines, task=task, route=None))
+        list(match_rows([], task))
 
 
 @pytest.mark.nightly

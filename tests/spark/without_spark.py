@@ -26,11 +26,9 @@ from headgate.spark.compile.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTION
 from headgate.spark.compile.graph_rows import compile_rows as compile_parts
 from headgate.spark.compile.graph_tables import Read, assemble
 from headgate.spark.compile.rows import compile_batches
-from headgate.spark.match.graph_matching import Sources
-from headgate.spark.match.matching import NUMBERS, REASON, ROW, TEXTS, Task, survey_lines
-from headgate.spark.match.reading import _work
+from headgate.spark.match.worker import Task, match_and_tell
 from headgate.spark.shards.graph import place_graph
-from headgate.spark.shards.matching import match_routed
+from headgate.spark.tables.event_rows import LINES, NUMBERS, REASON, ROW, TEXTS
 from headgate.spark.tables.places import Format
 from headgate.spark.tables.tables import BLOCK, BROKEN, FILE, POSITION, VALUE
 
@@ -169,27 +167,29 @@ def compile_graph_lines(
 def match_lines(
     snapshot: Path, given: Sequence[Line], *, graph: bool | None = None, top: Top | None = None
 ) -> Matched:
-    """Match records, given as lines, against a snapshot; the best of each event only of one in one piece."""
+    """Match records, given as lines, against a snapshot."""
     target = open_target(str(snapshot), graph=graph, top=top)
-    assert top is None or len(target.shards) == 1, "the best of several shards are merged by Spark"
-    judge = Sources(target.shards, target.numbered_nodes).of_events if target.graph else None
+    groups = target.groups(1 << 30)
+    assert len(groups) == 1, "the answers of several groups are merged by Spark"
     batch = pa.RecordBatch.from_pydict({VALUE: pa.array([_bytes(line) for line in given], pa.binary())})
-    surveyed = [row for part in survey_lines([batch], judge) for row in part.to_pylist()]
-    numbers, texts = (sum(row[name] or 0 for row in surveyed) for name in (NUMBERS, TEXTS))
-    work = _work(target, best=top is not None)[0]
-    rows: list[Row] = []
     met: Any = _Meetings()
-    for shard, route in target.meetings(top):
-        task = Task(
-            *shard,
-            "string" if texts else "long",
-            "long" if target.numbered else "string",
-            None,
-            numbered_nodes=target.numbered_nodes,
-            top=top,
-            met=met,
-        )
-        for part in match_routed([batch], work=work, task=task, route=route):
-            rows += part.to_pylist()
-    refused = [{ROW: row[ROW], REASON: row[REASON]} for row in surveyed if row[REASON] is not None]
+    task = Task(
+        groups[0],
+        target.content,
+        LINES,
+        "",
+        "long" if target.numbered else "string",
+        sources=target.sources(1 << 30),
+        tells=True,
+        top=top,
+        met=met,
+    )
+    told = [row for part in match_and_tell([batch], task) for row in part.to_pylist()]
+    numbers, texts = (sum(row[name] or 0 for row in told) for name in (NUMBERS, TEXTS))
+    rows = [
+        {name: row[name] if texts or name != "event_id" else int(row[name]) for name in task.columns}
+        for row in told
+        if row["subscription_id"] is not None
+    ]
+    refused = [{ROW: row[ROW], REASON: row[REASON]} for row in told if row[REASON] is not None]
     return Matched(numbers + texts, rows, refused, met.value)

@@ -24,7 +24,7 @@ from headgate.spark.stream.sources import open_changes
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -191,14 +191,19 @@ def read_events(file: Path, default_type: str | None) -> list[tuple[Event, str]]
 
 def published(pieces: Pieces, event: Event) -> list[Any]:
     """Ask live subscriptions who gets an event, sorted."""
-    found: list[Any] = pieces.ask([event], pa.array([0]), None).column(SUBSCRIPTION_ID).to_pylist()
-    return sorted(found)
+    return sorted(row[SUBSCRIPTION_ID] for row in rows_of(pieces, [event], pa.array([0]), None))
 
 
 def best(pieces: Pieces, event: Event, top: Top) -> list[tuple[Any, float]]:
     """Ask live subscriptions for the best, with what each is worth."""
-    found = pieces.ask([event], pa.array([0]), top).to_pylist()
-    return [(row[SUBSCRIPTION_ID], row[SCORE]) for row in found]
+    return [(row[SUBSCRIPTION_ID], row[SCORE]) for row in rows_of(pieces, [event], pa.array([0]), top)]
+
+
+def rows_of(
+    pieces: Pieces, events: Sequence[Event], ids: pa.Array[Any], top: Top | None
+) -> list[dict[str, Any]]:
+    """Ask live subscriptions, and put the portions of the answer together."""
+    return [row for part in pieces.ask(events, ids, top) for row in part.to_pylist()]
 
 
 def answer(engine: Engine, event: Event, settings: StreamSettings) -> list[Match]:

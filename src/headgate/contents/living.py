@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.protocol import Portion
+from headgate.contents.protocol import PAIRS, Portion
+from headgate.contents.sharing import slice_of
 from headgate.core.ids import Ids
 from headgate.errors import SubscriptionError
 
@@ -178,7 +179,50 @@ class LivingState(ABC, Generic[BaseT, FilterT]):
         return self.base.removed == 0, self.tail_removed[: self.late] == 0
 
 
-class Living(ABC, Generic[StateT]):
+class Portioned(ABC):
+    """What matches many events at once, and can do it with few at a time."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Count the subscriptions."""
+
+    @abstractmethod
+    def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
+        """Match a batch of events."""
+
+    @abstractmethod
+    def match_events(
+        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
+    ) -> pa.RecordBatch:
+        """Match events given as Python values."""
+
+    def match_portions(
+        self, events: pa.RecordBatch | Sequence[Event], identities: pa.Array[Any], most: int = PAIRS
+    ) -> Iterator[pa.RecordBatch]:
+        """Match many events in order, so few at a time that no more than `most` pairs can come of them."""
+        for begin, end in self._steps(len(events), most):
+            rows = identities.slice(begin, end - begin)
+            given = slice_of(events, begin, end)
+            if isinstance(given, pa.RecordBatch):
+                yield self.match_batch(given, rows)
+            else:
+                yield self.match_events(given, rows)
+
+    def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
+        """Do the same for ids that are whole numbers, as numbers."""
+        rows = pa.array(np.arange(len(events)))
+        steps = self._steps(len(events), most)
+        for (begin, end), found in zip(steps, self.match_portions(events, rows, most), strict=True):
+            row, number = (np.asarray(column.cast(pa.int64())) for column in found.columns)
+            yield Portion(begin, end, row, number)
+
+    def _steps(self, count: int, most: int) -> Iterator[tuple[int, int]]:
+        size = max(1, most // max(1, len(self)))
+        for begin in range(0, count, size):
+            yield begin, min(count, begin + size)
+
+
+class Living(Portioned, Generic[StateT]):
     """An index that changes while others read: subscriptions come and go, and are compacted aside.
 
     `compact_after` is the least tail that is folded in by itself, None turns that off.
@@ -213,32 +257,6 @@ class Living(ABC, Generic[StateT]):
     def __contains__(self, identity: Id) -> bool:
         """Tell whether there is a subscription of this id."""
         return self._state.find(identity) >= 0
-
-    @abstractmethod
-    def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
-        """Match a batch of events."""
-
-    @abstractmethod
-    def match_events(
-        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
-    ) -> pa.RecordBatch:
-        """Match events given as Python values."""
-
-    def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
-        """Match many events in order, so few at a time that no more than `most` pairs can come of them.
-
-        For ids that are whole numbers.
-        """
-        size = max(1, most // max(1, len(self)))
-        for begin in range(0, len(events), size):
-            some = events[begin : begin + size]
-            rows = pa.array(np.arange(begin, begin + len(some)))
-            if isinstance(some, pa.RecordBatch):
-                found = self.match_batch(some, rows)
-            else:
-                found = self.match_events(some, rows)
-            row, number = (np.asarray(column.cast(pa.int64())) for column in found.columns)
-            yield Portion(begin, begin + len(some), row, number)
 
     @property
     def ids(self) -> Ids:

@@ -64,6 +64,10 @@ class Sieve(Protocol):
         """Tell of some filters whether they hold for event `e` of what `encode` gave."""
 
 
+PAIRS = 1 << 25
+"""Matches of events that are asked about together, in memory, at most: if all hold, these are few events."""
+
+
 class Portion(NamedTuple):
     """What holds for the events from `begin` to `end`: the rows of events, rising, and the ids of filters."""
 
@@ -112,11 +116,16 @@ class Content(Protocol):
     ) -> pa.RecordBatch:
         """Match events given as Python values, many at once."""
 
-    def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
+    def match_portions(
+        self, events: pa.RecordBatch | Sequence[Event], identities: pa.Array[Any], most: int = PAIRS
+    ) -> Iterator[pa.RecordBatch]:
         """Match many events in order, so few at a time that no more than `most` pairs can come of them.
 
-        For ids that are whole numbers.
+        `identities` stand for their ids.
         """
+
+    def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
+        """Do the same for ids that are whole numbers, as numbers."""
 
     def explain(self, event: Event, identity: Id) -> Verdict:
         """Say why an event matches a subscription or not."""

@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from headgate.contents.compiling import Counted
 from headgate.contents.kind import Kind, Read
-from headgate.contents.protocol import Clause, Portion
+from headgate.contents.living import Portioned
+from headgate.contents.protocol import Clause
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
@@ -26,7 +27,7 @@ from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import EventError, SubscriptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -155,7 +156,7 @@ class ScanRoom:
         return (Clause(self.kind.check(text, dialect), ()),)
 
 
-class ScanIndex:
+class ScanIndex(Portioned):
     """Filters by id, in the order of ids. Readers keep to the table they found; writers make a new one."""
 
     def __init__(self, kind: ScanKind, filters: dict[Id, str]) -> None:
@@ -220,19 +221,6 @@ class ScanIndex:
             pa.array([each for _, each in found], kind),
         ]
         return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
-
-    def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
-        """Match many events in order, few at a time; for ids that are whole numbers."""
-        size = max(1, most // max(1, len(self)))
-        for begin in range(0, len(events), size):
-            some = events[begin : begin + size]
-            rows = pa.array(np.arange(begin, begin + len(some)))
-            if isinstance(some, pa.RecordBatch):
-                found = self.match_batch(some, rows)
-            else:
-                found = self.match_events(some, rows)
-            row, number = (np.asarray(column.cast(pa.int64())) for column in found.columns)
-            yield Portion(begin, begin + len(some), row, number)
 
     def explain(self, event: Event, identity: Id) -> Scanned:
         """Say whether a filter holds."""

@@ -11,6 +11,8 @@ import logging
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from headgate.core.stepping import within
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
@@ -108,11 +110,4 @@ class Renamed(_Telling):
 
 def renaming(rename: Callable[[Omission], Omission | None], items: Iterable[_T]) -> Iterator[_T]:
     """Go through items; what is told while one is made gets other names, and not what is told between."""
-    left = iter(items)
-    while True:
-        with Renamed(rename):
-            try:
-                item = next(left)
-            except StopIteration:
-                return
-        yield item
+    return within(lambda: Renamed(rename), items)

@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.registry import content_at, kind_of
+from headgate.contents.registry import content_at
+from headgate.contents.sharing import Sharing, slice_of
+from headgate.core.event import SOURCE
+from headgate.core.id_types import fit_ids
 from headgate.core.omission import Renamed
 from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
 from headgate.engine.engine import Engine
@@ -29,23 +32,24 @@ from headgate.graph.walk.batch import by_row
 from headgate.ranking.filters.base import open_frozen
 from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime import shards as shard_snapshots
-from headgate.runtime.asking import ask, known, merged, refused_by_all
+from headgate.runtime.asking import ask, at_once, fitted, known, merged, refused_by_all
 from headgate.runtime.questions import EXACT
 from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import Sharding
 from headgate.runtime.shards import have_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from headgate.core.event import Event, Id
+    from headgate.core.event import Id
     from headgate.core.ids import Ids
     from headgate.core.ranks import Weights
     from headgate.core.snapshot import Snapshot
     from headgate.core.subscription import Subscription
+    from headgate.runtime.asking import Events
     from headgate.runtime.questions import Top
     from headgate.runtime.routes import Route
 
@@ -88,18 +92,15 @@ class _Piece:
         # Nodes never change in a stream: what the graph was numbered with knows them all.
         return node is not None and self.engine.graph.base.find(node) >= 0
 
-    def met(self, events: Sequence[Event], top: Top | None) -> NDArray[np.int64]:
+    def met(self, events: Events, top: Top | None) -> NDArray[np.int64]:
         """List the rows of the events that can match here; what leads here is about whole filters."""
         if not self.count:
             return np.zeros(0, np.int64)
         here = np.ones(len(events), np.bool_)
-        route = self.route if top is None or top.mode == EXACT else None
-        if route is not None:
-            data = (event.data for event in events)
-            documents = kind_of(route.content).documents
-            here = route.of_documents(data) if documents else route.of_values(data)
+        if self.route is not None and (top is None or top.mode == EXACT):
+            here = self.route.met(events)
         if isinstance(self.engine.index, GraphIndex):
-            here &= np.array(known(self.engine.index, list(events)), np.bool_)
+            here &= known(self.engine.index, events)
         return np.flatnonzero(here)
 
 
@@ -112,6 +113,8 @@ class Pieces:
         self._pieces = list(pieces)
         self._outer = outer
         self._routes = routes
+        self.met = 0
+        """How often an event met a shard, since this was opened."""
         self._moved: dict[Id, _Piece | None] = {}
         """Where ids are since, if not where the snapshot has them; nowhere if they are gone."""
         some = any(len(piece.ids) for piece in pieces)
@@ -120,28 +123,26 @@ class Pieces:
         self._type: type | None = (int if self.numbered else str) if some else None
 
     @classmethod
-    def open(cls, place: Path, *, verify: bool = True) -> Pieces:
-        """Open a snapshot, in one piece or in shards."""
+    def open(cls, place: Path, *, only: Sequence[int] | None = None, verify: bool = True) -> Pieces:
+        """Open a snapshot, in one piece or in shards; `only` some of them, to be asked and not changed."""
         if room_of(place) not in SHARDED:
             return cls([_Piece.open(place, verify=verify)])
-        return open_with_inside(place, lambda: cls._open(place, verify=verify))
+        return open_with_inside(place, lambda: cls._open(place, only, verify=verify))
 
     @classmethod
-    def _open(cls, place: Path, *, verify: bool) -> Pieces:
+    def _open(cls, place: Path, only: Sequence[int] | None, *, verify: bool) -> Pieces:
         outer = open_snapshot(place, room_of(place), verify=verify)
         routes = Routes.read(place, outer.room, content_at(place))
-        return cls(
-            [
-                _Piece.open(
-                    place / shard_name(number),
-                    None if routes is None else routes.route(number),
-                    verify=verify,
-                )
-                for number in range(outer.counts["shards"])
-            ],
-            outer,
-            routes,
-        )
+        count = outer.counts["shards"]
+        pieces = [
+            _Piece.open(
+                place / shard_name(number),
+                None if routes is None else routes.route(number),
+                verify=verify,
+            )
+            for number in (range(count) if only is None else only)
+        ]
+        return cls(pieces, outer, routes)
 
     def __len__(self) -> int:
         """Count the subscriptions."""
@@ -159,21 +160,51 @@ class Pieces:
 
     # Asking
 
-    def sources(self, events: pa.RecordBatch) -> list[str | None]:
-        """Say of each event why its source is refused; None where it is a node of any shard."""
-        return refused_by_all(events, (piece.engine.graph.sources for piece in self._pieces))
+    def refusals(self, sources: Column) -> list[str | None]:
+        """Say why sources of events are refused, as they were given; None where one is a node here."""
+        batch = pa.RecordBatch.from_arrays([fit_ids(sources, numbered=self.numbered_nodes)], names=[SOURCE])
+        found = refused_by_all(batch, (piece.engine.graph.sources for piece in self._pieces))
+        if batch.column(0).null_count > sources.null_count:
+            for row, reason in enumerate(found):
+                if reason is not None and sources[row].is_valid:
+                    found[row] = (
+                        f"source {sources[row].as_py()!r} is no node of the graph: give the id of one"
+                    )
+        return found
 
-    def ask(self, events: Sequence[Event], ids: Column, top: Top | None) -> pa.RecordBatch:
-        """Ask for all matches of events, or the best of each; `ids` stand for theirs."""
-        if len(self._pieces) == 1:
-            return ask(self._pieces[0].engine, events, ids, top)
-        found = []
+    def ask(self, events: Events, ids: Column, top: Top | None) -> Iterator[pa.RecordBatch]:
+        """Ask for all matches of events, or the best of each, in portions; `ids` stand for theirs.
+
+        Sources that are no nodes, or none of the shards that are here, lead nowhere: `refusals` tells them.
+        The best of an event are all in one portion.
+        """
+        if self.graph:
+            events = fitted(events, numbered=self.numbered_nodes)
+        size = min(at_once(piece.engine, top) for piece in self._pieces)
+        if top is not None:
+            size = max(1, size // len(self._pieces))
+        for begin in range(0, len(events), size):
+            some = slice_of(events, begin, begin + size)
+            yield from self._ask(some, ids.slice(begin, len(some)), top)
+
+    def _ask(self, events: Events, ids: Column, top: Top | None) -> Iterator[pa.RecordBatch]:
+        # Shards of one memory encode events together.
+        sharing = Sharing()
+        best: list[pa.RecordBatch] = []
         for piece in self._pieces:
             rows = piece.met(events, top)
-            if len(rows):
+            self.met += len(rows)
+            if not len(rows):
+                continue
+            every = len(rows) == len(events)
+            given = events if every else _taken(events, rows)
+            if top is None or (len(self._pieces) == 1 and every):
+                yield from sharing.each(ask(piece.engine, given, ids if every else ids.take(rows), top))
+            else:
                 with Renamed(by_row(ids, 0)):
-                    found.append(ask(piece.engine, [events[row] for row in rows], pa.array(rows), top))
-        return merged(found, ids, top)
+                    best += sharing.each(ask(piece.engine, given, pa.array(rows), top))
+        if best:
+            yield merged(best, ids, top)
 
     # Changing
 
@@ -269,3 +300,9 @@ class Pieces:
             [route is None for route in found],
             [[] if route is None else sorted(route.keys) for route in found],
         )
+
+
+def _taken(events: Events, rows: NDArray[np.int64]) -> Events:
+    if isinstance(events, pa.RecordBatch):
+        return events.take(rows)
+    return [events[row] for row in rows.tolist()]

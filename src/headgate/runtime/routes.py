@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.compiling import Keys
+    from headgate.core.event import Event
     from headgate.core.values import Path
     from headgate.runtime.sharding import Sharding
 
@@ -157,6 +158,13 @@ class Route:
     def __getstate__(self) -> Mapping[str, Any]:
         """Leave out what is made when it is needed."""
         return {name: getattr(self, name) for name in ("content", "path", "keys")}
+
+    def met(self, events: pa.RecordBatch | Sequence[Event]) -> Bools:
+        """Tell which events meet the shard."""
+        if isinstance(events, pa.RecordBatch):
+            return self.of_columns(events)
+        data = (event.data for event in events)
+        return self.of_documents(data) if kind_of(self.content).documents else self.of_values(data)
 
     def of_columns(self, batch: pa.RecordBatch) -> Bools:
         """Tell which events that come as columns meet the shard."""

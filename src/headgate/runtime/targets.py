@@ -1,31 +1,38 @@
-"""What events are matched against: verified snapshots, in one shard or several, opened once in a worker."""
+"""What events are matched against: verified snapshots, in one shard or several, opened once in a process."""
 
 from __future__ import annotations
 
+import resource
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from headgate.contents.registry import content_at, kind_at, room_at
 from headgate.core.rooms import CLAUSES, FILTERS, GRAPH, RANKING
 from headgate.core.snapshot import digest_of, is_snapshot, room_of
 from headgate.engine.engine import Engine
-from headgate.errors import SnapshotError
+from headgate.errors import MachineError, SnapshotError
 from headgate.graph.build import sharding
 from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime import shards as shard_snapshots
+from headgate.runtime.asking import sources_of
 from headgate.runtime.checks import check_target, graph_places
-from headgate.runtime.questions import EXACT
+from headgate.runtime.pieces import Pieces
 from headgate.runtime.routes import Routes
 from headgate.runtime.shards import have_numbers, ids_at, shard_places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from headgate.core.event import Event
 
     Opened = TypeVar("Opened")
     from headgate.core.values import Path as Attribute
     from headgate.runtime.questions import Top
-    from headgate.runtime.routes import Route
 
 
 def opened_as(path: str, digest: str, opening: Callable[[Path], Opened]) -> Opened:
@@ -42,6 +49,70 @@ def opened_as(path: str, digest: str, opening: Callable[[Path], Opened]) -> Open
     return found
 
 
+_NO_MEMORY = ("Cannot allocate memory", "out of memory", "malloc of size")
+"""What is said by those who are refused memory and do not raise MemoryError."""
+
+
+class Group(NamedTuple):
+    """Shards of a snapshot that lie in one memory together, and the checksum of the whole."""
+
+    place: str
+    digest: str
+    shards: tuple[int, ...] = (0,)
+
+
+@lru_cache(maxsize=2)
+def opened(group: Group) -> Pieces:
+    """Open shards once in a process; the driver has verified them, and the pages are shared.
+
+    Spark hands out one group after the other, so two are enough.
+    """
+    with in_memory(group.place):
+        return opened_as(
+            group.place, group.digest, lambda place: Pieces.open(place, only=group.shards, verify=False)
+        )
+
+
+@contextmanager
+def in_memory(snapshot: str) -> Iterator[None]:
+    """Say in one line that a snapshot is too large for a worker."""
+    try:
+        yield
+    except (MemoryError, OSError, SnapshotError) as error:
+        if not isinstance(error, MemoryError) and not any(sign in str(error) for sign in _NO_MEMORY):
+            raise
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        most = "" if limit == resource.RLIM_INFINITY else f" of {limit >> 20:,} MB"
+        raise MachineError(
+            f"{snapshot} does not fit into the memory{most} of a worker: compile it in more shards "
+            "(--shards), or give workers more (spark.executor.pyspark.memory)"
+        ) from error
+
+
+class Sources(NamedTuple):
+    """The nodes where events may enter a graph, on all of its shards."""
+
+    groups: tuple[Group, ...]
+
+    def refusals(self, given: pa.Array[Any]) -> list[str | None]:
+        """Say of sources as they were given why they are refused; None for those that are nodes."""
+        found: list[str | None] = [""] * len(given)
+        for group in self.groups:
+            # A node that leads nowhere is on one shard only, the others are on all: the first mostly will do.
+            rows = [row for row, reason in enumerate(found) if reason is not None]
+            if not rows:
+                break
+            with in_memory(group.place):
+                reasons = opened(group).refusals(given.take(rows))
+            for row, reason in zip(rows, reasons, strict=True):
+                found[row] = reason
+        return found
+
+    def of_events(self, events: Sequence[Event]) -> list[str | None]:
+        """Say the same of events."""
+        return self.refusals(sources_of(events))
+
+
 class Shard(NamedTuple):
     """A snapshot that workers open, and the checksum that tells it from another in its place."""
 
@@ -53,6 +124,8 @@ class Shard(NamedTuple):
 class Target:
     """A verified snapshot."""
 
+    place: str
+    digest: str
     content: str
     """The content room of its filters."""
     shards: tuple[Shard, ...]
@@ -70,20 +143,34 @@ class Target:
     routes: Routes | None = None
     """Which events meet which shards; None if all meet all."""
 
-    def meetings(self, top: Top | None) -> list[tuple[Shard, Route | None]]:
-        """List the shards that events meet, and what leads to each; those without subscriptions are left out.
+    def groups(self, memory: int) -> tuple[Group, ...]:
+        """Put shards together that lie in one memory of so many bytes, or one by one if they are larger.
 
-        Relaxed ranking asks for any clause of a filter, and keys are about all: there everything is met.
+        Those without subscriptions are left out.
         """
-        if self.routes is None:
-            return [(shard, None) for shard in self.shards]
-        relaxed = top is not None and top.mode != EXACT
-        found = [
-            (shard, None if relaxed else self.routes.route(number))
-            for number, shard in enumerate(self.shards)
-            if self.routes.subscriptions[number]
-        ]
-        return found or [(self.shards[0], None)]
+        counts = None if self.routes is None else self.routes.subscriptions
+        some = [number for number in range(len(self.shards)) if counts is None or counts[number]]
+        groups: list[list[int]] = []
+        left = 0
+        for number in some or [0]:
+            size = _size(Path(self.shards[number].place)) if len(some) > 1 else 0
+            if not groups or size > left:
+                groups.append([])
+                left = memory
+            groups[-1].append(number)
+            left -= size
+        return tuple(Group(self.place, self.digest, tuple(each)) for each in groups)
+
+    def sources(self, memory: int) -> Sources | None:
+        """Return where events may enter; None without a graph."""
+        if not self.graph:
+            return None
+        every = replace(self, routes=None)
+        return Sources(every.groups(memory))
+
+
+def _size(place: Path) -> int:
+    return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
 
 
 def open_target(snapshot: str, *, graph: bool | None = None, top: Top | None = None) -> Target:
@@ -95,21 +182,23 @@ def open_target(snapshot: str, *, graph: bool | None = None, top: Top | None = N
     place = Path(snapshot).absolute()
     room = room_of(place)
     if room in {GRAPH, sharding.ROOM}:
-        target = _open_graph(graph_places(place))
+        target = _open_graph(place, graph_places(place))
     else:
-        target = _open_filters(shard_places(place), ranked=room in {RANKING, shard_snapshots.RANKED})
+        target = _open_filters(place, shard_places(place), ranked=room in {RANKING, shard_snapshots.RANKED})
     if room not in {sharding.ROOM, *shard_snapshots.ROOMS}:
         return target
     return replace(target, routes=Routes.read(place, room, target.content))
 
 
-def _open_graph(places: list[Path]) -> Target:
+def _open_graph(whole: Path, places: list[Path]) -> Target:
     names = Engine.open(places[0]).graph.base.names
     for place in places[1:]:
         Engine.open(place)
     # The manifest of a graph names that of its filters.
     digests = [digest_of(place) for place in places]
     return Target(
+        str(whole),
+        digest_of(whole),
         content_at(places[0]),
         tuple(Shard(str(place), digest) for place, digest in zip(places, digests, strict=True)),
         *_attributes(_filters(places)),
@@ -119,7 +208,7 @@ def _open_graph(places: list[Path]) -> Target:
     )
 
 
-def _open_filters(places: list[Path], *, ranked: bool) -> Target:
+def _open_filters(whole: Path, places: list[Path], *, ranked: bool) -> Target:
     """Verify filters without a graph, in one shard or several."""
     for place in places:
         if ranked:
@@ -127,6 +216,8 @@ def _open_filters(places: list[Path], *, ranked: bool) -> Target:
         else:
             room_at(place).open(place)
     return Target(
+        str(whole),
+        digest_of(whole),
         content_at(places[0]),
         tuple(Shard(str(place), digest_of(place)) for place in places),
         *_attributes(_filters(places) if ranked else places),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from headgate.contents.sharing import slice_of
 from headgate.core.omission import renaming
 from headgate.graph.base import NO_CELLS, NO_PLANES
 from headgate.graph.ranked import kernels
@@ -57,7 +58,7 @@ def top_all(view: View, events: Events, k: int, identities: Column | None = None
     size = max(1, min(CHUNK, FEW // max(1, k)))
     found = [_Found(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
     for begin in range(0, len(source) if k else 0, size):
-        chunk, starts = events[begin : begin + size], source[begin : begin + size]
+        chunk, starts = slice_of(events, begin, begin + size), source[begin : begin + size]
 
         def some(
             way: int,
@@ -68,7 +69,7 @@ def top_all(view: View, events: Events, k: int, identities: Column | None = None
             chunk: Events = chunk,
             starts: NDArray[np.int32] = starts,
         ) -> Iterator[_Found]:
-            parts = _chunk(view, chunk[first:last], starts[first:last], k, way)
+            parts = _chunk(view, slice_of(chunk, first, last), starts[first:last], k, way)
             for part in renaming(by_row(ids, begin + first), parts):
                 yield part._replace(row=part.row + begin + first)
 

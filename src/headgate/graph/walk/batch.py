@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from headgate.contents.sharing import slice_of
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.event import ID, SOURCE, Event, column_of
 from headgate.core.omission import Omission, renaming
@@ -88,7 +89,7 @@ def by_row(ids: Column, begin: int) -> Callable[[Omission], Omission]:
 
 def _match(view: View, events: Events, source: NDArray[np.int32], ids: Column) -> Iterator[Matches]:
     for begin in range(0, len(source), CHUNK):
-        chunk, starts = events[begin : begin + CHUNK], source[begin : begin + CHUNK]
+        chunk, starts = slice_of(events, begin, begin + CHUNK), source[begin : begin + CHUNK]
 
         def some(
             way: int,
@@ -99,7 +100,7 @@ def _match(view: View, events: Events, source: NDArray[np.int32], ids: Column) -
             chunk: Events = chunk,
             starts: NDArray[np.int32] = starts,
         ) -> Iterator[Matches]:
-            parts = _chunk(view, chunk[first:last], starts[first:last], way)
+            parts = _chunk(view, slice_of(chunk, first, last), starts[first:last], way)
             for found in renaming(by_row(ids, begin + first), parts):
                 yield found._replace(row=found.row + begin + first)
 

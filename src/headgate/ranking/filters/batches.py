@@ -36,11 +36,11 @@ class Asked(Protocol):
 
 
 class Batch:
-    """Events in an Arrow batch, with a column `id`."""
+    """Events in an Arrow batch, with a column `id`; `identities` stand for that."""
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
+    def __init__(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None) -> None:
         self._batch = batch
-        self.identities: pa.Array[Any] = column_of(batch, ID)
+        self.identities: pa.Array[Any] = column_of(batch, ID) if identities is None else identities
 
     def match(self, content: Content) -> pa.RecordBatch:
         """Match them, with their places for ids."""

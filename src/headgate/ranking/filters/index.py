@@ -175,9 +175,12 @@ class RankedIndex:
 
         return self._moments.reading(ask)
 
-    def match_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out."""
-        return self._matches(batches.Batch(batch))
+    def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
+        """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out.
+
+        `identities` stand for the ids.
+        """
+        return self._matches(batches.Batch(batch, identities))
 
     def match_events(
         self, events: Sequence[Event], identities: pa.Array[Any] | None = None
@@ -223,13 +226,19 @@ class RankedIndex:
         return self._moments.reading(ask)
 
     def top_batch(
-        self, batch: pa.RecordBatch, k: int, mode: str = EXACT, *, factors: Mapping[str, float] | None = None
+        self,
+        batch: pa.RecordBatch,
+        k: int,
+        mode: str = EXACT,
+        *,
+        identities: pa.Array[Any] | None = None,
+        factors: Mapping[str, float] | None = None,
     ) -> pa.RecordBatch:
         """List the best k for each event of a batch: (event_id, subscription_id, score, rank) out.
 
-        Ranks count from 1; `score` is what the subscription is ranked by.
+        Ranks count from 1; `score` is what the subscription is ranked by. `identities` stand for the ids.
         """
-        return self._top_many(batches.Batch(batch), k, mode, factors)
+        return self._top_many(batches.Batch(batch, identities), k, mode, factors)
 
     def top_events(
         self,

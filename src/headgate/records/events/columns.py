@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from headgate.contents.sharing import once
 from headgate.core.interning import TextPool
 from headgate.core.schema import arrow_kind
 from headgate.core.values import Kind, dotted, find_name, kind_of, micros
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.event import Event
     from headgate.core.values import Path
 
 _NO_TEXTS = TextPool.build([])
@@ -95,6 +97,17 @@ class EventColumns:
 
     def refuse_foreign(self, path: Path) -> None:
         """Do nothing: values are checked one by one when an event is made."""
+
+
+def columns_of(events: pa.RecordBatch | Sequence[Event]) -> Columns:
+    """Return the columns of events in either form; indexes that are asked together share them."""
+    return once(events, _columns)
+
+
+def _columns(events: pa.RecordBatch | Sequence[Event]) -> Columns:
+    if isinstance(events, pa.RecordBatch):
+        return BatchColumns(events)
+    return EventColumns([event.attributes for event in events])
 
 
 def _remedy(kind: Any) -> str | None:

@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.living import Living
-from headgate.contents.protocol import Portion
+from headgate.contents.protocol import PAIRS, Portion
+from headgate.contents.sharing import slice_of
 from headgate.core.event import ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
-from headgate.records.events.columns import BatchColumns, EventColumns
+from headgate.records.events.columns import columns_of
 from headgate.records.events.encode import encode
 from headgate.records.explain.explain import Explanation, explain
 from headgate.records.explain.why_not import NearMiss, why_not
@@ -43,8 +44,10 @@ if TYPE_CHECKING:
     from headgate.records.programs.program import Program
     from headgate.records.programs.programs import Programs
 
-CHUNK = 4096
-"""Events encoded together."""
+CHUNK = 10_000
+"""Events encoded together, at most: what it costs to go through the columns is shared by them."""
+NAMED = 1 << 18
+"""Matches handed on together, with their ids: texts of 8 KB each would still fit into an Arrow array."""
 
 EVENT_ID = "event_id"
 SUBSCRIPTION_ID = "subscription_id"
@@ -167,10 +170,7 @@ class RecordIndex(Living[State]):
 
         `identities` stand for the ids.
         """
-        if identities is None:
-            identities = column_of(batch, ID)
-        chunks = (BatchColumns(batch.slice(begin, CHUNK)) for begin in range(0, batch.num_rows, CHUNK))
-        return _matches(self._state, chunks, identities)
+        return self._matches(batch, column_of(batch, ID) if identities is None else identities)
 
     def match_events(
         self, events: Sequence[Event], identities: pa.Array[Any] | None = None
@@ -178,32 +178,39 @@ class RecordIndex(Living[State]):
         """Match events given as Python values, many at once; `identities` stand for their ids."""
         if identities is None:
             identities = pa.array([event.id for event in events])
-        rows = [event.attributes for event in events]
-        chunks = (EventColumns(rows[begin : begin + CHUNK]) for begin in range(0, len(rows), CHUNK))
-        return _matches(self._state, chunks, identities)
+        return self._matches(events, identities)
+
+    def _matches(self, events: pa.RecordBatch | Sequence[Event], identities: pa.Array[Any]) -> pa.RecordBatch:
+        """Match batch after batch, and turn numbers into ids."""
+        state = self._state
+        rows, filters = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
+        for begin in range(0, len(events), CHUNK):
+            found = state.match(columns_of(slice_of(events, begin, begin + CHUNK)))
+            rows.append(found.events + begin)
+            filters.append(found.filters)
+        return _named(state, np.concatenate(rows), np.concatenate(filters), identities)
+
+    def match_portions(
+        self, events: pa.RecordBatch | Sequence[Event], identities: pa.Array[Any], most: int = PAIRS
+    ) -> Iterator[pa.RecordBatch]:
+        """Match many events in order, so few at a time that no more than `most` pairs can come of them."""
+        state = self._state
+        if state.late:
+            yield from super().match_portions(events, identities, most)
+            return
+        for _, _, found in _pairs(state.base, events, most):
+            for begin in range(0, len(found.filters), NAMED):
+                end = begin + NAMED
+                yield _named(state, found.events[begin:end], found.filters[begin:end], identities)
 
     def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
-        """Match many events in order, so few at a time that no more than `most` pairs can come of them."""
+        """Do the same for ids that are whole numbers, as numbers."""
         state = self._state
         if state.late:
             yield from super().portions(events, most)
             return
-        base = state.base
-        size = max(1, most // max(1, len(base.ids)))
-        for first in range(0, len(events), CHUNK):
-            # Encoded together, whatever comes of them: most of that costs the same for few.
-            some = events[first : first + CHUNK]
-            columns: Columns = (
-                BatchColumns(some)
-                if isinstance(some, pa.RecordBatch)
-                else EventColumns([event.attributes for event in some])
-            )
-            encoded = encode(columns, base.built)
-            for begin in range(0, columns.count, size):
-                end = min(columns.count, begin + size)
-                found = base.match(encoded.some(begin, end), end - begin)
-                at = first + begin
-                yield Portion(at, first + end, found.events + at, base.numbers[found.filters])
+        for begin, end, found in _pairs(state.base, events, most):
+            yield Portion(begin, end, found.events, state.base.numbers[found.filters])
 
     def explain(self, event: Event, identity: Id) -> Explanation:
         """Say why an event matches a subscription or not, clause by clause."""
@@ -238,14 +245,25 @@ class RecordIndex(Living[State]):
         return compact(moment, self._weigh)
 
 
-def _matches(state: State, chunks: Iterable[Columns], identities: pa.Array[Any]) -> pa.RecordBatch:
-    """Match batch after batch, and turn numbers into ids."""
-    events, filters = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
-    begin = 0
-    for chunk in chunks:
-        found = state.match(chunk)
-        events.append(found.events + begin)
-        filters.append(found.filters)
-        begin += chunk.count
-    columns = [identities.take(np.concatenate(events)), state.id_array(np.concatenate(filters))]
+def _pairs(
+    base: Base, events: pa.RecordBatch | Sequence[Event], most: int
+) -> Iterator[tuple[int, int, Pairs]]:
+    """Match events; gives what holds for those from one to another."""
+    size = max(1, most // max(1, len(base.ids)))
+    for first in range(0, len(events), CHUNK):
+        # Encoded together, whatever comes of them: most of that costs the same for few.
+        columns = columns_of(slice_of(events, first, first + CHUNK))
+        encoded = encode(columns, base.built)
+        for begin in range(0, columns.count, size):
+            end = min(columns.count, begin + size)
+            found = base.match(encoded.some(begin, end), end - begin)
+            at = first + begin
+            yield at, first + end, Pairs(found.events + at, found.filters)
+
+
+def _named(
+    state: State, rows: NDArray[np.int64], filters: NDArray[np.int32], identities: pa.Array[Any]
+) -> pa.RecordBatch:
+    """Turn numbers into ids."""
+    columns = [identities.take(rows), state.id_array(filters)]
     return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])

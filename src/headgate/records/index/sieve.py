@@ -11,7 +11,7 @@ import pyarrow as pa
 from headgate.core.jit import kernel
 from headgate.core.plane_build import Conjunctions, build_planes
 from headgate.core.planes import Cells, Planes
-from headgate.records.events.columns import BatchColumns
+from headgate.records.events.columns import columns_of
 from headgate.records.events.encode import encode, encode_events
 from headgate.records.index.arrays import FLAGS, GLOB_OP, TREE, TRUE_OP
 from headgate.records.index.checking import other_checks, tree_holds
@@ -97,7 +97,7 @@ class RecordSieve:
 
     def encode_batch(self, batch: pa.RecordBatch) -> RecordEvents:
         """Encode an Arrow batch of events."""
-        return RecordEvents(encode(BatchColumns(batch), self._base.built))
+        return RecordEvents(encode(columns_of(batch), self._base.built))
 
     def holds(self, encoded: RecordEvents, e: int, positions: Ints) -> NDArray[np.bool_]:
         """Tell of some filters whether they hold for event `e`."""

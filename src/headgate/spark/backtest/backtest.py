@@ -16,9 +16,9 @@ from headgate.errors import TableError
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.model import predicates
 from headgate.records.language.parse import parse_filter
-from headgate.spark.match.matching import keep_events
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
+from headgate.spark.tables.event_rows import keep_events
 from headgate.spark.tables.events import judge
 from headgate.spark.tables.places import Format
 from headgate.spark.tables.requests import check_backtest

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from headgate.core.event import ID
+from headgate.core.id_types import fit_id
 from headgate.core.subscription import Subscription
 from headgate.core.values import fold
 from headgate.errors import HeadgateError, SubscriptionError
 from headgate.graph.index import GraphIndex
 from headgate.spark.compile.ranked_rows import read_score, read_weights
-from headgate.spark.tables.id_types import fit_id
 from headgate.spark.tables.places import Format, check_input
 from headgate.spark.tables.tables import BROKEN, ORDER, VALUE, read_lines
 

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
+from headgate.spark.match.worker import match_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from headgate.spark.match.matching import Task
-    from headgate.spark.tables.events import Work
+    from headgate.spark.match.worker import Task
 
 NET, BEFORE, AFTER = "net", "before", "after"
 _compute: Any = pc
@@ -26,7 +26,6 @@ _compute: Any = pc
 class Pair(NamedTuple):
     """Two snapshots to be compared; None is one without subscriptions."""
 
-    work: Work
     before: Task | None
     after: Task | None
     wanted: pa.Array[Any] | None = None
@@ -63,7 +62,7 @@ def _matches(batch: pa.RecordBatch, pair: Pair, task: Task | None) -> pa.Table:
     names = [EVENT_ID, SUBSCRIPTION_ID]
     schema = pa.schema([pair.task.output.field(name) for name in names])
     found = []
-    for part in pair.work([batch], task=task) if task is not None else ():
+    for part in match_rows([batch], task) if task is not None else ():
         pairs = part.select(names)
         if pair.wanted is not None:
             pairs = pairs.filter(_compute.is_in(pairs[SUBSCRIPTION_ID], value_set=pair.wanted))

@@ -14,10 +14,10 @@ from headgate.contents.registry import DEFAULT, content_of, room_of_content
 from headgate.core.event import CONTENT_TYPE, DATA, ID
 from headgate.core.subscription import Subscription
 from headgate.spark.backtest.backtest import Backtested
-from headgate.spark.match.document_matching import read_events
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.document_events import SOURCES, judge_documents
+from headgate.spark.tables.event_rows import read_events
 from headgate.spark.tables.requests import check_backtest_documents
 from headgate.spark.tables.tables import write_table
 

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as sf
 
-from headgate.contents.registry import kind_of
 from headgate.engine.engine import Engine
 from headgate.errors import TableError
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
@@ -30,11 +29,11 @@ from headgate.spark.backtest.change_rows import OPERATIONS, UNSUBSCRIBE, read_ro
 from headgate.spark.backtest.comparing import AFTER, BEFORE, NET, Pair, compare
 from headgate.spark.backtest.trying import try_changes
 from headgate.spark.backtest.what_if_cost import Cost, days_of, sampled, size_of, timed
-from headgate.spark.match.graph_matching import Sources
-from headgate.spark.match.matching import REASON, ROW, Task
-from headgate.spark.match.reading import read_given, read_records
+from headgate.spark.match.reading import read_table
+from headgate.spark.match.worker import Task
 from headgate.spark.session.progress import step, watch
-from headgate.spark.session.session import spark_errors
+from headgate.spark.session.session import spark_errors, worker_memory
+from headgate.spark.tables.event_rows import REASON, ROW
 from headgate.spark.tables.places import is_remote, local
 from headgate.spark.tables.tables import to_frame, write_table
 
@@ -119,7 +118,8 @@ def what_if(
         with step("trying the changes", quiet=quiet):
             tried = try_changes(question.snapshot, question.changes, rows, folder, question.top)
         with watch(session, "reading events", quiet=quiet):
-            given = _read(session, question, tried)
+            sources = tried.target.sources(worker_memory(session))
+            given = read_table(session, question.events, tried.target, sources, question.content_type)
             write_table(_refused(session, tried, given), rejected)
         count = given.judged.count
         with (
@@ -149,16 +149,6 @@ def what_if(
     )
 
 
-def _read(session: SparkSession, question: Question, tried: Tried) -> Given:
-    """Read events as both snapshots want them."""
-    target = tried.target
-    sources = Sources(target.shards, target.numbered_nodes) if target.graph else None
-    if not kind_of(target.content).documents:
-        best = question.top is not None
-        return read_records(session, question.events, target, sources, best=best)
-    return read_given(session, question.events, target.content, sources, question.content_type)
-
-
 def _refused(session: SparkSession, tried: Tried, given: Given) -> DataFrame:
     """Return the rows that were refused, of both tables."""
     rows = [(each.row, each.reason) for each in tried.trial.refused]
@@ -180,14 +170,14 @@ def _compared(
     def task(target: Target | None) -> Task | None:
         if target is None:
             return None
-        shard, nodes = target.shards[0], target.numbered_nodes
+        groups = target.groups(worker_memory(session))
         return Task(
-            *shard, event_type, subscription_type, None, numbered_nodes=nodes, top=question.top
+            groups[0], target.content, given.form, event_type, subscription_type, top=question.top
         )  # fmt: skip
 
     ids: list[Any] = list(tried.trial.changes)
     wanted = pa.array(ids, pa.int64() if tried.numbered else pa.string()) if question.top is None else None
-    pair = Pair(given.work, task(tried.before), task(tried.after), wanted)
+    pair = Pair(task(tried.before), task(tried.after), wanted)
     if pair.before is None and pair.after is None:
         pair = pair._replace(before=task(tried.whole))
         rows = session.createDataFrame([], pair.ddl)

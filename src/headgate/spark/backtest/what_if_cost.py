@@ -13,8 +13,7 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import TIME, Event
 from headgate.core.values import fold
 from headgate.errors import EventError, HeadgateError
-from headgate.spark.match.document_matching import read_events
-from headgate.spark.match.matching import read_event
+from headgate.spark.tables.event_rows import read_event, read_events
 from headgate.spark.tables.places import ENDINGS, Format, check_input, for_reading
 from headgate.spark.tables.tables import BROKEN, VALUE, column, read_columns
 

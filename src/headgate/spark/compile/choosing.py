@@ -16,7 +16,7 @@ from headgate.core.values import fold
 from headgate.errors import HeadgateError, TableError
 from headgate.records.events.columns import BatchColumns, EventColumns
 from headgate.spark.compile.rows import DIALECT, FILTER, UNUSUAL, read_row
-from headgate.spark.match.matching import read_event
+from headgate.spark.tables.event_rows import read_event
 from headgate.spark.tables.places import Format, check_input, for_reading
 from headgate.spark.tables.tables import BROKEN, VALUE, column, column_names, read_columns
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.core.id_types import are_whole, fit_ids
 from headgate.core.subscription import SQL
 from headgate.graph.build.tables import read_tables
 from headgate.records.programs.programs import starts
@@ -22,7 +23,6 @@ from headgate.spark.compile.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTION
 from headgate.spark.compile.ranked import Ranks, read_ranks, with_unfiltered
 from headgate.spark.compile.ranked_rows import CLAUSES, RANKED
 from headgate.spark.compile.rows import DIALECT, FILTER, NUMBER, PART, PLACE, PROGRAMS, REASON, ROW
-from headgate.spark.tables.id_types import are_whole, fit_ids
 from headgate.spark.tables.places import Format
 from headgate.spark.tables.tables import ORDER as PLACES
 

@@ -2,10 +2,10 @@
 
 events -> judge -> rejected, types of the ids
        -> match (in parallel, against the mapped snapshot) -> matches
-       -> the best k of each event on each shard -> merge -> the best k of each event
+       -> the best k of each event on some shards -> merge -> the best k of each event
 
-A Parquet table of matches is written by the workers themselves where all of them see the driver's files;
-else, and in other formats, by Spark.
+Lines of JSON are judged and matched in one pass. Where all workers see the driver's files they write the
+matches to files themselves; else they hand rows to Spark.
 """
 
 from __future__ import annotations
@@ -13,39 +13,55 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow.parquet as pq
 from pyspark.accumulators import AccumulatorParam
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as sf
 
 from headgate.contents.registry import kind_of
 from headgate.core.omission import Omission
+from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.runtime.targets import open_target
-from headgate.spark.match.graph_matching import Sources
-from headgate.spark.match.matching import CODECS, FILE, FILE_DDL, REASON, ROW, Task, write_matches
-from headgate.spark.match.reading import read_given, read_records
+from headgate.spark.match.reading import read_table
 from headgate.spark.match.top import merged, with_key
 from headgate.spark.match.tuples import write_tuples
+from headgate.spark.match.worker import (
+    CODECS,
+    COUNT,
+    FILE,
+    FILE_DDL,
+    KIND,
+    Task,
+    match_and_tell,
+    match_rows,
+    retype,
+    write_matches,
+)
 from headgate.spark.session.progress import watch
-from headgate.spark.session.session import spark_errors
-from headgate.spark.shards.matching import match_routed
-from headgate.spark.tables.places import Format, format_of, is_remote, local
+from headgate.spark.session.session import spark_errors, worker_memory
+from headgate.spark.tables.event_rows import LINES, NUMBERS, REASON, ROW, TEXTS
+from headgate.spark.tables.events import read_lines
+from headgate.spark.tables.places import Format, check_input, format_of, is_remote
 from headgate.spark.tables.requests import check_match
 from headgate.spark.tables.tables import replacing, write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from headgate.contents.kind import Feeds
     from headgate.runtime.questions import Top
     from headgate.runtime.targets import Target
-    from headgate.spark.tables.events import Given, Work
+    from headgate.spark.tables.events import Given
+
+    Work = Callable[..., Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
@@ -57,7 +73,7 @@ class Batch:
     seconds: float
     events: int
     spent: tuple[float, ...] = ()
-    """Seconds of the worker's CPU, for each of `matching.STAGES`."""
+    """Seconds of the worker's CPU, for each of `worker.STAGES`."""
 
 
 @dataclass(frozen=True)
@@ -124,62 +140,33 @@ def match_events(
     """
     check_match(snapshot, events, output, rejected=rejected, content_type=content_type, tuples=tuples)
     target = open_target(snapshot, graph=graph, top=top)
-    sources = Sources(target.shards, target.numbered_nodes) if target.graph else None
-    with spark_errors(), tempfile.TemporaryDirectory(prefix="headgate-") as notes:
+    with spark_errors(), tempfile.TemporaryDirectory(prefix="headgate-") as folder:
+        job = _Job(session, target, top, Path(folder))
         with watch(session, "reading events", quiet=quiet) as surveying:
-            given = _read(session, events, target, sources, content_type, best=top is not None)
-            judged = given.judged
-            write_table(judged.refused, rejected)
-        here = (session.sparkContext.master or "").startswith("local")
-        codec = (session.conf.get("spark.sql.parquet.compression.codec") or "").lower()
-        met = session.sparkContext.accumulator(0)
-        left_out = session.sparkContext.accumulator(dict[Omission, None](), _Gathered())
-        meetings = target.meetings(top)
-        first = Task(
-            *meetings[0][0],
-            judged.id_type,
-            "long" if target.numbered else "string",
-            notes if here else None,
-            codec=codec,
-            numbered_nodes=target.numbered_nodes,
-            top=top,
-            keyed=top is not None and len(meetings) > 1,
-            met=met,
-            left_out=left_out,
-        )
-        tasks = [first._replace(snapshot=each.place, digest=each.digest) for each, _ in meetings]
-        works: list[Work] = [partial(match_routed, work=given.work, route=route) for _, route in meetings]
-        rows = given.rows
-        with watch(session, "matching", quiet=quiet) as matching:
-            if top is not None and first.keyed:
-                found = _mapped(with_key(rows), works, tasks, first.ddl)
-                write_table(merged(found, top.k), output)
-            elif here and codec in CODECS and format_of(output) is Format.PARQUET and not is_remote(output):
-                _write(rows, works, tasks, output)
-            else:
-                write_table(_mapped(rows, works, tasks, first.ddl), output)
-        if tuples is not None:
-            with watch(session, "writing tuples", quiet=quiet):
-                shards = [shard for shard, _ in meetings]
-                write_tuples(rows, shards, judged.id_type, target.numbered, tuples)
-        if left_out.value:
-            # Written anew: what is read of the events is kept until here.
-            write_table(judged.refused.union(_told(session, left_out.value)), rejected)
-        judged.forget()
-        count = _count(session, output)
-        batches = _read_notes(Path(notes))
+            job.read(events, content_type)
+        with watch(session, "matching", quiet=quiet) as matching, job.matched(output) as found:
+            if tuples is not None:
+                with watch(session, "writing tuples", quiet=quiet):
+                    assert job.given is not None
+                    write_tuples(job.rows, target, found.id_type, tuples)
+            refused = found.refused
+            if job.left_out.value:
+                refused = refused.union(_told(session, job.left_out.value))
+            write_table(refused, rejected)
+        job.forget()
+        batches = _read_notes(Path(folder))
     return Matched(
-        events=judged.count,
-        rejected=judged.rejected,
-        matches=count,
-        unknown_attributes=given.unknown,
+        events=found.events,
+        rejected=found.rejected,
+        matches=found.matches,
+        unknown_attributes=() if job.given is None else job.given.unknown,
         survey_seconds=surveying.seconds,
         match_seconds=matching.seconds,
         batches=batches,
-        feeds=given.feeds,
+        feeds=None if job.given is None else job.given.feeds,
         shards=len(target.shards),
-        met=met.value,
-        left_out=len(left_out.value),
+        met=job.met.value,
+        left_out=len(job.left_out.value),
     )
 
 
@@ -192,64 +179,184 @@ def _told(session: SparkSession, left_out: Iterable[Omission]) -> DataFrame:
     return session.createDataFrame(rows, f"{ROW} string, {REASON} string")
 
 
-def _read(
-    session: SparkSession,
-    events: str,
-    target: Target,
-    sources: Sources | None,
-    content_type: str | None,
-    *,
-    best: bool,
-) -> Given:
-    """Read events as the content room of the filters wants them."""
-    if not kind_of(target.content).documents:
-        return read_records(session, events, target, sources, best=best)
-    return read_given(session, events, target.content, sources, content_type)
+class _Found(NamedTuple):
+    """What was found; the matches are written, or about to be."""
+
+    id_type: str
+    events: int
+    matches: int
+    rejected: int
+    refused: DataFrame
 
 
-def _mapped(rows: DataFrame, works: Sequence[Work], tasks: Sequence[Task], ddl: str) -> DataFrame:
-    """Have workers go through all events once for each shard. No shuffle."""
-    each = [partial(work, task=task) for work, task in zip(works, tasks, strict=True)]
-    return reduce(DataFrame.union, [rows.mapInArrow(work, ddl) for work in each])
+class _Job:
+    """One run: how workers get the events, and what becomes of what they find."""
+
+    def __init__(self, session: SparkSession, target: Target, top: Top | None, folder: Path) -> None:
+        self._session = session
+        self._target = target
+        self._top = top
+        self._folder = folder
+        self._here = (session.sparkContext.master or "").startswith("local")
+        self._memory = worker_memory(session)
+        self._groups = target.groups(self._memory)
+        self.met = session.sparkContext.accumulator(0)
+        self.left_out = session.sparkContext.accumulator(dict[Omission, None](), _Gathered())
+        self.given: Given | None = None
+        """Events that were judged before; None for lines of JSON, which workers judge when they match."""
+        self.rows: DataFrame
+        self._cached: DataFrame | None = None
+
+    def forget(self) -> None:
+        """Free what was kept in memory; the job is done."""
+        if self.given is not None:
+            self.given.judged.forget()
+        if self._cached is not None:
+            self._cached.unpersist()
+
+    def read(self, events: str, content_type: str | None) -> None:
+        """Make the events ready for workers."""
+        documents = kind_of(self._target.content).documents
+        if not documents and check_input(events) is Format.JSONL:
+            self.rows = read_lines(self._session, events)
+        else:
+            sources = self._target.sources(self._memory)
+            self.given = read_table(self._session, events, self._target, sources, content_type)
+            self.rows = self.given.rows
+
+    def _tasks(self) -> list[Task]:
+        """Say what workers do; the first of the groups tells of what is no event."""
+        given = self.given
+        first = Task(
+            self._groups[0],
+            self._target.content,
+            LINES if given is None else given.form,
+            "" if given is None else given.judged.id_type,
+            "long" if self._target.numbered else "string",
+            sources=self._target.sources(self._memory) if given is None else None,
+            tells=given is None,
+            notes=str(self._folder) if self._here else None,
+            top=self._top,
+            keyed=self._top is not None and len(self._groups) > 1,
+            met=self.met,
+            left_out=self.left_out,
+        )
+        others = [first._replace(group=group, sources=None, tells=False) for group in self._groups[1:]]
+        return [first, *others]
+
+    @contextmanager
+    def matched(self, output: str) -> Iterator[_Found]:
+        """Match, and write the matches; what comes of it is in its place after the block, if that is well."""
+        tasks = self._tasks()
+        if not self._here:
+            yield self._handed(tasks, output)
+            return
+        codec = (self._session.conf.get("spark.sql.parquet.compression.codec") or "").lower()
+        plain = format_of(output) is Format.PARQUET and not is_remote(output) and codec in CODECS
+        if not plain or tasks[0].keyed:
+            parts = self._folder / "parts"
+            parts.mkdir()
+            written = self._written(tasks, parts, codec if codec in CODECS else "snappy")
+            yield written.found._replace(matches=self._stored(written, tasks[0], output))
+            return
+        with replacing(output) as folder:
+            # The name is one that readers of tables pass over, too. A task that Spark gave up and that
+            # writes on does so into a folder that is gone.
+            parts = folder / "_temporary"
+            parts.mkdir(parents=True)
+            written = self._written(tasks, parts, codec)
+            for file in written.files:
+                file.rename(folder / file.name)
+            if not written.files:
+                # Else the table would have no columns.
+                written.task.writer(folder / f"part-00000.{codec}.parquet").close()
+            yield written.found
+            shutil.rmtree(parts)
+            (folder / "_SUCCESS").touch()
+
+    def _written(self, tasks: Sequence[Task], parts: Path, codec: str) -> _Written:
+        """Have the workers write files. No shuffle. Only those of tasks that came to their end count."""
+        tasks = [task._replace(parts=str(parts), codec=codec) for task in tasks]
+        done = _mapped(self._rows(tasks), write_matches, tasks, FILE_DDL).collect()
+        matches = [row for row in done if row[KIND] in {"long", "string"}]
+        count = sum(row[COUNT] for row in matches)
+        found = None if self.given is None else _of_given(self.given)
+        if found is None:
+            numbers, texts = (sum(row[name] or 0 for row in done) for name in (NUMBERS, TEXTS))
+            refused = [row for row in done if row[KIND] == REASON]
+            frame = self._parquet([parts / row[FILE] for row in refused], f"{ROW} string, {REASON} string")
+            id_type = "string" if texts else "long"
+            found = _Found(id_type, numbers + texts, 0, sum(row[COUNT] for row in refused), frame)
+        task = tasks[0]._replace(event_type=found.id_type)
+        files = [parts / row[FILE] for row in matches]
+        for row, file in zip(matches, files, strict=True):
+            if row[KIND] != found.id_type:
+                retype(file, task)
+        return _Written(task, files, found._replace(matches=count))
+
+    def _stored(self, written: _Written, task: Task, output: str) -> int:
+        """Have Spark write what workers have written elsewhere: of several groups the best of all."""
+        frame = self._parquet(written.files, written.task.ddl)
+        if task.keyed:
+            assert self._top is not None
+            frame = merged(frame, self._top.k)
+        return _counted(frame, output)
+
+    def _parquet(self, files: Sequence[Path], ddl: str) -> DataFrame:
+        if not files:
+            return self._session.createDataFrame([], ddl)
+        return self._session.read.schema(ddl).parquet(*(f"file://{file}" for file in files))
+
+    def _handed(self, tasks: Sequence[Task], output: str) -> _Found:
+        """Have the workers hand rows to Spark."""
+        task, work = tasks[0], match_and_tell if tasks[0].tells else match_rows
+        frame = _mapped(self._rows(tasks), work, tasks, task.told_ddl if task.tells else task.ddl)
+        if self.given is not None:
+            return self._merged(frame, _of_given(self.given), output)
+        # Kept, because it is asked three times, and lines are to be parsed once.
+        frame = self._cached = frame.persist()
+        sums = [sf.sum(name).alias(name) for name in (NUMBERS, TEXTS)]
+        totals = frame.agg(*sums, sf.count(REASON).alias(REASON)).collect()[0]
+        numbers, texts = totals[NUMBERS] or 0, totals[TEXTS] or 0
+        id_type = "string" if texts else "long"
+        refused = frame.where(sf.col(REASON).isNotNull()).select(ROW, REASON)
+        matches = frame.where(sf.col(SUBSCRIPTION_ID).isNotNull())
+        matches = matches.withColumn(EVENT_ID, sf.col(EVENT_ID).cast(id_type)).select(*task.columns)
+        found = _Found(id_type, numbers + texts, 0, totals[REASON], refused)
+        return self._merged(matches, found, output)
+
+    def _merged(self, frame: DataFrame, found: _Found, output: str) -> _Found:
+        if self._top is not None and len(self._groups) > 1:
+            frame = merged(frame, self._top.k)
+        return found._replace(matches=_counted(frame, output))
+
+    def _rows(self, tasks: Sequence[Task]) -> DataFrame:
+        return with_key(self.rows) if tasks[0].keyed else self.rows
 
 
-def _write(rows: DataFrame, works: Sequence[Work], tasks: Sequence[Task], output: str) -> None:
-    """Have the workers write a local Parquet table. No shuffle.
+class _Written(NamedTuple):
+    """Files of matches, with ids of one type."""
 
-    They write into a folder inside the one that is to be the table; only files of tasks that came to their
-    end are moved up. A task that Spark gave up and that writes on does so into a folder that is gone.
-    """
-    with replacing(output) as folder:
-        # The name is one that readers of tables pass over, too.
-        parts = folder / "_temporary"
-        parts.mkdir(parents=True)
-        tasks = [task._replace(parts=str(parts)) for task in tasks]
-        writing = [partial(write_matches, match=work) for work in works]
-        done = _mapped(rows, writing, tasks, FILE_DDL).collect()
-        for row in done:
-            (parts / row[FILE]).rename(folder / row[FILE])
-        if not done:
-            # Else the table would have no columns.
-            tasks[0].writer(folder / f"part-00000.{tasks[0].codec}.parquet").close()
-        shutil.rmtree(parts)
-        (folder / "_SUCCESS").touch()
+    task: Task
+    files: list[Path]
+    found: _Found
 
 
-def _count(session: SparkSession, output: str) -> int:
-    """Count what was written, from what was written."""
-    form = format_of(output)
-    if form is Format.PARQUET:
-        if is_remote(output):
-            return session.read.parquet(output).count()
-        return sum(pq.read_metadata(file).num_rows for file in local(output).glob("*.parquet"))
-    lines, quoted = 0, False
-    with local(output).open("rb") as file:
-        for chunk in iter(lambda: file.read(1 << 20), b""):
-            # JSON escapes line ends; in CSV those between quotes belong to an id.
-            for number, piece in enumerate(chunk.split(b'"') if form is Format.CSV else [chunk]):
-                quoted ^= number > 0
-                lines += 0 if quoted else piece.count(b"\n")
-    return lines - (form is Format.CSV)
+def _of_given(given: Given) -> _Found:
+    judged = given.judged
+    return _Found(judged.id_type, judged.count, 0, judged.rejected, judged.refused)
+
+
+def _mapped(rows: DataFrame, work: Work, tasks: Sequence[Task], ddl: str) -> DataFrame:
+    """Have workers go through all events once for each group of shards. No shuffle."""
+    return reduce(DataFrame.union, [rows.mapInArrow(partial(work, task=task), ddl) for task in tasks])
+
+
+def _counted(frame: DataFrame, output: str) -> int:
+    """Write a table, and count its rows on the way."""
+    counting = Observation()
+    write_table(frame.observe(counting, sf.count(sf.lit(1)).alias(COUNT)), output)
+    return int(counting.get[COUNT])
 
 
 def _read_notes(directory: Path) -> tuple[Batch, ...]:

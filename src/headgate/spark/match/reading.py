@@ -22,15 +22,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from headgate.contents.registry import kind_of
 from headgate.core.event import ID, SOURCE
 from headgate.core.values import dotted, fold
 from headgate.errors import TableError
-from headgate.spark.match.document_matching import match_documents
-from headgate.spark.match.graph_matching import match_graph_columns, match_graph_lines
-from headgate.spark.match.graph_top import rank_graph_columns, rank_graph_lines
-from headgate.spark.match.matching import PACKED, match_columns, match_lines
-from headgate.spark.match.top_matching import rank_columns, rank_lines
 from headgate.spark.tables.document_events import judge_documents
+from headgate.spark.tables.event_rows import COLUMNS, DOCUMENTS, LINES, PACKED
 from headgate.spark.tables.events import Given, judge
 from headgate.spark.tables.places import Format, check_input
 from headgate.spark.tables.tables import column
@@ -39,10 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.core.values import Path
-    from headgate.runtime.targets import Target
-    from headgate.spark.match.graph_matching import Sources
-    from headgate.spark.tables.events import Work
-
+    from headgate.runtime.targets import Sources, Target
 
 _COMPARABLE = (
     BooleanType,
@@ -57,30 +51,21 @@ _COMPARABLE = (
     TimestampType,
 )
 
-_PLAIN: tuple[Work, Work] = (match_lines, match_columns)
-_RANKED: tuple[Work, Work] = (rank_lines, rank_columns)
-_GRAPH: tuple[Work, Work] = (match_graph_lines, match_graph_columns)
-_RANKED_GRAPH: tuple[Work, Work] = (rank_graph_lines, rank_graph_columns)
-"""What workers do with lines, and with columns."""
 
-
-def read_records(
-    session: SparkSession, path: str, target: Target, sources: Sources | None, *, best: bool
+def read_table(
+    session: SparkSession, path: str, target: Target, sources: Sources | None, content_type: str | None
 ) -> Given:
-    """Judge a table of records; `best` says that only the best of each event are asked for."""
+    """Judge a table of events, or a folder of documents, as the content of the filters wants it."""
+    if kind_of(target.content).documents:
+        found = judge_documents(session, path, target.content, content_type, sources)
+        return Given(found.judged, found.judged.events, DOCUMENTS, feeds=found.feeds)
     form = check_input(path)
     judged = judge(session, path, form, sources)
     if form is Format.JSONL:
-        return Given(judged, judged.events, _work(target, best=best)[0])
+        return Given(judged, judged.events, LINES)
     table = _needed(judged.events, target)
     unknown = _check_types(table, path, target)
-    return Given(judged, _packed(table), _work(target, best=best)[1], unknown if judged.count else ())
-
-
-def _work(target: Target, *, best: bool) -> tuple[Work, Work]:
-    if target.graph:
-        return _RANKED_GRAPH if best else _GRAPH
-    return _RANKED if target.ranked else _PLAIN
+    return Given(judged, _packed(table), COLUMNS, unknown if judged.count else ())
 
 
 def _needed(table: DataFrame, target: Target) -> DataFrame:
@@ -130,11 +115,3 @@ def _comparable(kind: DataType) -> bool:
     if isinstance(kind, ArrayType):
         return _comparable(kind.elementType)
     return isinstance(kind, _COMPARABLE)
-
-
-def read_given(
-    session: SparkSession, path: str, content: str, sources: Sources | None, content_type: str | None
-) -> Given:
-    """Parse a table or folder of documents; workers find out by the snapshot what they are asked."""
-    found = judge_documents(session, path, content, content_type, sources)
-    return Given(found.judged, found.judged.events, match_documents, feeds=found.feeds)

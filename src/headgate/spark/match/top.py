@@ -12,12 +12,10 @@ from pyspark.sql import functions as sf
 
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.runtime.questions import RANK, SCORE
+from headgate.spark.tables.event_rows import KEY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-KEY = "event_key"
-"""An event's number while shards are asked: two events may have one id, and each has its own best."""
 
 
 def with_key(rows: DataFrame) -> DataFrame:

@@ -9,14 +9,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.spark.match.document_matching import opened_patterns, read_events
+from headgate.contents.registry import room_at
+from headgate.runtime.targets import opened_as
+from headgate.spark.tables.event_rows import read_events
 from headgate.spark.tables.tables import write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from headgate.core.event import Event, Id
-    from headgate.runtime.targets import Shard
+    from headgate.runtime.targets import Shard, Target
     from headgate.xml.index.index import XmlIndex
     from headgate.xml.language.model import StructuralId
 
@@ -30,31 +32,27 @@ ENOUGH = 64 << 20
 """Characters that are sent together, about."""
 
 
-def write_tuples(
-    events: DataFrame, shards: Sequence[Shard], id_type: str, numbered: bool, output: str
-) -> None:
-    """Write what the patterns of shards return: a row for each value of each tuple.
+def write_tuples(events: DataFrame, target: Target, id_type: str, output: str) -> None:
+    """Write what patterns return: a row for each value of each tuple.
 
     Columns: event_id, subscription_id, `tuple` (counted from 1 for each pair), `name` and `value`. An `id` is
     written as pre,post,level.
     """
     types: dict[str, pa.DataType] = {
         "event_id": pa.int64() if id_type == "long" else pa.string(),
-        "subscription_id": pa.int64() if numbered else pa.string(),
+        "subscription_id": pa.int64() if target.numbered else pa.string(),
         "tuple": pa.int32(),
         "name": pa.string(),
         "value": pa.string(),
     }
     schema = pa.schema(types)
-    works = [partial(_tuples, snapshot=each.place, digest=each.digest, schema=schema) for each in shards]
+    works = [partial(_tuples, shard=shard, schema=schema) for shard in target.shards]
     found = [events.mapInArrow(work, from_arrow_schema(schema)) for work in works]
     write_table(reduce(DataFrame.union, found), output)
 
 
-def _tuples(
-    batches: Iterable[pa.RecordBatch], snapshot: str, digest: str, schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    index: Any = opened_patterns(snapshot, digest)
+def _tuples(batches: Iterable[pa.RecordBatch], shard: Shard, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    index: Any = opened_as(*shard, lambda place: room_at(place).open(place, verify=False))
     rows: list[tuple[Any, ...]] = []
     size = 0
     for batch in batches:

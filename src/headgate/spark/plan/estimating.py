@@ -21,10 +21,10 @@ from headgate.engine.views import views_at
 from headgate.errors import EventError
 from headgate.plan.costs import averages, sums
 from headgate.runtime.targets import opened_as
-from headgate.spark.match.document_matching import read_events
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.document_events import judge_documents
+from headgate.spark.tables.event_rows import read_events
 from headgate.spark.tables.tables import BROKEN, VALUE, read_lines, write_table
 
 if TYPE_CHECKING:

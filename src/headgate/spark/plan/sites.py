@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.event import ID, read_object
+from headgate.core.id_types import fit_id
 from headgate.core.interning import TextPool
 from headgate.core.values import fold
 from headgate.errors import HeadgateError, TableError
 from headgate.plan.model import Capacities
-from headgate.spark.tables.id_types import fit_id
 from headgate.spark.tables.tables import BROKEN, VALUE, read_lines
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.core.event import ID
+from headgate.core.id_types import WHOLE
 from headgate.errors import SnapshotError
 from headgate.runtime.placing import Placing
 from headgate.runtime.routes import Routes
@@ -46,7 +47,6 @@ from headgate.spark.shards.rows import (
     survey_rows,
     write_shard,
 )
-from headgate.spark.tables.id_types import WHOLE
 from headgate.spark.tables.places import Format
 from headgate.spark.tables.tables import ORDER, POSITION, write_table
 

@@ -15,9 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
+from headgate.core.id_types import fit_ids
 from headgate.core.values import fold
 from headgate.records.keys import number_key, text_key
 from headgate.runtime.routes import MOST_KEYS, rarest
+from headgate.runtime.targets import in_memory
 from headgate.spark.compile.accepted import number_rows, repeated_reason, save_index
 from headgate.spark.compile.rows import (
     COMPILED,
@@ -29,8 +31,6 @@ from headgate.spark.compile.rows import (
     ROW,
     compile_batches,
 )
-from headgate.spark.shards.matching import in_memory
-from headgate.spark.tables.id_types import fit_ids
 from headgate.spark.tables.places import Format
 from headgate.spark.tables.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
 

@@ -23,9 +23,9 @@ from headgate.core.event import CONTENT_TYPE, DATA, ID, JSON, SOURCE, TIME, Even
 from headgate.core.values import check, fold
 from headgate.errors import EventError
 from headgate.runtime.changes import of_the_file
-from headgate.spark.match.matching import read_event
 from headgate.spark.stream import sources
 from headgate.spark.tables.document_names import type_of_file, type_of_name
+from headgate.spark.tables.event_rows import read_event
 from headgate.spark.tables.places import leads_out
 
 if TYPE_CHECKING:

@@ -18,9 +18,11 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from headgate.contents.registry import kind_of
-from headgate.core.event import SOURCE, Event
+from headgate.core.event import Event
 from headgate.core.omission import Omissions
+from headgate.core.stepping import within
 from headgate.errors import EventError
+from headgate.runtime.asking import sources_of
 from headgate.runtime.parts import PartWriter
 from headgate.runtime.seen import found_in, hash_ids
 from headgate.runtime.versions import Version, pieces_at
@@ -47,7 +49,6 @@ from headgate.spark.stream.rows import (
     UNKNOWN,
     match_schema,
 )
-from headgate.spark.tables.id_types import fit_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -106,9 +107,10 @@ def match_part(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.Rec
             events, refused = part.judged(given)
             before = time.perf_counter()
             for begin in range(0, len(events), _SIZE):
-                matches, left_out = part.matches(events[begin : begin + _SIZE])
-                found.write(matches)
-                dead.write(left_out)
+                some = events[begin : begin + _SIZE]
+                for matches in part.matches(some):
+                    found.write(matches)
+                dead.write(part.left_out(some))
             asked += time.perf_counter() - before
             dead.write(refused)
     finally:
@@ -129,6 +131,7 @@ class _Part:
         self._number = number
         self._struck = (task.struck or {}).get(number, frozenset())
         self._pieces = pieces
+        self._left_out = Omissions()
         self._own: set[int] = set()
         self._hashes: list[bytes] = []
         self._origins: list[list[Any]] = []
@@ -171,23 +174,14 @@ class _Part:
         return found
 
     def _refused(self, events: Sequence[Event | EventError]) -> list[str | None]:
-        """Say why events come from nowhere; sources get the type that ids of nodes have."""
-        if not self._pieces.graph:
-            return [None] * len(events)
-        numbered = self._pieces.numbered_nodes
-        fitted = []
-        for event in events:
-            source = event.source if isinstance(event, Event) else None
-            fitted.append(None if source is None else fit_id(source, numbered=numbered))
-            if isinstance(event, Event) and source is not None and fitted[-1] is not None:
-                object.__setattr__(event, "source", fitted[-1])
-        kind: pa.DataType = pa.int64() if numbered else pa.string()
-        column: Column = pa.array(fitted, kind)
-        reasons = self._pieces.sources(pa.RecordBatch.from_arrays([column], names=[SOURCE]))
-        for place, event in enumerate(events):
-            if isinstance(event, Event) and event.source is not None and fitted[place] is None:
-                reasons[place] = f"source {event.source!r} is no node of the graph: give the id of one"
-        return reasons
+        """Say why events come from nowhere."""
+        found: list[str | None] = [None] * len(events)
+        if self._pieces.graph:
+            rows = [row for row, event in enumerate(events) if isinstance(event, Event)]
+            sources = sources_of([event for event in events if isinstance(event, Event)])
+            for row, reason in zip(rows, self._pieces.refusals(sources), strict=True):
+                found[row] = reason
+        return found
 
     def _verdict(
         self, event: Event | EventError, nowhere: str | None, mark: int, seen: bool
@@ -221,20 +215,25 @@ class _Part:
         self._origins[-1][1] += 1
         self._hashes.append(mark.to_bytes(8, "little"))
 
-    def matches(self, given: Sequence[tuple[Given, Event]]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        """Ask for some events, all at once; what is too much for an event is a letter of its own."""
+    def matches(self, given: Sequence[tuple[Given, Event]]) -> Iterator[pa.RecordBatch]:
+        """Ask for some events, all at once, in portions."""
         ids = pa.array([str(event.id) for _, event in given], pa.string())
         schema = self._task.schema
-        with Omissions() as left_out:
-            found = self._pieces.ask([event for _, event in given], ids, self._task.top)
-        columns = [found.column(name).cast(schema.field(name).type) for name in schema.names]
+        asked = self._pieces.ask([event for _, event in given], ids, self._task.top)
+        for found in within(lambda: self._left_out, asked):
+            columns = [found.column(name).cast(schema.field(name).type) for name in schema.names]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def left_out(self, given: Sequence[tuple[Given, Event]]) -> pa.RecordBatch:
+        """Write a letter for each filter that was too much for one of the events asked about last."""
+        left_out, self._left_out = self._left_out, Omissions()
         rows = {str(event.id): row for row, event in given} if len(left_out) else {}
         self._dead[LEFT_OUT] += len(left_out)
         dead = [
             (rows[str(event)], LEFT_OUT, why, None if identity is None else str(identity))
             for event, identity, why in left_out
         ]
-        return pa.RecordBatch.from_arrays(columns, schema=schema), self._letters(dead)
+        return self._letters(dead)
 
     def _letters(self, dead: Sequence[tuple[Given, str, str, str | None]]) -> pa.RecordBatch:
         columns: list[Any] = [

@@ -20,18 +20,14 @@ from headgate.spark.tables.document_rows import (
     FEEDS,
     LENIENT,
     NOTES,
-    NUMBERS,
-    PARSED,
     READ,
-    REASON,
-    ROW,
     TALLY,
-    TEXTS,
     WHOLE,
     Reading,
     read_documents,
     read_rows,
 )
+from headgate.spark.tables.event_rows import NUMBERS, PARSED, REASON, ROW, TEXTS
 from headgate.spark.tables.events import Judged
 from headgate.spark.tables.places import Format, as_spark, is_remote, local
 from headgate.spark.tables.tables import BROKEN, VALUE, read_lines
@@ -39,7 +35,7 @@ from headgate.spark.tables.tables import BROKEN, VALUE, read_lines
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.spark.match.graph_matching import Sources
+    from headgate.runtime.targets import Sources
 
 SOURCES = ("source_number", "source_text")
 """The columns of an event's source."""

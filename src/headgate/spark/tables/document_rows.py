@@ -15,11 +15,12 @@ import pyarrow as pa
 from headgate.contents.kind import bad_length
 from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_object
+from headgate.core.id_types import is_whole
 from headgate.core.values import check, fold
 from headgate.errors import EventError
 from headgate.spark.tables.document_files import CONTENT, LENGTH, PATH
 from headgate.spark.tables.document_names import type_of_file, type_of_name
-from headgate.spark.tables.id_types import is_whole
+from headgate.spark.tables.event_rows import NUMBERS, PARSED, REASON, ROW, TEXTS
 from headgate.spark.tables.tables import BROKEN, VALUE
 
 if TYPE_CHECKING:
@@ -27,13 +28,10 @@ if TYPE_CHECKING:
 
     from headgate.contents.kind import Kind, Read
     from headgate.core.event import Id
-    from headgate.spark.match.graph_matching import Sources
+    from headgate.runtime.targets import Sources
 
-ROW, REASON = "row", "reason"
-PARSED = "parsed"
-"""What was read of an event, as its kind writes it."""
-NUMBERS, TEXTS, WHOLE = "numbers", "texts", "whole"
-"""How many ids of a batch are numbers, how many are text, and how many of these look like numbers."""
+WHOLE = "whole"
+"""How many ids of a batch are text that looks like a whole number."""
 FEEDS, LENIENT, NOTES = "feeds", "lenient", "notes"
 """How many feeds there were, how many of them were not RDF, and how much was forgiven."""
 TALLY = (NUMBERS, TEXTS, WHOLE, FEEDS, LENIENT, NOTES)

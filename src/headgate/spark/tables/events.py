@@ -13,24 +13,28 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import IntegralType, StringType
 
 from headgate.core.event import ID, SOURCE
+from headgate.core.id_types import WHOLE
 from headgate.core.values import fold
 from headgate.errors import TableError
-from headgate.spark.match.graph_matching import count_refused, list_refused
-from headgate.spark.match.matching import NUMBERS, REASON, ROW, SURVEY_DDL, TEXTS, survey_lines
-from headgate.spark.tables.id_types import WHOLE
+from headgate.spark.tables.event_rows import (
+    NUMBERS,
+    REASON,
+    ROW,
+    SURVEY_DDL,
+    TEXTS,
+    count_refused,
+    list_refused,
+    survey_lines,
+)
 from headgate.spark.tables.places import Format, for_reading, is_remote
 from headgate.spark.tables.tables import BROKEN, VALUE, check_columns, column, read_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
     from headgate.contents.kind import Feeds
-    from headgate.spark.match.graph_matching import Sources
-
-    Work = Callable[..., Iterator[pa.RecordBatch]]
+    from headgate.runtime.targets import Sources
 
 _REASON = "_headgate_reason"
 _NO_ID = "the event has no id: give the field 'id' as text or a whole number"
@@ -63,8 +67,8 @@ class Given:
 
     judged: Judged
     rows: DataFrame
-    work: Work
-    """What they do with it."""
+    form: str
+    """How they get it: one of the forms of `event_rows`."""
     unknown: tuple[str, ...] = ()
     """Attributes that filters name and the table lacks."""
     feeds: Feeds | None = None
@@ -86,8 +90,13 @@ def judge(session: SparkSession, path: str, form: Format, sources: Sources | Non
     return _judge_sources(judged, path, sources) if table.columns else judged
 
 
+def read_lines(session: SparkSession, path: str) -> DataFrame:
+    """Read lines as bytes."""
+    return session.read.text(for_reading(path)).select(sf.col(VALUE).cast("binary"))
+
+
 def _judge_lines(session: SparkSession, path: str, sources: Sources | None) -> Judged:
-    lines = session.read.text(for_reading(path)).select(sf.col(VALUE).cast("binary"))
+    lines = read_lines(session, path)
     # Cached, because it is asked three times and is small: one row a batch and the refused lines.
     work = partial(survey_lines, judge=None if sources is None else sources.of_events)
     survey = lines.mapInArrow(work, SURVEY_DDL).persist()
