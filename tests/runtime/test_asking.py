@@ -126,7 +126,7 @@ def test_shards_that_fit_into_a_memory_lie_in_one_group(tmp_path: Path) -> None:
 
 def test_sources_get_the_type_of_nodes(tmp_path: Path) -> None:
     """Numbers as text meet nodes that are numbers, and the reverse; what is none is told as it was given."""
-    nodes = [{"id": 1}, {"id": 2, "filter": "a = 1"}]
+    nodes: list[dict[str, Any]] = [{"id": 1}, {"id": 2, "filter": "a = 1"}]
     hung = [{"id": "s", "filter": "TRUE", "node": 2}]
     compile_graph_lines(tmp_path / "numbers", nodes, [{"source": 1, "target": 2}], hung)
     pieces = Pieces.open(tmp_path / "numbers")
