@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     Draw = Callable[[Axes], None]
 
-__all__ = ["Chart", "bare", "note", "sheet", "styled", "svg", "thousands"]
-
 WIDTH = 9.6
 
 

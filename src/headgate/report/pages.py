@@ -16,8 +16,6 @@ from headgate.errors import TableError
 if TYPE_CHECKING:
     from jinja2 import Template
 
-__all__ = ["template", "write_whole"]
-
 
 @lru_cache(maxsize=8)
 def template(name: str) -> Template:

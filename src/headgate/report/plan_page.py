@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from headgate.plan.running.network import Network
 
-__all__ = ["render", "write_report"]
-
 
 class _Tile(NamedTuple):
     label: str

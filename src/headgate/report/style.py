@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["ACCENT", "GRID", "INK", "MAIN", "PALE", "SOFT", "STYLE", "adapt"]
-
 # Hexadecimal colour in the drawing -> CSS variable in the page.
 INK, SOFT, GRID, MAIN, PALE, ACCENT = "#1c2733", "#5b6b7b", "#dfe5ea", "#1f7a8c", "#a9cdd5", "#d1603d"
 _VARIABLES = {

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     Rows: TypeAlias = NDArray[np.int64]
 
-__all__ = ["Key", "bits", "integers", "uniform", "weighted", "zipf_rank"]
-
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)

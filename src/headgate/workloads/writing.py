@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     Ints: TypeAlias = NDArray[np.int64]
     Texts: TypeAlias = pa.Array[pa.Scalar[pa.lib.StringType]]
 
-__all__ = ["choose", "digits", "either", "glue", "joined"]
-
 
 def glue(*pieces: Texts | str, between: str = "") -> Texts:
     """Write pieces behind each other, row by row; a piece that is a single text is the same in all rows.

@@ -20,8 +20,6 @@ from headgate.graph.summary import (
 if TYPE_CHECKING:
     from headgate.graph.summary import Group, Groups, Outline
 
-__all__ = ["columns_of_groups", "columns_of_points"]
-
 _COLUMNS = 7
 _KIND_COLUMNS = 3
 

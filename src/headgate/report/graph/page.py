@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from headgate.graph.changes.view import View
     from headgate.graph.summary import Journey, Outline
 
-__all__ = ["GraphReport", "render", "write"]
-
 _SHOWN = 50
 _LARGEST = 5
 

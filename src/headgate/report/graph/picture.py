@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from headgate.graph.summary import Journey, Outline
     from headgate.report.graph.scene import Part, Scene
 
-__all__ = ["draw", "inline", "png", "svg"]
-
 _WIDTH, _MARGIN = 691.0, 16.0
 _WIDEST, _GAP, _PADDING = 900.0, 44.0, 9.0
 _WIDEST_TEXT, _NARROWEST_TEXT = 150, 50

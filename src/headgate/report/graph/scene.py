@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from headgate.graph.changes.view import View
     from headgate.graph.summary import Groups, Journey, Outline
 
-__all__ = ["MOST_EDGES", "MOST_NODES", "Line", "Part", "Scene", "State", "Tie", "scene"]
-
 MOST_NODES, MOST_EDGES = 40, 150
 """A graph with more is drawn as groups."""
 

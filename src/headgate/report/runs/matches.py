@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from headgate.report.runs.model import Busy, Histogram, Partition
     from headgate.report.runs.run_model import RunPage
 
-__all__ = ["busiest", "matches_per_event", "rates", "throughput"]
-
 SHOWN = 10
 """Subscriptions in the list of the busiest."""
 _POINTS = 80

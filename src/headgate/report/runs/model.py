@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-__all__ = ["Busy", "Changed", "Costs", "Histogram", "Machine", "Partition", "Step", "WhatIfPage", "quantile"]
-
-
 _BARS = 30
 _TAIL = 0.99
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from headgate.report.drawing import Chart
     from headgate.report.runs.run_model import RunPage
 
-__all__ = ["charts", "render", "write"]
-
 STAGES = 60
 """Stages in the table; those that took longest."""
 

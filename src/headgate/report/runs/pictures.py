@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from headgate.report.runs.model import Step
     from headgate.report.runs.run_model import RunPage, Stage, Task
 
-__all__ = ["lanes", "placed", "steps", "tasks"]
-
 LANES = 32
 """Rows of tasks that are drawn; more could not be told apart."""
 _FINEST = 400

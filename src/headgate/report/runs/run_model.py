@@ -32,18 +32,6 @@ if TYPE_CHECKING:
 
     from headgate.report.runs.model import Busy, Histogram, Partition, Step
 
-__all__ = [
-    "Counts",
-    "Reason",
-    "Refused",
-    "RunPage",
-    "Stage",
-    "StreamBatch",
-    "Task",
-    "stages_of",
-    "this_machine",
-]
-
 
 @dataclass(frozen=True)
 class Counts:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from headgate.report.runs.run_model import RunPage, StreamBatch
 
-__all__ = ["batches", "latency", "left_out", "sliced", "versions"]
-
 SLICES = 240
 """Points of a chart, at most: a stream may run for days."""
 _SHADES = (MAIN, SOFT, ACCENT)

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from headgate.report.runs.model import Costs, WhatIfPage
 
-__all__ = ["render", "write"]
-
 ROWS = 100
 """Subscriptions in the table of the page; the table in files has all."""
 

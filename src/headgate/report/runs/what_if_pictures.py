@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from headgate.report.runs.model import Changed, WhatIfPage
 
-__all__ = ["charts", "differences", "noise"]
-
 SHOWN = 20
 """Subscriptions that are drawn one by one: those with the most changes."""
 _EDGES = (0.0, 0.0001, 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)

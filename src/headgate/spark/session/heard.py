@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, NamedTuple
 
-__all__ = ["Stage", "StageKey", "Task", "failure_of", "task_of"]
-
 _NS = 1e9
 _MS = 1000
 _LONGEST = 400

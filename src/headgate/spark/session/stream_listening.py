@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from headgate.spark.session.metrics import Metrics
 
-__all__ = ["StreamMeter", "metering"]
-
 
 class StreamMeter(StreamingQueryListener):
     """Set gauges from the progress of queries: rates, phases, and what the query itself observes.

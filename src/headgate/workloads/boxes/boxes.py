@@ -28,19 +28,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = [
-    "TABLE_1",
-    "Columns",
-    "Law",
-    "Lists",
-    "Regions",
-    "lengths",
-    "place",
-    "region_of",
-    "regions",
-    "single",
-]
-
 _BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 _SMALL = np.float32(2**-19)
 """What is nearer to 0 is 0, or its text would have an exponent."""

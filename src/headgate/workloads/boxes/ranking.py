@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
 
-__all__ = ["SUBSCRIPTION_SCHEMA", "Ranking", "RankingWorkload", "Sparse"]
-
 _KINDS: dict[str, pa.DataType] = {
     "id": pa.string(),
     "filter": pa.string(),

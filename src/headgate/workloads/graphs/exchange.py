@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
 
-__all__ = ["KINDS", "SCALES", "SELECTIVITIES", "VOCABULARIES", "Exchange"]
-
 KINDS = ("publisher", "network", "advertiser")
 SCALES = range(1, 6)
 VOCABULARIES = range(16, 1_000_001)

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = ["ADVERTISERS", "EDGES", "NETWORKS", "PUBLISHERS", "exchange_structure"]
-
 PUBLISHERS, NETWORKS, ADVERTISERS, EDGES = 60_011, 282, 10_804, 87_799
 
 _PARTS = {

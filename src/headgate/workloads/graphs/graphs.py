@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
 
-__all__ = ["EDGE_SCHEMA", "NODE_SCHEMA", "GraphWorkload", "Structure", "fill", "numbered"]
-
 _TEXT, _DOUBLE = pa.string(), pa.float64()
 
 

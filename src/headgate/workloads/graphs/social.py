@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
 
-__all__ = ["Social"]
-
 _ATTRIBUTES = tuple(
     Attribute(name, is_text, size, 0.0, 1.0)
     for name, is_text, size in (

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
     Bits = NDArray[np.uint8]
 
-__all__ = ["PAPER_SCALES", "PAPER_SELECTIVITIES", "PAPER_SHAPE", "Reach", "measure_reach", "measure_shape"]
-
 PAPER_SHAPE = {
     "nodes": 71_097,
     "edges": 87_799,

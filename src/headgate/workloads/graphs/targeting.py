@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["LISTED", "targeting"]
-
 LISTED = 128
 """A text attribute with more values cannot be narrowed by a list of reasonable length."""
 

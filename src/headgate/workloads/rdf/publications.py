@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
     Statement = tuple[Term, Term, Term]
 
-__all__ = ["BASE", "EVENT_SCHEMA", "SUBSCRIPTION_SCHEMA", "RdfWorkload", "Triples"]
-
 BASE = "http://example.org/"
 _BATCH = 16_384
 """Rows that are drawn at once."""

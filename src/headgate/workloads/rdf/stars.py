@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
     Statement = tuple[Term, Term, Term]
 
-__all__ = ["Stars"]
-
 THINGS, PROPERTIES = 10, 8
 """Things of an event, and properties of a thing beside its type."""
 VALUES = 10_000

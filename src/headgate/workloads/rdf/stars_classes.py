@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Statement = tuple[Term, Term, Term]
 
-__all__ = ["LEVELS", "Classes", "draw_classes", "read_classes"]
-
 LEVELS = (1, 70, 300, 390, 170, 65, 14, 4)
 """How many classes there are on each level."""
 _INNER = 0.2

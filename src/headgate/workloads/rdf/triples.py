@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
     Statement = tuple[Term, Term, Term]
 
-__all__ = ["Paper"]
-
 _FILTERS, _EVENTS = "rdf filters", "rdf events"
 _SIGNS = (">=", "<=")
 _SLACK = 0.1

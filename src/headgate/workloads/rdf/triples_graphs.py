@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
-__all__ = ["EVERY_THIRD", "Graphs", "Universe", "draw_graphs", "draw_subgraphs"]
-
 EVERY_THIRD = 3
 """With values, each third node of a path is a literal: a number that is a multiple of this."""
 

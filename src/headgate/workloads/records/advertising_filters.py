@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     Wish = Callable[[Key], list[str]]
 
-__all__ = ["filters"]
-
 _BY_WISHES = (0, 0, 0, 12, 35, 34, 19)
 _BY_NARROW = (0, 0, 40, 60)
 _BY_SHAPE = (90, 3, 5, 2)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = ["LONGEST", "OperandLaw", "distinct", "numbers", "operands", "values"]
-
 LONGEST = 8
 """The most values that a list may have."""
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = ["Equality"]
-
 _PRESENCE = 0.83
 
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = ["FILTERS_PER_ACCOUNT", "VARIANTS", "Mixed"]
-
 VARIANTS = ("mixed", "ranges", "negations", "growth")
 FILTERS_PER_ACCOUNT = 100_000
 

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
 
 
-__all__ = ["Attribute", "Operator", "Specification", "rank", "text_order", "texts", "within"]
-
-
 class Attribute(NamedTuple):
     """Name an attribute, and say how its values are distributed: 0 up to `size`.
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
 
-__all__ = ["SUBSCRIPTION_SCHEMA", "Synthetic"]
-
 SUBSCRIPTION_SCHEMA = pa.schema(
     [pa.field("id", pa.string(), nullable=False), pa.field("filter", pa.string(), nullable=False)]
 )

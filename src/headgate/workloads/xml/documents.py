@@ -17,8 +17,6 @@ from headgate.workloads.xml.schema import CONTINENTS, WORDS, values
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["document"]
-
 _TABLE = "xmark documents"
 _DRAWS = 4096
 """Random numbers that are drawn at once."""

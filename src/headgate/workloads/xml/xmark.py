@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-__all__ = ["TABLE_2", "XMark", "draw_views", "unique_views"]
-
-
 TABLE_2 = ViewLaw()
 _TABLE = "xmark views"
 _DRAWS = 112
