@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from headgate.report.runs import matches as match_pictures
-from headgate.report.runs import pictures as run_pictures
+from headgate.report.runs import page as run_pictures
 from headgate.report.runs import streams as stream_pictures
 from headgate.spark.session.metrics import CATALOGUE
 from tests.docs.fences import ROOT, fences

@@ -13,20 +13,23 @@ from headgate.errors import TableError
 from headgate.report import words
 from headgate.report.runs import matches as match_pictures
 from headgate.report.runs import page as run_page
-from headgate.report.runs import pictures as run_pictures
+from headgate.report.runs import page as run_pictures
 from headgate.report.runs import streams as stream_pictures
-from headgate.report.runs.model import Busy, Histogram, Partition, Step
-from headgate.report.runs.run_model import (
+from headgate.report.runs.model import (
+    Busy,
     Counts,
+    Histogram,
+    Partition,
     Reason,
     Refused,
     RunPage,
     Stage,
+    Step,
     Task,
     stages_of,
     this_machine,
 )
-from headgate.spark.session import heard
+from headgate.spark.session import listening as heard
 from tests.report.reading import Reader, svg_texts
 from tests.report.runs import MATCHES, PAGE, STREAM, WHEN, batch, stage
 

@@ -130,7 +130,7 @@ def plan(
       headgate plan --snapshot xml/ --sample docs.jsonl --output network/ --sites sites.csv --report plan.html
       headgate plan --snapshot records/ --sample events.jsonl --output network/ --carries key --fan-out 10
     """
-    from headgate.report.formats import check_output
+    from headgate.report.pages import check_output
     from headgate.spark.tables.requests import check_plan
 
     refused = rejected or beside(output, "rejected")

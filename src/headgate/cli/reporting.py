@@ -65,7 +65,7 @@ def report_graph(
       headgate report graph --snapshot rdf/ --output path.svg --event news.ttl --source pub-1
     """
     from headgate.contents.registry import DEFAULT, content_at, kind_of
-    from headgate.report.formats import FORMATS
+    from headgate.report.pages import FORMATS
 
     place = Path(output)
     if place.suffix not in FORMATS:
@@ -118,7 +118,7 @@ def report_plan(network: str, output: str, *, quiet: bool, as_json: bool) -> Non
       headgate report plan --network network/ --output plan.png
     """
     from headgate.core.snapshot import room_of
-    from headgate.report.formats import check_output
+    from headgate.report.pages import check_output
 
     check_output(Path(output))
     room_of(Path(network))

@@ -63,9 +63,8 @@ def run(
       headgate run pipeline.toml --until compile
       headgate run pipeline.toml --set match.top=20 --set events.table=monday.parquet --fresh
     """
-    from headgate.pipeline.file.problems import PipelineError
     from headgate.pipeline.file.read import read_pipeline
-    from headgate.pipeline.file.setting import read_overrides
+    from headgate.pipeline.file.setting import PipelineError, read_overrides
     from headgate.pipeline.run.plan import steps_of, until
 
     try:

@@ -182,7 +182,7 @@ def shown_command(arguments: Sequence[str]) -> str:
     >>> shown_command(["run", "p.toml", "--set", "stream.events=nats://ann:abc@host/EVENTS"])
     'headgate run p.toml --set stream.events=nats://host/EVENTS'
     """
-    from headgate.pipeline.file.problems import without_secrets
+    from headgate.pipeline.file.setting import without_secrets
 
     found = []
     for before, each in pairwise(["", *arguments]):
@@ -198,7 +198,7 @@ def shown_command(arguments: Sequence[str]) -> str:
 
 def _shown_pair(option: str, text: str) -> str:
     """Keep the name; keep the value unless it may be secret. What a broker is told may be anything."""
-    from headgate.pipeline.file.problems import without_secrets
+    from headgate.pipeline.file.setting import without_secrets
 
     name, sign, value = text.partition("=")
     secret = option == "--option" or name.strip() in _OTHERS or _SECRET.search(name) or _INSIDE.search(value)

@@ -59,7 +59,7 @@ def main() -> None:
 
 def _print_exchange(events: int, seed: int) -> None:
     from headgate.workloads.graphs.exchange import Exchange
-    from headgate.workloads.graphs.statistics import (
+    from headgate.workloads.statistics import (
         PAPER_SCALES,
         PAPER_SELECTIVITIES,
         PAPER_SHAPE,

@@ -12,7 +12,7 @@ from headgate.core.schema import read_schema
 from headgate.core.snapshot import check_place
 from headgate.core.values import fold
 from headgate.errors import HeadgateError
-from headgate.pipeline.file.problems import PipelineError, Problem
+from headgate.pipeline.file.setting import PipelineError, Problem
 from headgate.pipeline.file.together import places
 from headgate.pipeline.rehearsal.possible import impossible
 from headgate.pipeline.rehearsal.samples import column_names, content_at_hand, is_table
@@ -139,7 +139,7 @@ def _output(where: str, path: str) -> None:
             raise HeadgateError(f"{path} is {kind}: give the path of a file")
         _check_above(path)
         if where == "plan.page":
-            from headgate.report.formats import check_output as check_page
+            from headgate.report.pages import check_output as check_page
 
             check_page(Path(path))
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from headgate.contents.registry import content_of, kind_of
 from headgate.core.values import fold
 from headgate.errors import HeadgateError
-from headgate.pipeline.file.problems import Problem
+from headgate.pipeline.file.setting import Problem
 from headgate.pipeline.rehearsal.samples import column_names, content_at_hand, first_rows
 from headgate.pipeline.run.generating import workload_of
 from headgate.spark.compile.ranked_rows import RANKS, WEIGHTS

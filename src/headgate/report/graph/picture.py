@@ -16,11 +16,11 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from headgate.report import words
+from headgate.report.drawing import GRID, INK, SOFT, STYLE, adapt
 from headgate.report.graph import strokes
 from headgate.report.graph.layout import Box, Layout, Link, place
 from headgate.report.graph.scene import State, Tie, scene
 from headgate.report.graph.strokes import CARD, LINE, LOOKS, fit, measure, wrap
-from headgate.report.style import GRID, INK, SOFT, STYLE, adapt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

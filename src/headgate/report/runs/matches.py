@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.report import words
-from headgate.report.drawing import Chart, bare, note, thousands
-from headgate.report.style import ACCENT, MAIN, PALE, SOFT
+from headgate.report.drawing import ACCENT, MAIN, PALE, SOFT, Chart, bare, note, thousands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from headgate.report.runs.model import Busy, Histogram, Partition
-    from headgate.report.runs.run_model import RunPage
+    from headgate.report.runs.model import Busy, Histogram, Partition, RunPage
 
 SHOWN = 10
 """Subscriptions in the list of the busiest."""

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.report import words
-from headgate.report.drawing import Chart, note, thousands
-from headgate.report.style import ACCENT, INK, MAIN, PALE, SOFT
+from headgate.report.drawing import ACCENT, INK, MAIN, PALE, SOFT, Chart, note, thousands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
-    from headgate.report.runs.run_model import RunPage, StreamBatch
+    from headgate.report.runs.model import RunPage, StreamBatch
 
 SLICES = 240
 """Points of a chart, at most: a stream may run for days."""

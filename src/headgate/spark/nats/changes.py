@@ -13,7 +13,7 @@ from headgate.brokers.nats.settings import FAIL, FIRST, NEW
 from headgate.brokers.nats.stream import Loss, Stream
 from headgate.errors import TableError
 from headgate.runtime.changes import Change
-from headgate.spark.nats.addresses import changes_of
+from headgate.spark.nats import changes_of
 
 if TYPE_CHECKING:
     from headgate.brokers.nats.stream import State

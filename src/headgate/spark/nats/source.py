@@ -24,8 +24,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from headgate.brokers.nats.events import as_row
-from headgate.brokers.nats.reading import Range
+from headgate.brokers.nats.reading import Range, as_row
 from headgate.brokers.nats.settings import FAIL, FIRST, NEW, NatsSettings
 from headgate.brokers.nats.stream import Loss, State, Stream
 from headgate.core.machine import cores
@@ -64,7 +63,7 @@ _LOG = logging.getLogger(__name__)
 
 def read_nats(session: SparkSession, settings: StreamSettings) -> DataFrame:
     """Read the stream that `settings.events` names."""
-    from headgate.spark.nats.addresses import events_of
+    from headgate.spark.nats import events_of
 
     return read_stream(session, events_of(settings))
 

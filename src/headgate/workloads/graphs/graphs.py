@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 
 from headgate.errors import HeadgateError
 from headgate.workloads.hashing import Key
-from headgate.workloads.records.drawing import numbers
 from headgate.workloads.records.specification import texts
 from headgate.workloads.records.specification_programs import programs
+from headgate.workloads.records.synthetic import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,8 +21,8 @@ import numpy as np
 
 from headgate.records.programs.programs import starts
 from headgate.workloads.hashing import Key, bits, integers, uniform, weighted
-from headgate.workloads.records.drawing import distinct
 from headgate.workloads.records.specification import Operator, Specification, text_order, within
+from headgate.workloads.records.synthetic import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
