@@ -35,9 +35,14 @@ def digits(numbers: Ints) -> Texts:
     return found
 
 
-def choose(texts: Sequence[str], at: Ints) -> Texts:
-    """Take the text at a place, for each row."""
-    found: Texts = pa.array(texts, pa.string()).take(pa.array(at, pa.int64()))
+def numbered(prefix: str | Texts, numbers: Ints, width: int = 1) -> Texts:
+    """Write numbers after a prefix, with zeros before them."""
+    return glue(prefix, pc.utf8_lpad(digits(numbers), width, "0"))
+
+
+def choose(texts: Sequence[str], at: Ints, hidden: NDArray[np.bool_] | None = None) -> Texts:
+    """Take the text at a place, for each row; null where it is hidden."""
+    found: Texts = pa.array(texts, pa.string()).take(pa.array(at, pa.int64(), mask=hidden))
     return found
 
 
@@ -48,7 +53,7 @@ def either(where: NDArray[np.bool_], one: Texts | str, other: Texts | str) -> Te
     return found
 
 
-def joined(start: Ints, items: Texts, between: str) -> Texts:
+def joined(start: Ints, items: Texts, between: str | Texts) -> Texts:
     """Join the items of each list; those of list n are start[n] : start[n + 1].
 
     >>> import numpy as np

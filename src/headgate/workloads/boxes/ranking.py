@@ -32,9 +32,9 @@ from headgate.workloads.boxes.boxes import (
     single,
 )
 from headgate.workloads.catalogue import RANKING_SCORES
-from headgate.workloads.graphs.graphs import numbered
 from headgate.workloads.hashing import Key, integers, uniform, zipf_rank
 from headgate.workloads.records.specification import within
+from headgate.workloads.writing import numbered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

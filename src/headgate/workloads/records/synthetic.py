@@ -19,18 +19,16 @@ import pyarrow.compute as pc
 from headgate.records.programs.programs import starts
 from headgate.workloads.hashing import Key, integers, uniform, zipf_rank
 from headgate.workloads.records.specification import Operator, text_order, texts, within
+from headgate.workloads.writing import glue, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from headgate.workloads.records.specification import Attribute
+    from headgate.workloads.records.specification import Attribute, Specification
 
     Ints = NDArray[np.int64]
-    from headgate.workloads.records.specification import Specification
-
-    Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
 
 
 LONGEST = 8
@@ -171,13 +169,13 @@ SUBSCRIPTION_SCHEMA = pa.schema(
 )
 
 
-class Synthetic(ABC):
-    """Rows of a workload; each depends on its number and the seed alone."""
+class Specified(ABC):
+    """Filters and events over attributes; each row depends on its number and the seed alone."""
 
     @property
     @abstractmethod
     def attributes(self) -> tuple[Attribute, ...]:
-        """List the attributes, in the order of the specification."""
+        """List the attributes of events, in the order of the specification."""
 
     @property
     @abstractmethod
@@ -188,42 +186,46 @@ class Synthetic(ABC):
     def specification(self, rows: Ints, seed: int) -> Specification:
         """Draw the filters with the given row numbers."""
 
-    def subscriptions(self, rows: Ints, seed: int) -> pa.RecordBatch:
-        """Make the subscriptions with the given row numbers."""
-        rows = np.asarray(rows, np.int64)
-        filters = texts(self.specification(rows, seed))
-        return pa.RecordBatch.from_arrays([_ids("filter-", rows), filters], schema=SUBSCRIPTION_SCHEMA)
-
-    def subscription_schema(self) -> pa.Schema:
-        """Describe the columns of `subscriptions`."""
-        return SUBSCRIPTION_SCHEMA
-
     def numbers(self, rows: Ints, seed: int) -> Ints:
         """Draw events as numbers: a row each, a column for each attribute, -1 where the event lacks it."""
         rows = np.asarray(rows, np.int64)
         return numbers(self.attributes, lambda column: Key(seed, f"{self.table} events", column, rows))
 
+    def values(self, rows: Ints, seed: int) -> list[pa.Array[Any]]:
+        """Draw the columns of events that are attributes."""
+        columns = []
+        for attribute, drawn in zip(self.attributes, self.numbers(rows, seed).T, strict=True):
+            column: pa.Array[Any] = pa.array(drawn, mask=drawn < 0)
+            columns.append(glue("v", pc.cast(column, pa.string())) if attribute.is_text else column)
+        return columns
+
+    def schema_with(self, *names: str) -> pa.Schema:
+        """Describe the columns of events: some texts, then the attributes."""
+        fields = [
+            pa.field(each.name, pa.string() if each.is_text else pa.int64()) for each in self.attributes
+        ]
+        return pa.schema([*(pa.field(name, pa.string(), nullable=False) for name in names), *fields])
+
+
+class Synthetic(Specified):
+    """A workload of nothing but subscriptions and events."""
+
+    def subscriptions(self, rows: Ints, seed: int) -> pa.RecordBatch:
+        """Make the subscriptions with the given row numbers."""
+        rows = np.asarray(rows, np.int64)
+        filters = texts(self.specification(rows, seed))
+        return pa.RecordBatch.from_arrays([numbered("filter-", rows, 7), filters], schema=SUBSCRIPTION_SCHEMA)
+
+    def subscription_schema(self) -> pa.Schema:
+        """Describe the columns of `subscriptions`."""
+        return SUBSCRIPTION_SCHEMA
+
     def events(self, rows: Ints, seed: int) -> pa.RecordBatch:
         """Make the events with the given row numbers."""
         rows = np.asarray(rows, np.int64)
-        columns: list[pa.Array[Any]] = [_ids("event-", rows)]
-        for attribute, drawn in zip(self.attributes, self.numbers(rows, seed).T, strict=True):
-            values: pa.Array[Any] = pa.array(drawn, mask=drawn < 0)
-            columns.append(_glue("v", pc.cast(values, pa.string())) if attribute.is_text else values)
+        columns = [numbered("event-", rows, 7), *self.values(rows, seed)]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema())
 
     def schema(self) -> pa.Schema:
         """Describe the columns of `events`."""
-        fields = [
-            pa.field(each.name, pa.string() if each.is_text else pa.int64()) for each in self.attributes
-        ]
-        return pa.schema([pa.field("id", pa.string(), nullable=False), *fields])
-
-
-def _ids(prefix: str, rows: Ints) -> pa.Array[Any]:
-    return _glue(prefix, pc.utf8_lpad(pc.cast(pa.array(rows), pa.string()), 7, "0"))
-
-
-def _glue(prefix: str, texts: Texts) -> Texts:
-    before, between = (pa.repeat(pa.scalar(text), len(texts)) for text in (prefix, ""))
-    return pc.binary_join_element_wise(before, texts, between)
+        return self.schema_with("id")
