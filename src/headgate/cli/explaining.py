@@ -19,7 +19,7 @@ from headgate.cli.documents import (
     refuse_options,
     source_option,
 )
-from headgate.cli.shell import cli, factor_option, mode_option, tell, wanted_top
+from headgate.cli.shell import cli, factor_option, json_option, mode_option, quiet_option, tell, wanted_top
 from headgate.core.subscription import SQL
 from headgate.errors import SnapshotError, SubscriptionError
 
@@ -215,8 +215,8 @@ LIMIT = 10
     "--tuples", type=click.IntRange(0), metavar="N", help="XML: show what the filter returns, at most N rows."
 )
 @rdf_options
-@click.option("--quiet", is_flag=True, help="Show no progress.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@quiet_option
+@json_option
 def explain(
     event: str,
     filter_text: str | None,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.cli.shell import cli, counting, ready, spark_options, tell
+from headgate.cli.shell import cli, counting, json_option, quiet_option, ready, spark_options, tell
 from headgate.core.machine import cache_home, cores, memory
 from headgate.errors import HeadgateError
 from headgate.spark.session.java import ADVICE, PACKAGES, find_java, missing, need_spark
@@ -168,7 +168,7 @@ def _spark() -> Finding:
 
 @cli.command()
 @click.option("--deep", is_flag=True, help="Also start Spark and run a small job (about ten seconds).")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@json_option
 def doctor(*, deep: bool, as_json: bool) -> None:
     r"""Say what is missing on this machine, and how to get it.
 
@@ -202,8 +202,8 @@ def doctor(*, deep: bool, as_json: bool) -> None:
     type=click.Path(path_type=Path, file_okay=False),
     help="Also copy the machine code of all rooms to this directory, as a wheel carries it.",
 )
-@click.option("--quiet", is_flag=True, help="Show no progress.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@quiet_option
+@json_option
 def warm(
     rooms: tuple[str, ...],
     processes: int | None,

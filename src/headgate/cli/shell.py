@@ -84,11 +84,15 @@ def cli(kinds: tuple[str, ...]) -> None:
         os.environ["HEADGATE_KINDS"] = ",".join(kinds)
 
 
+quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+
+
 def spark_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of every command that runs on Spark."""
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text."),
-        click.option("--quiet", is_flag=True, help="Show no progress."),
+        json_option,
+        quiet_option,
         click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A Spark setting; may be repeated."),
         click.option(
             "--master", metavar="URL", help="A Spark master; by default Spark runs inside this process."

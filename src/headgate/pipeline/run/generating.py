@@ -108,7 +108,7 @@ def _ranking(given: Generate) -> Any:
     if given.attributes is not None:
         presence = 1.0 if given.presence is None else given.presence
         return Sparse(given.attributes, presence=presence, scores=given.scores, law=law)
-    return Ranking(given.dimensions or 1, given.scores, law)
+    return Ranking(1 if given.dimensions is None else given.dimensions, given.scores, law)
 
 
 def _patterns(given: Generate) -> Any:
