@@ -19,10 +19,9 @@ from headgate.graph.changes.changes import Changes, frozen_view
 from headgate.graph.changes.compaction import to_parts
 from headgate.graph.explain import explain
 from headgate.graph.model import DECAY, MINUS, NODE, check_score
-from headgate.graph.ranked.ranked import check_ranking, top
+from headgate.graph.ranked.ranked import check_ranking, hanging, score, top
 from headgate.graph.walk import evaluators
 from headgate.graph.walk.evaluators import EVALUATORS
-from headgate.graph.walk.hanging import hanging, score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headgate.rdf.language.model import Edge
-    from headgate.workloads.boxes.ranking import RankingWorkload
     from headgate.workloads.graphs.exchange import Exchange
     from headgate.workloads.graphs.graphs import Structure
+    from headgate.workloads.ranking import RankingWorkload
     from headgate.workloads.rdf.publications import RdfWorkload
     from headgate.workloads.xml.xmark import XMark
     from headgate.xml.language.model import Pattern

@@ -101,8 +101,7 @@ def _graph(given: Generate, events: int) -> dict[str, Made]:
 
 
 def _ranking(given: Generate) -> Any:
-    from headgate.workloads.boxes.boxes import TABLE_1
-    from headgate.workloads.boxes.ranking import Ranking, Sparse
+    from headgate.workloads.ranking import TABLE_1, Ranking, Sparse
 
     law = TABLE_1._replace(skew_length=given.skew_length)
     if given.attributes is not None:

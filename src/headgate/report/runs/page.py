@@ -13,8 +13,15 @@ from matplotlib.ticker import MaxNLocator
 from headgate.report import words
 from headgate.report.drawing import ACCENT, INK, MAIN, PALE, SOFT, Chart, bare
 from headgate.report.pages import Tile, template, write_whole
-from headgate.report.runs import matches as match_pictures
-from headgate.report.runs import streams as stream_pictures
+from headgate.report.runs.charts import (
+    batches,
+    busiest,
+    latency,
+    left_out,
+    matches_per_event,
+    throughput,
+    versions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -274,12 +281,12 @@ def charts(page: RunPage) -> list[Chart]:
     """List the charts that a run has something to say for."""
     found: list[Chart] = []
     if page.matches_per_event is not None:
-        found += [match_pictures.matches_per_event(page), match_pictures.busiest(page)]
+        found += [matches_per_event(page), busiest(page)]
     if page.throughput:
-        found.append(match_pictures.throughput(page))
+        found.append(throughput(page))
     if page.batches:
-        found += [stream_pictures.latency(page), stream_pictures.batches(page)]
-        found += [stream_pictures.left_out(page), stream_pictures.versions(page)]
+        found += [latency(page), batches(page)]
+        found += [left_out(page), versions(page)]
     if page.steps:
         found.append(steps(page))
     if page.stages:
