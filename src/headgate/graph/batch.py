@@ -25,19 +25,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.core.event import Id
+    from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
+    from headgate.core.planes import Cells, Planes
     from headgate.graph.changes.view import View
+    from headgate.graph.walk.hits import Hits
+    from headgate.graph.walk.leading import Above
 
     Column = pa.Array[Any]
     Events = pa.RecordBatch | Sequence[Event]
     Ints = NDArray[np.int64]
-    from collections.abc import Sequence
-
-    from headgate.core.event import Event
-    from headgate.core.planes import Cells, Planes
-    from headgate.graph.walk.hits import Hits
-    from headgate.graph.walk.leading import Above
 
 
 EVENT_ID, SUBSCRIPTION_ID = "event_id", "subscription_id"

@@ -23,23 +23,22 @@ from headgate.xml.language.model import ANY, DESCENDANT
 from headgate.xml.language.printing import print_pattern
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from headgate.workloads.records.specification import Specification
-    from headgate.workloads.records.synthetic import Synthetic
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from headgate.rdf.language.model import Edge
     from headgate.workloads.graphs.exchange import Exchange
     from headgate.workloads.graphs.graphs import Structure
     from headgate.workloads.ranking import RankingWorkload
     from headgate.workloads.rdf.publications import RdfWorkload
+    from headgate.workloads.records.specification import Specification
+    from headgate.workloads.records.synthetic import Synthetic
     from headgate.workloads.xml.xmark import XMark
     from headgate.xml.language.model import Pattern
 
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
     Bits = NDArray[np.uint8]
 
 

@@ -32,18 +32,15 @@ from headgate.ranking.boxes.threshold_kernels import EXACT, MAX, SUM, Rows, sort
 from headgate.ranking.intervals.structures import STRUCTURES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.boxes import Asked, Boxes
+    from headgate.ranking.boxes.boxes import Asked, Boxes, Combine
     from headgate.ranking.boxes.threshold_kernels import Alive
 
     Flags = NDArray[np.uint8] | None
     Ask = Callable[[int, Flags], Rows]
-    from collections.abc import Sequence
-
-    from headgate.ranking.boxes.boxes import Combine
 
 
 LAG, SPARE = 256, 16

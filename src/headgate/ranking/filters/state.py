@@ -30,21 +30,17 @@ from headgate.ranking.filters.sums import Sums
 from headgate.ranking.rows import admit
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from headgate.ranking.filters.clauses import Weighted
-    from headgate.ranking.rows import Rows
-
-    Ints = NDArray[np.int64]
     from collections.abc import Mapping, Sequence
 
-    from headgate.contents.protocol import Clause, Content
-    from headgate.core.event import Id
-    from headgate.ranking.filters.clauses import Named
-    from headgate.ranking.rows import Admitted
+    from numpy.typing import NDArray
 
+    from headgate.contents.protocol import Clause, Content
+    from headgate.core.event import Event, Id
+    from headgate.ranking.filters.clauses import Named, Weighted
+    from headgate.ranking.rows import Admitted, Rows
+
+    Ints = NDArray[np.int64]
     Factors = NDArray[np.float64]
-    from headgate.core.event import Event
 
 
 class Ranking(NamedTuple):

@@ -47,9 +47,9 @@ from headgate.workloads.writing import numbered
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
     from headgate.workloads.records.specification import Specification
 
+    Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
 

@@ -34,16 +34,13 @@ from headgate.workloads.writing import choose, digits, either, glue
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
-    from headgate.rdf.language.model import Term
-
-    Ints = NDArray[np.int64]
-    Statement = tuple[Term, Term, Term]
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from headgate.rdf.language.model import Expression, Term
 
+    Ints = NDArray[np.int64]
+    Statement = tuple[Term, Term, Term]
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
 
 

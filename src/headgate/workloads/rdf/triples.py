@@ -35,10 +35,10 @@ from headgate.workloads.writing import choose, digits, either, glue, joined
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
     from headgate.rdf.language.model import Term
 
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
     Statement = tuple[Term, Term, Term]
 
