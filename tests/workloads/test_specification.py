@@ -15,7 +15,7 @@ from headgate.records.language.model import And, Or
 from headgate.records.language.parse import parse_filter
 from headgate.records.programs.programs import starts
 from headgate.records.reference import evaluate
-from headgate.workloads.hashing import Key
+from headgate.workloads.columns import Key
 from headgate.workloads.records.specification import Attribute, Operator, Specification, text_order
 from headgate.workloads.records.specification_programs import programs
 from headgate.workloads.records.synthetic import distinct, operands, values

@@ -34,9 +34,8 @@ import pyarrow.compute as pc
 from headgate.errors import HeadgateError
 from headgate.records.programs.programs import starts
 from headgate.workloads.catalogue import RANKING_SCORES
-from headgate.workloads.hashing import Key, integers, uniform, zipf_rank
+from headgate.workloads.columns import Key, integers, numbered, uniform, zipf_rank
 from headgate.workloads.records.specification import within
-from headgate.workloads.writing import numbered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -47,8 +47,8 @@ def _address(settings: StreamSettings, address: str, more: dict[str, int]) -> Na
 
 def check(settings: StreamSettings) -> None:
     """Ask the servers that a stream's settings name, before Spark starts, whether all will go well."""
+    from headgate.brokers.nats.settings import Template
     from headgate.brokers.nats.stream import Stream
-    from headgate.brokers.nats.subjects import Template
     from headgate.spark.nats.sink import DEFAULT, check_patience, check_stream
     from headgate.spark.stream.settings import NATS
 
@@ -67,8 +67,8 @@ def check(settings: StreamSettings) -> None:
 
 
 def _check_source(settings: NatsSettings) -> None:
+    from headgate.brokers.nats.settings import overlap
     from headgate.brokers.nats.stream import Stream
-    from headgate.brokers.nats.subjects import overlap
 
     with Stream(replace(settings, patience=0.0)) as stream:
         state = stream.state()

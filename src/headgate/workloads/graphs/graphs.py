@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.errors import HeadgateError
+from headgate.workloads.columns import numbered
 from headgate.workloads.records.specification import texts
 from headgate.workloads.records.specification_programs import programs
 from headgate.workloads.records.synthetic import Specified
-from headgate.workloads.writing import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,11 +20,10 @@ import pyarrow as pa
 
 from headgate.errors import HeadgateError
 from headgate.workloads.catalogue import SOCIAL_SELECTIVITIES
+from headgate.workloads.columns import Key, bits, integers, numbered, uniform
 from headgate.workloads.graphs.graphs import NODE_SCHEMA, GraphWorkload, Structure, fill
 from headgate.workloads.graphs.targeting import targeting
-from headgate.workloads.hashing import Key, bits, integers, uniform
 from headgate.workloads.records.specification import Attribute
-from headgate.workloads.writing import numbered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

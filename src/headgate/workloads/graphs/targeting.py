@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.records.programs.programs import starts
-from headgate.workloads.hashing import Key, bits, integers, uniform, weighted
+from headgate.workloads.columns import Key, bits, integers, uniform, weighted
 from headgate.workloads.records.specification import Operator, Specification, text_order, within
 from headgate.workloads.records.synthetic import distinct
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.rdf.events.reading import make_graph
-from headgate.workloads.writing import glue, joined, numbered
+from headgate.workloads.columns import glue, joined, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

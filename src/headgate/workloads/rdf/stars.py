@@ -26,10 +26,9 @@ import numpy as np
 from headgate.errors import HeadgateError
 from headgate.rdf.language.model import ISA, RDFS, SUBCLASS, TYPE, XSD, And, Compare, Edge, Pattern
 from headgate.rdf.language.terms import iri, literal
-from headgate.workloads.hashing import Key, integers, uniform, zipf_rank
+from headgate.workloads.columns import Key, choose, digits, either, glue, integers, uniform, zipf_rank
 from headgate.workloads.rdf.publications import BASE, RdfWorkload, Triples
 from headgate.workloads.records.synthetic import distinct
-from headgate.workloads.writing import choose, digits, either, glue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -27,10 +27,9 @@ from headgate.errors import HeadgateError
 from headgate.rdf.language.model import XSD, Compare, Edge, Pattern
 from headgate.rdf.language.terms import iri, literal
 from headgate.records.programs.programs import starts
-from headgate.workloads.hashing import Key, integers, uniform
+from headgate.workloads.columns import Key, choose, digits, either, glue, integers, joined, uniform
 from headgate.workloads.rdf.publications import BASE, RdfWorkload, Triples
 from headgate.workloads.records.synthetic import distinct
-from headgate.workloads.writing import choose, digits, either, glue, joined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

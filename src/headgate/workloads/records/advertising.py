@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.workloads.hashing import Key, integers, uniform, weighted, zipf_rank
+from headgate.workloads.columns import (
+    Key,
+    choose,
+    digits,
+    glue,
+    integers,
+    numbered,
+    uniform,
+    weighted,
+    zipf_rank,
+)
 from headgate.workloads.records import advertising_filters
 from headgate.workloads.records.advertising_names import (
     BROWSERS,
@@ -37,7 +47,6 @@ from headgate.workloads.records.advertising_names import (
     TOPICS,
     WEEKDAYS,
 )
-from headgate.workloads.writing import choose, digits, glue, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

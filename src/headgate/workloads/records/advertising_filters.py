@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.workloads.hashing import Key, integers, uniform, weighted, zipf_rank
+from headgate.workloads.columns import Key, integers, uniform, weighted, zipf_rank
 from headgate.workloads.records.advertising_names import (
     BROWSERS,
     CATEGORIES,

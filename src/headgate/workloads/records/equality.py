@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.records.programs.programs import starts
-from headgate.workloads.hashing import Key, integers, weighted
+from headgate.workloads.columns import Key, integers, weighted
 from headgate.workloads.records.specification import Attribute, Operator, Specification, rank, within
 from headgate.workloads.records.synthetic import Synthetic, distinct, operands
 

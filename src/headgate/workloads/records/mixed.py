@@ -21,7 +21,7 @@ import numpy as np
 
 from headgate.errors import HeadgateError
 from headgate.records.programs.programs import starts
-from headgate.workloads.hashing import Key, uniform, weighted
+from headgate.workloads.columns import Key, uniform, weighted
 from headgate.workloads.records.specification import Attribute, Operator, Specification, rank, within
 from headgate.workloads.records.synthetic import Synthetic, distinct, operands
 

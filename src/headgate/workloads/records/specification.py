@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from headgate.workloads.writing import choose, digits, glue, joined
+from headgate.workloads.columns import choose, digits, glue, joined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,7 +4,7 @@ subscriptions   id "filter-0000123", filter: the specified filter, as Spark SQL
 events          id "event-0000042", and the attributes, NULL where the event lacks one
 
 Predicates and operands have numbers of their own, computed from the filter's row and their place in the
-filter, and are drawn for these as columns are for rows (see `hashing`). So only what exists is drawn.
+filter, and are drawn for these as columns are for rows (see `columns`). So only what exists is drawn.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.records.programs.programs import starts
-from headgate.workloads.hashing import Key, integers, uniform, zipf_rank
+from headgate.workloads.columns import Key, glue, integers, numbered, uniform, zipf_rank
 from headgate.workloads.records.specification import Operator, text_order, texts, within
-from headgate.workloads.writing import glue, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

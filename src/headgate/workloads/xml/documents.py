@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.workloads.hashing import Key, bits
+from headgate.workloads.columns import Key, bits
 from headgate.workloads.xml.schema import CONTINENTS, WORDS, values
 
 if TYPE_CHECKING:

@@ -20,9 +20,8 @@ import pyarrow as pa
 from headgate.core.event import XML
 from headgate.core.subscription import XPATH
 from headgate.errors import HeadgateError
-from headgate.workloads.hashing import Key, bits, zipf_rank
+from headgate.workloads.columns import Key, bits, numbered, zipf_rank
 from headgate.workloads.rdf.publications import EVENT_SCHEMA, SUBSCRIPTION_SCHEMA
-from headgate.workloads.writing import numbered
 from headgate.workloads.xml.documents import document
 from headgate.workloads.xml.walks import ViewLaw, Walk
 from headgate.xml.language.printing import print_pattern
