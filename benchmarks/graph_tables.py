@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from benchmarks.graph_make import SEED
 from benchmarks.results import Result
 from headgate.workloads.graphs.exchange import Exchange
-from headgate.workloads.graphs.statistics import (
+from headgate.workloads.statistics import (
     PAPER_SCALES,
     PAPER_SELECTIVITIES,
     PAPER_SHAPE,

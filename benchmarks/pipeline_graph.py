@@ -25,7 +25,7 @@ from headgate.runtime.questions import Top
 from headgate.spark.compile.graph import Tables, compile_graph
 from headgate.spark.match.match import match_events
 from headgate.workloads.catalogue import synthetic
-from headgate.workloads.hashing import Key, integers
+from headgate.workloads.columns import Key, integers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

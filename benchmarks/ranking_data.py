@@ -18,15 +18,14 @@ from headgate.ranking.boxes.methods import Question, chosen
 from headgate.ranking.boxes.threshold_kernels import Alive, Rows
 from headgate.ranking.intervals.scored import rank
 from headgate.ranking.model import Box, Interval
-from headgate.workloads.boxes.boxes import TABLE_1
-from headgate.workloads.boxes.ranking import Ranking
+from headgate.workloads.ranking import TABLE_1, Ranking
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.ranking.boxes.methods import Ranker
     from headgate.ranking.intervals.scored import Scored
-    from headgate.workloads.boxes.boxes import Lists
+    from headgate.workloads.ranking import Lists
 
     Floats = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ from benchmarks.ranking_data import SEED, K, say
 from benchmarks.results import Result
 from headgate import Event, RankedIndex, RecordIndex, Subscription
 from headgate.ranking.filters.reference import relaxed
-from headgate.workloads.boxes.ranking import Ranking
-from headgate.workloads.hashing import Key, uniform
+from headgate.workloads.columns import Key, uniform
+from headgate.workloads.ranking import Ranking
 from headgate.workloads.records.mixed import Mixed
 
 if TYPE_CHECKING:

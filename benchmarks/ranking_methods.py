@@ -19,8 +19,7 @@ from benchmarks.graph_series import interleaved
 from benchmarks.ranking_data import EVERYONE, K, ask, make, models, plainly, prepared, same, say
 from benchmarks.results import Result
 from headgate.ranking.boxes.dense import DenseExact, DenseRelaxed
-from headgate.ranking.boxes.frozen import DenseRows
-from headgate.ranking.boxes.methods import methods
+from headgate.ranking.boxes.methods import DenseRows, methods
 from headgate.ranking.boxes.threshold_kernels import EXACT, SUM, Rows
 from headgate.ranking.reference import exact, relaxed
 

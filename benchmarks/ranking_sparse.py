@@ -24,7 +24,7 @@ from benchmarks.ranking_kernels import add_all, look_at_all, postings
 from benchmarks.results import Result
 from headgate.ranking.boxes.methods import AUTO, methods
 from headgate.ranking.boxes.threshold_kernels import SUM, emptied, heap_of
-from headgate.workloads.boxes.ranking import Sparse
+from headgate.workloads.ranking import Sparse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,8 +20,7 @@ from headgate.papers.matchers import MATCHERS
 from headgate.rdf import reference
 from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
-from headgate.workloads.rdf.stars import Stars
-from headgate.workloads.rdf.stars_classes import read_classes
+from headgate.workloads.rdf.stars import Stars, read_classes
 from headgate.workloads.rdf.triples import Paper
 
 if TYPE_CHECKING:

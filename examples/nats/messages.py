@@ -13,10 +13,9 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
-from headgate.brokers.nats.publishing import MESSAGE_ID, Outgoing
 from headgate.brokers.nats.reading import Range
 from headgate.brokers.nats.settings import NatsSettings
-from headgate.brokers.nats.stream import Stream
+from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream
 
 
 def put(address: str, file: str) -> None:

@@ -16,10 +16,9 @@ import uuid
 from typing import TYPE_CHECKING
 
 from headgate.brokers.nats.link import Link
-from headgate.brokers.nats.publishing import MESSAGE_ID, Outgoing
 from headgate.brokers.nats.reading import Range
 from headgate.brokers.nats.settings import NatsSettings
-from headgate.brokers.nats.stream import Stream
+from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream
 from headgate.spark.nats.source import read_stream
 from headgate.spark.session.session import close_session, open_session
 

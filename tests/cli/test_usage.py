@@ -218,7 +218,7 @@ def test_doctor_says_what_it_found(headgate: Command) -> None:
 def test_doctor_exits_with_1_where_something_is_missing(
     headgate: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headgate.cli import doctor
+    from headgate.cli import machine as doctor
 
     monkeypatch.setattr(doctor, "memory", lambda: 2**20)
     ran = headgate("doctor")

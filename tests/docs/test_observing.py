@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from headgate.report.runs import matches as match_pictures
-from headgate.report.runs import pictures as run_pictures
-from headgate.report.runs import streams as stream_pictures
+from headgate.report.runs import charts
+from headgate.report.runs import page as run_pictures
 from headgate.spark.session.metrics import CATALOGUE
 from tests.docs.fences import ROOT, fences
 from tests.docs.test_tutorial import run_python
@@ -24,18 +23,18 @@ def test_every_metric_is_in_the_table() -> None:
 
 
 def test_every_picture_is_explained() -> None:
-    charts = [
-        match_pictures.matches_per_event(PAGE),
-        match_pictures.busiest(PAGE),
-        match_pictures.throughput(PAGE),
-        stream_pictures.latency(STREAM),
-        stream_pictures.batches(STREAM),
-        stream_pictures.left_out(STREAM),
-        stream_pictures.versions(STREAM),
+    drawn = [
+        charts.matches_per_event(PAGE),
+        charts.busiest(PAGE),
+        charts.throughput(PAGE),
+        charts.latency(STREAM),
+        charts.batches(STREAM),
+        charts.left_out(STREAM),
+        charts.versions(STREAM),
         run_pictures.steps(PAGE),
         run_pictures.tasks(PAGE),
     ]
-    for chart in charts:
+    for chart in drawn:
         assert f"| {chart.heading} |" in TEXT
 
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from headgate import Edge, Event, EventError, GraphError, GraphIndex, Node, RecordIndex, Subscription
-from headgate.graph.walk import batch, hits
+from headgate.graph import batch
+from headgate.graph.walk import hits
 from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, TRIAL, Ways
 from tests.contract.rooms import WithoutPlanes
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph

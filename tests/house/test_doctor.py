@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.cli import doctor
-from headgate.cli.doctor import Finding, examine
+from headgate.cli import machine as doctor
+from headgate.cli.machine import Finding, examine
 from headgate.errors import MachineError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def test_a_missing_installation_is_told(machine: pytest.MonkeyPatch) -> None:
 
 
 def test_looking_does_not_import_spark() -> None:
-    script = "import sys, headgate.cli.doctor; print('pyspark' in sys.modules)"
+    script = "import sys, headgate.cli.machine; print('pyspark' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
@@ -95,7 +95,7 @@ def test_looking_does_not_import_spark() -> None:
 @pytest.mark.spark
 @pytest.mark.nightly
 def test_spark_really_starts() -> None:
-    script = "import json; from headgate.cli.doctor import _spark; print(json.dumps(vars(_spark())))"
+    script = "import json; from headgate.cli.machine import _spark; print(json.dumps(vars(_spark())))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     found = json.loads(done.stdout)

@@ -9,7 +9,7 @@ import pytest
 
 from headgate.errors import TableError
 from headgate.runtime.changes import Change
-from headgate.spark.nats.changes import NatsChanges
+from headgate.spark.nats.source import NatsChanges
 from headgate.spark.stream.settings import StreamSettings
 from headgate.spark.stream.sources import open_changes
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.brokers.nats.events import as_row
-from headgate.brokers.nats.reading import Message
+from headgate.brokers.nats.reading import Message, as_row
 from headgate.core.event import Event
 from headgate.spark.nats.source import as_batch
 from headgate.spark.stream.reading import Reading, read_given

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.brokers.nats.settings import NatsSettings, shown
-from headgate.brokers.nats.subjects import Template, covers, overlap, token
+from headgate.brokers.nats.settings import NatsSettings, Template, covers, overlap, shown, token
 from headgate.errors import TableError
-from headgate.spark.nats.addresses import changes_of, events_of, matches_of
+from headgate.spark.nats import changes_of, events_of, matches_of
 from headgate.spark.stream.settings import StreamSettings
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)

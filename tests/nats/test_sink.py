@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from headgate.brokers.nats.publishing import MESSAGE_ID, Outgoing
 from headgate.brokers.nats.reading import Range
 from headgate.brokers.nats.settings import NatsSettings
-from headgate.brokers.nats.stream import Stream
+from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream
 from headgate.errors import TableError
 from headgate.spark.nats import sink as module
 from headgate.spark.nats.sink import NatsSink

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate.brokers.nats import reading
-from headgate.brokers.nats.publishing import MESSAGE_ID, Outgoing
 from headgate.brokers.nats.reading import Range
 from headgate.brokers.nats.settings import NatsSettings
-from headgate.brokers.nats.stream import Stream
+from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream
 from headgate.errors import MachineError, TableError
 from tests.nats.proxy import Proxy
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import TableError
-from headgate.pipeline.file.problems import PipelineError
+from headgate.pipeline.file.setting import PipelineError
 from headgate.pipeline.rehearsal.rehearsal import rehearse
 from headgate.pipeline.run.run import Asked, run_pipeline
 from tests.pipeline.pipelines import SUBSCRIPTIONS, shop

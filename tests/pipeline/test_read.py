@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from headgate.pipeline.file.problems import PipelineError
 from headgate.pipeline.file.read import read_pipeline
-from headgate.pipeline.file.setting import Kind, read_overrides
+from headgate.pipeline.file.setting import Kind, PipelineError, read_overrides
 from headgate.pipeline.file.settings import SETTINGS, TABLES
 from headgate.pipeline.file.together import places
 from tests.spark.files import put

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import HeadgateError
-from headgate.pipeline.file.problems import PipelineError
 from headgate.pipeline.file.read import read_pipeline
+from headgate.pipeline.file.setting import PipelineError
 from headgate.pipeline.rehearsal.rehearsal import rehearse
 from headgate.pipeline.rehearsal.samples import first_rows
 from tests.pipeline.pipelines import EVENTS, EXAMPLES, MATCHES, SHOP, shop

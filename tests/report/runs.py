@@ -7,8 +7,21 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from headgate.report.runs.model import Busy, Histogram, Machine, Partition, Step, quantile
-from headgate.report.runs.run_model import Counts, Reason, Refused, RunPage, Stage, StreamBatch, Task
+from headgate.report.runs.model import (
+    Busy,
+    Counts,
+    Histogram,
+    Machine,
+    Partition,
+    Reason,
+    Refused,
+    RunPage,
+    Stage,
+    Step,
+    StreamBatch,
+    Task,
+    quantile,
+)
 
 MATCHES = Counter(np.random.default_rng(1).lognormal(3, 1, 4000).astype(int).tolist())
 WHEN = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)

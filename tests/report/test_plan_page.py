@@ -10,8 +10,7 @@ from lxml import etree
 from headgate import TableError
 from headgate.plan.measures import levels
 from headgate.plan.model import SOURCE
-from headgate.report.plan_page import render, write_report
-from headgate.report.plan_pictures import charts
+from headgate.report.plan_page import charts, render, write_report
 from tests.plan.test_network import drawn
 
 if TYPE_CHECKING:

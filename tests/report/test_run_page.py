@@ -11,22 +11,24 @@ import pytest
 
 from headgate.errors import TableError
 from headgate.report import words
-from headgate.report.runs import matches as match_pictures
+from headgate.report.runs import charts
 from headgate.report.runs import page as run_page
-from headgate.report.runs import pictures as run_pictures
-from headgate.report.runs import streams as stream_pictures
-from headgate.report.runs.model import Busy, Histogram, Partition, Step
-from headgate.report.runs.run_model import (
+from headgate.report.runs import page as run_pictures
+from headgate.report.runs.model import (
+    Busy,
     Counts,
+    Histogram,
+    Partition,
     Reason,
     Refused,
     RunPage,
     Stage,
+    Step,
     Task,
     stages_of,
     this_machine,
 )
-from headgate.spark.session import heard
+from headgate.spark.session import listening as heard
 from tests.report.reading import Reader, svg_texts
 from tests.report.runs import MATCHES, PAGE, STREAM, WHEN, batch, stage
 
@@ -84,7 +86,7 @@ def test_a_stream_has_its_own_charts() -> None:
     for name, said in (("duplicates", "duplicate"), ("late", "late"), ("malformed", "malformed")):
         assert f"{sum(getattr(each, name) for each in STREAM.batches)} {said}" in left_out
     assert versions.startswith("It changed 3 times, from version 0 to 3;")
-    texts = svg_texts(stream_pictures.latency(STREAM).svg or "")
+    texts = svg_texts(charts.latency(STREAM).svg or "")
     assert {"p50", "p95", "p99", "seconds since the stream began"} <= set(texts)
 
 
@@ -131,7 +133,7 @@ def test_texts_of_users_are_shown_as_they_are(text: str) -> None:
     assert not {"script", "b"} & set(reader.tags)
     assert words.clean(text) in {words.clean(each) for each in reader.of("td")}
     assert words.clean(reader.of("h1")[0]) == words.clean(text)
-    for chart in (match_pictures.busiest(page), run_pictures.steps(page), run_pictures.tasks(page)):
+    for chart in (charts.busiest(page), run_pictures.steps(page), run_pictures.tasks(page)):
         assert words.clean(text)[:19] in "".join(svg_texts(chart.svg or ""))
 
 
@@ -194,8 +196,8 @@ def test_the_slowest_task_is_drawn_and_named() -> None:
 
 def test_long_streams_are_cut_into_slices() -> None:
     batches = tuple(batch(number) for number in range(5000))
-    parts = stream_pictures.sliced(batches)
-    assert len(parts) == stream_pictures.SLICES
+    parts = charts.sliced(batches)
+    assert len(parts) == charts.SLICES
     assert [each for part in parts for each in part] == list(batches)
     for chart in run_page.charts(replace(STREAM, batches=batches)):
         assert len(chart.svg or "") < 300_000
@@ -205,7 +207,7 @@ def test_throughput_keeps_every_event() -> None:
     generator = np.random.default_rng(2)
     spans = generator.uniform(0, 5, (2500, 2)).tolist()
     parts = [Partition(index, start, seconds, 7 + index) for index, (start, seconds) in enumerate(spans)]
-    edges, rates = match_pictures.rates(parts)
+    edges, rates = charts.rates(parts)
     assert (rates * np.diff(edges)).sum() == pytest.approx(sum(part.events for part in parts))
     assert edges[0] == 0
 
@@ -230,7 +232,7 @@ def test_what_spark_told_is_taken_over() -> None:
 
 def test_histograms_and_quantiles_come_from_the_page() -> None:
     assert Histogram.of(MATCHES) == PAGE.matches_per_event
-    assert "median 19" in svg_texts(match_pictures.matches_per_event(PAGE).svg or "")
+    assert "median 19" in svg_texts(charts.matches_per_event(PAGE).svg or "")
 
 
 def test_write_replaces_the_page_and_leaves_nothing_beside(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from headgate.report import words
-from headgate.report.runs import what_if_page, what_if_pictures
+from headgate.report.runs import what_if_page
+from headgate.report.runs import what_if_page as what_if_pictures
 from headgate.report.runs.model import Changed, Costs, WhatIfPage
 from tests.report.reading import Reader, svg_texts
 

@@ -12,10 +12,10 @@ import pytest
 
 from headgate.spark.tables import generate as module
 from headgate.spark.tables.generate import generate
-from headgate.workloads.boxes.ranking import Ranking, Sparse
 from headgate.workloads.catalogue import NAMES, workload
 from headgate.workloads.graphs.exchange import Exchange
 from headgate.workloads.graphs.social import Social
+from headgate.workloads.ranking import Ranking, Sparse
 from headgate.workloads.rdf.stars import Stars
 from headgate.workloads.rdf.triples import Paper
 from headgate.workloads.records import advertising

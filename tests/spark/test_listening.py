@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as sf
 
-from headgate.spark.session.heard import Stage, Task
-from headgate.spark.session.listening import Heard, listening
+from headgate.spark.session.listening import Heard, Stage, Task, listening, metering
 from headgate.spark.session.metrics import Metrics
-from headgate.spark.session.stream_listening import metering
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,8 +14,7 @@ from headgate.engine.views import views_of
 from headgate.plan.costs import averages, sums
 from headgate.plan.graphs.rewritability import Search
 from headgate.plan.running.validate import problems
-from headgate.spark.plan.estimating import estimate
-from headgate.spark.plan.planning import plan_subscriptions
+from headgate.spark.plan.planning import estimate, plan_subscriptions
 from headgate.spark.plan.sites import Bounds, read_sites
 from headgate.xml.language.printing import print_pattern
 from tests.spark.files import get_lines, put_lines

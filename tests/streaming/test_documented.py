@@ -6,7 +6,7 @@ import re
 from dataclasses import MISSING, fields
 from pathlib import Path
 
-from headgate.cli.streaming import stream
+from headgate.cli.running import stream
 from headgate.spark.stream.rows import KINDS
 from headgate.spark.stream.settings import StreamSettings
 

@@ -11,17 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError
-from headgate.workloads.graphs.exchange import KINDS, Exchange
-from headgate.workloads.graphs.exchange_structure import exchange_structure
-from headgate.workloads.graphs.statistics import (
+from headgate.workloads.graphs.exchange import KINDS, Exchange, exchange_structure
+from headgate.workloads.records.specification import Operator
+from headgate.workloads.records.specification_programs import programs
+from headgate.workloads.statistics import (
     PAPER_SELECTIVITIES,
     PAPER_SHAPE,
+    matches,
     measure_reach,
     measure_shape,
 )
-from headgate.workloads.records.specification import Operator
-from headgate.workloads.records.specification_programs import programs
-from headgate.workloads.statistics import matches
 from tests.lanes import some
 from tests.seeds import examples
 from tests.workloads.specifications import decode, parsed, written

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from headgate import Event, RecordIndex, Subscription
 from headgate.errors import HeadgateError
 from headgate.records.programs.binding import bindable
-from headgate.workloads.boxes.boxes import TABLE_1, Columns, Lists
-from headgate.workloads.boxes.ranking import Ranking, RankingWorkload, Sparse
+from headgate.workloads.ranking import TABLE_1, Columns, Lists, Ranking, RankingWorkload, Sparse
 from headgate.workloads.statistics import measure_boxes
 from tests.cli.running import Command
 from tests.seeds import examples

@@ -15,10 +15,10 @@ from headgate.records.language.model import And, Or
 from headgate.records.language.parse import parse_filter
 from headgate.records.programs.programs import starts
 from headgate.records.reference import evaluate
-from headgate.workloads.hashing import Key
-from headgate.workloads.records.drawing import distinct, operands, values
+from headgate.workloads.columns import Key
 from headgate.workloads.records.specification import Attribute, Operator, Specification, text_order
 from headgate.workloads.records.specification_programs import programs
+from headgate.workloads.records.synthetic import distinct, operands, values
 from headgate.workloads.statistics import matches
 from tests.seeds import examples
 from tests.workloads.specifications import SEED, WORKLOADS, decode, parsed, written

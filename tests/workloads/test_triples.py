@@ -17,8 +17,7 @@ from headgate.rdf.language.model import ISA, RDFS, SUBCLASS, TYPE, Pattern
 from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.language.terms import is_iri, is_literal, is_variable
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
-from headgate.workloads.rdf.stars import Stars
-from headgate.workloads.rdf.stars_classes import draw_classes, read_classes
+from headgate.workloads.rdf.stars import Stars, draw_classes, read_classes
 from headgate.workloads.rdf.triples import Paper
 from headgate.workloads.statistics import measure_rdf
 from tests.cli.running import Command

@@ -12,17 +12,7 @@ import sys
 
 import click
 
-from headgate.cli import (
-    backtesting,
-    explaining,
-    generating,
-    jobs,
-    machine,
-    planning,
-    reporting,
-    running,
-    streaming,
-)
+from headgate.cli import backtesting, explaining, generating, jobs, machine, planning, reporting, running
 from headgate.cli.shell import cli
 from headgate.errors import HeadgateError, MachineError
 from headgate.spark.session.java import ADVICE, PACKAGES
@@ -38,7 +28,6 @@ __all__ = [
     "planning",
     "reporting",
     "running",
-    "streaming",
 ]
 
 

@@ -2,38 +2,97 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.cli.changing import ChangeOptions, try_changes
 from headgate.cli.documents import (
     dialect_option,
     feed_lines,
     format_option,
     rdf_options,
     read_options,
-    read_settings,
     refuse_options,
 )
 from headgate.cli.shell import (
+    beside,
     cli,
     factor_option,
     fields_of,
     mode_option,
     ready,
     session,
+    shown_command,
     spark_options,
     tell,
     wanted_top,
 )
 from headgate.core.subscription import SQL
+from headgate.errors import TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from headgate.rdf.language.model import Options
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+    from headgate.runtime.questions import Top
     from headgate.spark.backtest.backtest import Backtested
+    from headgate.spark.backtest.question import Question
+    from headgate.spark.backtest.what_if import Effect, WhatIf
     from headgate.spark.session.session import Session
+
+SHOWN = 10
+"""Subscriptions that are told one by one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What was given on the command line."""
+
+    filter_text: str | None
+    changes: str | None
+    events: str
+    snapshot: str | None
+    subscriptions: str | None
+    dialect: str | None
+    taxonomies: tuple[str, ...]
+    options: Options | None
+    output: str | None
+    effects: str | None
+    rejected: str | None
+    report: str | None
+    noise: float | None
+    top: Top | None
+    form: str | None
+    no_cost: bool
+
+    @property
+    def text(self) -> str:
+        """Return the filter to try."""
+        return self.filter_text or ""
+
+    @property
+    def written_in(self) -> str:
+        """Return the dialect, also where none was given."""
+        return self.dialect or SQL
+
+    def question(self, snapshot: str) -> Question:
+        """Return what is asked of changes to a snapshot."""
+        from headgate.spark.backtest.question import Question
+
+        noise = 0.1 if self.noise is None else self.noise / 100
+        changes = self.changes or ""
+        return Question(changes, snapshot, self.events, self.top, self.form, noise, not self.no_cost)
+
+    def beside(self, given: str | None, word: str) -> str | None:
+        """Name a table after the output, unless it has a name."""
+        return given or (beside(self.output, word) if self.output else None)
 
 
 @cli.command()
@@ -76,32 +135,7 @@ if TYPE_CHECKING:
 @format_option
 @rdf_options
 @spark_options
-def backtest(
-    filter_text: str | None,
-    changes: str | None,
-    dialect: str | None,
-    events: str,
-    snapshot: str | None,
-    subscriptions: str | None,
-    output: str | None,
-    effects: str | None,
-    rejected: str | None,
-    report: str | None,
-    noise: float | None,
-    top: int | None,
-    mode: str | None,
-    factors: tuple[str, ...],
-    form: str | None,
-    taxonomies: tuple[str, ...],
-    master: str | None,
-    conf: tuple[str, ...],
-    *,
-    no_cost: bool,
-    coerce: bool,
-    injective: bool,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+def backtest(master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool, **given: Any) -> None:
     r"""Try one filter, or a set of changed subscriptions, over historic events.
 
     A filter of records is evaluated by Spark SQL itself, one of RDF and XML by our index. Changes are tried
@@ -115,72 +149,44 @@ def backtest(
       headgate backtest --changes changes.jsonl --snapshot snapshot/ --events events.jsonl --output diff.jsonl
       headgate backtest --changes new.csv --snapshot ranked/ --events old.csv --top 10 --report what-if.html
     """
-    if (filter_text is None) == (changes is None):
+    if (given["filter_text"] is None) == (given["changes"] is None):
         raise click.UsageError("give one of --filter and --changes")
-    if changes is not None:
-        options = read_options(coerce=coerce, injective=injective)
-        asked = ChangeOptions(
-            changes, events, snapshot, subscriptions, dialect, taxonomies, options, output, effects, rejected,
-            report, noise, wanted_top("--top", top, mode, factors), form, cost=not no_cost,
-        )  # fmt: skip
-        try_changes(asked, master, conf, quiet=quiet, as_json=as_json)
-        return
-    _refuse_changes_only()
-    _one_filter(
-        filter_text or "", dialect or SQL, events, output, form, taxonomies, master, conf,
-        coerce=coerce, injective=injective, quiet=quiet, as_json=as_json,
-    )  # fmt: skip
+    options = read_options(coerce=given.pop("coerce"), injective=given.pop("injective"))
+    if given["changes"] is None:
+        _refuse_changes_only()
+        run, wanted = _one_filter, None
+    else:
+        run, wanted = _try_changes, wanted_top("--top", given["top"], given["mode"], given["factors"])
+    for name in ("mode", "factors"):
+        del given[name]
+    asked = Asked(**{**given, "options": options, "top": wanted})
+    run(asked, master, conf, quiet=quiet, as_json=as_json)
 
 
-_FOR_CHANGES = {
-    "snapshot": "--snapshot",
-    "subscriptions": "--subscriptions",
-    "effects": "--effects",
-    "rejected": "--rejected",
-    "report": "--report",
-    "noise": "--noise",
-    "top": "--top",
-    "mode": "--mode",
-    "factors": "--factor",
-    "no_cost": "--no-cost",
-}
+_FOR_CHANGES = (
+    "snapshot", "subscriptions", "effects", "rejected", "report",
+    "noise", "top", "mode", "factors", "no_cost",
+)  # fmt: skip
 
 
 def _refuse_changes_only() -> None:
     """Refuse options that mean nothing for one filter."""
-    given = click.get_current_context().params
-    for name, option in _FOR_CHANGES.items():
-        if given.get(name) not in {None, False, ()}:
-            raise click.UsageError(f"{option} goes with --changes")
+    context = click.get_current_context()
+    options = {each.name: each.opts[0] for each in context.command.params}
+    for name in _FOR_CHANGES:
+        if context.params.get(name) not in {None, False, ()}:
+            raise click.UsageError(f"{options[name]} goes with --changes")
 
 
 def _one_filter(
-    text: str,
-    dialect: str,
-    events: str,
-    output: str | None,
-    form: str | None,
-    taxonomies: tuple[str, ...],
-    master: str | None,
-    conf: tuple[str, ...],
-    *,
-    coerce: bool,
-    injective: bool,
-    quiet: bool,
-    as_json: bool,
+    asked: Asked, master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool
 ) -> None:
     """Try one filter and tell what it would have matched."""
     from headgate.contents.registry import DEFAULT, content_of, kind_of
 
-    content = content_of([dialect], "the filter") or DEFAULT
+    content = content_of([asked.written_in], "the filter") or DEFAULT
     refuse_options(content)
-    if kind_of(content).documents:
-        run = _documents(
-            text, dialect, content, events, output, form, taxonomies, master, conf,
-            coerce=coerce, injective=injective,
-        )  # fmt: skip
-    else:
-        run = _records(text, dialect, events, output, master, conf)
+    run = (_documents if kind_of(content).documents else _records)(asked, content, master, conf)
     with session(master, conf, quiet=quiet) as spark:
         done = run(spark, quiet=quiet)
     share = f"{done.matches / done.events:.2%}" if done.events else "none"
@@ -190,69 +196,224 @@ def _one_filter(
     if done.rejected:
         lines.append(f"{done.rejected:,} lines could not be read")
     lines += feed_lines(done.feeds)
-    if output:
-        lines.append(f"the matching events are in {output}")
+    if asked.output:
+        lines.append(f"the matching events are in {asked.output}")
     tell(fields_of(done), lines, as_json=as_json)
 
 
 def _records(
-    text: str, dialect: str, events: str, output: str | None, master: str | None, conf: tuple[str, ...]
+    asked: Asked, content: str, master: str | None, conf: tuple[str, ...]
 ) -> Callable[..., Backtested]:
     """Check what is asked of records, and return how to do it."""
+    del content
     from headgate.spark.tables.requests import check_backtest
 
-    check_backtest(events, output)
+    check_backtest(asked.events, asked.output)
     from headgate.records.language.dialects import to_sql
     from headgate.records.language.parse import parse_filter
 
-    parse_filter(to_sql(text, dialect))
+    parse_filter(to_sql(asked.text, asked.written_in))
     ready(master, conf)
     from headgate.spark.backtest.backtest import backtest as run
 
-    def over(spark: Session, *, quiet: bool) -> Backtested:
-        return run(spark, text, events, dialect=dialect, output=output, quiet=quiet)
-
-    return over
+    return partial(
+        run, filter_text=asked.text, events=asked.events, dialect=asked.written_in, output=asked.output
+    )
 
 
 def _documents(
-    text: str,
-    dialect: str,
-    content: str,
-    events: str,
-    output: str | None,
-    form: str | None,
-    taxonomies: tuple[str, ...],
-    master: str | None,
-    conf: tuple[str, ...],
-    *,
-    coerce: bool,
-    injective: bool,
+    asked: Asked, content: str, master: str | None, conf: tuple[str, ...]
 ) -> Callable[..., Backtested]:
     """Check what is asked of RDF or XML, and return how to do it."""
     from headgate.contents.registry import room_of_content
     from headgate.spark.tables.requests import check_backtest_documents
-    from headgate.spark.tables.taxonomy_files import check_taxonomy
+    from headgate.spark.tables.taxonomy_files import check_taxonomy, read_taxonomy
 
-    check_backtest_documents(events, output, content, form)
-    check_taxonomy(taxonomies)
-    room_of_content(content).clauses(text, dialect)
+    check_backtest_documents(asked.events, asked.output, content, asked.form)
+    check_taxonomy(asked.taxonomies)
+    room_of_content(content).clauses(asked.text, asked.written_in)
     ready(master, conf)
     from headgate.spark.backtest.documents import backtest_documents
 
-    taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective)
+    return partial(
+        backtest_documents,
+        filter_text=asked.text,
+        events=asked.events,
+        dialect=asked.written_in,
+        content_type=asked.form,
+        taxonomy=read_taxonomy(asked.taxonomies),
+        options=asked.options,
+        output=asked.output,
+    )
 
-    def over(spark: Session, *, quiet: bool) -> Backtested:
-        return backtest_documents(
-            spark,
-            text,
-            events,
-            dialect=dialect,
-            content_type=form,
-            taxonomy=taxonomy,
-            options=options,
-            output=output,
-            quiet=quiet,
+
+def _try_changes(
+    asked: Asked, master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool
+) -> None:
+    """Try changes and tell what they would do."""
+    from headgate.spark.tables.taxonomy_files import check_taxonomy, read_taxonomy
+
+    check_taxonomy(asked.taxonomies)
+    if (asked.snapshot is None) == (asked.subscriptions is None):
+        raise click.UsageError("--changes wants one of --snapshot and --subscriptions")
+    if asked.report is not None and not asked.report.endswith(".html"):
+        raise TableError(f"{asked.report} names no page: let it end in .html")
+    rejected = asked.beside(asked.rejected, "rejected")
+    effects = asked.beside(asked.effects, "effects")
+    with tempfile.TemporaryDirectory(prefix="headgate-") as folder:
+        refused = rejected or str(Path(folder) / "rejected.jsonl")
+        if asked.snapshot is not None:
+            _check_snapshot(asked)
+            asked.question(asked.snapshot).check(asked.output, effects, refused)
+        else:
+            _check_tables(asked, effects, refused)
+        ready(master, conf)
+        from headgate.pipeline.run.reporting import write_what_if
+        from headgate.spark.backtest.what_if import what_if
+
+        taxonomy = read_taxonomy(asked.taxonomies)
+        with (
+            session(master, conf, quiet=quiet) as spark,
+            _snapshot(spark, asked, taxonomy, folder, quiet=quiet) as made,
+        ):
+            done = what_if(
+                spark,
+                asked.question(made),
+                output=asked.output,
+                effects=effects,
+                rejected=refused,
+                quiet=quiet,
+            )
+        lost = refused if rejected else None
+        if asked.report is not None:
+            write_what_if(
+                done,
+                asked.question(made),
+                Path(asked.report),
+                title=Path(asked.changes or "").name,
+                command=shown_command(sys.argv[1:]),
+                rejected=lost,
+            )
+    lines = _lines(asked, done, effects, lost)
+    tell(_fields(done, asked, effects, lost), lines, as_json=as_json)
+
+
+def _check_snapshot(asked: Asked) -> None:
+    """Refuse options that a snapshot has answered already, or that its content knows nothing of."""
+    from headgate.contents.registry import content_at
+
+    for option, given in (
+        ("--dialect", asked.dialect),
+        ("--taxonomy", asked.taxonomies or None),
+        ("--coerce and --injective", asked.options),
+    ):
+        if given is not None:
+            raise click.UsageError(f"{option} goes with --subscriptions: a snapshot has its own")
+    refuse_options(content_at(Path(asked.snapshot or "")))
+
+
+def _check_tables(asked: Asked, effects: str | None, rejected: str) -> None:
+    """Refuse tables that are not there, and places that are taken, as far as is known before compiling."""
+    from headgate.spark.tables.places import check_apart, check_input, check_output
+
+    outputs = [place for place in (asked.output, effects, rejected) if place is not None]
+    for table in (asked.changes or "", asked.subscriptions or ""):
+        check_input(table)
+    for place in outputs:
+        check_output(place)
+    check_apart(asked.changes, asked.subscriptions, asked.events, *outputs)
+
+
+@contextmanager
+def _snapshot(
+    spark: Session, asked: Asked, taxonomy: Taxonomy | None, folder: str, *, quiet: bool
+) -> Iterator[str]:
+    """Yield the snapshot that was named, or one that is compiled from the table that was."""
+    from headgate.spark.compile.compile import compile_subscriptions
+
+    if asked.subscriptions is None:
+        yield asked.snapshot or ""
+        return
+    place = str(Path(folder) / "snapshot")
+    done = compile_subscriptions(
+        spark,
+        asked.subscriptions,
+        place,
+        rejected=str(Path(folder) / "refused.jsonl"),
+        dialect=asked.written_in,
+        taxonomy=taxonomy,
+        options=asked.options,
+        quiet=quiet,
+    )
+    if done.rejected:
+        click.echo(f"note: {done.rejected:,} rows of {asked.subscriptions} were refused", err=True)
+    yield place
+
+
+def _lines(asked: Asked, done: WhatIf, effects: str | None, rejected: str | None) -> list[str]:
+    what = "matches" if asked.top is None else f"places among the best {asked.top.k:,}"
+    told = ", ".join(f"{count:,} {op}" for op, count in done.changes.items()) or "none"
+    lines = [f"changes: {told}"]
+    lines.append(f"in {done.events:,} events {done.gained:,} {what} would be gained and {done.lost:,} lost")
+    if done.deliveries_a_day is not None:
+        lines.append(f"that is {done.deliveries_a_day:+,.1f} deliveries a day")
+    lines += _effect_lines(done.effects)
+    if done.cost is not None:
+        lines.append(f"snapshot: {done.cost.bytes_before:,} bytes before, {done.cost.bytes_after:,} after")
+        before, after = done.cost.micros_before, done.cost.micros_after
+        if before is not None and after is not None:
+            lines.append(f"an event takes {before:,.1f} µs before, {after:,.1f} after")
+    if done.rejected or done.rejected_events:
+        where = (
+            f", with the reasons in {rejected}" if rejected else ": name --output or --rejected to see why"
         )
+        lines.append(f"refused {done.rejected:,} changes and {done.rejected_events:,} events{where}")
+    for name, place in (("what comes and goes", asked.output), ("each subscription", effects)):
+        if place is not None:
+            lines.append(f"{name} is in {place}")
+    if asked.report is not None:
+        lines.append(f"report: {asked.report}")
+    return lines
 
-    return over
+
+def _effect_lines(effects: tuple[Effect, ...]) -> list[str]:
+    """List the noisiest subscriptions."""
+    if not effects:
+        return []
+    width = max(len("subscription"), *(len(str(each.id)) for each in effects[:SHOWN]))
+    width = min(width, 40)
+    lines = [f"{'subscription':<{width}}  {'before':>9}  {'after':>9}  {'gained':>9}  {'lost':>9}  of events"]
+    for each in effects[:SHOWN]:
+        flag = f"  {each.flag}" if each.flag else ""
+        lines.append(
+            f"{str(each.id)[:width]:<{width}}  {each.before:>9,}  {each.after:>9,}  {each.gained:>9,}  "
+            f"{each.lost:>9,}  {each.share:>8.2%}{flag}"
+        )
+    if len(effects) > SHOWN:
+        lines.append(f"and {len(effects) - SHOWN:,} more")
+    return lines
+
+
+def _fields(done: WhatIf, asked: Asked, effects: str | None, rejected: str | None) -> dict[str, Any]:
+    """Return the result for JSON; the effects that are told, the others are in their table."""
+    found: dict[str, Any] = {
+        "events": done.events,
+        "rejected_events": done.rejected_events,
+        "changes": done.changes,
+        "rejected": done.rejected,
+        "gained": done.gained,
+        "lost": done.lost,
+        "subscriptions": len(done.effects),
+        "silent": sum(each.flag == "matches nothing" for each in done.effects),
+        "noisy": sum(each.flag == "noisy" for each in done.effects),
+        "noisiest": [vars(each) for each in done.effects[:SHOWN]],
+        "days": done.days,
+        "deliveries_a_day": done.deliveries_a_day,
+        "cost": done.cost._asdict() if done.cost else None,
+        "seconds": done.seconds,
+        "output": asked.output,
+        "effects_table": effects,
+        "rejected_table": rejected,
+        "report": asked.report,
+    }
+    return {name: value for name, value in found.items() if value is not None}

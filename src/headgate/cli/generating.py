@@ -19,14 +19,6 @@ from headgate.workloads.catalogue import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from headgate.workloads.graphs.graphs import GraphWorkload
-
-    Maker = Callable[[NDArray[np.int64], int], pa.RecordBatch]
-    Tables = dict[str, tuple[Maker, pa.Schema, int]]
     Decorated = Callable[..., Any]
 
 TAXONOMY = "taxonomy.nt"
@@ -54,6 +46,11 @@ def _options(command: Decorated) -> Decorated:
     return command
 
 
+def _count(name: str, default: int) -> Callable[[Decorated], Decorated]:
+    """Make the option that says how many there are of something."""
+    return click.option(name, default=default, show_default=True, type=click.IntRange(min=0))
+
+
 @generate.command(name="records")
 @_options
 @click.option(
@@ -64,8 +61,8 @@ def _options(command: Decorated) -> Decorated:
     type=click.Choice(NAMES),
     help="equality is W-eq, mixed is W-mix; ranges, negations and growth vary W-mix.",
 )
-@click.option("--subscriptions", default=100_000, show_default=True, type=click.IntRange(min=0))
-@click.option("--events", default=20_000, show_default=True, type=click.IntRange(min=0))
+@_count("--subscriptions", 100_000)
+@_count("--events", 20_000)
 @spark_options
 def generate_records(name: str, subscriptions: int, events: int, **shared: Any) -> None:
     r"""Generate the advertising workload, or another: subscriptions and events.
@@ -75,15 +72,7 @@ def generate_records(name: str, subscriptions: int, events: int, **shared: Any) 
       headgate generate records --output ads/ --subscriptions 1000 --events 500
       headgate generate records --output mix/ --workload mixed
     """
-    _check("subscriptions", "events", **shared)
-    from headgate.workloads.catalogue import workload
-
-    made = workload(name, subscriptions)
-    tables: Tables = {
-        "subscriptions": (made.subscriptions, made.subscription_schema(), subscriptions),
-        "events": (made.events, made.schema(), events),
-    }
-    _write(tables, **shared)
+    _make(name, {"subscriptions": subscriptions, "events": events}, **shared)
 
 
 @generate.command(name="exchange")
@@ -104,7 +93,7 @@ def generate_records(name: str, subscriptions: int, events: int, **shared: Any) 
     type=click.IntRange(16, 1_000_000),
     help="Values of each attribute; by default they have 4 to 86.",
 )
-@click.option("--events", default=1_000, show_default=True, type=click.IntRange(min=0))
+@_count("--events", 1_000)
 @spark_options
 def generate_exchange(
     scale: int, selectivity: str, vocabulary: int | None, events: int, **shared: Any
@@ -116,10 +105,8 @@ def generate_exchange(
       headgate generate exchange --output exchange/
       headgate generate exchange --output large/ --scale 5 --selectivity 1/16 --vocabulary 10000
     """
-    _check("nodes", "edges", "events", **shared)
-    from headgate.workloads.graphs.exchange import Exchange
-
-    _write(_tables(Exchange(scale, selectivity, vocabulary), events), **shared)
+    asked = {"scale": scale, "selectivity": selectivity, "vocabulary": vocabulary, "events": events}
+    _make("exchange", asked, **shared)
 
 
 @generate.command(name="social")
@@ -133,7 +120,7 @@ def generate_exchange(
     type=click.Choice(SOCIAL_SELECTIVITIES),
     help="The part of the persons who want a post; 1 is no filters.",
 )
-@click.option("--events", default=1_000, show_default=True, type=click.IntRange(min=0))
+@_count("--events", 1_000)
 @spark_options
 def generate_social(nodes: int, edges: int, selectivity: str, events: int, **shared: Any) -> None:
     r"""Generate a social network: persons with filters, who follows whom, and posts.
@@ -142,10 +129,8 @@ def generate_social(nodes: int, edges: int, selectivity: str, events: int, **sha
     Example:
       headgate generate social --output social/ --nodes 10000 --edges 100000
     """
-    _check("nodes", "edges", "events", **shared)
-    from headgate.workloads.graphs.social import Social
-
-    _write(_tables(Social(nodes, edges, selectivity), events), **shared)
+    asked = {"nodes": nodes, "edges": edges, "selectivity": selectivity, "events": events}
+    _make("social", asked, **shared)
 
 
 @generate.command(name="ranking")
@@ -171,19 +156,10 @@ def generate_social(nodes: int, edges: int, selectivity: str, events: int, **sha
     type=click.Choice(RANKING_SCORES),
     help="length: the mean of the weights, which are higher for shorter intervals.",
 )
-@click.option("--subscriptions", default=1_000_000, show_default=True, type=click.IntRange(min=0))
-@click.option("--events", default=1_000, show_default=True, type=click.IntRange(min=0))
+@_count("--subscriptions", 1_000_000)
+@_count("--events", 1_000)
 @spark_options
-def generate_ranking(
-    dimensions: int | None,
-    attributes: int | None,
-    presence: float | None,
-    skew_length: float,
-    scores: str,
-    subscriptions: int,
-    events: int,
-    **shared: Any,
-) -> None:
+def generate_ranking(**given: Any) -> None:
     r"""Generate subscriptions of intervals with scores and weights, and events that are points.
 
     \b
@@ -191,25 +167,12 @@ def generate_ranking(
       headgate generate ranking --output boxes/ --dimensions 4 --subscriptions 100000
       headgate generate ranking --output sparse/ --attributes 500 --presence 0.2
     """
-    if attributes is not None and dimensions is not None:
+    if given["attributes"] is not None and given["dimensions"] is not None:
         raise click.UsageError("give --dimensions or --attributes, not both")
-    if attributes is None and presence is not None:
+    if given["attributes"] is None and given["presence"] is not None:
         raise click.UsageError("--presence goes with --attributes")
-    _check("subscriptions", "events", **shared)
-    from headgate.workloads.boxes.boxes import TABLE_1
-    from headgate.workloads.boxes.ranking import Ranking, Sparse
-
-    law = TABLE_1._replace(skew_length=skew_length)
-    if attributes is not None:
-        part = 1.0 if presence is None else presence
-        made: Ranking | Sparse = Sparse(attributes, presence=part, scores=scores, law=law)
-    else:
-        made = Ranking(1 if dimensions is None else dimensions, scores, law)
-    tables: Tables = {
-        "subscriptions": (made.subscriptions, made.subscription_schema(), subscriptions),
-        "events": (made.events, made.schema(), events),
-    }
-    _write(tables, **shared)
+    names = ("dimensions", "attributes", "presence", "skew_length", "scores", "subscriptions", "events")
+    _make("ranking", {name: given.pop(name) for name in names}, **given)
 
 
 @generate.command(name="rdf")
@@ -235,18 +198,10 @@ def generate_ranking(
     help="The part of the others that share edges, for paper; 0.5 by default.",
 )
 @click.option("--constrained", is_flag=True, help="Put bounds on variables, for paper.")
-@click.option("--subscriptions", default=30_000, show_default=True, type=click.IntRange(min=0))
-@click.option("--events", default=1_000, show_default=True, type=click.IntRange(min=0))
+@_count("--subscriptions", 30_000)
+@_count("--events", 1_000)
 @spark_options
-def generate_rdf(
-    name: str,
-    match_ratio: float | None,
-    overlap: float | None,
-    constrained: bool,
-    subscriptions: int,
-    events: int,
-    **shared: Any,
-) -> None:
+def generate_rdf(name: str, **given: Any) -> None:
     r"""Generate filters in SPARQL, events in N-Triples and a taxonomy.
 
     \b
@@ -254,20 +209,11 @@ def generate_rdf(
       headgate generate rdf --output graphs/ --subscriptions 30000 --events 1000
       headgate generate rdf --output stars/ --workload stars
     """
-    given = {"ratio": match_ratio, "overlap": overlap, "constrained": constrained or None}
-    chosen: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
-    if name == "stars" and chosen:
+    of_paper = {option: given.pop(option) for option in ("match_ratio", "overlap", "constrained")}
+    if name == "stars" and any(value is not None and value is not False for value in of_paper.values()):
         raise click.UsageError("--match-ratio, --overlap and --constrained go with --workload paper")
-    _check("subscriptions", "events", taxonomy=True, **shared)
-    from headgate.workloads.rdf.stars import Stars
-    from headgate.workloads.rdf.triples import Paper
-
-    made = Stars() if name == "stars" else Paper(**chosen)
-    tables: Tables = {
-        "subscriptions": (made.subscriptions, made.subscription_schema(), subscriptions),
-        "events": (made.events, made.schema(), events),
-    }
-    _write(tables, taxonomy=made.taxonomy_text(shared["seed"]), **shared)
+    counts = {option: given.pop(option) for option in ("subscriptions", "events")}
+    _make(name, {**of_paper, **counts}, **given)
 
 
 @generate.command(name="xmark")
@@ -287,12 +233,10 @@ def generate_rdf(
     type=click.IntRange(1, 10_000),
     help="The size of a document.",
 )
-@click.option("--subscriptions", default=100_000, show_default=True, type=click.IntRange(min=0))
-@click.option("--events", default=200, show_default=True, type=click.IntRange(min=0))
+@_count("--subscriptions", 100_000)
+@_count("--events", 200)
 @spark_options
-def generate_xmark(
-    unique: int | None, kilobytes: tuple[int, int], subscriptions: int, events: int, **shared: Any
-) -> None:
+def generate_xmark(**given: Any) -> None:
     r"""Generate views over XMark's schema in XPath, and documents of auction sites that answer them.
 
     \b
@@ -300,75 +244,51 @@ def generate_xmark(
       headgate generate xmark --output auctions/ --subscriptions 10000 --events 100
       headgate generate xmark --output popular/ --subscriptions 10000 --unique 3000
     """
-    _check("subscriptions", "events", **shared)
-    from headgate.workloads.xml.xmark import XMark
-
-    least, most = kilobytes
-    made = XMark(unique=unique, sizes=(1_000 * least, 1_000 * most)).settled(subscriptions, shared["seed"])
-    tables: Tables = {
-        "subscriptions": (made.subscriptions, made.subscription_schema(), subscriptions),
-        "events": (made.events, made.schema(), events),
-    }
-    _write(tables, **shared)
+    names = ("unique", "kilobytes", "subscriptions", "events")
+    _make("xmark", {name: given.pop(name) for name in names}, **given)
 
 
-def _tables(made: GraphWorkload, events: int) -> Tables:
-    return {
-        "nodes": (made.nodes, made.node_schema(), made.node_count),
-        "edges": (made.edges, made.edge_schema(), made.edge_count),
-        "events": (made.events, made.schema(), events),
-    }
-
-
-def _check(
-    *names: str,
-    output: Path,
-    form: str,
-    master: str | None,
-    conf: tuple[str, ...],
-    taxonomy: bool = False,
-    **others: Any,
-) -> None:
-    """Refuse places that are taken, and a machine without Spark, before what takes long to load."""
-    from headgate.errors import TableError
-    from headgate.spark.tables.places import check_output
-
-    del others
-    for name in names:
-        check_output(_place(output, name, form))
-    if taxonomy and (output / TAXONOMY).is_dir():
-        raise TableError(f"{output / TAXONOMY} is a directory: choose another place")
-    ready(master, conf)
-
-
-def _place(output: Path, name: str, form: str) -> str:
-    return str(output / f"{name}.{form}")
-
-
-def _write(
-    tables: Tables,
+def _make(
+    name: str,
+    asked: dict[str, Any],
+    *,
     output: Path,
     seed: int,
     form: str,
     master: str | None,
     conf: tuple[str, ...],
-    *,
     quiet: bool,
     as_json: bool,
-    taxonomy: str | None = None,
 ) -> None:
-    """Write tables into a directory, and a taxonomy if there is one, and tell where they are."""
+    """Make the tables of a workload in a directory, and tell where they are."""
+    from headgate.errors import TableError
+    from headgate.pipeline.file.model import GRAPHS
+    from headgate.pipeline.file.settings import Generate
+    from headgate.pipeline.run.generating import workload_of
+    from headgate.spark.tables.places import check_output
+
+    # Places that are taken, and a machine without Spark, are refused before what takes long to load.
+    for table in ("nodes", "edges", "events") if name in GRAPHS else ("subscriptions", "events"):
+        check_output(_place(output, table, form))
+    if name in RDF_NAMES and (output / TAXONOMY).is_dir():
+        raise TableError(f"{output / TAXONOMY} is a directory: choose another place")
+    ready(master, conf)
     from headgate.spark.tables.generate import generate as run
 
-    places = {name: _place(output, name, form) for name in tables}
-    classes = output / TAXONOMY
+    made = workload_of(Generate(workload=name, seed=seed, **asked))
+    places = {table: _place(output, table, form) for table in made.tables}
     with session(master, conf, quiet=quiet) as spark:
-        for name, (make, schema, count) in tables.items():
-            run(spark, make, schema, count, places[name], seed=seed, quiet=quiet)
-    lines = [f"wrote {count:,} {name} to {places[name]}" for name, (_, _, count) in tables.items()]
-    if taxonomy is not None:
+        for table, (make, schema, count) in made.tables.items():
+            run(spark, make, schema, count, places[table], seed=seed, quiet=quiet)
+    lines = [f"wrote {table.rows:,} {called} to {places[called]}" for called, table in made.tables.items()]
+    if made.taxonomy is not None:
+        classes = output / TAXONOMY
         output.mkdir(parents=True, exist_ok=True)
-        classes.write_text(taxonomy, "utf-8")
+        classes.write_text(made.taxonomy, "utf-8")
         places["taxonomy"] = str(classes)
-        lines.append(f"wrote {taxonomy.count(chr(10)):,} statements to {classes}")
+        lines.append(f"wrote {made.taxonomy.count(chr(10)):,} statements to {classes}")
     tell({**places, "seed": seed}, lines, as_json=as_json)
+
+
+def _place(output: Path, name: str, form: str) -> str:
+    return str(output / f"{name}.{form}")

@@ -185,10 +185,9 @@ def _compiling(
     from headgate.spark.compile import compile as plain
     from headgate.spark.compile import graph
 
-    more: dict[str, Any] = {"sharding": sharding, "rejected": rejected}
+    more: dict[str, Any] = {"sharding": sharding, "rejected": rejected, "ranked": ranked}
     if nodes is not None and edges is not None:
         tables = graph.Tables(nodes, edges, subscriptions)
-        more["ranked"] = ranked
 
         def with_graph(spark: Session, *, quiet: bool) -> tuple[CompiledGraph, str]:
             done = graph.compile_graph(spark, tables, output, quiet=quiet, **more, **vars(wanted))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -96,27 +95,16 @@ def plan(
     rejected: str | None,
     form: str | None,
     sites: str | None,
-    fan_out: float | None,
-    bandwidth: float | None,
-    cpu: float | None,
-    source_fan_out: float | None,
-    source_bandwidth: float | None,
-    source_cpu: float | None,
     rewritings: int,
-    alpha: float,
-    beta: float,
-    relax: float,
-    time_limit: float,
-    gap: float,
     carries: str | None,
     report: str | None,
     master: str | None,
     conf: tuple[str, ...],
     *,
-    swaps: bool,
     on_spark: bool | None,
     quiet: bool,
     as_json: bool,
+    **asked: Any,
 ) -> None:
     r"""Plan how events travel: subscribers that feed each other, so that the publisher need not feed all.
 
@@ -130,7 +118,7 @@ def plan(
       headgate plan --snapshot xml/ --sample docs.jsonl --output network/ --sites sites.csv --report plan.html
       headgate plan --snapshot records/ --sample events.jsonl --output network/ --carries key --fan-out 10
     """
-    from headgate.report.formats import check_output
+    from headgate.report.pages import check_output
     from headgate.spark.tables.requests import check_plan
 
     refused = rejected or beside(output, "rejected")
@@ -138,25 +126,10 @@ def plan(
     if report is not None:
         check_output(Path(report))
     ready(master, conf)
-    from headgate.plan.graphs.rewritability import Search
     from headgate.plan.running.making import Settings
     from headgate.spark.plan.planning import plan_subscriptions
 
-    settings = Settings(
-        search=Search(k=rewritings),
-        fan_out=_or_none(fan_out),
-        bandwidth=_or_none(bandwidth),
-        cpu=_or_none(cpu),
-        source_fan_out=source_fan_out,
-        source_bandwidth=_or_none(source_bandwidth),
-        source_cpu=_or_none(source_cpu),
-        alpha=alpha,
-        beta=beta,
-        relax=relax,
-        swaps=swaps,
-        time_limit=time_limit,
-        gap=gap,
-    )
+    settings = Settings.of(rewritings, asked)
     with session(master, conf, quiet=quiet) as spark:
         done, made = plan_subscriptions(
             spark,
@@ -182,10 +155,6 @@ def plan(
         _lines(done, output, refused, report),
         as_json=as_json,
     )
-
-
-def _or_none(bound: float | None) -> float:
-    return math.inf if bound is None else bound
 
 
 def _lines(done: Planned, output: str, refused: str, report: str | None) -> list[str]:

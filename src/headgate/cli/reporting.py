@@ -17,7 +17,7 @@ from headgate.cli.documents import (
     refuse_options,
     source_option,
 )
-from headgate.cli.shell import cli, read_text, tell
+from headgate.cli.shell import cli, json_option, quiet_option, read_text, tell
 from headgate.errors import SnapshotError
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def report() -> None:
 @format_option
 @source_option
 @item_option
-@click.option("--quiet", is_flag=True, help="Show no progress.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@quiet_option
+@json_option
 def report_graph(
     snapshot: str,
     output: str,
@@ -65,7 +65,7 @@ def report_graph(
       headgate report graph --snapshot rdf/ --output path.svg --event news.ttl --source pub-1
     """
     from headgate.contents.registry import DEFAULT, content_at, kind_of
-    from headgate.report.formats import FORMATS
+    from headgate.report.pages import FORMATS
 
     place = Path(output)
     if place.suffix not in FORMATS:
@@ -107,8 +107,8 @@ def report_graph(
 @click.option(
     "--output", required=True, metavar="FILE", help="A page (.html), or the charts alone (.svg, .png)."
 )
-@click.option("--quiet", is_flag=True, help="Show no progress.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@quiet_option
+@json_option
 def report_plan(network: str, output: str, *, quiet: bool, as_json: bool) -> None:
     r"""Draw a dissemination network: who feeds whom, levels, fan-out, the busiest sites, latency.
 
@@ -118,7 +118,7 @@ def report_plan(network: str, output: str, *, quiet: bool, as_json: bool) -> Non
       headgate report plan --network network/ --output plan.png
     """
     from headgate.core.snapshot import room_of
-    from headgate.report.formats import check_output
+    from headgate.report.pages import check_output
 
     check_output(Path(output))
     room_of(Path(network))

@@ -84,11 +84,15 @@ def cli(kinds: tuple[str, ...]) -> None:
         os.environ["HEADGATE_KINDS"] = ",".join(kinds)
 
 
+quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+
+
 def spark_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of every command that runs on Spark."""
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text."),
-        click.option("--quiet", is_flag=True, help="Show no progress."),
+        json_option,
+        quiet_option,
         click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A Spark setting; may be repeated."),
         click.option(
             "--master", metavar="URL", help="A Spark master; by default Spark runs inside this process."
@@ -182,7 +186,7 @@ def shown_command(arguments: Sequence[str]) -> str:
     >>> shown_command(["run", "p.toml", "--set", "stream.events=nats://ann:abc@host/EVENTS"])
     'headgate run p.toml --set stream.events=nats://host/EVENTS'
     """
-    from headgate.pipeline.file.problems import without_secrets
+    from headgate.pipeline.file.setting import without_secrets
 
     found = []
     for before, each in pairwise(["", *arguments]):
@@ -198,7 +202,7 @@ def shown_command(arguments: Sequence[str]) -> str:
 
 def _shown_pair(option: str, text: str) -> str:
     """Keep the name; keep the value unless it may be secret. What a broker is told may be anything."""
-    from headgate.pipeline.file.problems import without_secrets
+    from headgate.pipeline.file.setting import without_secrets
 
     name, sign, value = text.partition("=")
     secret = option == "--option" or name.strip() in _OTHERS or _SECRET.search(name) or _INSIDE.search(value)

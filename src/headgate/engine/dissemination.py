@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 _VIEW = re.compile(r"^([^'\"]*?)\bview (\d+)\b")
 """The first view that a step names, before any text of a filter."""
 
-__all__ = ["Changed", "Dissemination", "Feeding"]
-
 
 class Feeding(NamedTuple):
     """How a subscription is fed: by the source if there are no inputs. `steps` say how it is computed."""

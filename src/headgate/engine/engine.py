@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.xml.answers.answers import Answer
 
-__all__ = ["Engine"]
-
 
 class Engine:
     """Subscriptions, with a graph between them and the publishers or without, ranked or not.

@@ -17,7 +17,7 @@ from headgate.core.rooms import CLAUSES
 from headgate.core.subscription import Subscription
 from headgate.errors import SubscriptionError
 from headgate.graph.model import SUBSCRIPTION
-from headgate.graph.walk.hanging import find, hanging, served, servers
+from headgate.graph.ranked.ranked import find, hanging, served, servers
 from headgate.ranking.filters.clause_index import ClauseIndex
 
 if TYPE_CHECKING:

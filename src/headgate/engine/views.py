@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from headgate.core.subscription import Subscription
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
-__all__ = ["check_views", "views_at", "views_of"]
-
 
 def views_of(
     subscriptions: Sequence[Subscription], *, carries: str | None = None, taxonomy: Taxonomy | None = None

@@ -14,7 +14,7 @@ import numpy as np
 
 from headgate.errors import SubscriptionError
 from headgate.graph.model import EDGE, NODE, SUBSCRIPTION
-from headgate.graph.walk.hanging import find
+from headgate.graph.ranked.ranked import find
 
 if TYPE_CHECKING:
     from headgate.contents.protocol import Verdict

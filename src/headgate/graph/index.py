@@ -11,6 +11,7 @@ from headgate.core.omission import Renamed
 from headgate.core.rooms import GRAPH
 from headgate.core.subscription import SQL
 from headgate.errors import GraphError, SubscriptionError
+from headgate.graph import batch
 from headgate.graph.base import ROOM, Base, Names
 from headgate.graph.build.build import build
 from headgate.graph.build.tables import from_models
@@ -18,11 +19,9 @@ from headgate.graph.changes.changes import Changes, frozen_view
 from headgate.graph.changes.compaction import to_parts
 from headgate.graph.explain import explain
 from headgate.graph.model import DECAY, MINUS, NODE, check_score
-from headgate.graph.ranked import batch as ranked_batch
-from headgate.graph.ranked.ranked import check_ranking, top
-from headgate.graph.walk import batch, evaluators
+from headgate.graph.ranked.ranked import check_ranking, hanging, score, top
+from headgate.graph.walk import evaluators
 from headgate.graph.walk.evaluators import EVALUATORS
-from headgate.graph.walk.hanging import hanging, score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -232,14 +231,14 @@ class GraphIndex:
         `identities` stand for the ids, which filters still see.
         """
         check_ranking(k, MINUS, DECAY)
-        return ranked_batch.top_all(self.view, events, k, identities)
+        return batch.top_all(self.view, events, k, identities)
 
     def top_events(
         self, events: Sequence[Event], k: int, identities: pa.Array[Any] | None = None
     ) -> pa.RecordBatch:
         """Do the same for events given as Python values; `identities` stand for their ids."""
         check_ranking(k, MINUS, DECAY)
-        return ranked_batch.top_all(self.view, events, k, identities)
+        return batch.top_all(self.view, events, k, identities)
 
     # Changing
 

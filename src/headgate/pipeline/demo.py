@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from headgate.report.runs.run_model import RunPage
+    from headgate.report.runs.model import RunPage
 
 FILE = "pipeline.toml"
 """The pipeline file in a demo's directory."""

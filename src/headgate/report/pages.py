@@ -1,4 +1,4 @@
-"""Pages: templates, and writing them whole."""
+"""Pages: the formats that they are written in, templates, and writing them whole."""
 
 from __future__ import annotations
 
@@ -7,21 +7,39 @@ import tempfile
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.errors import TableError
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-__all__ = ["template", "write_whole"]
+
+FORMATS = (".html", ".svg", ".png")
+
+
+class Tile(NamedTuple):
+    """A number at the top of a page."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+def check_output(path: Path) -> None:
+    """Refuse a name that says no format."""
+    if path.suffix not in FORMATS:
+        raise TableError(
+            f"{path} names no known format: let it end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+        )
 
 
 @lru_cache(maxsize=8)
 def template(name: str) -> Template:
     """Load a template of this room."""
+    # Formats are asked for by commands that load nothing yet.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader("headgate.report", ""),
         autoescape=True,

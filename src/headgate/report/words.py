@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["clean", "count", "duration", "share_of", "shorten"]
-
 
 def count(number: float) -> str:
     """Write a number with thousands separators, and a fraction only where it is small.

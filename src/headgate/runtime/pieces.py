@@ -25,10 +25,10 @@ from headgate.core.omission import Renamed
 from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
 from headgate.engine.engine import Engine
 from headgate.errors import SubscriptionError
+from headgate.graph.batch import by_row
 from headgate.graph.build import sharding
 from headgate.graph.build.sharding import shard_name
 from headgate.graph.index import GraphIndex
-from headgate.graph.walk.batch import by_row
 from headgate.ranking.filters.base import open_frozen
 from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime import shards as shard_snapshots

@@ -59,7 +59,7 @@ def main() -> None:
 
 def _print_exchange(events: int, seed: int) -> None:
     from headgate.workloads.graphs.exchange import Exchange
-    from headgate.workloads.graphs.statistics import (
+    from headgate.workloads.statistics import (
         PAPER_SCALES,
         PAPER_SELECTIVITIES,
         PAPER_SHAPE,
@@ -82,7 +82,7 @@ def _print_exchange(events: int, seed: int) -> None:
 
 
 def _print_ranking(boxes: int, events: int, seed: int) -> None:
-    from headgate.workloads.boxes.ranking import Ranking, RankingWorkload, Sparse
+    from headgate.workloads.ranking import Ranking, RankingWorkload, Sparse
     from headgate.workloads.statistics import measure_boxes
 
     chosen: dict[str, RankingWorkload] = {f"d = {d}": Ranking(d) for d in (1, 2, 4, 8)}

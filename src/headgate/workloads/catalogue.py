@@ -15,18 +15,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = [
-    "EXCHANGE_SELECTIVITIES",
-    "NAMES",
-    "RANKING_SCORES",
-    "RDF_NAMES",
-    "SOCIAL_SELECTIVITIES",
-    "SYNTHETIC",
-    "Workload",
-    "synthetic",
-    "workload",
-]
-
 SYNTHETIC = ("equality", "mixed", "ranges", "negations", "growth")
 """W-eq, then W-mix and its variants: those that are drawn as a specification."""
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from headgate.pipeline.file import settings as given
 from headgate.pipeline.file.model import Pipeline, beside
-from headgate.pipeline.file.problems import PipelineError, Problem, nearest
-from headgate.pipeline.file.setting import Kind, Setting, settings_of, wrong
+from headgate.pipeline.file.setting import Kind, PipelineError, Problem, Setting, nearest, settings_of, wrong
 from headgate.pipeline.file.settings import STREAM, TABLES
 from headgate.pipeline.file.together import together
 

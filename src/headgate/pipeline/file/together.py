@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.contents.registry import content_of, kind_of, kinds
 from headgate.pipeline.file.model import GRAPHS
-from headgate.pipeline.file.problems import Problem
-from headgate.pipeline.file.setting import Kind, settings_of
+from headgate.pipeline.file.setting import Kind, Problem, settings_of
 from headgate.pipeline.file.settings import STREAM, TABLES
 from headgate.workloads.catalogue import EXCHANGE_SELECTIVITIES, RDF_NAMES, SOCIAL_SELECTIVITIES
 

@@ -101,14 +101,13 @@ def _graph(given: Generate, events: int) -> dict[str, Made]:
 
 
 def _ranking(given: Generate) -> Any:
-    from headgate.workloads.boxes.boxes import TABLE_1
-    from headgate.workloads.boxes.ranking import Ranking, Sparse
+    from headgate.workloads.ranking import TABLE_1, Ranking, Sparse
 
     law = TABLE_1._replace(skew_length=given.skew_length)
     if given.attributes is not None:
         presence = 1.0 if given.presence is None else given.presence
         return Sparse(given.attributes, presence=presence, scores=given.scores, law=law)
-    return Ranking(given.dimensions or 1, given.scores, law)
+    return Ranking(1 if given.dimensions is None else given.dimensions, given.scores, law)
 
 
 def _patterns(given: Generate) -> Any:

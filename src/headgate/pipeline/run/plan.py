@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate import __version__
 from headgate.errors import HeadgateError
-from headgate.pipeline.file.problems import nearest
+from headgate.pipeline.file.setting import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

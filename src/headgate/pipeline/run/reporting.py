@@ -11,8 +11,22 @@ from typing import TYPE_CHECKING, Any
 from headgate.pipeline.run import plan
 from headgate.pipeline.run.state import write_whole
 from headgate.report.runs import what_if_page
-from headgate.report.runs.model import Busy, Changed, Costs, Histogram, Partition, Step, WhatIfPage, quantile
-from headgate.report.runs.run_model import Counts, Reason, Refused, RunPage, stages_of, this_machine
+from headgate.report.runs.model import (
+    Busy,
+    Changed,
+    Costs,
+    Counts,
+    Histogram,
+    Partition,
+    Reason,
+    Refused,
+    RunPage,
+    Step,
+    WhatIfPage,
+    quantile,
+    stages_of,
+    this_machine,
+)
 from headgate.spark.session.java import find_java
 
 if TYPE_CHECKING:

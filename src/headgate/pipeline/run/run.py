@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate.errors import HeadgateError, TableError
-from headgate.pipeline.file.problems import without_secrets
+from headgate.pipeline.file.setting import without_secrets
 from headgate.pipeline.file.together import places
 from headgate.pipeline.rehearsal.check import check
 from headgate.pipeline.run import reporting
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.plan import Step
-    from headgate.report.runs.run_model import RunPage
+    from headgate.report.runs.model import RunPage
     from headgate.spark.session.listening import Heard
     from headgate.spark.session.session import Session
     from headgate.spark.stream.run import Streamed

@@ -13,8 +13,16 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from headgate.brokers.nats.settings import shown
-from headgate.report.runs.model import Partition, Step
-from headgate.report.runs.run_model import Counts, Reason, Refused, RunPage, StreamBatch, this_machine
+from headgate.report.runs.model import (
+    Counts,
+    Partition,
+    Reason,
+    Refused,
+    RunPage,
+    Step,
+    StreamBatch,
+    this_machine,
+)
 from headgate.runtime.parts import final_name
 from headgate.spark.session.java import find_java
 from headgate.spark.stream.rows import DUPLICATE, KINDS, LATE, MALFORMED, MATCHING, READING

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -194,23 +193,17 @@ def _backtest(job: Job) -> Result:
 
 def _plan(job: Job) -> Result:
     session, pipeline, step, quiet = job.session, job.pipeline, job.step, job.quiet
-    from headgate.plan.graphs.rewritability import Search
     from headgate.plan.running.making import Settings
 
     given = pipeline.plan
     assert given is not None
-    bounds = ("fan_out", "bandwidth", "cpu", "source_bandwidth", "source_cpu")
-    bounded: dict[str, Any] = {
-        name: math.inf if getattr(given, name) is None else getattr(given, name) for name in bounds
-    }
-    same = ("source_fan_out", "alpha", "beta", "relax", "swaps", "time_limit", "gap")
-    asked: dict[str, Any] = {name: getattr(given, name) for name in same}
+    asked = {each.name: getattr(given, each.name, None) for each in dataclasses.fields(Settings)}
     done, made = planning.plan_subscriptions(
         session,
         step.inputs["snapshot"],
         step.inputs["sample"],
         step.outputs["output"],
-        Settings(search=Search(k=given.rewritings), **bounded, **asked),
+        Settings.of(given.rewritings, asked),
         rejected=step.outputs["rejected"],
         sites=given.sites,
         content_type=step.settings["format"],

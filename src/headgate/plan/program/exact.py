@@ -28,9 +28,8 @@ from headgate.plan.orders import order_of
 from headgate.plan.program import highs
 from headgate.plan.program.columns import Program, build, view_of
 from headgate.plan.program.highs import Watch
-from headgate.plan.program.program import CLOSED, Objective, solve
+from headgate.plan.program.program import CLOSED, Objective, keeps, solve
 from headgate.plan.program.relaxation import cheapest_columns, matrix_of
-from headgate.plan.program.rounding import keeps
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,7 +26,7 @@ from headgate.plan.program.program import solve
 from headgate.plan.running.network import Network
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -70,6 +70,12 @@ class Settings:
     time_limit: float = 300.0
     gap: float = 0.01
     threads: int = 2
+
+    @classmethod
+    def of(cls, rewritings: int, asked: Mapping[str, Any]) -> Settings:
+        """Return what is asked, with `rewritings` for each view at most; what is None is as by default."""
+        given = {name: value for name, value in asked.items() if value is not None}
+        return cls(search=Search(k=rewritings), **given)
 
 
 class Ways(NamedTuple):

@@ -17,9 +17,9 @@ from headgate.core.ranks import check_k, read_factors
 from headgate.core.snapshot import open_with_inside
 from headgate.core.subscription import Subscription
 from headgate.ranking.filters.base import CONTENT, open_clauses, save_clauses
-from headgate.ranking.filters.clause_state import ClauseState
 from headgate.ranking.filters.clauses import Collector, hash_texts, weigh
 from headgate.ranking.filters.explain import ClauseValue, RankExplanation, explain_relaxed
+from headgate.ranking.filters.state import ClauseState
 from headgate.ranking.model import Best
 from headgate.ranking.rows import Moments, Rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.ranking.filters.clause_state import best
+from headgate.ranking.filters.state import best
 from headgate.ranking.model import Best
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.protocol import Verdict
     from headgate.core.event import Id
-    from headgate.ranking.filters.clause_state import Ranking
+    from headgate.ranking.filters.state import Ranking
     from headgate.ranking.rows import Rows
 
 

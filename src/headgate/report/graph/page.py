@@ -18,11 +18,10 @@ from headgate.graph.summary import (
     outline,
 )
 from headgate.report import words
-from headgate.report.formats import check_output
 from headgate.report.graph import picture as graph_picture
 from headgate.report.graph import words as graph_words
 from headgate.report.graph.scene import scene
-from headgate.report.pages import template, write_whole
+from headgate.report.pages import Tile, check_output, template, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from headgate.core.event import Event
     from headgate.graph.changes.view import View
     from headgate.graph.summary import Journey, Outline
-
-__all__ = ["GraphReport", "render", "write"]
 
 _SHOWN = 50
 _LARGEST = 5
@@ -67,12 +64,6 @@ class GraphReport:
         if self.event is None or self.journey is None:
             return graph_words.graph(self.outline)
         return graph_words.journey(self.event, self.outline, self.journey, self.subscriptions)
-
-
-class _Tile(NamedTuple):
-    label: str
-    value: str
-    note: str = ""
 
 
 class _Table(NamedTuple):
@@ -114,23 +105,23 @@ def render(report: GraphReport) -> str:
     )
 
 
-def _tiles(report: GraphReport) -> list[_Tile]:
+def _tiles(report: GraphReport) -> list[Tile]:
     found, journey = report.outline, report.journey
     filtered = int(np.count_nonzero(found.via >= 0))
     tiles = [
-        _Tile("nodes", words.count(found.nodes), graph_words.many(found.components, "component")),
-        _Tile(
+        Tile("nodes", words.count(found.nodes), graph_words.many(found.components, "component")),
+        Tile(
             "edges",
             words.count(found.edges),
             f"{words.count(filtered) if filtered else 'none'} with a filter",
         ),
-        _Tile("subscriptions", words.count(report.subscriptions), _hanging(found)),
+        Tile("subscriptions", words.count(report.subscriptions), _hanging(found)),
     ]
     if journey is None:
         largest = int(found.sizes.max(initial=0))
-        return [*tiles, _Tile("largest component", words.count(largest), "node" if largest == 1 else "nodes")]
+        return [*tiles, Tile("largest component", words.count(largest), "node" if largest == 1 else "nodes")]
     share = words.share_of(len(journey.served), report.subscriptions)
-    return [*tiles, _Tile("subscriptions that got it", words.count(len(journey.served)), f"{share} of all")]
+    return [*tiles, Tile("subscriptions that got it", words.count(len(journey.served)), f"{share} of all")]
 
 
 def _hanging(found: Outline) -> str:

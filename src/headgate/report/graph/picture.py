@@ -16,11 +16,11 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from headgate.report import words
+from headgate.report.drawing import GRID, INK, SOFT, STYLE, adapt
 from headgate.report.graph import strokes
 from headgate.report.graph.layout import Box, Layout, Link, place
 from headgate.report.graph.scene import State, Tie, scene
 from headgate.report.graph.strokes import CARD, LINE, LOOKS, fit, measure, wrap
-from headgate.report.style import GRID, INK, SOFT, STYLE, adapt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from headgate.graph.changes.view import View
     from headgate.graph.summary import Journey, Outline
     from headgate.report.graph.scene import Part, Scene
-
-__all__ = ["draw", "inline", "png", "svg"]
 
 _WIDTH, _MARGIN = 691.0, 16.0
 _WIDEST, _GAP, _PADDING = 900.0, 44.0, 9.0

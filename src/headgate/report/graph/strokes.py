@@ -12,8 +12,8 @@ from matplotlib.path import Path as Curve
 from matplotlib.textpath import text_to_path
 
 from headgate.report import words
+from headgate.report.drawing import ACCENT, GRID, INK, MAIN, PALE, SOFT
 from headgate.report.graph.scene import State
-from headgate.report.style import ACCENT, GRID, INK, MAIN, PALE, SOFT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,28 +1,135 @@
-"""The page of a what-if: what a set of changed subscriptions would do, as one HTML file."""
+"""The page of a what-if: what a set of changed subscriptions would do, as one HTML file.
+
+Its charts: what subscriptions gain and lose, and how noisy they are.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.ticker import FuncFormatter
 
 from headgate.report import words
-from headgate.report.pages import template, write_whole
-from headgate.report.runs.what_if_pictures import charts
+from headgate.report.drawing import ACCENT, INK, MAIN, SOFT, Chart, bare, note, thousands
+from headgate.report.pages import Tile, template, write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from headgate.report.runs.model import Costs, WhatIfPage
+    from matplotlib.axes import Axes
 
-__all__ = ["render", "write"]
+    from headgate.report.runs.model import Changed, Costs, WhatIfPage
+
+
+SHOWN = 20
+"""Subscriptions that are drawn one by one: those with the most changes."""
+_EDGES = (0.0, 0.0001, 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Shares of events, as ends of bars; the first bar is for those that match nothing."""
+
+
+def charts(page: WhatIfPage) -> list[Chart]:
+    """List the charts."""
+    return [differences(page), noise(page)]
+
+
+def differences(page: WhatIfPage) -> Chart:
+    """Draw what each subscription gains to the right, and what it loses to the left."""
+    heading = "Gained and lost"
+    moved = sorted(page.subscriptions, key=lambda each: -(each.gained + each.lost))
+    shown = [each for each in moved[:SHOWN] if each.gained or each.lost]
+    what = f"matches among the best {page.top}" if page.top is not None else "matches"
+    if not shown:
+        return Chart("differences", heading, f"No {what} would come or go.")
+    touched = sum(1 for each in moved if each.gained or each.lost)
+    caption = (
+        f"{words.count(page.gained)} {what} would be gained and {words.count(page.lost)} lost, by "
+        f"{_subscriptions(touched)}"
+        + (f"; the {SHOWN} with the most are shown." if touched > SHOWN else ".")
+        + (" Pale ones did not change themselves: others push them out or let them in." if page.top else "")
+    )
+    return Chart(
+        "differences", heading, caption, 0.9 + 0.34 * len(shown), lambda axes: _diverging(axes, shown)
+    )
+
+
+def noise(page: WhatIfPage) -> Chart:
+    """Draw how many changed subscriptions match which share of the events."""
+    heading = "How noisy"
+    alive = [each for each in page.subscriptions if each.op and each.op != "unsubscribe"]
+    if not alive or not page.events:
+        return Chart("noise", heading, "There is nothing to be noisy.")
+    shares = np.array([each.share for each in alive])
+    silent, noisy = int((shares == 0).sum()), int((shares > page.noise).sum())
+    caption = (
+        f"Changed subscriptions by the share of events that they would match. {_subscriptions(silent)} would "
+        f"match nothing, and {words.count(noisy)} more than {words.share_of(page.noise, 1)} of the events."
+    )
+
+    def draw(axes: Axes) -> None:
+        counts = [
+            silent,
+            *(_within(shares, low, high) for low, high in pairwise(_EDGES)),
+        ]
+        places = list(range(len(counts)))
+        shades = [SOFT, *(ACCENT if low >= page.noise else MAIN for low in _EDGES[:-1])]
+        axes.bar(places, counts, width=0.86, color=shades)
+        for place, count in zip(places, counts, strict=True):
+            if count:
+                axes.text(place, count, words.count(count), ha="center", va="bottom", color=INK)
+        names = ["nothing", *(f"≤ {_percent(high)}" for high in _EDGES[1:])]
+        axes.set_xticks(places, names)
+        axes.set_ylim(0, max(counts) * 1.18)
+        axes.grid(visible=False, axis="x")
+        axes.set_xlabel("share of the events")
+        axes.set_ylabel("subscriptions")
+        thousands(axes.yaxis)
+        if noisy:
+            note(axes, 1.0, f"more than {words.share_of(page.noise, 1)}: noisy")
+
+    return Chart("noise", heading, caption, 3.0, draw)
+
+
+def _diverging(axes: Axes, shown: Sequence[Changed]) -> None:
+    most = max(max(each.gained, each.lost) for each in shown)
+    for place, each in enumerate(shown):
+        light = 1.0 if each.op else 0.45
+        axes.barh(place, each.gained, height=0.62, color=MAIN, alpha=light)
+        axes.barh(place, -each.lost, height=0.62, color=ACCENT, alpha=light)
+        room = most * 0.012
+        if each.gained:
+            axes.text(each.gained + room, place, f"+{words.count(each.gained)}", va="center", color=INK)
+        if each.lost:
+            text = f"\N{MINUS SIGN}{words.count(each.lost)}"
+            axes.text(-each.lost - room, place, text, va="center", ha="right", color=INK)
+    names = [words.shorten(each.id, 26) for each in shown]
+    axes.set_yticks(range(len(shown)), names)
+    axes.tick_params(axis="y", labelcolor=INK)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    left = most if any(each.lost for each in shown) else 0
+    right = most if any(each.gained for each in shown) else 0
+    axes.set_xlim(-left * 1.2 - most * 0.01, right * 1.2 + most * 0.01)
+    axes.axvline(0, color=INK, linewidth=1)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{abs(value):,.0f}"))
+    bare(axes, keep_names=True)
+
+
+def _within(shares: np.ndarray, low: float, high: float) -> int:
+    return int(((shares > low) & (shares <= high)).sum())
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _subscriptions(number: int) -> str:
+    return f"{words.count(number)} subscription{'' if number == 1 else 's'}"
+
 
 ROWS = 100
 """Subscriptions in the table of the page; the table in files has all."""
-
-
-class _Tile(NamedTuple):
-    label: str
-    value: str
-    note: str
 
 
 def render(page: WhatIfPage) -> str:
@@ -43,17 +150,17 @@ def write(page: WhatIfPage, path: Path) -> None:
     write_whole(render(page).encode("utf-8", "replace"), path)
 
 
-def _tiles(page: WhatIfPage) -> list[_Tile]:
+def _tiles(page: WhatIfPage) -> list[Tile]:
     changed = sum(count for _, count in page.changes)
     done = ", ".join(f"{words.count(count)} {_DONE.get(op, op)}" for op, count in page.changes)
     net = page.gained - page.lost
     each = f"in {words.count(page.events)} events"
     tiles = [
-        _Tile("changed subscriptions", words.count(changed), done),
-        _Tile("matches", _signed(net), f"{_signed(page.gained)}, {_signed(-page.lost)}, {each}"),
+        Tile("changed subscriptions", words.count(changed), done),
+        Tile("matches", _signed(net), f"{_signed(page.gained)}, {_signed(-page.lost)}, {each}"),
     ]
     if page.deliveries_a_day is not None:
-        tiles.append(_Tile("deliveries a day", _signed(round(page.deliveries_a_day)), "by the events' times"))
+        tiles.append(Tile("deliveries a day", _signed(round(page.deliveries_a_day)), "by the events' times"))
     if page.costs is not None:
         tiles += _cost_tiles(page.costs)
     return tiles
@@ -67,8 +174,8 @@ _DONE = {
 }
 
 
-def _cost_tiles(costs: Costs) -> list[_Tile]:
-    size = _Tile(
+def _cost_tiles(costs: Costs) -> list[Tile]:
+    size = Tile(
         "size of the snapshot",
         _more(costs.bytes_before, costs.bytes_after),
         f"{_bytes(costs.bytes_before)} before, {_bytes(costs.bytes_after)} after",
@@ -76,7 +183,7 @@ def _cost_tiles(costs: Costs) -> list[_Tile]:
     if costs.micros_before is None or costs.micros_after is None:
         return [size]
     took = f"{costs.micros_before:,.1f} µs before, {costs.micros_after:,.1f} after"
-    return [size, _Tile("time of an event", _more(costs.micros_before, costs.micros_after), took)]
+    return [size, Tile("time of an event", _more(costs.micros_before, costs.micros_after), took)]
 
 
 def _signed(number: float) -> str:

@@ -9,18 +9,46 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from headgate.brokers.nats.settings import NatsSettings
 from headgate.errors import TableError
 
 if TYPE_CHECKING:
-    from headgate.brokers.nats.settings import NatsSettings
     from headgate.spark.stream.settings import StreamSettings
+
+PREFIX = "nats."
+"""Before the names of settings among `options` that hold for every NATS address of a stream."""
+
+
+def events_of(settings: StreamSettings) -> NatsSettings:
+    """Return where events come from."""
+    limit = {} if settings.max_rows is None else {"max_rows": settings.max_rows}
+    return _address(settings, settings.events, limit)
+
+
+def matches_of(settings: StreamSettings) -> NatsSettings:
+    """Return where matches go."""
+    return _address(settings, settings.output, {})
+
+
+def changes_of(settings: StreamSettings) -> NatsSettings:
+    """Return where changes of subscriptions come from."""
+    return _address(settings, settings.changes or "", {})
+
+
+def _address(settings: StreamSettings, address: str, more: dict[str, int]) -> NatsSettings:
+    """Read an address; what it says itself goes before the options for all of them."""
+    shared = {
+        name.removeprefix(PREFIX): value
+        for name, value in settings.options.items()
+        if name.startswith(PREFIX)
+    }
+    return NatsSettings.of(address, shared, **more)
 
 
 def check(settings: StreamSettings) -> None:
     """Ask the servers that a stream's settings name, before Spark starts, whether all will go well."""
+    from headgate.brokers.nats.settings import Template
     from headgate.brokers.nats.stream import Stream
-    from headgate.brokers.nats.subjects import Template
-    from headgate.spark.nats.addresses import changes_of, events_of, matches_of
     from headgate.spark.nats.sink import DEFAULT, check_patience, check_stream
     from headgate.spark.stream.settings import NATS
 
@@ -39,8 +67,8 @@ def check(settings: StreamSettings) -> None:
 
 
 def _check_source(settings: NatsSettings) -> None:
+    from headgate.brokers.nats.settings import overlap
     from headgate.brokers.nats.stream import Stream
-    from headgate.brokers.nats.subjects import overlap
 
     with Stream(replace(settings, patience=0.0)) as stream:
         state = stream.state()

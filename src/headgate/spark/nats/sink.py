@@ -21,14 +21,12 @@ from pyspark import TaskContext
 from pyspark.sql import functions as sf
 
 from headgate.brokers.nats.link import ANSWER, GREETING
-from headgate.brokers.nats.publishing import MESSAGE_ID, Outgoing
 from headgate.brokers.nats.reading import Range
-from headgate.brokers.nats.settings import FAIL
-from headgate.brokers.nats.stream import Stream
-from headgate.brokers.nats.subjects import Template, covers
+from headgate.brokers.nats.settings import FAIL, Template, covers
+from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream
 from headgate.core.machine import cores
 from headgate.errors import TableError
-from headgate.spark.nats.addresses import matches_of
+from headgate.spark.nats import matches_of
 from headgate.spark.session.session import spark_errors
 
 if TYPE_CHECKING:

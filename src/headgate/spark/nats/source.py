@@ -5,6 +5,10 @@ was made anew has other messages under the same numbers. Within one they never c
 two offsets can be read again and again, and Spark's checkpoint alone says what was done: nothing is
 acknowledged at the server. Numbers whose messages are gone are gaps; the offset counts them, so they stand
 in every progress report of the query.
+
+Changes of subscriptions come from such a stream, too: a message is a change, a position is a sequence number.
+Behind the number stands when the NATS stream was made: one that was made anew has other messages under the
+same numbers. Positions of earlier versions lack it.
 """
 
 from __future__ import annotations
@@ -24,12 +28,13 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from headgate.brokers.nats.events import as_row
-from headgate.brokers.nats.reading import Range
+from headgate.brokers.nats.reading import Range, as_row
 from headgate.brokers.nats.settings import FAIL, FIRST, NEW, NatsSettings
 from headgate.brokers.nats.stream import Loss, State, Stream
 from headgate.core.machine import cores
 from headgate.errors import TableError
+from headgate.runtime.changes import Change
+from headgate.spark.nats import changes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +43,76 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from headgate.brokers.nats.reading import Message
+    from headgate.brokers.nats.stream import State
     from headgate.spark.stream.settings import StreamSettings
+
+
+_ANEW = "compile all subscriptions again and begin anew with another state directory"
+
+
+class NatsChanges:
+    """A source of changes after the protocol of `headgate.runtime.changes`."""
+
+    def __init__(self, settings: StreamSettings) -> None:
+        self._settings = changes_of(settings)
+        self._stream = Stream(self._settings)
+        self._losses: list[Change] = []
+
+    def since(self, position: str | None) -> tuple[list[Change], str | None]:
+        """List the changes after a position, at most `max_rows`, and the position after them.
+
+        In place of those that are lost comes a line that says so, which is no change and will be refused.
+        """
+        self._losses = []
+        state = self._stream.state()
+        number, _, created = (position or "").partition(" ")
+        at = int(number) if number else self._begin(state)
+        self._check(state, at, created or state.created)
+        stop = min(state.end, max(at, state.first) + self._settings.max_rows)
+        if stop <= at:
+            return [], position or f"{at} {state.created}"
+        wanted = Range(max(at, state.first), stop, self._settings.subject)
+        found = [
+            Change(one.data, f"{one.subject} {one.sequence}")
+            for part in self._stream.watched(wanted, state.created, self._lost)
+            for one in part
+        ]
+        return self._losses + found, f"{stop} {state.created}"
+
+    def close(self) -> None:
+        """Hang up."""
+        self._stream.close()
+
+    def _begin(self, state: State) -> int:
+        start = self._settings.start
+        return {FIRST: state.first, NEW: state.end}.get(start) or int(start)
+
+    def _check(self, state: State, at: int, created: str) -> None:
+        place = self._settings.place
+        if created != state.created:
+            raise TableError(
+                f"{place}: the stream of changes was made anew at {state.created}, and {at} is the next of "
+                f"the one made at {created}: {_ANEW}"
+            )
+        if at > state.end and self._settings.start != str(at):
+            raise TableError(
+                f"{place}: the stream of changes ends before {state.end}, and {at} is the next: it was "
+                f"made anew, so {_ANEW}"
+            )
+        if at < state.first:
+            self._lost(Loss(at, state.first, state.first - at))
+
+    def _lost(self, loss: Loss) -> None:
+        if self._settings.on_loss == FAIL:
+            raise TableError(
+                f"{self._settings.place}: the stream of changes begins at {loss.first}, and {loss.at} is the "
+                f"next: {loss.most:,} changes were purged or expired unread; compile all subscriptions "
+                "again, or set on_loss=go-on"
+            )
+        # Numbers, not changes: some of them may have been of other subjects.
+        said = f"sequence numbers {loss.at:,} to {loss.first - 1:,} were purged or expired unread"
+        self._losses.append(Change(said.encode(), f"{self._settings.stream} {loss.at}"))
+
 
 NAME = "headgate-nats"
 URL = "url"
@@ -64,7 +138,7 @@ _LOG = logging.getLogger(__name__)
 
 def read_nats(session: SparkSession, settings: StreamSettings) -> DataFrame:
     """Read the stream that `settings.events` names."""
-    from headgate.spark.nats.addresses import events_of
+    from headgate.spark.nats import events_of
 
     return read_stream(session, events_of(settings))
 

@@ -1,33 +1,200 @@
-"""The plan job: subscriptions and a sample of events to a network in which they feed each other."""
+"""The plan job: subscriptions and a sample of events to a network in which they feed each other.
+
+How much each view gives for an event, on average over a sample, in rows and bytes:
+
+sample -> events -> workers match them, compute the results of the views that match, sum up -> sums by view
+"""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.contents.registry import content_at
+from headgate.contents.registry import content_at, kind_of, room_at
+from headgate.core.event import ID, Event
 from headgate.core.interning import TextPool
+from headgate.core.snapshot import digest_of
+from headgate.engine.views import views_at
+from headgate.errors import EventError
+from headgate.plan.costs import averages, sums
 from headgate.plan.graphs.cycles import without_cycles
 from headgate.plan.graphs.joining import statistics_of
 from headgate.plan.measures import measures
 from headgate.plan.running.making import HELD, Given, Ways, make_network
-from headgate.spark.plan.estimating import estimate, open_views
+from headgate.runtime.targets import opened_as
 from headgate.spark.plan.graphs import embedding_graph, find_rewritings, joined_rewritings
 from headgate.spark.plan.sites import Bounds, read_sites
-from headgate.spark.session.progress import step
+from headgate.spark.session.progress import step, watch
 from headgate.spark.session.session import spark_errors
+from headgate.spark.tables.document_events import judge_documents
+from headgate.spark.tables.event_rows import read_events
 from headgate.spark.tables.places import local
 from headgate.spark.tables.requests import check_plan
+from headgate.spark.tables.tables import BROKEN, VALUE, read_lines, write_table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
     from pyspark.sql import SparkSession
 
+    from headgate.contents.protocol import Content
+    from headgate.contents.views import Views
+    from headgate.core.event import Id
+    from headgate.core.ids import Ids
     from headgate.plan.costs import Estimates
     from headgate.plan.running.making import Made, Settings
+
+
+VIEW, ROWS, BYTES, EVENTS, ROW, REASON = "view", "rows", "bytes", "events", "row", "reason"
+_TYPES: dict[str, pa.DataType] = {
+    VIEW: pa.int32(),
+    ROWS: pa.int64(),
+    BYTES: pa.int64(),
+    EVENTS: pa.int64(),
+    ROW: pa.string(),
+    REASON: pa.string(),
+}
+_FOUND = pa.schema(_TYPES)
+"""What a view gave in all, how many events there were (without a view), or a row that is no event."""
+
+
+def estimate(
+    session: SparkSession,
+    snapshot: str,
+    sample: str,
+    *,
+    rejected: str,
+    content_type: str | None = None,
+    carries: str | None = None,
+    quiet: bool = False,
+) -> Estimates:
+    """Estimate what the views of a snapshot give, from a sample of events. No shuffle but of sums.
+
+    What is no event goes to the table `rejected`, with the reason.
+    """
+    # Workers are in another folder.
+    snapshot = str(Path(snapshot).resolve())
+    content = content_at(Path(snapshot))
+    judged = None
+    with spark_errors(), watch(session, "estimating from the sample", quiet=quiet):
+        if not kind_of(content).documents:
+            events, read = read_lines(session, sample, ID).select(VALUE, BROKEN), read_records
+        else:
+            judged = judge_documents(session, sample, content, content_type).judged
+            events, read = judged.events, partial(_read_documents, content=content)
+        work = partial(
+            _sum_up, snapshot=snapshot, digest=digest_of(Path(snapshot)), carries=carries, read=read
+        )
+        # Kept, because it is asked twice.
+        found = events.mapInArrow(work, from_arrow_schema(_FOUND)).persist()
+        sums = [sf.sum(name).alias(name) for name in (ROWS, BYTES, EVENTS)]
+        totals = found.where(sf.col(REASON).isNull()).groupBy(VIEW).agg(*sums).toArrow()
+        refused = found.where(sf.col(REASON).isNotNull()).select(ROW, REASON)
+        write_table(refused if judged is None else judged.refused, rejected)
+        count = refused.count() if judged is None else judged.rejected
+        found.unpersist()
+        if judged is not None:
+            judged.forget()
+    return _averages(totals, len(open_views(snapshot, carries).views), count)
+
+
+def _averages(found: pa.Table, count: int, rejected: int) -> Estimates:
+    whole = found[VIEW].is_null().to_numpy()
+    views = found[VIEW].to_numpy()[~whole].astype(np.int64)
+    rows, size = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    rows[views], size[views] = found[ROWS].to_numpy()[~whole], found[BYTES].to_numpy()[~whole]
+    return averages(rows, size, int(found[EVENTS].to_numpy()[whole].sum()), rejected)
+
+
+class Refused(NamedTuple):
+    """A row that is no event, and why."""
+
+    row: str
+    reason: str
+
+
+class Opened(NamedTuple):
+    """The views of a snapshot, and the index that says which of them match."""
+
+    filters: Content
+    views: Views
+    ids: Ids
+    numbers: dict[Id, int]
+
+
+def open_views(snapshot: str, carries: str | None) -> Opened:
+    """Open views, or return those that were opened last if they are the same."""
+    place = Path(snapshot).resolve()
+    return _opened(str(place), digest_of(place), carries)
+
+
+@lru_cache(maxsize=1)
+def _opened(snapshot: str, digest: str, carries: str | None) -> Opened:
+    return opened_as(snapshot, digest, partial(_open, carries=carries))
+
+
+def _open(place: Path, *, carries: str | None) -> Opened:
+    index = room_at(place).open(place, verify=False)
+    ids, views = views_at(place, carries=carries)
+    return Opened(index, views, ids, {identity: number for number, identity in enumerate(ids)})
+
+
+def read_records(batch: pa.RecordBatch) -> list[Event | Refused]:
+    """Read events that come as rows of JSON; blank lines are passed over."""
+    found: list[Event | Refused] = []
+    for value, broken in zip(batch[VALUE].to_pylist(), batch[BROKEN].to_pylist(), strict=True):
+        if value is None:
+            found.append(Refused(broken or "", "the line does not have as many fields as the header"))
+        elif value.strip():
+            try:
+                event = Event.from_json(value)
+                # Read here, where a row that cannot be read is refused and not the whole sample.
+                _ = event.attributes
+                found.append(event)
+            except EventError as error:
+                found.append(Refused(value.decode(errors="replace"), str(error)))
+    return found
+
+
+def _read_documents(batch: pa.RecordBatch, content: str) -> list[Event | Refused]:
+    return list(read_events(batch, content))
+
+
+def _sum_up(
+    batches: Iterable[pa.RecordBatch],
+    snapshot: str,
+    digest: str,
+    carries: str | None,
+    read: Callable[[pa.RecordBatch], list[Event | Refused]],
+) -> Iterator[pa.RecordBatch]:
+    """Sum up the results of all events of a task."""
+    filters, views, _, numbers = _opened(snapshot, digest, carries)
+    refused: list[dict[str, str]] = []
+
+    def events() -> Iterator[Event]:
+        for batch in batches:
+            for event in read(batch):
+                if isinstance(event, Refused):
+                    refused.append(event._asdict())
+                else:
+                    yield event
+
+    rows, size, count = sums(
+        views, lambda event: [numbers[identity] for identity in filters.match(event)], events()
+    )
+    some = np.flatnonzero(rows + size)
+    given: list[dict[str, Any]] = [
+        {VIEW: int(view), ROWS: int(rows[view]), BYTES: int(size[view])} for view in some
+    ]
+    yield pa.RecordBatch.from_pylist([*given, {EVENTS: count}, *refused], schema=_FOUND)
 
 
 @dataclass(frozen=True)

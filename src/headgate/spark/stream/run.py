@@ -19,8 +19,8 @@ from headgate.errors import TableError
 from headgate.runtime.log import Subscriptions
 from headgate.runtime.seen import Seen
 from headgate.runtime.state import State
+from headgate.spark.session.listening import metering
 from headgate.spark.session.session import SEMANTICS, spark_errors
-from headgate.spark.session.stream_listening import metering
 from headgate.spark.stream import sources
 from headgate.spark.stream.batch import Batches
 from headgate.spark.stream.reading import Reading

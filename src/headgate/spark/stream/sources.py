@@ -44,7 +44,7 @@ def open_changes(settings: StreamSettings) -> Changes | None:
     if settings.changes is None:
         return None
     if settings.changes.startswith(NATS):
-        from headgate.spark.nats.changes import NatsChanges
+        from headgate.spark.nats.source import NatsChanges
 
         return NatsChanges(settings)
     from headgate.runtime.changes import FileChanges

@@ -4,29 +4,43 @@
     edges    from publishers to networks and advertisers, between networks, from networks to advertisers
     events   visits to a publisher, with six attributes
 
-An advertiser's subscription is its own id. `exchange_structure` draws the graph, `targeting` the filters.
+An advertiser's subscription is its own id. `targeting` draws the filters.
+
+The graph, after Table 1 and Figure 11:
+
+                     60,011 publishers
+        ┌────────────┬─────────────┬─────────────┬────────────┐
+        ▼            ▼             ▼             ▼            │
+    36 before ──► 126 core ──► 70 behind      50 aside        │
+        │       (a component)  (4 a ring)        │            │
+        ▼            ▼             ▼             ▼            ▼
+       240         3,470         2,301          480         4,313     advertisers
+
+The paper's means leave little room. Of 87,799 edges, networks have 224.4 in and 42.1 out on average, so with
+17,000 edges past the networks there are 58,927 into them from publishers, 4,354 between them and 7,518 from
+them to advertisers. Every node has an edge on each side that it may. A publisher reaches some 5,970 nodes
+if it reaches the core, and few if not; hence 80 % of them do. Edges past the networks go to advertisers of
+all parts. `scale` multiplies all numbers, so degrees stay.
+
+The rest was chosen to come near Table 2, which docs/workloads.md compares. Networks that have many publishers
+have many advertisers. Two in five advertisers that the core reaches have only networks behind it, which have
+one or two edges from the core each.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from headgate.errors import HeadgateError
 from headgate.workloads.catalogue import EXCHANGE_SELECTIVITIES
-from headgate.workloads.graphs.exchange_structure import (
-    ADVERTISERS,
-    EDGES,
-    NETWORKS,
-    PUBLISHERS,
-    exchange_structure,
-)
-from headgate.workloads.graphs.graphs import NODE_SCHEMA, GraphWorkload, Structure, numbered
+from headgate.workloads.columns import Key, bits, integers, numbered, uniform, zipf_rank
+from headgate.workloads.graphs.graphs import NODE_SCHEMA, GraphWorkload, Structure, fill
 from headgate.workloads.graphs.targeting import targeting
-from headgate.workloads.hashing import Key, integers, uniform
 from headgate.workloads.records.specification import Attribute
 
 if TYPE_CHECKING:
@@ -38,7 +52,138 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
 
-__all__ = ["KINDS", "SCALES", "SELECTIVITIES", "VOCABULARIES", "Exchange"]
+
+PUBLISHERS, NETWORKS, ADVERTISERS, EDGES = 60_011, 282, 10_804, 87_799
+
+_PARTS = {
+    "inside": 45_780,
+    "upstream": 2_410,
+    "outside": 4_000,
+    "direct": 7_821,
+    "core": 126,
+    "ring": 4,
+    "behind": 66,
+    "before": 36,
+    "aside": 50,
+    "reached": 3_470,
+    "further": 2_301,
+    "early": 240,
+    "apart": 480,
+    "alone": 4_313,
+}
+"""Nodes by part: publishers by where their first edge goes, networks, advertisers by who has them."""
+_EDGES = {
+    "core": 4_160,
+    "ring": 4,
+    "core behind": 90,
+    "before core": 100,
+    "reached": 3_864,
+    "further": 2_576,
+    "early": 378,
+    "apart": 700,
+    "inside": 50_530,
+    "upstream": 2_660,
+    "outside": 5_737,
+    "past": 17_000,
+}
+"""Edges by what they join, in the order in which they are drawn."""
+_HUBS, _SPREAD = 1.0, 0.6
+"""Exponents of Zipf's law for networks: within the core's part of the graph, and elsewhere."""
+
+
+@lru_cache(maxsize=4)
+def exchange_structure(scale: int, seed: int) -> Structure:
+    """Draw the graph of `scale` times the size."""
+    kinds = np.array([PUBLISHERS, NETWORKS, ADVERTISERS]) * scale
+    edges = _Edges(scale, seed)
+    edges.draw()
+    source, target = np.divmod(np.concatenate(edges.found), edges.size)
+    # So that neither places nor ids tell to which part a node belongs.
+    place = np.concatenate(
+        [
+            first + np.argsort(bits(Key(seed, "exchange", f"shuffle {kind}", np.arange(count))))
+            for kind, (first, count) in enumerate(zip(np.cumsum(kinds) - kinds, kinds, strict=True))
+        ]
+    )
+    source, target = np.divmod(np.sort(place[source] * edges.size + place[target]), edges.size)
+    structure = Structure(
+        np.repeat(np.arange(3, dtype=np.uint8), kinds), source.astype(np.int32), target.astype(np.int32)
+    )
+    for array in structure:
+        array.setflags(write=False)
+    return structure
+
+
+class _Choice(NamedTuple):
+    """The nodes that one end of an edge is drawn from; with an exponent, the first of them most often."""
+
+    nodes: Ints
+    exponent: float = 0.0
+
+    def draw(self, key: Key, draw: int) -> Ints:
+        return self.nodes[zipf_rank(key, len(self.nodes), self.exponent, draw)]
+
+
+class _Edges:
+    """Edges as they are drawn, each as source * size + target."""
+
+    def __init__(self, scale: int, seed: int) -> None:
+        self.scale, self.seed = scale, seed
+        ends = np.cumsum(list(_PARTS.values())) * scale
+        self.size = int(ends[-1])
+        self.parts = dict(zip(_PARTS, np.split(np.arange(self.size), ends[:-1]), strict=True))
+        self.found: list[Ints] = []
+
+    def draw(self) -> None:
+        """Draw all edges, part by part."""
+        part = self.parts
+        core, aside = (_Choice(part[name], _SPREAD) for name in ("core", "aside"))
+        before = _Choice(part["before"])
+        core_hubs, before_hubs = core._replace(exponent=_HUBS), before._replace(exponent=_HUBS)
+        behind = _Choice(self._join("behind", "ring"), _HUBS)
+        for name in ("core", "ring"):
+            even = _Choice(part[name])
+            self._add(name, even, even, part[name], np.roll(part[name], 1))
+        self._add("core behind", core, behind._replace(exponent=0.0), None, behind.nodes)
+        self._add("before core", before, core, before.nodes, None)
+        for name, holders, each in (
+            ("reached", core_hubs, None),
+            ("further", behind, behind.nodes),
+            ("early", before, None),
+            ("apart", aside, aside.nodes),
+        ):
+            self._add(name, holders, _Choice(part[name]), each, part[name])
+        self._add("inside", _Choice(part["inside"]), core_hubs, part["inside"], core.nodes)
+        self._add("upstream", _Choice(part["upstream"]), before_hubs, part["upstream"], before.nodes)
+        others = _Choice(np.concatenate((behind.nodes, aside.nodes)), _SPREAD)
+        self._add("outside", _Choice(self._join("outside", "direct")), others, part["outside"], others.nodes)
+        publishers = _Choice(self._join("inside", "upstream", "outside", "direct"))
+        advertisers = _Choice(self._join("reached", "further", "early", "apart", "alone"))
+        self._add("past", publishers, advertisers, part["direct"], part["alone"])
+
+    def _join(self, *names: str) -> Ints:
+        return np.concatenate([self.parts[name] for name in names])
+
+    def _add(
+        self, name: str, sources: _Choice, targets: _Choice, from_each: Ints | None, to_each: Ints | None
+    ) -> None:
+        """Draw edges, the first of them from and to each of the given nodes."""
+
+        def ends(wanted: int, turn: int) -> tuple[Ints, Ints]:
+            key = Key(self.seed, "exchange", name, np.arange(wanted))
+            return sources.draw(key, 2 * turn), targets.draw(key, 2 * turn + 1)
+
+        def draw(wanted: int, turn: int) -> Ints:
+            source, target = ends(wanted, turn + 1)
+            return np.where(source == target, -1, source * self.size + target)
+
+        source, target = ends(max(len(each) for each in (from_each, to_each) if each is not None), 0)
+        if from_each is not None:
+            source[: len(from_each)] = from_each
+        if to_each is not None:
+            target[: len(to_each)] = to_each
+        self.found.append(fill(source * self.size + target, _EDGES[name] * self.scale, draw))
+
 
 KINDS = ("publisher", "network", "advertiser")
 SCALES = range(1, 6)

@@ -11,18 +11,17 @@ about all of them. So the structure is drawn as a whole, from the seed alone, on
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headgate.errors import HeadgateError
-from headgate.workloads.hashing import Key
-from headgate.workloads.records.drawing import numbers
+from headgate.workloads.columns import numbered
 from headgate.workloads.records.specification import texts
 from headgate.workloads.records.specification_programs import programs
+from headgate.workloads.records.synthetic import Specified
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,13 +29,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.records.programs.programs import Programs
-    from headgate.workloads.records.specification import Attribute, Specification
+    from headgate.workloads.records.specification import Specification
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
-
-__all__ = ["EDGE_SCHEMA", "NODE_SCHEMA", "GraphWorkload", "Structure", "fill", "numbered"]
 
 _TEXT, _DOUBLE = pa.string(), pa.float64()
 
@@ -69,7 +66,7 @@ class Structure(NamedTuple):
     edge_target: NDArray[np.int32]
 
 
-class GraphWorkload(ABC):
+class GraphWorkload(Specified):
     """Rows of a workload with a graph; each depends on its number and the seed alone."""
 
     @property
@@ -81,16 +78,6 @@ class GraphWorkload(ABC):
     @abstractmethod
     def edge_count(self) -> int:
         """Count the edges."""
-
-    @property
-    @abstractmethod
-    def attributes(self) -> tuple[Attribute, ...]:
-        """List the attributes of events, in the order of the specification."""
-
-    @property
-    @abstractmethod
-    def table(self) -> str:
-        """Name the tables that values are drawn for."""
 
     @abstractmethod
     def structure(self, seed: int) -> Structure:
@@ -157,26 +144,15 @@ class GraphWorkload(ABC):
         """Describe the columns of `edges`."""
         return EDGE_SCHEMA
 
-    def numbers(self, rows: Ints, seed: int) -> Ints:
-        """Draw events as numbers: a row each, a column for each attribute."""
-        rows = np.asarray(rows, np.int64)
-        return numbers(self.attributes, lambda column: Key(seed, f"{self.table} events", column, rows))
-
     def events(self, rows: Ints, seed: int) -> pa.RecordBatch:
         """Make the events with the given row numbers."""
         rows = np.asarray(rows, np.int64)
-        columns: list[pa.Array[Any]] = [numbered("event-", rows, 7), self.ids(self.sources(rows, seed))]
-        for attribute, drawn in zip(self.attributes, self.numbers(rows, seed).T, strict=True):
-            columns.append(numbered("v", drawn) if attribute.is_text else pa.array(drawn))
+        columns = [numbered("event-", rows, 7), self.ids(self.sources(rows, seed)), *self.values(rows, seed)]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema())
 
     def schema(self) -> pa.Schema:
         """Describe the columns of `events`."""
-        fields = [
-            pa.field(each.name, pa.string() if each.is_text else pa.int64()) for each in self.attributes
-        ]
-        named = [pa.field(name, pa.string(), nullable=False) for name in ("id", "source")]
-        return pa.schema([*named, *fields])
+        return self.schema_with("id", "source")
 
 
 def fill(given: Ints, count: int, draw: Callable[[int, int], Ints]) -> Ints:
@@ -199,10 +175,3 @@ def _different(numbers: Ints) -> Ints:
     # np.unique takes ten times as long.
     ordered = np.sort(numbers)
     return ordered[np.diff(ordered, prepend=-1) > 0]
-
-
-def numbered(prefix: str | Texts, numbers: Ints, width: int = 1) -> Texts:
-    """Write numbers after a prefix, with zeros before them."""
-    digits: Texts = pc.utf8_lpad(pc.cast(pa.array(numbers, pa.int64()), pa.string()), width, "0")
-    before = pa.repeat(pa.scalar(prefix), len(digits)) if isinstance(prefix, str) else prefix
-    return pc.binary_join_element_wise(before, digits, pa.repeat(pa.scalar(""), len(digits)))

@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from headgate.errors import HeadgateError
 from headgate.workloads.catalogue import SOCIAL_SELECTIVITIES
-from headgate.workloads.graphs.graphs import NODE_SCHEMA, GraphWorkload, Structure, fill, numbered
+from headgate.workloads.columns import Key, bits, integers, numbered, uniform
+from headgate.workloads.graphs.graphs import NODE_SCHEMA, GraphWorkload, Structure, fill
 from headgate.workloads.graphs.targeting import targeting
-from headgate.workloads.hashing import Key, bits, integers, uniform
 from headgate.workloads.records.specification import Attribute
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
-
-__all__ = ["Social"]
 
 _ATTRIBUTES = tuple(
     Attribute(name, is_text, size, 0.0, 1.0)

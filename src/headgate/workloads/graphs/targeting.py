@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.records.programs.programs import starts
-from headgate.workloads.hashing import Key, bits, integers, uniform, weighted
-from headgate.workloads.records.drawing import distinct
+from headgate.workloads.columns import Key, bits, integers, uniform, weighted
 from headgate.workloads.records.specification import Operator, Specification, text_order, within
+from headgate.workloads.records.synthetic import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
-
-__all__ = ["LISTED", "targeting"]
 
 LISTED = 128
 """A text attribute with more values cannot be narrowed by a list of reasonable length."""

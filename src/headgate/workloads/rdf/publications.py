@@ -18,8 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.rdf.events.reading import make_graph
-from headgate.workloads.graphs.graphs import numbered
-from headgate.workloads.writing import glue, joined
+from headgate.workloads.columns import glue, joined, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
     Statement = tuple[Term, Term, Term]
-
-__all__ = ["BASE", "EVENT_SCHEMA", "SUBSCRIPTION_SCHEMA", "RdfWorkload", "Triples"]
 
 BASE = "http://example.org/"
 _BATCH = 16_384

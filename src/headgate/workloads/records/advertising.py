@@ -15,9 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from headgate.workloads.hashing import Key, integers, uniform, weighted, zipf_rank
+from headgate.workloads.columns import (
+    Key,
+    choose,
+    digits,
+    glue,
+    integers,
+    numbered,
+    uniform,
+    weighted,
+    zipf_rank,
+)
 from headgate.workloads.records import advertising_filters
 from headgate.workloads.records.advertising_names import (
     BROWSERS,
@@ -127,7 +136,7 @@ def subscriptions(rows: Ints, seed: int) -> pa.RecordBatch:
     """Make the campaigns with the given row numbers."""
     rows = np.asarray(rows, np.int64)
     filters = pa.array(advertising_filters.filters(rows, seed, SUBSCRIPTIONS), pa.string())
-    return pa.RecordBatch.from_arrays([_ids("campaign-", rows), filters], schema=subscription_schema())
+    return pa.RecordBatch.from_arrays([numbered("campaign-", rows, 7), filters], schema=subscription_schema())
 
 
 def events(rows: Ints, seed: int) -> pa.RecordBatch:
@@ -137,7 +146,7 @@ def events(rows: Ints, seed: int) -> pa.RecordBatch:
     def key(column: str) -> Key:
         return Key(seed, EVENTS, column, rows)
 
-    columns: dict[str, Column] = {"id": _ids("impression-", rows)}
+    columns: dict[str, Column] = {"id": numbered("impression-", rows, 7)}
     columns |= _when(key("time"))
     columns |= _where(key("country"))
     columns |= _machine(key("device"))
@@ -159,7 +168,7 @@ def _when(key: Key) -> dict[str, Column]:
     return {
         "time": pa.array(time, pa.timestamp("us", tz="UTC")),
         "hour": pa.array(hour),
-        "weekday": _take(WEEKDAYS, day % 7),
+        "weekday": choose(WEEKDAYS, day % 7),
     }
 
 
@@ -170,12 +179,12 @@ def _where(key: Key) -> dict[str, Column]:
     other = zipf_rank(key, len(LANGUAGES), 1.0, draw=2)
     language = np.where(uniform(key, draw=3) < 0.85, own, other)
     return {
-        "country": _take([each.code for each in COUNTRIES], country),
+        "country": choose([each.code for each in COUNTRIES], country),
         # Some visitors can be placed in a country only.
-        "city": _take(
+        "city": choose(
             [c for each in COUNTRIES for c in each.cities], city, hidden=uniform(key, draw=4) < 0.06
         ),
-        "language": _take(LANGUAGES, language),
+        "language": choose(LANGUAGES, language),
     }
 
 
@@ -184,10 +193,10 @@ def _machine(key: Key) -> dict[str, Column]:
     system = _given(_SYSTEM_OF_DEVICE, device, uniform(key, draw=1))
     browser = _given(_BROWSER_OF_SYSTEM, system, uniform(key, draw=2))
     return {
-        "device": _take(DEVICES, device),
-        "os": _take(SYSTEMS, system),
-        "browser": _take(BROWSERS, browser),
-        "connection": _take(CONNECTIONS, zipf_rank(key, len(CONNECTIONS), 0.8, draw=3)),
+        "device": choose(DEVICES, device),
+        "os": choose(SYSTEMS, system),
+        "browser": choose(BROWSERS, browser),
+        "connection": choose(CONNECTIONS, zipf_rank(key, len(CONNECTIONS), 0.8, draw=3)),
     }
 
 
@@ -198,10 +207,10 @@ def _page(key: Key) -> dict[str, Column]:
     kind = zipf_rank(key, len(KINDS), 0.5, draw=3)
     number = integers(key, 1, 10_000, draw=4)
     return {
-        "site": _take(SITES, site),
-        "category": _take(CATEGORIES, category),
-        "path": _glue(_take(_FOLDERS, (category * len(TOPICS) + topic) * len(KINDS) + kind), _digits(number)),
-        "position": _take(POSITIONS, zipf_rank(key, len(POSITIONS), 0.7, draw=5)),
+        "site": choose(SITES, site),
+        "category": choose(CATEGORIES, category),
+        "path": glue(choose(_FOLDERS, (category * len(TOPICS) + topic) * len(KINDS) + kind), digits(number)),
+        "position": choose(POSITIONS, zipf_rank(key, len(POSITIONS), 0.7, draw=5)),
         # The square root leans towards pages that are seen.
         "viewability": pa.array(np.round(np.sqrt(uniform(key, draw=6)), 3)),
         "price_floor": pa.array(np.round(0.05 + _exponential(uniform(key, draw=7), 0.8), 2)),
@@ -216,7 +225,7 @@ def _visitor(key: Key) -> dict[str, Column]:
     member = uniform(key, draw=3) < 0.35
     score = np.round(uniform(key, draw=4), 3)
     visits = _exponential(uniform(key, draw=5), 9).astype(np.int64)
-    segment = _take(SEGMENTS, zipf_rank(key, len(SEGMENTS), 0.7, draw=6), hidden=uniform(key, draw=7) < 0.05)
+    segment = choose(SEGMENTS, zipf_rank(key, len(SEGMENTS), 0.7, draw=6), hidden=uniform(key, draw=7) < 0.05)
     user = pa.StructArray.from_arrays(
         [segment, pa.array(score), pa.array(visits)],
         fields=list(schema().field("user").type),
@@ -244,23 +253,7 @@ def _name_lists(
     offsets = np.zeros(len(wanted) + 1, np.int32)
     np.cumsum(kept.sum(axis=1), out=offsets[1:])
     mask = pa.array(uniform(key, draw=1 + _NAMES_PER_LIST) < hidden, pa.bool_())
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), _take(names, drawn[kept]), mask=mask)
-
-
-def _ids(prefix: str, rows: Ints) -> Column:
-    return _glue(pa.repeat(pa.scalar(prefix), len(rows)), pc.utf8_lpad(_digits(rows), 7, "0"))
-
-
-def _digits(numbers: Ints) -> Texts:
-    return pc.cast(pa.array(numbers, pa.int64()), pa.string())
-
-
-def _glue(left: Texts, right: Texts) -> Texts:
-    return pc.binary_join_element_wise(left, right, pa.repeat(pa.scalar(""), len(left)))
-
-
-def _take(names: Sequence[str], at: Ints, hidden: NDArray[np.bool_] | None = None) -> Texts:
-    return pa.array(list(names), pa.string()).take(pa.array(at, pa.int64(), mask=hidden))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), choose(names, drawn[kept]), mask=mask)
 
 
 def _given(weights: Ints, row: Ints, points: Floats) -> Ints:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.workloads.hashing import Key, integers, uniform, weighted, zipf_rank
+from headgate.workloads.columns import Key, integers, uniform, weighted, zipf_rank
 from headgate.workloads.records.advertising_names import (
     BROWSERS,
     CATEGORIES,
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Wish = Callable[[Key], list[str]]
-
-__all__ = ["filters"]
 
 _BY_WISHES = (0, 0, 0, 12, 35, 34, 19)
 _BY_NARROW = (0, 0, 40, 60)

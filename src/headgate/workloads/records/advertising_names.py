@@ -5,27 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-__all__ = [
-    "BROWSERS",
-    "CATEGORIES",
-    "CITIES_EACH",
-    "CONNECTIONS",
-    "COUNTRIES",
-    "DAYS",
-    "DEVICES",
-    "INTERESTS",
-    "KINDS",
-    "LANGUAGES",
-    "POSITIONS",
-    "SEGMENTS",
-    "SITES",
-    "START",
-    "SYSTEMS",
-    "TOPICS",
-    "WEEKDAYS",
-    "Country",
-]
-
 
 class Country(NamedTuple):
     """Hold a country's code, its main language and its cities, the largest first."""

@@ -13,17 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.records.programs.programs import starts
-from headgate.workloads.hashing import Key, integers, weighted
-from headgate.workloads.records.drawing import distinct, operands
+from headgate.workloads.columns import Key, integers, weighted
 from headgate.workloads.records.specification import Attribute, Operator, Specification, rank, within
-from headgate.workloads.records.synthetic import Synthetic
+from headgate.workloads.records.synthetic import Synthetic, distinct, operands
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
-
-__all__ = ["Equality"]
 
 _PRESENCE = 0.83
 

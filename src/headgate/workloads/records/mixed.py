@@ -21,17 +21,14 @@ import numpy as np
 
 from headgate.errors import HeadgateError
 from headgate.records.programs.programs import starts
-from headgate.workloads.hashing import Key, uniform, weighted
-from headgate.workloads.records.drawing import distinct, operands
+from headgate.workloads.columns import Key, uniform, weighted
 from headgate.workloads.records.specification import Attribute, Operator, Specification, rank, within
-from headgate.workloads.records.synthetic import Synthetic
+from headgate.workloads.records.synthetic import Synthetic, distinct, operands
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
-
-__all__ = ["FILTERS_PER_ACCOUNT", "VARIANTS", "Mixed"]
 
 VARIANTS = ("mixed", "ranges", "negations", "growth")
 FILTERS_PER_ACCOUNT = 100_000

@@ -10,23 +10,19 @@ from __future__ import annotations
 
 from enum import IntEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from headgate.workloads.columns import choose, digits, glue, joined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
-    from collections.abc import Sequence
-
     Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
-
-
-__all__ = ["Attribute", "Operator", "Specification", "rank", "text_order", "texts", "within"]
 
 
 class Attribute(NamedTuple):
@@ -207,39 +203,25 @@ def texts(spec: Specification) -> Texts:
     """Write each filter."""
     if not spec.filters:
         return pa.array([], pa.string())
-    conjunctions = _joined(_predicates(spec), spec.predicate_start, pa.scalar(" AND "))
+    conjunctions = joined(spec.predicate_start, _predicates(spec), " AND ")
     counts = np.diff(spec.conjunction_start)
     nested = np.repeat(counts > 1, counts).astype(np.int64)
-    written = _glue(_take(["", "("], nested), conjunctions, _take(["", ")"], nested))
-    return _joined(written, spec.conjunction_start, pa.scalar(" OR "))
+    written = glue(choose(["", "("], nested), conjunctions, choose(["", ")"], nested))
+    return joined(spec.conjunction_start, written, " OR ")
 
 
 def _predicates(spec: Specification) -> Texts:
     before, between, after = zip(*(_FORMS[each] for each in Operator), strict=True)
     operator = spec.operator.astype(np.int64)
     openings = [each.name + sign for each in spec.attributes for sign in before]
-    return _glue(
-        _take(openings, spec.attribute * len(Operator) + operator),
-        _joined(_operands(spec), spec.operand_start, _take(between, operator)),
-        _take(after, operator),
+    return glue(
+        choose(openings, spec.attribute * len(Operator) + operator),
+        joined(spec.operand_start, _operands(spec), choose(between, operator)),
+        choose(after, operator),
     )
 
 
 def _operands(spec: Specification) -> Texts:
     quote = np.array([each.is_text for each in spec.attributes])[spec.attribute]
     quoted = np.repeat(quote, np.diff(spec.operand_start)).astype(np.int64)
-    digits: Texts = pc.cast(pa.array(spec.operands), pa.string())
-    return _glue(_take(["", "'v"], quoted), digits, _take(["", "'"], quoted))
-
-
-def _joined(parts: Texts, starts: Ints, separator: Texts | pa.StringScalar) -> Texts:
-    lists = pa.ListArray.from_arrays(pa.array(starts, pa.int32()), parts)
-    return cast("Texts", pc.binary_join(lists, separator))
-
-
-def _glue(*parts: Texts) -> Texts:
-    return pc.binary_join_element_wise(*parts, pa.repeat(pa.scalar(""), len(parts[0])))
-
-
-def _take(names: Sequence[str], at: Ints) -> Texts:
-    return pa.array(list(names), pa.string()).take(pa.array(at, pa.int64()))
+    return glue(choose(["", "'v"], quoted), digits(spec.operands), choose(["", "'"], quoted))

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
-__all__ = ["programs"]
-
 _BOTTOM = -(2**63)
 _NUMBER_FACETS = (Facet.INT, Facet.FLOAT, Facet.STRING_INT)
 

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.workloads.hashing import Key, bits
+from headgate.workloads.columns import Key, bits
 from headgate.workloads.xml.schema import CONTINENTS, WORDS, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-__all__ = ["document"]
 
 _TABLE = "xmark documents"
 _DRAWS = 4096

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-__all__ = ["CHILDREN", "CONTINENTS", "EITHER", "ROOT_LABEL", "WORDS", "below", "labels", "values"]
-
 ROOT_LABEL = "site"
 CONTINENTS = ("africa", "asia", "australia", "europe", "namerica", "samerica")
 _MARKED = ("keyword", "bold", "emph")

@@ -30,8 +30,6 @@ from headgate.xml.language.model import (
     is_attribute,
 )
 
-__all__ = ["LARGEST", "ViewLaw", "Walk"]
-
 LARGEST = 16
 """Nodes of a view, at most."""
 _FIRST = ("item", "person", "open_auction", "closed_auction", "bidder", "annotation", "description", "mail")

@@ -20,8 +20,7 @@ import pyarrow as pa
 from headgate.core.event import XML
 from headgate.core.subscription import XPATH
 from headgate.errors import HeadgateError
-from headgate.workloads.graphs.graphs import numbered
-from headgate.workloads.hashing import Key, bits, zipf_rank
+from headgate.workloads.columns import Key, bits, numbered, zipf_rank
 from headgate.workloads.rdf.publications import EVENT_SCHEMA, SUBSCRIPTION_SCHEMA
 from headgate.workloads.xml.documents import document
 from headgate.workloads.xml.walks import ViewLaw, Walk
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
     from headgate.xml.language.model import Node, Pattern
 
     Ints = NDArray[np.int64]
-
-
-__all__ = ["TABLE_2", "XMark", "draw_views", "unique_views"]
 
 
 TABLE_2 = ViewLaw()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError
-from headgate.workloads.hashing import Key, bits, integers, uniform, weighted, zipf_rank
+from headgate.workloads.columns import Key, bits, integers, uniform, weighted, zipf_rank
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

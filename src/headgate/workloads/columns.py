@@ -1,7 +1,8 @@
-"""Randomness that does not depend on partitioning: a value is a hash of its own address.
+"""Columns of workloads: numbers drawn by hashing, and texts written of numbers, without a loop over rows.
 
-A value's address is (seed, table, column, draw, row). The first four are hashed once into the
-start of a splitmix64 sequence, and the row is the position in it:
+Randomness does not depend on partitioning: a value is a hash of its own address. That is (seed, table,
+column, draw, row). The first four are hashed once into the start of a splitmix64 sequence, and the row is
+the position in it:
 
     value = finalise(start + row * GAMMA)
 
@@ -17,9 +18,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from headgate.errors import HeadgateError
 
@@ -29,8 +32,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Rows: TypeAlias = NDArray[np.int64]
+    Ints: TypeAlias = NDArray[np.int64]
+    Texts: TypeAlias = pa.Array[pa.Scalar[pa.lib.StringType]]
 
-__all__ = ["Key", "bits", "integers", "uniform", "weighted", "zipf_rank"]
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -110,3 +114,51 @@ def _zipf_table(n: int, exponent: float) -> NDArray[np.float64]:
 def _invert(cumulative: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.int64]:
     # The last entry is exactly 1 and points are below it, so a position is always inside.
     return np.searchsorted(cumulative, points, side="right").astype(np.int64)
+
+
+def glue(*pieces: Texts | str, between: str = "") -> Texts:
+    """Write pieces behind each other, row by row; a piece that is a single text is the same in all rows.
+
+    >>> import numpy as np
+    >>> glue("p", digits(np.array([7, 12])), ";").to_pylist()
+    ['p7;', 'p12;']
+    """
+    join: Any = pc.binary_join_element_wise
+    found: Texts = join(*(pa.scalar(each) if isinstance(each, str) else each for each in pieces), between)
+    return found
+
+
+def digits(numbers: Ints) -> Texts:
+    """Write whole numbers."""
+    found: Texts = pc.cast(pa.array(numbers, pa.int64()), pa.string())
+    return found
+
+
+def numbered(prefix: str | Texts, numbers: Ints, width: int = 1) -> Texts:
+    """Write numbers after a prefix, with zeros before them."""
+    return glue(prefix, pc.utf8_lpad(digits(numbers), width, "0"))
+
+
+def choose(texts: Sequence[str], at: Ints, hidden: NDArray[np.bool_] | None = None) -> Texts:
+    """Take the text at a place, for each row; null where it is hidden."""
+    found: Texts = pa.array(texts, pa.string()).take(pa.array(at, pa.int64(), mask=hidden))
+    return found
+
+
+def either(where: NDArray[np.bool_], one: Texts | str, other: Texts | str) -> Texts:
+    """Take one text or the other, for each row."""
+    pick: Any = pc.if_else
+    found: Texts = pick(pa.array(where, pa.bool_()), one, other)
+    return found
+
+
+def joined(start: Ints, items: Texts, between: str | Texts) -> Texts:
+    """Join the items of each list; those of list n are start[n] : start[n + 1].
+
+    >>> import numpy as np
+    >>> joined(np.array([0, 2, 2]), pa.array(["a", "b"]), " . ").to_pylist()
+    ['a . b', '']
+    """
+    join: Any = pc.binary_join
+    found: Texts = join(pa.ListArray.from_arrays(pa.array(start, pa.int32()), items), between)
+    return found

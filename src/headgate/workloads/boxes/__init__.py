@@ -1,1 +1,0 @@
-"""Workloads of boxes and intervals."""
