@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from headgate.contents.compiling import Counted
 from headgate.contents.kind import Kind, Read
-from headgate.contents.protocol import Clause, Portion
+from headgate.contents.living import in_portions
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Clause
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
@@ -33,11 +34,10 @@ if TYPE_CHECKING:
 
     from headgate.contents.compiling import Keys
     from headgate.contents.kind import Wanted
+    from headgate.contents.protocol import Portion
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.core.values import Path as Attribute
-
-EVENT_ID, SUBSCRIPTION_ID = "event_id", "subscription_id"
 
 
 class ScanKind(Kind):
@@ -223,16 +223,7 @@ class ScanIndex:
 
     def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
         """Match many events in order, few at a time; for ids that are whole numbers."""
-        size = max(1, most // max(1, len(self)))
-        for begin in range(0, len(events), size):
-            some = events[begin : begin + size]
-            rows = pa.array(np.arange(begin, begin + len(some)))
-            if isinstance(some, pa.RecordBatch):
-                found = self.match_batch(some, rows)
-            else:
-                found = self.match_events(some, rows)
-            row, number = (np.asarray(column.cast(pa.int64())) for column in found.columns)
-            yield Portion(begin, begin + len(some), row, number)
+        return in_portions(self, events, most)
 
     def explain(self, event: Event, identity: Id) -> Scanned:
         """Say whether a filter holds."""
