@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headgate.contents.views import LaidViews
 from headgate.errors import PlanError
 from headgate.rdf.events.facts import Facts
 from headgate.rdf.events.reading import graph_of
@@ -49,24 +50,29 @@ _SPARQL = Options()
 _ALL = 2**62
 
 
-class RdfViews:
-    """Views over RDF by number, as SPARQL has them; with a taxonomy, events are seen through it."""
+class RdfViews(LaidViews):
+    """Views over RDF by number, as SPARQL has them; with a taxonomy, events are seen through it.
+
+    Labels are constants, items the edges of a view: one that has none or more than 64 cannot be rewritten. A
+    mapping that takes very long to find counts as none: that costs a rewriting, never a result.
+    """
 
     def __init__(self, patterns: Sequence[Pattern], taxonomy: Taxonomy | None = None) -> None:
         """Lay views out."""
         self.patterns = tuple(_plain(pattern) for pattern in patterns)
         self.taxonomy = taxonomy
-        self._atoms, self._terms, (self._label_offsets, self._labels) = _lay(self.patterns)
+        self._atoms, self._terms, (self.label_offsets, self.labels) = _lay(self.patterns)
+        self.needed = self._atoms.needed
         firsts: dict[object, int] = {}
-        self._equals = np.array(
+        self.equals = np.array(
             [
                 firsts.setdefault((frozenset(each.edges), frozenset(each.filters)), view)
                 for view, each in enumerate(self.patterns)
             ],
             np.int32,
         )
-        self._demands, self._offers = np.zeros((2, 2 * len(self.patterns)), np.uint64)
-        sign(self._atoms, self._demands, self._offers)
+        self.demands, self.offers = np.zeros((2, 2 * len(self.patterns)), np.uint64)
+        sign(self._atoms, self.demands, self.offers)
 
     @classmethod
     def build(cls, patterns: Sequence[Pattern], taxonomy: Taxonomy | None = None) -> RdfViews:
@@ -87,48 +93,14 @@ class RdfViews:
         """Count the views."""
         return len(self.patterns)
 
-    @property
-    def label_offsets(self) -> NDArray[np.int64]:
-        """Return where the labels of each view begin in `labels`; one more at the end."""
-        return self._label_offsets
-
-    @property
-    def labels(self) -> NDArray[np.int32]:
-        """Return the constants of each view, which a target must have too, rising within each view."""
-        return self._labels
-
-    @property
-    def demands(self) -> NDArray[np.uint64]:
-        """Return bits, two words a view, which must be among the `offers` of what it embeds in."""
-        return self._demands
-
-    @property
-    def offers(self) -> NDArray[np.uint64]:
-        """Return bits, two words a view."""
-        return self._offers
-
-    @property
-    def needed(self) -> NDArray[np.uint64]:
-        """Return a bit for each edge of each view; 0 if it has none or more than 64."""
-        return self._atoms.needed
-
-    @property
-    def equals(self) -> NDArray[np.int32]:
-        """Return for each view the number of the first that has the same edges and filters."""
-        return self._equals
-
-    def coverage(
-        self, sources: NDArray[np.int32], targets: NDArray[np.int32]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
-        """Tell for pairs of views whether the source embeds in the target, and which edges it covers.
-
-        A mapping that takes very long to find counts as none: that costs a rewriting, never a result.
-        """
-        sources, targets = (np.ascontiguousarray(each, np.int32) for each in (sources, targets))
-        embeds = np.zeros(len(sources), np.bool_)
-        masks = np.zeros(len(sources), np.uint64)
+    def _cover(
+        self,
+        sources: NDArray[np.int32],
+        targets: NDArray[np.int32],
+        embeds: NDArray[np.bool_],
+        masks: NDArray[np.uint64],
+    ) -> None:
         cover(self._atoms, sources, targets, new_search(), embeds, masks)
-        return embeds, masks
 
     def result(self, view: int, event: Event) -> Solutions:
         """Compute the bindings that a view has in an event."""
@@ -173,11 +145,6 @@ class RdfViews:
     def plan_of(self, view: int, inputs: Sequence[int]) -> list[str]:
         """Say in lines how a view is computed from others."""
         return self.rewriting(view, inputs).lines()
-
-    def written(self, view: int, result: Solutions) -> Solutions:
-        """Return a result as it is: views of this kind are kept as they were written."""
-        del view
-        return result
 
     def size(self, result: Solutions) -> tuple[int, int]:
         """Count the rows, and the bytes of their terms with a separator behind each."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.contents.views import LaidViews
 from headgate.xml.answers.answers import Answer, answer
 from headgate.xml.events.reading import document_of
 from headgate.xml.language.canonical import canonical
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
     from headgate.xml.language.model import Label, Node, Pattern, Test
 
 
-class XmlViews:
+class XmlViews(LaidViews):
     """Views over XML documents, each in its canonical form, by number.
 
     `patterns` are these forms, and results are in their order; `places` lead there from the nodes as
-    written.
+    written. Labels are names, items 4 bits for each node: a view of more than 16 cannot be rewritten.
     """
 
     def __init__(
@@ -54,11 +55,11 @@ class XmlViews:
         self.places = places
         self._written = written
         self._rows = rows
-        self._label_offsets, self._labels = labels
-        self._equals = equals
-        self._demands = np.zeros(2 * len(patterns), np.uint64)
-        self._offers = np.zeros(2 * len(patterns), np.uint64)
-        sign(rows, self._demands, self._offers)
+        self.needed = rows.needed
+        self.label_offsets, self.labels = labels
+        self.equals = equals
+        self.demands, self.offers = np.zeros((2, 2 * len(patterns)), np.uint64)
+        sign(rows, self.demands, self.offers)
 
     @classmethod
     def build(cls, patterns: Sequence[Pattern]) -> XmlViews:
@@ -75,45 +76,14 @@ class XmlViews:
         """Count the views."""
         return len(self.patterns)
 
-    @property
-    def label_offsets(self) -> NDArray[np.int64]:
-        """Return where the labels of each view begin in `labels`; one more at the end."""
-        return self._label_offsets
-
-    @property
-    def labels(self) -> NDArray[np.int32]:
-        """Return the names of all views that a target must have too, rising within each view."""
-        return self._labels
-
-    @property
-    def demands(self) -> NDArray[np.uint64]:
-        """Return bits, two words a view, which must be among the `offers` of what it embeds in."""
-        return self._demands
-
-    @property
-    def offers(self) -> NDArray[np.uint64]:
-        """Return bits, two words a view."""
-        return self._offers
-
-    @property
-    def needed(self) -> NDArray[np.uint64]:
-        """Return the items of each view, 4 bits a node; 0 for one of more than 16 nodes."""
-        return self._rows.needed
-
-    @property
-    def equals(self) -> NDArray[np.int32]:
-        """Return for each view the number of the first with the same canonical form."""
-        return self._equals
-
-    def coverage(
-        self, sources: NDArray[np.int32], targets: NDArray[np.int32]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
-        """Tell for pairs of views whether the source embeds in the target, and which items it covers."""
-        sources, targets = (np.ascontiguousarray(each, np.int32) for each in (sources, targets))
-        embeds = np.zeros(len(sources), np.bool_)
-        masks = np.zeros(len(sources), np.uint64)
+    def _cover(
+        self,
+        sources: NDArray[np.int32],
+        targets: NDArray[np.int32],
+        embeds: NDArray[np.bool_],
+        masks: NDArray[np.uint64],
+    ) -> None:
         cover(self._rows, sources, targets, np.zeros(MAX_NODES, np.int64), embeds, masks)
-        return embeds, masks
 
     def result(self, view: int, event: Event) -> Answer | None:
         """Compute what a view gives for an event: for each node what takes part; None if it does not hold."""
