@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from headgate.contents.living import Moment
     from headgate.core.event import Id
+    from headgate.records.index.build import Weigh
     from headgate.records.index.live import State
-    from headgate.records.index.weights import Weigh
 
 seeds = st.randoms(use_true_random=False)
 

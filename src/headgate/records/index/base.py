@@ -15,7 +15,7 @@ from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import SnapshotError
-from headgate.records.events.single import SingleEncoder
+from headgate.records.events.encode import SingleEncoder
 from headgate.records.index import kernels, walking
 from headgate.records.index.arrays import Events, RecordArrays
 from headgate.records.index.build import Built

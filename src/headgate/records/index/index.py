@@ -19,10 +19,9 @@ from headgate.records.events.encode import encode
 from headgate.records.explain.explain import Explanation, explain
 from headgate.records.explain.why_not import NearMiss, why_not
 from headgate.records.index.base import ROOM, Base, Pairs
-from headgate.records.index.build import Built, build
+from headgate.records.index.build import Built, build, by_events, by_filters
 from headgate.records.index.live import State, compact
 from headgate.records.index.sieve import RecordSieve
-from headgate.records.index.weights import by_events, by_filters
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.parse import parse_filter
 from headgate.records.language.splitting import split
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.records.events.columns import Columns
-    from headgate.records.index.weights import Weigh
+    from headgate.records.index.build import Weigh
     from headgate.records.programs.program import Program
     from headgate.records.programs.programs import Programs
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headgate.contents.living import Moment
     from headgate.core.event import Event, Id
     from headgate.records.events.columns import Columns
-    from headgate.records.index.weights import Weigh
+    from headgate.records.index.build import Weigh
     from headgate.records.tail.tail import TailView
 
 

@@ -16,8 +16,6 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.errors import FilterError
-from headgate.records.language import patterns
-from headgate.records.language.limits import KEYWORDS, check_text, check_tokens
 from headgate.records.language.literals import EXPONENT, fits_one_decimal, literal_of
 from headgate.records.language.model import (
     NULL,
@@ -40,8 +38,9 @@ from headgate.records.language.model import (
     Or,
     Truth,
     common_type,
+    like_problem,
 )
-from headgate.records.language.refusal import refusal
+from headgate.records.language.refusal import KEYWORDS, check_text, check_tokens, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -215,7 +214,7 @@ class Translator:
             raise refusal("", self.text, node)
         self.expect_only(like, "this", "expression", "negate")
         pattern = self.string(like.expression, "LIKE takes a pattern in quotes")
-        wrong = patterns.problem(pattern, escape)
+        wrong = like_problem(pattern, escape)
         if wrong:
             raise refusal(wrong, self.text, like.expression)
         found = Like(self.attribute(like.this), pattern, escape)

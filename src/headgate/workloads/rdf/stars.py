@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.errors import HeadgateError
-from headgate.rdf.language.model import ISA, RDFS, TYPE, XSD, And, Compare, Edge, Pattern
-from headgate.rdf.language.terms import iri, literal
+from headgate.rdf.language.model import ISA, RDFS, TYPE, XSD, And, Compare, Edge, Pattern, iri, literal
 from headgate.workloads.hashing import Key, integers, uniform
 from headgate.workloads.rdf.publications import BASE, RdfWorkload, Triples
 from headgate.workloads.rdf.stars_classes import Classes, draw_classes

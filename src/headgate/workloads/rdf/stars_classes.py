@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.rdf.language.model import RDFS, SUBCLASS, TYPE
-from headgate.rdf.language.terms import iri
+from headgate.rdf.language.model import RDFS, SUBCLASS, TYPE, iri
 from headgate.workloads.hashing import Key, integers, zipf_rank
 from headgate.workloads.rdf.publications import BASE
 from headgate.workloads.records.drawing import distinct

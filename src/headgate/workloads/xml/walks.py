@@ -15,7 +15,6 @@ import numpy as np
 
 from headgate.errors import HeadgateError
 from headgate.workloads.xml.schema import CHILDREN, EITHER, ROOT_LABEL, below, labels, values
-from headgate.xml.language.canonical import canonical
 from headgate.xml.language.model import (
     ANY,
     CHILD,
@@ -27,6 +26,7 @@ from headgate.xml.language.model import (
     Node,
     Pattern,
     Test,
+    canonical,
     is_attribute,
 )
 

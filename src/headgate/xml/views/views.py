@@ -9,8 +9,7 @@ import numpy as np
 from headgate.contents.views import LaidViews
 from headgate.xml.answers.answers import Answer, answer
 from headgate.xml.events.reading import document_of
-from headgate.xml.language.canonical import canonical
-from headgate.xml.language.model import CHILD, CONT, ROOT, VAL, covers, is_attribute
+from headgate.xml.language.model import CHILD, CONT, ROOT, VAL, canonical, covers, is_attribute
 from headgate.xml.views.coverage import (
     ATTRIBUTE_BIT,
     CHILD_BIT,
@@ -21,8 +20,7 @@ from headgate.xml.views.coverage import (
     cover,
     sign,
 )
-from headgate.xml.views.embedding import MAX_NODES, needed
-from headgate.xml.views.implication import implications, is_wide
+from headgate.xml.views.embedding import MAX_NODES, implications, is_wide, needed
 from headgate.xml.views.rewriting import Rewriting, rewriting, size_of
 
 if TYPE_CHECKING:
