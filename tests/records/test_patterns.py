@@ -13,15 +13,8 @@ from hypothesis import strategies as st
 from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
 from headgate.core.interning import TextPool
 from headgate.records.index.checking import match_glob
-from headgate.records.language.model import (
-    ANY_CHARACTER,
-    ANY_TEXT,
-    Attribute,
-    Like,
-    like_problem,
-    like_regex,
-    like_tokens,
-)
+from headgate.records.language.model import Attribute, Like
+from headgate.records.language.patterns import ANY_CHARACTER, ANY_TEXT, problem, to_regex, tokens
 from headgate.records.language.printing import print_filter
 from headgate.records.programs.leaves import GlobLeaf
 from headgate.records.programs.lowering import lower
@@ -49,7 +42,7 @@ def by_definition(parts: tuple[str | int, ...], text: str) -> bool:
 
 def by_kernel(pattern: str, escape: str, text: str) -> bool:
     found: list[int] = []
-    for part in like_tokens(pattern, escape):
+    for part in tokens(pattern, escape):
         found.extend(part.encode() if isinstance(part, str) else [part])
     pool = TextPool.build(["before", text, "after"])
     glob = np.array(found, np.int16)
@@ -74,25 +67,25 @@ def by_index(pattern: str, escape: str, text: str) -> bool:
 @given(st.lists(PARTS, max_size=8), st.text(LETTERS, max_size=10))
 def test_three_answers_agree(parts: list[str], text: str) -> None:
     pattern = "".join(parts)
-    expected = by_definition(tuple(like_tokens(pattern, "\\")), text)
+    expected = by_definition(tuple(tokens(pattern, "\\")), text)
     assert by_kernel(pattern, "\\", text) is expected
-    assert bool(like_regex(pattern, "\\").fullmatch(text)) is expected
+    assert bool(to_regex(pattern, "\\").fullmatch(text)) is expected
 
 
 @examples(60)
 @given(st.lists(PARTS, max_size=5), st.text(LETTERS, max_size=6))
 def test_the_index_agrees(parts: list[str], text: str) -> None:
     pattern = "".join(parts)
-    assert by_index(pattern, "\\", text) is by_definition(tuple(like_tokens(pattern, "\\")), text)
+    assert by_index(pattern, "\\", text) is by_definition(tuple(tokens(pattern, "\\")), text)
 
 
 @examples(60)
 @given(st.sampled_from("!%_a日'"), st.text("!%_a日'", max_size=6), st.text("!%_a日'", max_size=6))
 def test_other_escape_characters(escape: str, pattern: str, text: str) -> None:
-    if like_problem(pattern, escape) is None:
-        expected = by_definition(tuple(like_tokens(pattern, escape)), text)
+    if problem(pattern, escape) is None:
+        expected = by_definition(tuple(tokens(pattern, escape)), text)
         assert by_index(pattern, escape, text) is expected
-        assert bool(like_regex(pattern, escape).fullmatch(text)) is expected
+        assert bool(to_regex(pattern, escape).fullmatch(text)) is expected
     else:
         with pytest.raises(FilterError):
             parse_filter(print_filter(Like(A, pattern, escape)))
@@ -138,8 +131,8 @@ def test_no_pattern_is_slow(pattern: str, text: str) -> None:
 
 
 def test_what_spark_refuses() -> None:
-    assert like_problem("a\\", "\\") == "the pattern ends with its escape character"
-    assert like_problem("\\a", "\\") == "'a' stands after the escape character; only %, _ and itself may"
-    assert like_problem("a", "") == like_problem("a", "xy") == "ESCAPE takes one character"
-    assert like_problem("%%", "%") is None
-    assert like_problem("\\\\\\%", "\\") is None
+    assert problem("a\\", "\\") == "the pattern ends with its escape character"
+    assert problem("\\a", "\\") == "'a' stands after the escape character; only %, _ and itself may"
+    assert problem("a", "") == problem("a", "xy") == "ESCAPE takes one character"
+    assert problem("%%", "%") is None
+    assert problem("\\\\\\%", "\\") is None

@@ -160,11 +160,10 @@ class DocumentIndex(Living[StateT], Generic[StateT]):
         """Read documents, given by text and content type; refuses one with the id of its event."""
 
     @classmethod
-    def _read(cls, subscription: Subscription) -> tuple[str, Any]:
-        """Parse a subscription's filter; of another dialect, the text becomes that of the room."""
-        pattern = cls._parse(subscription.filter, subscription.dialect)
-        text = subscription.filter if subscription.dialect == cls.dialect else cls._print(pattern)
-        return text, pattern
+    def read_filter(cls, text: str, dialect: str) -> tuple[str, Any]:
+        """Parse a filter; of another dialect, the text becomes that of the room."""
+        pattern = cls._parse(text, dialect)
+        return text if dialect == cls.dialect else cls._print(pattern), pattern
 
     @classmethod
     def _read_all(cls, subscriptions: Iterable[Subscription], writer: Any) -> tuple[Ids, TextPool]:
@@ -174,7 +173,7 @@ class DocumentIndex(Living[StateT], Generic[StateT]):
         by_id = {each.id: each for each in given}
         texts = []
         for identity in ids:
-            text, pattern = cls._read(by_id[identity])
+            text, pattern = cls.read_filter(by_id[identity].filter, by_id[identity].dialect)
             texts.append(text)
             writer.add(pattern)
         return ids, TextPool.build(texts)
@@ -275,7 +274,7 @@ class DocumentIndex(Living[StateT], Generic[StateT]):
 
     def subscribe(self, subscription: Subscription) -> None:
         """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""
-        text, pattern = self._read(subscription)
+        text, pattern = self.read_filter(subscription.filter, subscription.dialect)
         self._add(subscription.id, text, pattern)
 
     def _compiled(self, text: str) -> Any:

@@ -36,8 +36,8 @@ from headgate.records.language.model import (
     Truth,
     common_type,
     convert,
-    like_regex,
 )
+from headgate.records.language.patterns import to_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -95,7 +95,7 @@ def evaluate(expression: Expression, attributes: Mapping[Path, object]) -> bool 
             return _in(value, literals)
         case Like(_, pattern, escape):
             text = _text(value)
-            return None if text is None else bool(like_regex(pattern, escape).fullmatch(text))
+            return None if text is None else bool(to_regex(pattern, escape).fullmatch(text))
         case Truth():
             return _comparison(Op.EQ, value, Literal(LiteralType.BOOL, value=True))
         case ArrayContains(_, literal):

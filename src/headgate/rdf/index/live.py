@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.contents.columns import starts_of
 from headgate.contents.documents import DocumentState
 from headgate.core.interning import TextPool
 from headgate.rdf.index import laying
@@ -33,13 +34,13 @@ def restore(arrays: RdfArrays, expressions: TextPool, kept: NDArray[np.int64]) -
     np.maximum.at(slots, np.repeat(np.arange(len(sizes)), sizes), -terms.min(axis=1, initial=0))
     owner = np.repeat(np.arange(len(sizes)), np.diff(patterns.entry_start))
     wide = sizes[owner]
-    edge_start = _starts(wide)
+    edge_start = starts_of(wide)
     at = np.repeat(patterns.step_start[:-1][owner] - edge_start[:-1], wide) + np.arange(edge_start[-1])
     word_sizes, range_sizes = np.zeros((2, count), np.int64)
     laying.count_read(arrays.checks, entries.checks, word_sizes, range_sizes)
     inside = np.repeat(groups.entry, groups.size) + _within(groups.size)
     range_sizes[inside] += 1
-    word_start, range_start = _starts(word_sizes), _starts(range_sizes)
+    word_start, range_start = starts_of(word_sizes), starts_of(range_sizes)
     words = np.zeros(word_start[-1], np.int32)
     ranges = np.zeros((range_start[-1], 3), np.int8)
     ends = np.zeros((range_start[-1], 2), np.float64)
@@ -67,13 +68,9 @@ def restore(arrays: RdfArrays, expressions: TextPool, kept: NDArray[np.int64]) -
     return take(whole, place[kept])
 
 
-def _starts(sizes: NDArray[Any]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-
-
 def _within(sizes: NDArray[np.int32]) -> NDArray[np.int64]:
     """Count from 0 within each of some runs."""
-    starts = _starts(sizes)
+    starts = starts_of(sizes)
     return np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
 
 

@@ -38,8 +38,8 @@ from headgate.records.language.model import (
     Truth,
     common_type,
     convert,
-    like_regex,
 )
+from headgate.records.language.patterns import to_regex
 from headgate.records.language.printing import print_filter, print_literal
 from headgate.records.language.rewrite import push_not
 from headgate.records.reference import compare, evaluate
@@ -111,7 +111,7 @@ def _like(predicate: Like, value: object, *, negated: bool) -> str:
         return "the text fits the pattern"
     # An escape may be a letter, which must not change its case.
     plain = predicate.escape not in predicate.pattern and isinstance(value, str)
-    if plain and like_regex(predicate.pattern.lower(), "\\").fullmatch(str(value).lower()):
+    if plain and to_regex(predicate.pattern.lower(), "\\").fullmatch(str(value).lower()):
         return "the text fits the pattern but for case"
     return "the text does not fit the pattern"
 

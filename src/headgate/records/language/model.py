@@ -5,22 +5,16 @@
 
 A predicate looks at one attribute and compares it with literals. `NOT IN`, `IS NOT NULL`, `NOT LIKE` and
 `NOT BETWEEN` are `Not` around the positive predicate. Every expression is TRUE, FALSE or NULL (None).
-
-At the end stands what a pattern of LIKE means.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from headgate.core.values import fold
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class LiteralType(Enum):
@@ -242,66 +236,3 @@ def convert(literal: Literal, to: LiteralType) -> Literal:
         return Literal(to, Decimal(literal.value))
     assert to is LiteralType.TIMESTAMP
     return Literal(to, literal.value)
-
-
-ANY_TEXT = -1
-"""What `%` becomes in `like_tokens`."""
-ANY_CHARACTER = -2
-"""What `_` becomes in `like_tokens`."""
-
-
-def like_problem(pattern: str, escape: str) -> str | None:
-    r"""Say why Spark would refuse a pattern, or None.
-
-    >>> like_problem(r"50\%", "\\") is None
-    True
-    >>> like_problem("a\\", "\\")
-    'the pattern ends with its escape character'
-    """
-    if len(escape) != 1:
-        return "ESCAPE takes one character"
-    index = 0
-    while index < len(pattern):
-        if pattern[index] == escape:
-            if index + 1 == len(pattern):
-                return "the pattern ends with its escape character"
-            if pattern[index + 1] not in {"%", "_", escape}:
-                return f"{pattern[index + 1]!r} stands after the escape character; only %, _ and itself may"
-            index += 1
-        index += 1
-    return None
-
-
-def like_tokens(pattern: str, escape: str) -> Iterator[str | int]:
-    """Split a sound pattern into characters, ANY_TEXT and ANY_CHARACTER."""
-    characters = iter(pattern)
-    for character in characters:
-        if character == escape:
-            yield next(characters)
-        elif character == "%":
-            yield ANY_TEXT
-        elif character == "_":
-            yield ANY_CHARACTER
-        else:
-            yield character
-
-
-def like_regex(pattern: str, escape: str) -> re.Pattern[str]:
-    r"""Translate for the reference: `%` to `.*`, `_` to `.`, over whole texts with their line breaks.
-
-    >>> bool(like_regex("n%s", "\\").fullmatch("news"))
-    True
-    """
-    runs = [""]
-    for token in like_tokens(pattern, escape):
-        if token == ANY_TEXT:
-            runs.append("")
-        else:
-            runs[-1] += "." if isinstance(token, int) else re.escape(token)
-    first, *inner = runs
-    if not inner:
-        return re.compile(first, re.DOTALL)
-    # The first place that fits what stands between two `%` is as good as any later one; the atomic group
-    # says so, or `%a%a%a%b` would try them all.
-    middle = "".join(f"(?>.*?{run})" for run in inner[:-1] if run)
-    return re.compile(f"{first}{middle}.*{inner[-1]}", re.DOTALL)

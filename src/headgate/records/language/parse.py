@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.errors import FilterError
+from headgate.records.language import patterns
 from headgate.records.language.literals import EXPONENT, fits_one_decimal, literal_of
 from headgate.records.language.model import (
     NULL,
@@ -38,7 +39,6 @@ from headgate.records.language.model import (
     Or,
     Truth,
     common_type,
-    like_problem,
 )
 from headgate.records.language.refusal import KEYWORDS, check_text, check_tokens, refusal
 
@@ -214,7 +214,7 @@ class Translator:
             raise refusal("", self.text, node)
         self.expect_only(like, "this", "expression", "negate")
         pattern = self.string(like.expression, "LIKE takes a pattern in quotes")
-        wrong = like_problem(pattern, escape)
+        wrong = patterns.problem(pattern, escape)
         if wrong:
             raise refusal(wrong, self.text, like.expression)
         found = Like(self.attribute(like.this), pattern, escape)

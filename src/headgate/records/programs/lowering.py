@@ -16,8 +16,6 @@ from msgspec.structs import replace
 
 from headgate.core.casts import INT64_MAX, INT64_MIN, to_bool, to_double, to_int, to_timestamp
 from headgate.records.language.model import (
-    ANY_CHARACTER,
-    ANY_TEXT,
     NULL,
     ArrayContains,
     ArraysOverlap,
@@ -32,8 +30,8 @@ from headgate.records.language.model import (
     Truth,
     common_type,
     convert,
-    like_tokens,
 )
+from headgate.records.language.patterns import ANY_CHARACTER, ANY_TEXT, tokens
 from headgate.records.programs.intervals import Cut, Intervals, after, before, number, union
 from headgate.records.programs.leaves import (
     Facet,
@@ -257,7 +255,7 @@ def _clip(value: int) -> int:
 
 def _like(predicate: Like, *, negated: bool) -> Leaf:
     """Make an interval of texts of a pattern without wildcards or with `%` at its end; else keep it."""
-    path, parts = predicate.attribute.path, list(like_tokens(predicate.pattern, predicate.escape))
+    path, parts = predicate.attribute.path, list(tokens(predicate.pattern, predicate.escape))
     wild = [index for index, part in enumerate(parts) if isinstance(part, int)]
     fixed = "".join(part for part in parts if isinstance(part, str))
     if not wild:

@@ -26,9 +26,9 @@ from headgate.xml.language.model import (
     Node,
     Pattern,
     Test,
-    canonical,
     is_attribute,
 )
+from headgate.xml.views.views import canonical
 
 __all__ = ["LARGEST", "ViewLaw", "Walk"]
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from lxml import etree
 
@@ -309,3 +310,22 @@ def _reason(scanned: Scanned, encoded: bytes, limits: Limits) -> str:
 def _line(text: str) -> str:
     """Bring a text to one line that can be shown."""
     return "".join(sign if sign.isprintable() else " " for sign in text)[:200].strip()
+
+
+_PACKED: msgspec.msgpack.Decoder[tuple[tuple[str, ...], list[tuple[str, bytes]]]] = msgspec.msgpack.Decoder(
+    tuple[tuple[str, ...], list[tuple[str, bytes]]]
+)
+
+
+def pack(document: Document) -> bytes:
+    """Write a document, to be carried to another process."""
+    arrays: list[tuple[str, bytes]] = [(array.dtype.str, array.tobytes()) for array in document[1:]]
+    return msgspec.msgpack.encode((document.names, arrays))
+
+
+def unpack(packed: bytes) -> Document:
+    """Return a document."""
+    names, arrays = _PACKED.decode(packed)
+    # A copy can be written to, as every other document's arrays: kernels are compiled for that.
+    found: list[Any] = [np.frombuffer(data, kind).copy() for kind, data in arrays]
+    return Document(names, *found)
