@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.records.index.build import Built
-    from headgate.records.index.weights import Weigh
+    from headgate.records.index.build import Built, Weigh
     from headgate.records.programs.programs import Programs
 
 

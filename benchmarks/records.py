@@ -20,7 +20,7 @@ from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.records import reference
 from headgate.records.events.encode import encode_batch
-from headgate.records.index.weights import by_events, by_filters
+from headgate.records.index.build import by_events, by_filters
 from headgate.records.programs.binding import compile_filters
 from headgate.records.programs.programs import concatenate
 from headgate.workloads.catalogue import synthetic

@@ -10,7 +10,7 @@ import pytest
 from headgate import Dissemination, Event, PlanError, Settings, Subscription
 from headgate.engine.views import views_of
 from headgate.plan.graphs.rewritability import Search
-from headgate.rdf.events.ntriples import write_lines
+from headgate.rdf.events.triples import write_lines
 from headgate.xml.answers.answers import answer
 from headgate.xml.events.reading import document_of
 from headgate.xml.language.parse import parse_filter

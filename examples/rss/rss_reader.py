@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from headgate import Event, EventError, FilterError, Options, RdfIndex, Subscription, Taxonomy
 from headgate.rdf.events.feeds import read_feed
-from headgate.rdf.language.terms import parts
+from headgate.rdf.language.model import parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

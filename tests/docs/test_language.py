@@ -14,7 +14,8 @@ from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
 from headgate.core.casts import to_timestamp
 from headgate.core.values import MAX_DEPTH, Kind
 from headgate.records import reference
-from headgate.records.language import limits, literals, model
+from headgate.records.language import literals, model
+from headgate.records.language import refusal as limits
 from headgate.records.language.model import Literal, LiteralType
 from tests.docs.fences import ROOT, without_fences
 

@@ -34,9 +34,9 @@ from headgate.rdf.language.model import (
     Options,
     Or,
     Pattern,
+    is_variable,
 )
 from headgate.rdf.language.printing import print_expression, print_pattern
-from headgate.rdf.language.terms import is_variable
 from headgate.rdf.language.values import compare
 from headgate.rdf.reference import World, solutions
 from tests.rdf.habits import ELSEWHERE, HABITS, Elsewhere, from_ox, to_ox

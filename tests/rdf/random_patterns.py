@@ -25,8 +25,9 @@ from headgate.rdf.language.model import (
     Not,
     Or,
     Pattern,
+    iri,
+    literal,
 )
-from headgate.rdf.language.terms import iri, literal
 
 if TYPE_CHECKING:
     import random

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.rdf.language.model import ISA, PLAIN, Edge, Pattern
+from headgate.rdf.language.model import ISA, PLAIN, Edge, Pattern, is_variable
 from headgate.rdf.language.rewrite import substitute, variables
-from headgate.rdf.language.terms import is_variable
 from tests.rdf.random_patterns import planted_pattern, random_pattern
 
 if TYPE_CHECKING:

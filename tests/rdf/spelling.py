@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from headgate.rdf.language.model import BELOW, BELOW_PROPERTY, ISA, PLAIN, RDF, RDFS, SELECT, TYPE, XSD
+from headgate.rdf.language.model import BELOW, BELOW_PROPERTY, ISA, PLAIN, RDF, RDFS, SELECT, TYPE, XSD, parts
 from headgate.rdf.language.printing import print_expression, print_pattern, print_term
-from headgate.rdf.language.terms import parts
 from headgate.rdf.language.words import cut
 from tests.rdf.random_patterns import EX, random_pattern
 

@@ -23,9 +23,9 @@ from headgate.rdf.language.model import (
     Compare,
     Edge,
     Pattern,
+    literal,
 )
 from headgate.rdf.language.printing import print_pattern
-from headgate.rdf.language.terms import literal
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
 from tests.seeds import seeds, share
 

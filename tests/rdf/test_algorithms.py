@@ -14,8 +14,18 @@ from headgate.papers.gtopss import GToPSS, join
 from headgate.papers.matchers import MATCHERS
 from headgate.rdf import reference
 from headgate.rdf.events.reading import make_graph
-from headgate.rdf.language.model import ISA, SUBCLASS, TYPE, XSD, Compare, Edge, Options, Pattern
-from headgate.rdf.language.terms import iri, literal
+from headgate.rdf.language.model import (
+    ISA,
+    SUBCLASS,
+    TYPE,
+    XSD,
+    Compare,
+    Edge,
+    Options,
+    Pattern,
+    iri,
+    literal,
+)
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
 from tests.seeds import seeds, share

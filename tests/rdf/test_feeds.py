@@ -13,10 +13,9 @@ from headgate import Event, EventError
 from headgate.core.event import RSS, SECOND_MARK
 from headgate.rdf.events.feeds import CHANNEL, ITEM, ITEMS, Feed, feed_events, read_feed
 from headgate.rdf.events.forgiving import DC, RSS_SPACE, read_date
-from headgate.rdf.events.ntriples import write_lines
 from headgate.rdf.events.reading import Reader, graph_of, read_graph
-from headgate.rdf.language.model import RDF, TYPE
-from headgate.rdf.language.terms import iri, literal
+from headgate.rdf.events.triples import write_lines
+from headgate.rdf.language.model import RDF, TYPE, iri, literal
 from tests.seeds import seeds
 
 HERE = Reader(isolated=False)

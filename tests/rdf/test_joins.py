@@ -10,8 +10,7 @@ import pytest
 
 from headgate import Event, EventError, Omission, Omissions, Options, RdfIndex, Subscription
 from headgate.rdf.events.reading import make_graph
-from headgate.rdf.language.model import XSD
-from headgate.rdf.language.terms import literal
+from headgate.rdf.language.model import XSD, literal
 from tests.seeds import seeds
 
 Statements = list[tuple[str, str, str]]

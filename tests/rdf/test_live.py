@@ -12,7 +12,7 @@ import pytest
 
 from headgate import Event, RdfIndex, Subscription
 from headgate.rdf.events.reading import make_graph, read_graph
-from headgate.rdf.language.terms import literal
+from headgate.rdf.language.model import literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

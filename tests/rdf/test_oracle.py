@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate.rdf.events.reading import make_graph
-from headgate.rdf.language.model import ISA, PLAIN, TYPE, XSD, Call, Compare, Not
+from headgate.rdf.language.model import ISA, PLAIN, TYPE, XSD, Call, Compare, Not, literal
 from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.language.printing import print_expression, print_pattern
-from headgate.rdf.language.terms import literal
 from headgate.rdf.language.values import value_of
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from tests.rdf.habits import HABITS, kept

@@ -9,8 +9,7 @@ import pyoxigraph
 import pytest
 
 from headgate.errors import FilterError, SubscriptionError
-from headgate.rdf.language import limits
-from headgate.rdf.language.iris import resolve
+from headgate.rdf.language import refusal as limits
 from headgate.rdf.language.model import (
     ASK,
     BELOW,
@@ -28,10 +27,12 @@ from headgate.rdf.language.model import (
     Not,
     Or,
     Pattern,
+    iri,
+    literal,
 )
+from headgate.rdf.language.names import resolve
 from headgate.rdf.language.parse import parse_expression, parse_filter
 from headgate.rdf.language.printing import print_expression, print_pattern
-from headgate.rdf.language.terms import iri, literal
 from headgate.rdf.language.words import cut, kinds_of, places
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern
 from tests.rdf.spelling import PREDECLARED, PROLOGUE, nearly, random_word, spelled

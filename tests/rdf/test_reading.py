@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 
 from headgate import Event, EventError
 from headgate.core.event import JSON_LD, N_TRIPLES, RDF_XML, RSS, SECOND_MARK, TURTLE
-from headgate.rdf.events.ntriples import read_lines, write_lines
 from headgate.rdf.events.reading import Reader, graph_of, make_graph, read_graph, read_graphs
 from headgate.rdf.events.screening import Limits, format_of
-from headgate.rdf.events.triples import Settings, parse
-from headgate.rdf.language.model import RDF, TYPE, XSD, Graph
-from headgate.rdf.language.terms import iri, literal, parts
+from headgate.rdf.events.triples import Settings, parse, read_lines, write_lines
+from headgate.rdf.language.model import RDF, TYPE, XSD, Graph, iri, literal, parts
 from tests.rdf.random_patterns import random_graph
 from tests.seeds import examples, seeds
 

@@ -9,7 +9,7 @@ import pytest
 
 from headgate import Event, FilterError, RdfIndex, Subscription
 from headgate.rdf.events.reading import read_graph
-from headgate.rdf.language import limits
+from headgate.rdf.language import refusal as limits
 from headgate.rdf.language.evaluate import evaluate, truth
 from headgate.rdf.language.model import PATHS, PLAIN, SUBCLASS, SUBPROPERTY, TYPE, Options
 from headgate.rdf.language.parse import parse_expression, parse_filter

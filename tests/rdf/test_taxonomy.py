@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from headgate import TaxonomyError
 from headgate.rdf.events.reading import Reader
 from headgate.rdf.language.model import RDF, RDFS, SUBCLASS, SUBPROPERTY, TYPE
-from headgate.rdf.taxonomy import closure as closing
-from headgate.rdf.taxonomy.closure import Closure, build_closure
-from headgate.rdf.taxonomy.taxonomy import OWL, Taxonomy
+from headgate.rdf.taxonomy import taxonomy as closing
+from headgate.rdf.taxonomy.taxonomy import OWL, Closure, Taxonomy, build_closure
 from tests.seeds import seeds
 
 if TYPE_CHECKING:

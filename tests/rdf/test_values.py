@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.rdf.language.model import XSD
-from headgate.rdf.language.terms import literal
+from headgate.rdf.language.model import XSD, literal
 from headgate.rdf.language.values import LONGEST, Moment, Number, Text, Truth, compare, value_of
 
 SIGNS = ("=", "!=", "<", "<=", ">", ">=")

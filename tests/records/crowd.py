@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
-    from headgate.records.index.build import Built
+    from headgate.records.index.build import Built, Weigh
     from headgate.records.index.lines import Parts
     from headgate.records.index.terms import Terms
-    from headgate.records.index.weights import Weigh
     from headgate.records.language.model import Expression
 
 RARE, MIDDLING, COMMON = 1e-4, 0.05, 1.0

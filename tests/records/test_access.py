@@ -21,8 +21,8 @@ from headgate.records.index import build
 from headgate.records.index.access import MOST_SPOILERS
 from headgate.records.index.arrays import DUPLICATE, FLAGS, POINTS, RANGES, check_length
 from headgate.records.index.base import Base
+from headgate.records.index.build import by_events, by_filters
 from headgate.records.index.checking import SHORT
-from headgate.records.index.weights import by_events, by_filters
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.records.specification_programs import programs
 from headgate.workloads.statistics import matches
@@ -48,10 +48,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.records.index.build import Built
+    from headgate.records.index.build import Built, Weigh
     from headgate.records.index.lines import Parts
     from headgate.records.index.terms import Terms
-    from headgate.records.index.weights import Weigh
 
 seeds = st.randoms(use_true_random=False)
 

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from headgate.contents.living import Moment
     from headgate.core.event import Id
-    from headgate.records.index.live import Moment, State
-    from headgate.records.index.weights import Weigh
+    from headgate.records.index.build import Weigh
+    from headgate.records.index.live import State
 
 seeds = st.randoms(use_true_random=False)
 
@@ -38,7 +39,7 @@ class Slow:
         self.before = before
         monkeypatch.setattr("headgate.records.index.index.compact", self)
 
-    def __call__(self, moment: Moment, weigh: Weigh) -> State:
+    def __call__(self, moment: Moment[State], weigh: Weigh) -> State:
         if self.before:
             self._wait()
         built = live.compact(moment, weigh)
@@ -133,7 +134,7 @@ def test_a_failed_compaction_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
     index = RecordIndex.build(Subscription(n, "a = 1") for n in range(3))
     index.subscribe(Subscription(7, "a = 1"))
 
-    def fail(_moment: Moment, _weigh: Weigh) -> State:
+    def fail(_moment: Moment[State], _weigh: Weigh) -> State:
         raise MemoryError("no room")
 
     with monkeypatch.context() as patch:
@@ -205,7 +206,7 @@ def test_a_compaction_aside_that_fails_is_told_at_the_next_change(monkeypatch: p
     index.compact_after = 3
     failed = threading.Event()
 
-    def fail(_moment: Moment, _weigh: Weigh) -> State:
+    def fail(_moment: Moment[State], _weigh: Weigh) -> State:
         failed.set()
         raise MemoryError("no room")
 

@@ -19,7 +19,7 @@ from tests.seeds import examples, share
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
-    from headgate.records.index.weights import Weigh
+    from headgate.records.index.build import Weigh
 
 seeds = st.randoms(use_true_random=False)
 

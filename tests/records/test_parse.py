@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headgate import FilterError, parse_filter, print_filter
-from headgate.records.language import limits
+from headgate.records.language import refusal as limits
 from headgate.records.language.model import (
     NULL,
     And,

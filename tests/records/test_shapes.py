@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from sqlglot.dialects.spark import Spark
 
 from headgate import FilterError, parse_filter
-from headgate.records.language import names
-from headgate.records.language.limits import KEYWORDS
+from headgate.records.language.refusal import KEYWORDS
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs import binding, clauses, plain, skeletons
+from headgate.records.programs import shapes as names
 from headgate.records.programs.binding import bindable, compile_filter, compile_filters, parse_text
 from headgate.records.programs.program import compile_program
 from headgate.records.programs.programs import in_columns

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headgate import Event, Subscription, Taxonomy
-from headgate.rdf.events.ntriples import write_lines
+from headgate.rdf.events.triples import write_lines
 from headgate.rdf.language.printing import print_pattern
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.match.match import match_events

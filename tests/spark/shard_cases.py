@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate import Edge, Engine, Event, Node, Subscription, Taxonomy
 from headgate.core.subscription import SPARQL, SQL, XPATH
-from headgate.rdf.events.ntriples import write_lines
+from headgate.rdf.events.triples import write_lines
 from headgate.rdf.language.printing import print_pattern as print_rdf
 from headgate.xml.language.printing import print_pattern as print_xml
 from tests.rdf.random_patterns import random_graph, random_pattern, random_taxonomy

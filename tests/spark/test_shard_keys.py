@@ -17,7 +17,7 @@ from headgate import Event, RdfIndex, RecordIndex, Subscription, TableError, Tax
 from headgate.core.subscription import SPARQL, XPATH
 from headgate.errors import GraphError
 from headgate.rdf.compiling import rdf_keys
-from headgate.rdf.events.ntriples import write_lines
+from headgate.rdf.events.triples import write_lines
 from headgate.rdf.index.columns import compile_all as compile_rdf
 from headgate.rdf.language.model import Options
 from headgate.rdf.language.parse import parse_filter as parse_rdf

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from headgate.errors import HeadgateError
 from headgate.papers.matchers import MATCHERS
 from headgate.rdf.events.reading import read_graph
-from headgate.rdf.language.model import ISA, RDFS, SUBCLASS, TYPE, Pattern
+from headgate.rdf.language.model import ISA, RDFS, SUBCLASS, TYPE, Pattern, is_iri, is_literal, is_variable
 from headgate.rdf.language.parse import parse_filter
-from headgate.rdf.language.terms import is_iri, is_literal, is_variable
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.workloads.rdf.stars import Stars, draw_classes, read_classes
 from headgate.workloads.rdf.triples import Paper

@@ -20,11 +20,10 @@ from headgate.workloads.xml.schema import CHILDREN, CONTINENTS, EITHER, below, l
 from headgate.workloads.xml.walks import LARGEST, ViewLaw
 from headgate.workloads.xml.xmark import TABLE_2, XMark, draw_views, unique_views
 from headgate.xml.events.reading import read_document
-from headgate.xml.language.canonical import canonical
 from headgate.xml.language.model import ANY, CHILD, DESCENDANT, ROOT, TEXT, is_attribute
 from headgate.xml.language.parse import parse_filter
 from headgate.xml.reference import matches
-from headgate.xml.views.views import XmlViews
+from headgate.xml.views.views import XmlViews, canonical
 from tests.cli.running import Command
 from tests.seeds import examples, seeds
 from tests.spark.files import get_table

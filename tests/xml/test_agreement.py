@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from headgate import Event, Subscription, XmlIndex
+from headgate.contents.columns import from_bytes, to_bytes
 from headgate.core.interning import TextPool
 from headgate.xml import reference
 from headgate.xml.events.reading import read_document
 from headgate.xml.index import matching
-from headgate.xml.index.columns import compile_all, concatenate, from_bytes, take, to_bytes
+from headgate.xml.index.columns import Columns, compile_all, concatenate, take
 from headgate.xml.language.model import DESCENDANT, SIGNS, Node, Pattern
 from headgate.xml.language.model import Test as Condition
 from headgate.xml.language.printing import print_pattern
@@ -263,7 +264,9 @@ def test_columns_in_parts_are_one() -> None:
     rng = random.Random(11)
     patterns = [random_pattern(rng) for _ in range(60)]
     whole = compile_all(patterns)
-    joined = concatenate([from_bytes(to_bytes(compile_all(patterns[a : a + 20]))) for a in (0, 20, 40)])
+    joined = concatenate(
+        [from_bytes(to_bytes(compile_all(patterns[a : a + 20])), Columns) for a in (0, 20, 40)]
+    )
     for one, other in zip(whole, joined, strict=True):
         if isinstance(one, TextPool):
             assert isinstance(other, TextPool)

@@ -9,8 +9,8 @@ import pytest
 from lxml import etree
 
 from headgate.errors import FilterError, SubscriptionError
-from headgate.xml.language import limits as text_limits
 from headgate.xml.language import model
+from headgate.xml.language import refusal as text_limits
 from headgate.xml.language.model import CHILD, CONT, DESCENDANT, ID, ROOT, VAL, Node, Pattern
 from headgate.xml.language.parse import parse_by_grammar, parse_filter, quick_pattern
 from headgate.xml.language.printing import print_pattern

@@ -13,8 +13,7 @@ import pytest
 from headgate import Event, EventError
 from headgate.core.event import SECOND_MARK
 from headgate.xml.events.document import Document, Limits, equal
-from headgate.xml.events.reading import document_of, parse, read_document
-from headgate.xml.events.walking import walk
+from headgate.xml.events.reading import document_of, parse, read_document, walk
 from headgate.xml.language.model import TEXT, StructuralId
 from tests.seeds import seeds
 from tests.timing import thread_time

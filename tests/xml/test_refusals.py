@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headgate.errors import FilterError
-from headgate.xml.language import limits as text_limits
+from headgate.xml.language import refusal as text_limits
 from headgate.xml.language.parse import parse_filter
 
 # The mark ⟪ stands before the place; it is no part of the text.

@@ -12,13 +12,11 @@ import pytest
 from headgate.core.event import Event
 from headgate.xml.answers.answers import answer
 from headgate.xml.events.reading import document_of
-from headgate.xml.language.canonical import canonical
 from headgate.xml.language.model import CHILD, CONT, DESCENDANT, VAL, Node, Pattern
 from headgate.xml.language.model import Test as Condition
 from headgate.xml.language.values import implies
-from headgate.xml.views.embedding import covered, needed
-from headgate.xml.views.implication import implications
-from headgate.xml.views.views import XmlViews
+from headgate.xml.views.embedding import covered, implications, needed
+from headgate.xml.views.views import XmlViews, canonical
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
 from tests.xml.random_views import view_set, wider

@@ -11,7 +11,7 @@ import pytest
 from headgate import Event, FilterError, Subscription
 from headgate.xml.events.reading import read_document
 from headgate.xml.index.index import XmlIndex
-from headgate.xml.language import limits as text_limits
+from headgate.xml.language import refusal as text_limits
 from headgate.xml.language.model import RETURNS, SIGNS
 from headgate.xml.language.parse import parse_filter
 from headgate.xml.language.splitting import split

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,48 +20,62 @@ import pyarrow as pa
 from headgate.contents.protocol import PAIRS, Portion
 from headgate.contents.sharing import slice_of
 from headgate.core.ids import Ids
+from headgate.core.interning import TextPool
 from headgate.errors import SubscriptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from headgate.core.event import Event, Id
-    from headgate.core.interning import TextPool
 
 
-class Frozen(Protocol):
-    """A base: filters by number, which is the place of their id; `removed` marks those that are gone."""
+class Frozen(ABC):
+    """A base: filters by number, which is the place of their id. Only `removed` ever changes: from 0 to 1."""
 
-    ids: Ids
-    filters: TextPool
-    removed: NDArray[np.uint8]
+    def __init__(self, ids: Ids, filters: TextPool) -> None:
+        self.ids = ids
+        self.filters = filters
+        self.removed = np.zeros(len(ids), np.uint8)
 
-    @property
+    @abstractmethod
+    def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
+        """Write a snapshot; nothing may have been removed. `source` says what it was built from."""
+
+    @cached_property
     def id_array(self) -> pa.Array[Any]:
         """Return the ids for Arrow."""
+        return self.ids.to_arrow()
 
     def find(self, identity: Id) -> int:
         """Find the number of a subscription that is here and not removed; -1 for none."""
+        number = self.ids.find(identity)
+        return -1 if number < 0 or self.removed[number] else number
+
+
+class Growing(Protocol):
+    """A tail: filters by place, in the order in which they came."""
+
+    def __len__(self) -> int:
+        """Count the filters that readers can see."""
+
+    def add(self, compiled: Any, /) -> object:
+        """Append a filter. Writer only."""
 
 
 BaseT = TypeVar("BaseT", bound=Frozen)
-FilterT = TypeVar("FilterT")
+TailT = TypeVar("TailT", bound=Growing)
 StateT = TypeVar("StateT", bound="LivingState[Any, Any]")
 
 
-def find_in(base: Frozen, identity: Id) -> int:
-    """Find the number of a subscription of a base that is not removed; -1 for none."""
-    number = base.ids.find(identity)
-    return -1 if number < 0 or base.removed[number] else number
-
-
-class LivingState(ABC, Generic[BaseT, FilterT]):
+class LivingState(Generic[BaseT, TailT]):
     """Base and tail. Filter n of the base has number n, filter p of the tail the number `base + p`."""
 
-    def __init__(self, base: BaseT) -> None:
+    def __init__(self, base: BaseT, tail: TailT) -> None:
         self.base = base
+        self.tail = tail
         self.tail_ids: list[Id] = []
         self.tail_texts: list[str] = []
         self.tail_removed = np.zeros(64, np.uint8)
@@ -70,13 +85,9 @@ class LivingState(ABC, Generic[BaseT, FilterT]):
         self._gone = 0
 
     @property
-    @abstractmethod
     def late(self) -> int:
         """Count the filters in the tail that readers can see."""
-
-    @abstractmethod
-    def append(self, compiled: FilterT) -> None:
-        """Append a filter to the tail. Writer only."""
+        return len(self.tail)
 
     def __len__(self) -> int:
         """Count the subscriptions."""
@@ -120,7 +131,7 @@ class LivingState(ABC, Generic[BaseT, FilterT]):
         base = len(self.base.ids)
         return self.base.filters.text(number) if number < base else self.tail_texts[number - base]
 
-    def add(self, identity: Id, text: str, compiled: FilterT) -> None:
+    def add(self, identity: Id, text: str, compiled: Any) -> None:
         """Append a subscription to the tail. Writer only."""
         place = self.late
         # What an addition that failed has left.
@@ -129,7 +140,7 @@ class LivingState(ABC, Generic[BaseT, FilterT]):
             self.tail_removed = np.concatenate([self.tail_removed, np.zeros(place, np.uint8)])
         self.tail_ids.append(identity)
         self.tail_texts.append(text)
-        self.append(compiled)
+        self.tail.add(compiled)
         self._places[identity] = place
         self.changes += 1
 
@@ -177,6 +188,49 @@ class LivingState(ABC, Generic[BaseT, FilterT]):
     def left(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Tell what is left, of the base and of the tail. Writer only: no change may come in between."""
         return self.base.removed == 0, self.tail_removed[: self.late] == 0
+
+    def merged(self, kept: NDArray[np.bool_], late: NDArray[np.bool_]) -> Merged:
+        """Return ids and texts of some of the base and of the tail, in the order of the ids."""
+        old, new = np.flatnonzero(kept), np.flatnonzero(late)
+        order = _rising(self.base.ids, old, [self.tail_ids[place] for place in new.tolist()])
+        kind = pa.int64() if self.numbered else pa.large_string()
+        ids = [self.base.ids.to_arrow().cast(kind).take(old), _picked(self.tail_ids, new, kind)]
+        texts = [self.base.filters.to_arrow().take(old), _picked(self.tail_texts, new, pa.large_string())]
+        return Merged(
+            Ids.from_arrow(pa.concat_arrays(ids).take(order)),
+            TextPool.from_arrow(pa.concat_arrays(texts).take(order)),
+            order,
+        )
+
+
+class Merged(NamedTuple):
+    """Ids and texts in order, and where each stood: those of the base first, then those of the tail."""
+
+    ids: Ids
+    filters: TextPool
+    order: NDArray[np.int64]
+
+
+def _picked(values: Sequence[Id], places: NDArray[np.int64], kind: pa.DataType) -> pa.Array[Any]:
+    return pa.array([values[place] for place in places.tolist()], kind)
+
+
+def _rising(ids: Ids, kept: NDArray[np.int64], new: list[Id]) -> NDArray[np.int64]:
+    """Sort some of the ids and new ones behind them: returns their places in rising order of ids."""
+    order = sorted(range(len(new)), key=new.__getitem__)
+    before = ids.places([new[place] for place in order]) if len(ids) else np.zeros(len(new), np.int64)
+    # An id goes before the first old one that is not below it; new ones are in order among themselves.
+    keys = np.concatenate([2 * kept + 1, 2 * before])
+    behind = np.concatenate([np.arange(len(kept)), len(kept) + np.array(order, np.int64)])
+    return behind[np.argsort(keys, kind="stable")]
+
+
+class Moment(NamedTuple, Generic[StateT]):
+    """What is left of a state at one moment: which filters of the base, and which of the tail."""
+
+    state: StateT
+    kept: NDArray[np.bool_]
+    late: NDArray[np.bool_]
 
 
 class Portioned(ABC):
@@ -237,17 +291,12 @@ class Living(Portioned, Generic[StateT]):
         self._failure: BaseException | None = None
         self._aside: threading.Thread | None = None
 
-    @staticmethod
     @abstractmethod
-    def _compiled(text: str) -> Any:
+    def _compiled(self, text: str) -> Any:
         """Compile a filter in the room's own dialect; refuses a bad one."""
 
     @abstractmethod
-    def _frozen(self) -> Any:
-        """Note what is left of the state. Writer only."""
-
-    @abstractmethod
-    def _rebuilt(self, moment: Any) -> StateT:
+    def _rebuilt(self, moment: Moment[StateT]) -> StateT:
         """Build a state whose base holds all that was left at a moment."""
 
     def __len__(self) -> int:
@@ -263,6 +312,18 @@ class Living(Portioned, Generic[StateT]):
         """Return the ids, in order."""
         state = self._state
         return Ids.of(state.ids()) if state.changed else state.base.ids
+
+    def filter(self, identity: Id) -> str:
+        """Return the text of a subscription's filter, in the room's own dialect."""
+        state = self._state
+        return state.text(state.number_of(identity))
+
+    def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
+        """Write a snapshot, compacted if need be; `source` says what it was built from."""
+        # Without the lock: a compaction that runs already needs it to end.
+        if self._state.changed:
+            self.compact()
+        self._state.base.save(path, source=source)
 
     def _add(self, identity: Id, text: str, compiled: Any) -> None:
         """Add a subscription; it matches from now on. Refuses an id that is here."""
@@ -298,7 +359,8 @@ class Living(Portioned, Generic[StateT]):
         """
         with self._compacting:
             with self._writing:
-                moment, self._changes = self._frozen(), []
+                state = self._state
+                moment, self._changes = Moment(state, *state.left()), []
             try:
                 fresh = self._rebuilt(moment)
                 with self._writing:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from headgate.core.planes import Cells, Planes
     from headgate.core.subscription import Subscription
 
+EVENT_ID, SUBSCRIPTION_ID = "event_id", "subscription_id"
+"""The columns of matches."""
+
 
 class Clause(NamedTuple):
     """A part of a filter that holds or not by itself: a filter in the room's dialect, and what it looks at.

@@ -19,7 +19,7 @@ import pyarrow as pa
 from headgate.contents.compiling import Counted
 from headgate.contents.kind import Kind, Read
 from headgate.contents.living import Portioned
-from headgate.contents.protocol import Clause
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Clause
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.core.values import Path as Attribute
-
-EVENT_ID, SUBSCRIPTION_ID = "event_id", "subscription_id"
 
 
 class ScanKind(Kind):

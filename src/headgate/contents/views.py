@@ -11,12 +11,14 @@ and `demands` of u among the `offers` of v (necessary, not sufficient: for leavi
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from headgate.core.event import Event
@@ -78,3 +80,39 @@ class Views(Results, Protocol):
 
     def plan_of(self, view: int, inputs: Sequence[int]) -> list[str]:
         """Say in lines how a view is computed from others: what is taken from where, joined, selected."""
+
+
+class LaidViews(ABC):
+    """Views by number, laid out in arrays that a room fills when it is given them."""
+
+    label_offsets: NDArray[np.int64]
+    labels: NDArray[np.int32]
+    demands: NDArray[np.uint64]
+    offers: NDArray[np.uint64]
+    needed: NDArray[np.uint64]
+    equals: NDArray[np.int32]
+
+    @abstractmethod
+    def _cover(
+        self,
+        sources: NDArray[np.int32],
+        targets: NDArray[np.int32],
+        embeds: NDArray[np.bool_],
+        masks: NDArray[np.uint64],
+    ) -> None:
+        """Fill in for pairs of views whether the source embeds in the target, and which items it covers."""
+
+    def coverage(
+        self, sources: NDArray[np.int32], targets: NDArray[np.int32]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
+        """Tell for pairs of views whether the source embeds in the target, and which items it covers."""
+        sources, targets = (np.ascontiguousarray(each, np.int32) for each in (sources, targets))
+        embeds = np.zeros(len(sources), np.bool_)
+        masks = np.zeros(len(sources), np.uint64)
+        self._cover(sources, targets, embeds, masks)
+        return embeds, masks
+
+    def written(self, view: int, result: Any) -> Any:
+        """Return a result as it is, where views are kept as they were written."""
+        del view
+        return result

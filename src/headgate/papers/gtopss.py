@@ -37,8 +37,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headgate.errors import SubscriptionError
 from headgate.papers.published import Lineage, Published, demand
-from headgate.rdf.language.model import ISA
-from headgate.rdf.language.terms import is_variable
+from headgate.rdf.language.model import ISA, is_variable
 from headgate.rdf.reference import SPARQL
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from headgate.errors import SubscriptionError
 from headgate.papers.gtopss import GToPSS
 from headgate.papers.ops import OpsStyle
 from headgate.papers.published import Lineage, Published, demand
-from headgate.rdf.language.terms import is_variable
+from headgate.rdf.language.model import is_variable
 from headgate.rdf.reference import SPARQL
 
 if TYPE_CHECKING:

@@ -6,8 +6,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headgate.rdf.language.evaluate import holds
-from headgate.rdf.language.model import BELOW_PROPERTY, ISA, PLAIN, SUBCLASS, SUBPROPERTY, TYPE
-from headgate.rdf.language.terms import is_iri, is_variable
+from headgate.rdf.language.model import (
+    BELOW_PROPERTY,
+    ISA,
+    PLAIN,
+    SUBCLASS,
+    SUBPROPERTY,
+    TYPE,
+    is_iri,
+    is_variable,
+)
 from headgate.rdf.reference import image, nodes
 
 if TYPE_CHECKING:

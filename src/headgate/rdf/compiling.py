@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 
+from headgate.contents.columns import ColumnWriter, from_bytes
 from headgate.contents.compiling import Counted, filters_in
-from headgate.core.interning import TextPool
 from headgate.core.rooms import RDF
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import SPARQL
@@ -18,7 +17,6 @@ from headgate.rdf.index.columns import Columns, Writer, compile_all, concatenate
 from headgate.rdf.index.index import RdfIndex, RdfRoom
 from headgate.rdf.language.model import TYPE, Options
 from headgate.rdf.language.parse import parse_filter
-from headgate.rdf.language.printing import print_pattern
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -30,50 +28,9 @@ if TYPE_CHECKING:
     from headgate.contents.compiling import Keys
     from headgate.contents.protocol import Clause
     from headgate.core.ids import Ids
+    from headgate.core.interning import TextPool
     from headgate.core.values import Path as Attribute
     from headgate.rdf.language.model import Graph
-
-_Array = tuple[str, tuple[int, ...], bytes]
-_PARTS: msgspec.msgpack.Decoder[list[list[_Array]]] = msgspec.msgpack.Decoder(list[list[_Array]])
-
-
-def to_bytes(columns: Columns) -> bytes:
-    """Write columns, to be carried from one process to another; texts are two arrays."""
-    parts = [part if isinstance(part, TextPool) else (part,) for part in columns]
-    return msgspec.msgpack.encode(
-        [[(array.dtype.str, array.shape, array.tobytes()) for array in part] for part in parts]
-    )
-
-
-def from_bytes(data: bytes | memoryview) -> Columns:
-    """Read what `to_bytes` wrote.
-
-    >>> columns = compile_all([parse_filter("ASK { ?x a <urn:a> }")], Options())
-    >>> from_bytes(to_bytes(columns)).terms.texts() == columns.terms.texts()
-    True
-    """
-    found: list[Any] = []
-    for part in _PARTS.decode(data):
-        arrays = [np.frombuffer(raw, kind).reshape(shape) for kind, shape, raw in part]
-        found.append(arrays[0] if len(arrays) == 1 else TextPool(*arrays))
-    return Columns(*found)
-
-
-class RdfWriter:
-    """Lays patterns one behind another."""
-
-    def __init__(self, options: Options) -> None:
-        self._writer = Writer(options)
-
-    def add(self, text: str, dialect: str) -> str:
-        """Compile the next filter and return it as SPARQL."""
-        pattern = parse_filter(text, dialect)
-        self._writer.add(pattern)
-        return text if dialect == SPARQL else print_pattern(pattern)
-
-    def to_bytes(self) -> bytes:
-        """Return all that was added."""
-        return to_bytes(self._writer.columns())
 
 
 @dataclass(frozen=True)
@@ -83,10 +40,10 @@ class RdfWriters:
     options: Options
     dialect: str = SPARQL
 
-    def writer(self, *, checked: bool = True) -> RdfWriter:
+    def writer(self, *, checked: bool = True) -> ColumnWriter:
         """Begin; there is nothing to check patterns against."""
         del checked
-        return RdfWriter(self.options)
+        return ColumnWriter(RdfIndex, Writer(self.options))
 
     def clauses(self, text: str) -> tuple[Clause, ...]:
         """Take a filter apart."""
@@ -136,7 +93,7 @@ class RdfContents:
 
     def file(self, parts: Sequence[memoryview]) -> tuple[RdfFiled, NDArray[np.int64]]:
         """Lay columns one behind another."""
-        columns = [from_bytes(part) for part in parts]
+        columns = [from_bytes(part, Columns) for part in parts]
         counts = np.array([len(each.slots) for each in columns], np.int64)
         # With one that is empty, so that there is one.
         whole = concatenate([compile_all([], self.options), *columns])
@@ -174,7 +131,7 @@ class RdfFinder:
 
     def of_bytes(self, payload: bytes) -> list[Keys]:
         """Find the keys of patterns as a writer has written them."""
-        return rdf_keys(from_bytes(payload), self.listed)
+        return rdf_keys(from_bytes(payload, Columns), self.listed)
 
     def of_filed(self, filed: RdfFiled) -> list[Keys]:
         """Find the keys of patterns that were filed."""

@@ -69,19 +69,19 @@ class Rdf(Kind):
 
     def read(self, events: Sequence[Event | EventError]) -> list[Read | EventError]:
         """Read documents: graphs of all that are none of feeds are parsed together."""
-        from headgate.rdf.events.documents import read_all
+        from headgate.rdf.events.feeds import read_all
 
         return read_all(events)
 
     def pack(self, event: Event) -> bytes:
         """Write the graph of an event."""
-        from headgate.rdf.events.documents import pack
+        from headgate.rdf.events.feeds import pack
 
         return pack(event.data)
 
     def unpack(self, packed: bytes) -> tuple[Graph, str]:
         """Return the graph of an event."""
-        from headgate.rdf.events.documents import unpack
+        from headgate.rdf.events.feeds import unpack
 
         return unpack(packed), N_TRIPLES
 
@@ -89,7 +89,7 @@ class Rdf(Kind):
         """Return the text of an event: as it came, or an item of a feed as N-Triples."""
         if given.content_type != RSS:
             return given.data, given.content_type
-        from headgate.rdf.events.ntriples import write_lines
+        from headgate.rdf.events.triples import write_lines
 
         return write_lines(event.data), N_TRIPLES
 
@@ -107,14 +107,14 @@ class Rdf(Kind):
 
     def shown(self, event: Event) -> Event:
         """Return an event as N-Triples."""
-        from headgate.rdf.events.ntriples import write_lines
         from headgate.rdf.events.reading import graph_of
+        from headgate.rdf.events.triples import write_lines
 
         return replace(event, data=write_lines(graph_of(event)), content_type=N_TRIPLES)
 
     def close(self) -> None:
         """End the parser process."""
-        from headgate.rdf.events.documents import READER
+        from headgate.rdf.events.feeds import READER
 
         READER.close()
 

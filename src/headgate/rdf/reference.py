@@ -8,8 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from headgate.rdf.language.evaluate import holds
-from headgate.rdf.language.model import BELOW_PROPERTY, ISA, PLAIN, SUBCLASS, SUBPROPERTY, TYPE, Options
-from headgate.rdf.language.terms import is_iri, is_variable
+from headgate.rdf.language.model import (
+    BELOW_PROPERTY,
+    ISA,
+    PLAIN,
+    SUBCLASS,
+    SUBPROPERTY,
+    TYPE,
+    Options,
+    is_iri,
+    is_variable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.papers.matchers import MATCHERS
-from headgate.rdf.language.terms import is_variable
+from headgate.rdf.language.model import is_variable
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.workloads.records.specification import Operator
 from headgate.xml.events.reading import read_document

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.contents.columns import ColumnWriter, from_bytes
 from headgate.contents.compiling import Counted, filters_in
 from headgate.core.rooms import XML
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import XPATH
-from headgate.xml.index.columns import Columns, Writer, compile_all, concatenate, from_bytes, take, to_bytes
+from headgate.xml.index.columns import Columns, Writer, compile_all, concatenate, take
 from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.model import ANY, ANY_ATTRIBUTE
 from headgate.xml.language.parse import parse_filter
-from headgate.xml.language.printing import print_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,33 +31,16 @@ if TYPE_CHECKING:
     from headgate.core.values import Path as Attribute
 
 
-class XmlWriter:
-    """Lays patterns one behind another."""
-
-    def __init__(self) -> None:
-        self._writer = Writer()
-
-    def add(self, text: str, dialect: str) -> str:
-        """Compile the next filter and return it as XPath."""
-        pattern = parse_filter(text, dialect)
-        self._writer.add(pattern)
-        return text if dialect == XPATH else print_pattern(pattern)
-
-    def to_bytes(self) -> bytes:
-        """Return all that was added."""
-        return to_bytes(self._writer.columns())
-
-
 @dataclass(frozen=True)
 class XmlWriters:
     """What workers need for patterns."""
 
     dialect: str = XPATH
 
-    def writer(self, *, checked: bool = True) -> XmlWriter:
+    def writer(self, *, checked: bool = True) -> ColumnWriter:
         """Begin; there is nothing to check patterns against."""
         del checked
-        return XmlWriter()
+        return ColumnWriter(XmlIndex, Writer())
 
     def clauses(self, text: str) -> tuple[Clause, ...]:
         """Take a filter apart."""
@@ -94,7 +77,7 @@ class XmlContents:
 
     def file(self, parts: Sequence[memoryview]) -> tuple[XmlFiled, NDArray[np.int64]]:
         """Lay columns one behind another."""
-        columns = [from_bytes(part) for part in parts]
+        columns = [from_bytes(part, Columns) for part in parts]
         counts = np.array([each.size for each in columns], np.int64)
         # With one that is empty, so that there is one.
         return XmlFiled(concatenate([compile_all([]), *columns])), counts
@@ -119,7 +102,7 @@ class XmlFinder:
 
     def of_bytes(self, payload: bytes) -> list[Keys]:
         """Find the keys of patterns as a writer has written them."""
-        return xml_keys(from_bytes(payload))
+        return xml_keys(from_bytes(payload, Columns))
 
     def of_filed(self, filed: XmlFiled) -> list[Keys]:
         """Find the keys of patterns that were filed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headgate.contents.kind import Kind, Read, Results
@@ -51,19 +52,28 @@ class Xml(Kind):
 
     def read(self, events: Sequence[Event | EventError]) -> list[Read | EventError]:
         """Read documents."""
-        from headgate.xml.events.documents import read_one
+        from headgate.xml.events.reading import read_document
 
-        return [each if isinstance(each, EventError) else read_one(each) for each in events]
+        found: list[Read | EventError] = []
+        for each in events:
+            try:
+                if isinstance(each, EventError):
+                    found.append(each)
+                else:
+                    found.append(Read((replace(each, data=read_document(each.data)),)))
+            except EventError as error:
+                found.append(error)
+        return found
 
     def pack(self, event: Event) -> bytes:
         """Write the document of an event."""
-        from headgate.xml.events.documents import pack
+        from headgate.xml.events.reading import pack
 
         return pack(event.data)
 
     def unpack(self, packed: bytes) -> tuple[Document, str]:
         """Return the document of an event."""
-        from headgate.xml.events.documents import unpack
+        from headgate.xml.events.reading import unpack
 
         return unpack(packed), MEDIA_TYPE
 

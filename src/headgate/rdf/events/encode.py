@@ -16,16 +16,15 @@ from headgate.rdf.index.lines import place
 from headgate.rdf.language.model import SUBCLASS, SUBPROPERTY, TYPE, XSD
 from headgate.rdf.language.rewrite import HAT
 from headgate.rdf.taxonomy import extending
-from headgate.rdf.taxonomy.closure import build_closure
 from headgate.rdf.taxonomy.extending import Mapped
+from headgate.rdf.taxonomy.taxonomy import build_closure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.rdf.index.arrays import Dictionary, RdfArrays
     from headgate.rdf.language.model import Graph, Options
-    from headgate.rdf.taxonomy.closure import Closure
-    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+    from headgate.rdf.taxonomy.taxonomy import Closure, Taxonomy
 
 _INTEGER = np.frombuffer(f"^^<{XSD}integer>".encode(), np.uint8)
 _DECIMAL = np.frombuffer(f"^^<{XSD}decimal>".encode(), np.uint8)

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
-from headgate.rdf.language.model import BELOW_PROPERTY, ISA, PLAIN, SUBCLASS, SUBPROPERTY, TYPE
-from headgate.rdf.language.terms import is_iri, is_variable
+from headgate.rdf.language.model import (
+    BELOW_PROPERTY,
+    ISA,
+    PLAIN,
+    SUBCLASS,
+    SUBPROPERTY,
+    TYPE,
+    is_iri,
+    is_variable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

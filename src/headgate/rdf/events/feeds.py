@@ -10,25 +10,33 @@ So a filter may ask for the channel's title beside the item's, with or without t
 and nothing is there that the feed does not say.
 
 A feed that is not RDF is read by `forgiving`, and what was forgiven is noted.
+
+Documents of all kinds are read here where many come together: by one parser process, and carried from one
+process to another.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+import msgspec
+import numpy as np
+
+from headgate.contents.kind import Read
 from headgate.core.event import N_TRIPLES, RSS, Event
 from headgate.errors import EventError
 from headgate.rdf.events.forgiving import DC, RSS_SPACE, forgive, read_date
-from headgate.rdf.events.reading import default_reader, make_graph
-from headgate.rdf.language.model import RDF, TYPE
-from headgate.rdf.language.terms import is_blank, is_literal, parts
+from headgate.rdf.events.reading import Reader, default_reader, make_graph
+from headgate.rdf.events.screening import Limits
+from headgate.rdf.language.model import RDF, TYPE, Graph, is_blank, is_literal, parts
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from headgate.rdf.events.reading import Reader
-    from headgate.rdf.language.model import Graph, Term
+    from headgate.rdf.language.model import Term
+
 
 Statement: TypeAlias = "tuple[Term, Term, Term]"
 
@@ -132,3 +140,46 @@ def _time(item: Term, graph: Graph) -> dt.datetime | None:
         if s == item and p in DATES and is_literal(o) and (time := read_date(parts(o).lexical)):
             return time
     return None
+
+
+READER = Reader(limits=Limits(seconds=5.0))
+"""More patient than the default: all cores are busy here, and what takes long is not therefore bad."""
+_PACKED: msgspec.msgpack.Decoder[tuple[bytes, bytes]] = msgspec.msgpack.Decoder(tuple[bytes, bytes])
+
+
+def read_all(events: Sequence[Event | EventError]) -> list[Read | EventError]:
+    """Read documents: graphs of all that are none of feeds are parsed together."""
+    found: list[Read | EventError] = []
+    plain: list[tuple[int, Event]] = []
+    for place, event in enumerate(events):
+        if isinstance(event, EventError):
+            found.append(event)
+        elif event.content_type == RSS:
+            found.append(_feed(event))
+        else:
+            plain.append((place, event))
+            found.append(Read(()))
+    graphs = READER.read_many([(event.data, event.content_type) for _, event in plain])
+    for (place, event), graph in zip(plain, graphs, strict=True):
+        found[place] = graph if isinstance(graph, EventError) else Read((replace(event, data=graph),))
+    return found
+
+
+def _feed(event: Event) -> Read | EventError:
+    try:
+        feed = read_feed(event, READER)
+    except EventError as error:
+        return error
+    return Read(feed.items, feed=True, notes=len(feed.notes))
+
+
+def pack(graph: Graph) -> bytes:
+    """Write a graph."""
+    return msgspec.msgpack.encode((graph.text, np.asarray(graph.triples, np.int32).tobytes()))
+
+
+def unpack(packed: bytes) -> Graph:
+    """Return a graph."""
+    terms, triples = _PACKED.decode(packed)
+    # A copy can be written to, as every other graph's triples: kernels are compiled for that.
+    return Graph(terms, np.frombuffer(triples, np.int32).reshape(-1, 3).copy())

@@ -16,9 +16,8 @@ from headgate.core.event import SECOND_MARK
 from headgate.errors import EventError
 from headgate.rdf.events.feed_tags import LANGUAGE, local_name, scan
 from headgate.rdf.events.screening import check_size
-from headgate.rdf.language.iris import is_absolute, is_iri, resolve
-from headgate.rdf.language.model import RDF, TYPE
-from headgate.rdf.language.terms import iri, literal
+from headgate.rdf.language.model import RDF, TYPE, iri, literal
+from headgate.rdf.language.names import is_absolute, is_iri, resolve
 
 if TYPE_CHECKING:
     from headgate.rdf.events.feed_tags import Field, Part, Scan

@@ -9,11 +9,10 @@ import numpy as np
 from headgate.core.event import N_TRIPLES
 from headgate.errors import EventError
 from headgate.rdf.events.isolation import Document, Isolation
-from headgate.rdf.events.ntriples import read_lines
 from headgate.rdf.events.screening import NAMES, Limits, check_size, format_of, screen
-from headgate.rdf.events.triples import Numbered, Settings, parse
-from headgate.rdf.language.iris import is_iri
+from headgate.rdf.events.triples import Numbered, Settings, parse, read_lines
 from headgate.rdf.language.model import Graph
+from headgate.rdf.language.names import is_iri
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.rdf.events.facts import Facts, ways
-from headgate.rdf.explain.notes import edge_note, held_note, shown
-from headgate.rdf.explain.reasons import reason
+from headgate.rdf.explain.notes import edge_note, held_note, reason, shown
 from headgate.rdf.index.bindings import (
     STEPS,
     Apart,
@@ -20,10 +19,9 @@ from headgate.rdf.index.bindings import (
 )
 from headgate.rdf.index.tail import ask_one
 from headgate.rdf.language.evaluate import evaluate, truth
-from headgate.rdf.language.model import ISA, PLAIN, Edge
+from headgate.rdf.language.model import ISA, PLAIN, Edge, is_variable
 from headgate.rdf.language.printing import print_edge, print_expression, print_pattern
 from headgate.rdf.language.rewrite import split_filters, variables
-from headgate.rdf.language.terms import is_variable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from headgate.errors import EventError
 from headgate.rdf.events.facts import Facts, ways
 from headgate.rdf.language.evaluate import holds
-from headgate.rdf.language.model import ASK, ISA, PLAIN, Edge
+from headgate.rdf.language.model import ASK, ISA, PLAIN, Edge, is_variable, plain
 from headgate.rdf.language.rewrite import variables
-from headgate.rdf.language.terms import is_variable, plain
 from headgate.rdf.reference import nodes
 
 if TYPE_CHECKING:

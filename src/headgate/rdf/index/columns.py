@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from headgate.contents.columns import joined_starts, merged, picked
 from headgate.core.interning import TextPool
 from headgate.rdf.index.arrays import AMONG, KIND, OPAQUE, PAIR, SUFFIX, TEXT
 from headgate.rdf.index.compile import FIRST_TERMS, compile_pattern
@@ -158,8 +159,8 @@ def concatenate(parts: Sequence[Columns]) -> Columns:
     """Put the filters of several columns one behind another, with one dictionary."""
     if len(parts) == 1:
         return parts[0]
-    pools = [_merged([each.terms for each in parts]), _merged([each.texts for each in parts])]
-    pools.append(_merged([each.expressions for each in parts]))
+    pools = [merged([each.terms for each in parts]), merged([each.texts for each in parts])]
+    pools.append(merged([each.expressions for each in parts]))
     edges, words = [], []
     for n, each in enumerate(parts):
         terms, texts, expressions = (pool[1][n] for pool in pools)
@@ -168,47 +169,24 @@ def concatenate(parts: Sequence[Columns]) -> Columns:
         recode(moved, terms, texts, expressions)
         words.append(moved)
     return Columns(
-        _joined([each.slots for each in parts]),
-        _starts([each.edge_start for each in parts]),
-        _joined(edges).astype(np.int32).reshape(-1, 3),
-        _starts([each.range_start for each in parts]),
-        _joined([each.ranges for each in parts]).reshape(-1, 3),
-        _joined([each.ends for each in parts]).reshape(-1, 2),
-        _starts([each.word_start for each in parts]),
-        _joined(words),
+        np.concatenate([each.slots for each in parts]),
+        joined_starts([each.edge_start for each in parts]),
+        np.concatenate(edges).astype(np.int32).reshape(-1, 3),
+        joined_starts([each.range_start for each in parts]),
+        np.concatenate([each.ranges for each in parts]).reshape(-1, 3),
+        np.concatenate([each.ends for each in parts]).reshape(-1, 2),
+        joined_starts([each.word_start for each in parts]),
+        np.concatenate(words),
         *(pool[0] for pool in pools),
     )
 
 
-def _merged(pools: Sequence[TextPool]) -> tuple[TextPool, list[NDArray[np.int32]]]:
-    """Make one pool of several; returns it, and where the texts of each have gone."""
-    places: dict[str, int] = {}
-    found = [
-        np.array([places.setdefault(text, len(places)) for text in pool.texts()], np.int32) for pool in pools
-    ]
-    return TextPool.build(places), found
-
-
-def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    return np.concatenate(parts)
-
-
-def _starts(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Join starts: each goes on where the one before it ended."""
-    sizes = np.concatenate([np.diff(each) for each in parts])
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-
-
 def take(columns: Columns, order: NDArray[np.int64]) -> Columns:
     """Pick filters, with what they name and nothing else."""
-    parts = {}
+    parts: dict[str, Any] = {}
     for name, start in (("edges", "edge_start"), ("ranges", "range_start"), ("words", "word_start")):
-        begin = getattr(columns, start)
-        sizes = np.diff(begin)[order]
-        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        at = np.repeat(begin[:-1][order] - ends[:-1], sizes) + np.arange(ends[-1])
+        parts[start], at = picked(getattr(columns, start), order)
         parts[name] = getattr(columns, name)[at]
-        parts[start] = ends
         if name == "ranges":
             parts["ends"] = columns.ends[at]
     return _trimmed(columns._replace(slots=columns.slots[order], **parts))

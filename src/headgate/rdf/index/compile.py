@@ -36,6 +36,8 @@ from headgate.rdf.language.model import (
     BELOW,
     BELOW_PROPERTY,
     ISA,
+    LANG_STRING,
+    STRING,
     SUBCLASS,
     SUBPROPERTY,
     TYPE,
@@ -43,10 +45,13 @@ from headgate.rdf.language.model import (
     Compare,
     Member,
     Not,
+    is_iri,
+    is_literal,
+    is_variable,
+    parts,
 )
 from headgate.rdf.language.printing import print_expression
 from headgate.rdf.language.rewrite import is_one, rewrite, substitute, variables
-from headgate.rdf.language.terms import LANG_STRING, STRING, is_iri, is_literal, is_variable, parts
 from headgate.rdf.language.values import DOUBLE, FLOAT, Number, value_of
 
 if TYPE_CHECKING:

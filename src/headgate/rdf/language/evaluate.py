@@ -8,8 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.rdf.language.model import XSD, And, Call, Compare, Member, Not, Or
-from headgate.rdf.language.terms import iri, is_blank, is_iri, is_literal, is_variable, literal, parts
+from headgate.rdf.language.model import (
+    XSD,
+    And,
+    Call,
+    Compare,
+    Member,
+    Not,
+    Or,
+    iri,
+    is_blank,
+    is_iri,
+    is_literal,
+    is_variable,
+    literal,
+    parts,
+)
 from headgate.rdf.language.values import NUMERIC, Number, Text, Truth, compare, value_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headgate.rdf.language.model import BELOW_PROPERTY, And, Call, Compare, Edge, Member, Not, Or
-from headgate.rdf.language.terms import LANG_STRING, STRING, is_iri, is_literal, is_variable, parts
+from headgate.rdf.language.model import (
+    BELOW_PROPERTY,
+    LANG_STRING,
+    STRING,
+    And,
+    Call,
+    Compare,
+    Edge,
+    Member,
+    Not,
+    Or,
+    is_iri,
+    is_literal,
+    is_variable,
+    parts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

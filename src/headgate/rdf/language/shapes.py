@@ -1,7 +1,8 @@
 """Templates of filters: what texts of one shape have in common, with slots for their words.
 
 A shape is asked of the parser once. Its template says which words are terms, which of them make edges, and
-how filters are put together of them; filling it in is a fraction of parsing.
+how filters are put together of them once the terms in its slots are known; filling it in is a fraction of
+parsing.
 
 Slots number the terms of a text: first those of single words, then strings with a language or a datatype,
 then terms that no word writes: blank nodes of brackets, and rdf:type.
@@ -9,20 +10,73 @@ then terms that no word writes: blank nodes of brackets, and rdf:type.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headgate.rdf.language import words
-from headgate.rdf.language.limits import check_edges
-from headgate.rdf.language.making import SIGNS, both, called, compared, either, is_member, negated
-from headgate.rdf.language.model import ASK, BELOW, PLAIN, SELECT
-from headgate.rdf.language.refusal import BAD_PATH, Refused
+from headgate.rdf.language.model import (
+    ASK,
+    BELOW,
+    PLAIN,
+    SELECT,
+    And,
+    Call,
+    Compare,
+    Expression,
+    Member,
+    Not,
+    Or,
+    Term,
+)
+from headgate.rdf.language.refusal import BAD_PATH, Refused, check_edges
 
 if TYPE_CHECKING:
     from headgate.rdf.language.grammar import Node
-    from headgate.rdf.language.making import Maker
-    from headgate.rdf.language.model import Term
     from headgate.rdf.language.words import Kinds
+
+
+Maker: TypeAlias = Callable[[Sequence[Term]], Expression]
+"""Makes an expression of the terms by slot."""
+
+SIGNS = {kind: sign for sign, kind in words.SIGNS.items() if kind in ("EQ", "NE", "LT", "LE", "GT", "GE")}
+_TWO = ("STRSTARTS", "STRENDS", "CONTAINS")
+_SAME = {"ISURI": "ISIRI"}
+
+
+def compared(sign: str, left: Maker, right: Maker) -> Maker:
+    """Make a comparison."""
+    return lambda terms: Compare(sign, left(terms), right(terms))
+
+
+def is_member(item: Maker, options: Sequence[Maker]) -> Maker:
+    """Make an IN."""
+    return lambda terms: Member(item(terms), tuple([each(terms) for each in options]))
+
+
+def called(function: Node, arguments: Sequence[Maker]) -> Maker:
+    """Make a call, with as many arguments as the function takes."""
+    name = _SAME.get(function.name, function.name)
+    takes = 2 if name in _TWO else 1
+    if len(arguments) != takes:
+        raise Refused(f"{name} takes {takes} argument{'s' * (takes > 1)}", function.number)
+    return lambda terms: Call(name, tuple([each(terms) for each in arguments]))
+
+
+def both(parts: Sequence[Maker]) -> Maker:
+    """Make an And."""
+    return lambda terms: And(tuple([each(terms) for each in parts]))
+
+
+def either(parts: Sequence[Maker]) -> Maker:
+    """Make an Or."""
+    return lambda terms: Or(tuple([each(terms) for each in parts]))
+
+
+def negated(part: Maker) -> Maker:
+    """Make a Not."""
+    return lambda terms: Not(part(terms))
+
 
 CHAIN = "chain"
 """The path `first/property*`."""

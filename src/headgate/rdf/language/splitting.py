@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING
 
 from headgate.contents.protocol import Clause
 from headgate.core.values import fold
-from headgate.rdf.language.model import BELOW, BELOW_PROPERTY, PLAIN, And, Pattern
+from headgate.rdf.language.model import BELOW, BELOW_PROPERTY, PLAIN, And, Pattern, is_variable
 from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.language.printing import print_pattern
 from headgate.rdf.language.rewrite import variables
-from headgate.rdf.language.terms import is_variable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from headgate.rdf.language.model import XSD
-from headgate.rdf.language.terms import LANG_STRING, STRING, is_literal, parts
+from headgate.rdf.language.model import LANG_STRING, STRING, XSD, is_literal, parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,19 +8,20 @@ them.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headgate.contents.views import LaidViews
 from headgate.errors import PlanError
 from headgate.rdf.events.facts import Facts
 from headgate.rdf.events.reading import graph_of
 from headgate.rdf.index.bindings import search
-from headgate.rdf.language.model import PATHS, Options, Pattern
-from headgate.rdf.language.printing import print_edge
+from headgate.rdf.language.evaluate import holds
+from headgate.rdf.language.model import PATHS, Options, Pattern, is_variable
+from headgate.rdf.language.printing import print_edge, print_expression, print_term
 from headgate.rdf.language.rewrite import drop_repeated, split_filters, substitute
-from headgate.rdf.language.terms import is_variable
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.rdf.views.atoms import (
     FILTER,
@@ -35,38 +36,143 @@ from headgate.rdf.views.atoms import (
     shape_of,
     sign,
 )
-from headgate.rdf.views.results import Renamed, Rewriting, Solutions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from headgate.core.event import Event
-    from headgate.rdf.language.model import Edge, Term
+    from headgate.rdf.language.model import Edge, Expression, Term
+
 
 _SPARQL = Options()
+
+
+@dataclass(frozen=True, slots=True)
+class Solutions:
+    """The bindings under which a pattern holds: terms in the order of the names; () if there are none."""
+
+    names: tuple[Term, ...]
+    rows: frozenset[tuple[Term, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """What an input gives, as bindings of the view's variables; `input` is its place among the inputs.
+
+    `images` are what its variables stand for: those of the view, or constants, which select.
+    """
+
+    input: int
+    view: int
+    images: tuple[tuple[Term, Term], ...]
+
+    def run(self, results: Sequence[Solutions]) -> Solutions:
+        """Return them."""
+        given = results[self.input]
+        images = dict(self.images)
+        places: dict[Term, int] = {}
+        constant: list[tuple[int, Term]] = []
+        alike: list[tuple[int, int]] = []
+        for place, name in enumerate(given.names):
+            image = images[name]
+            if not is_variable(image):
+                constant.append((place, image))
+            elif image in places:
+                alike.append((place, places[image]))
+            else:
+                places[image] = place
+        names = tuple(sorted(places))
+        order = [places[name] for name in names]
+        rows = frozenset(
+            tuple([row[place] for place in order])
+            for row in given.rows
+            if all(row[place] == term for place, term in constant)
+            and all(row[place] == row[other] for place, other in alike)
+        )
+        return Solutions(names, rows)
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        words = [f"{print_term(name)} as {print_term(image)}" for name, image in self.images]
+        return f"view {self.view}" + (f" with {', '.join(words)}" if words else "")
+
+
+def join(one: Solutions, other: Solutions) -> Solutions:
+    """Join bindings by the variables that both have."""
+    common = [name for name in one.names if name in other.names]
+    fresh = [place for place, name in enumerate(other.names) if name not in common]
+    ours, theirs = ([each.names.index(name) for name in common] for each in (one, other))
+    table: dict[tuple[Term, ...], list[tuple[Term, ...]]] = {}
+    for row in other.rows:
+        table.setdefault(tuple([row[place] for place in theirs]), []).append(
+            tuple([row[place] for place in fresh])
+        )
+    rows = frozenset(
+        row + rest for row in one.rows for rest in table.get(tuple([row[place] for place in ours]), ())
+    )
+    return Solutions(one.names + tuple(other.names[place] for place in fresh), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A plan: inputs renamed and joined, filters that none of them guarantees, and the view's variables."""
+
+    names: tuple[Term, ...]
+    parts: tuple[Renamed, ...]
+    filters: tuple[Expression, ...]
+
+    def run(self, results: Sequence[Solutions]) -> Solutions:
+        """Compute what the view gives from what the inputs give for one event, in their order."""
+        found = Solutions((), frozenset({()}))
+        # Small ones first: they leave little to join.
+        for part in sorted((each.run(results) for each in self.parts), key=lambda each: len(each.rows)):
+            found = join(found, part)
+        order = [found.names.index(name) for name in self.names]
+        rows = frozenset(
+            tuple([row[place] for place in order]) for row in found.rows if self._holds(found.names, row)
+        )
+        return Solutions(self.names, rows)
+
+    def _holds(self, names: tuple[Term, ...], row: tuple[Term, ...]) -> bool:
+        binding: Mapping[Term, Term] = dict(zip(names, row, strict=True)) if self.filters else {}
+        return all(holds(each, binding, _SPARQL) for each in self.filters)
+
+    def lines(self) -> list[str]:
+        """Say it in words."""
+        found = [f"take {part}" for part in self.parts]
+        if len(self.parts) > 1:
+            found.append("join them by their common variables")
+        return found + [f"filter {print_expression(each)}" for each in self.filters]
+
+
 _ALL = 2**62
 
 
-class RdfViews:
-    """Views over RDF by number, as SPARQL has them; with a taxonomy, events are seen through it."""
+class RdfViews(LaidViews):
+    """Views over RDF by number, as SPARQL has them; with a taxonomy, events are seen through it.
+
+    Labels are constants, items the edges of a view: one that has none or more than 64 cannot be rewritten. A
+    mapping that takes very long to find counts as none: that costs a rewriting, never a result.
+    """
 
     def __init__(self, patterns: Sequence[Pattern], taxonomy: Taxonomy | None = None) -> None:
         """Lay views out."""
         self.patterns = tuple(_plain(pattern) for pattern in patterns)
         self.taxonomy = taxonomy
-        self._atoms, self._terms, (self._label_offsets, self._labels) = _lay(self.patterns)
+        self._atoms, self._terms, (self.label_offsets, self.labels) = _lay(self.patterns)
+        self.needed = self._atoms.needed
         firsts: dict[object, int] = {}
-        self._equals = np.array(
+        self.equals = np.array(
             [
                 firsts.setdefault((frozenset(each.edges), frozenset(each.filters)), view)
                 for view, each in enumerate(self.patterns)
             ],
             np.int32,
         )
-        self._demands, self._offers = np.zeros((2, 2 * len(self.patterns)), np.uint64)
-        sign(self._atoms, self._demands, self._offers)
+        self.demands, self.offers = np.zeros((2, 2 * len(self.patterns)), np.uint64)
+        sign(self._atoms, self.demands, self.offers)
 
     @classmethod
     def build(cls, patterns: Sequence[Pattern], taxonomy: Taxonomy | None = None) -> RdfViews:
@@ -87,48 +193,14 @@ class RdfViews:
         """Count the views."""
         return len(self.patterns)
 
-    @property
-    def label_offsets(self) -> NDArray[np.int64]:
-        """Return where the labels of each view begin in `labels`; one more at the end."""
-        return self._label_offsets
-
-    @property
-    def labels(self) -> NDArray[np.int32]:
-        """Return the constants of each view, which a target must have too, rising within each view."""
-        return self._labels
-
-    @property
-    def demands(self) -> NDArray[np.uint64]:
-        """Return bits, two words a view, which must be among the `offers` of what it embeds in."""
-        return self._demands
-
-    @property
-    def offers(self) -> NDArray[np.uint64]:
-        """Return bits, two words a view."""
-        return self._offers
-
-    @property
-    def needed(self) -> NDArray[np.uint64]:
-        """Return a bit for each edge of each view; 0 if it has none or more than 64."""
-        return self._atoms.needed
-
-    @property
-    def equals(self) -> NDArray[np.int32]:
-        """Return for each view the number of the first that has the same edges and filters."""
-        return self._equals
-
-    def coverage(
-        self, sources: NDArray[np.int32], targets: NDArray[np.int32]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
-        """Tell for pairs of views whether the source embeds in the target, and which edges it covers.
-
-        A mapping that takes very long to find counts as none: that costs a rewriting, never a result.
-        """
-        sources, targets = (np.ascontiguousarray(each, np.int32) for each in (sources, targets))
-        embeds = np.zeros(len(sources), np.bool_)
-        masks = np.zeros(len(sources), np.uint64)
+    def _cover(
+        self,
+        sources: NDArray[np.int32],
+        targets: NDArray[np.int32],
+        embeds: NDArray[np.bool_],
+        masks: NDArray[np.uint64],
+    ) -> None:
         cover(self._atoms, sources, targets, new_search(), embeds, masks)
-        return embeds, masks
 
     def result(self, view: int, event: Event) -> Solutions:
         """Compute the bindings that a view has in an event."""
@@ -173,11 +245,6 @@ class RdfViews:
     def plan_of(self, view: int, inputs: Sequence[int]) -> list[str]:
         """Say in lines how a view is computed from others."""
         return self.rewriting(view, inputs).lines()
-
-    def written(self, view: int, result: Solutions) -> Solutions:
-        """Return a result as it is: views of this kind are kept as they were written."""
-        del view
-        return result
 
     def size(self, result: Solutions) -> tuple[int, int]:
         """Count the rows, and the bytes of their terms with a separator behind each."""

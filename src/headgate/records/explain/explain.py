@@ -1,25 +1,231 @@
 """Why a filter holds for an event or not, clause by clause, with the nearest miss.
 
-The verdict and every clause come from the reference, so an explanation is exact for every operator.
+The verdict and every clause come from the reference, so an explanation is exact for every operator. What a
+clause that did not hold was short of is said in words.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import math
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING
 
-from headgate.core.values import dotted
-from headgate.records.explain.notes import note
-from headgate.records.language.model import And, Constant, Expression, Not, Or
-from headgate.records.language.printing import print_filter
+from headgate.core.casts import to_date, to_double, to_int, to_timestamp
+from headgate.core.values import dotted, micros
+from headgate.records.language.model import (
+    MOMENTS,
+    NULL,
+    NUMBERS,
+    And,
+    ArrayContains,
+    ArraysOverlap,
+    Between,
+    Comparison,
+    Constant,
+    Expression,
+    ForAll,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    LiteralType,
+    Not,
+    Op,
+    Or,
+    Truth,
+    common_type,
+    convert,
+)
+from headgate.records.language.patterns import to_regex
+from headgate.records.language.printing import print_filter, print_literal
 from headgate.records.language.rewrite import push_not
-from headgate.records.reference import evaluate
+from headgate.records.reference import compare, evaluate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from headgate.records.language.model import Predicate
+
+    Gap = Decimal | float | dt.timedelta
     from collections.abc import Mapping
 
     from headgate.core.values import Path
+
+
+# The widest difference is of a whole number of 19 digits and a decimal with 18 after the point.
+_EXACT = Context(prec=60)
+_EQUALITIES = {Op.EQ, Op.NULL_SAFE_EQ}
+
+
+def note(predicate: Predicate, value: object, *, negated: bool, held: bool | None, present: bool) -> str:
+    """Say why a predicate (negated or not) was FALSE or NULL; empty where the value says it all."""
+    if value is None:
+        return "the attribute is NULL" if present else "the event has no such attribute"
+    if held is None:
+        return f"unknown: {_unknown(predicate, value)}"
+    match predicate:
+        case IsNull() | Comparison(Op.NULL_SAFE_EQ, _, Literal(LiteralType.NULL)):
+            return "the attribute is not NULL"
+        case Truth():
+            return "it is true" if negated else "it is false"
+        case Like():
+            return _like(predicate, value, negated=negated)
+        case ArrayContains() | ArraysOverlap():
+            return _elements(literals_of(predicate), value, negated=negated)
+        case ForAll():
+            return _every(predicate, value, negated=negated)
+        case Comparison() | Between() | In():
+            return _compared(predicate, value, negated=negated)
+
+
+def literals_of(predicate: Predicate) -> tuple[Literal, ...]:
+    """List the literals of a predicate, in the type that they are compared in."""
+    match predicate:
+        case Comparison(_, _, literal) | ArrayContains(_, literal):
+            return (literal,)
+        case Between(_, low, high):
+            return (low, high)
+        case In(_, literals) | ArraysOverlap(_, literals) | ForAll(_, literals):
+            common = common_type(literals)
+            assert common is not None
+            return tuple(convert(literal, common) for literal in literals)
+    return ()
+
+
+def _unknown(predicate: Predicate, value: object) -> str:
+    if isinstance(predicate, ArrayContains | ArraysOverlap | ForAll):
+        if not isinstance(value, list | tuple):
+            return f"{value!r} is not an array"
+        if None in value and not (isinstance(predicate, ForAll) and predicate.nulls):
+            return "the array has a NULL element"
+    if NULL in literals_of(predicate):
+        return "compared with NULL"
+    return f"{value!r} cannot be compared here"
+
+
+def _like(predicate: Like, value: object, *, negated: bool) -> str:
+    if negated:
+        return "the text fits the pattern"
+    # An escape may be a letter, which must not change its case.
+    plain = predicate.escape not in predicate.pattern and isinstance(value, str)
+    if plain and to_regex(predicate.pattern.lower(), "\\").fullmatch(str(value).lower()):
+        return "the text fits the pattern but for case"
+    return "the text does not fit the pattern"
+
+
+def _elements(literals: tuple[Literal, ...], value: object, *, negated: bool) -> str:
+    assert isinstance(value, list | tuple)
+    if not value:
+        return "the array is empty"
+    if not literals:
+        return "the list is empty"
+    for element in value:
+        equal = _equal(element, literals)
+        if equal is not None and negated:
+            return f"the array holds {print_literal(equal)}"
+    nearest = _nearest(_gaps(value, literals))
+    return f"the nearest element is off by {nearest}" if nearest else "no element is equal"
+
+
+def _every(predicate: ForAll, value: object, *, negated: bool) -> str:
+    assert isinstance(value, list | tuple)
+    literals = literals_of(predicate)
+    wanted = "in the list" if literals else "NULL"
+    if negated:
+        return f"every element is {wanted}" if value else "the array is empty"
+    strange = next(one for one in value if one is not None and _equal(one, literals) is None)
+    return f"the element {strange!r} is not {wanted}"
+
+
+def _compared(predicate: Comparison | Between | In, value: object, *, negated: bool) -> str:
+    literals = literals_of(predicate)
+    if isinstance(predicate, Between):
+        low, high = (compare(value, literal) for literal in literals)
+        if not negated and low is not None and high is not None and low <= 0 <= high and low != high:
+            return "the range is empty"
+    equal = _equal(value, literals)
+    if equal is not None:
+        return f"equal to {print_literal(equal)}"
+    if isinstance(value, str) and {literal.type for literal in literals} <= {LiteralType.STRING}:
+        return _text(predicate, value, [str(literal.value) for literal in literals])
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN is above every other number"
+    distance = _nearest(_gaps([value], literals))
+    if not distance:
+        return ""
+    return (
+        f"inside, off by {distance}" if isinstance(predicate, Between) and negated else f"off by {distance}"
+    )
+
+
+def _text(predicate: Comparison | Between | In, value: str, wanted: list[str]) -> str:
+    if isinstance(predicate, In) or (isinstance(predicate, Comparison) and predicate.op in _EQUALITIES):
+        if value.lower() in {text.lower() for text in wanted}:
+            return "differs in case only"
+        if value.strip() in {text.strip() for text in wanted}:
+            return "differs in blanks around it only"
+        return ""
+    if value < min(wanted):
+        return f"comes before {print_literal(Literal(LiteralType.STRING, min(wanted)))}"
+    if value > max(wanted):
+        return f"comes after {print_literal(Literal(LiteralType.STRING, max(wanted)))}"
+    return "inside"
+
+
+def _equal(value: object, literals: Iterable[Literal]) -> Literal | None:
+    return next((literal for literal in literals if literal != NULL and compare(value, literal) == 0), None)
+
+
+def _gaps(values: Iterable[object], literals: tuple[Literal, ...]) -> list[Gap]:
+    found = (_gap(value, literal) for value in values for literal in literals)
+    return [gap for gap in found if gap is not None]
+
+
+def _gap(value: object, literal: Literal) -> Gap | None:
+    """Measure from a number or a moment to a literal, after Spark's casts; None where there is no scale."""
+    other, kind = literal.value, literal.type
+    if compare(value, literal) is None or isinstance(value, bool) or other is None:
+        return None
+    if isinstance(value, dt.date):
+        right = to_timestamp(str(other)) if kind is LiteralType.STRING else other
+        return _moments(micros(value), right)
+    if isinstance(value, str) and kind in MOMENTS:
+        return _moments(to_date(value) if kind is LiteralType.DATE else to_timestamp(value), other)
+    if isinstance(value, str) and kind in NUMBERS:
+        return _numbers(to_int(value) if kind is LiteralType.INT else to_double(value), other)
+    if isinstance(value, int | float):
+        if kind is LiteralType.STRING:
+            return _numbers(value, to_int(str(other)) if isinstance(value, int) else to_double(str(other)))
+        return _numbers(value, other)
+    return None
+
+
+def _moments(left: object, right: object) -> dt.timedelta:
+    assert isinstance(left, int)
+    assert isinstance(right, int)
+    return dt.timedelta(microseconds=abs(left - right))
+
+
+def _numbers(left: object, right: object) -> Decimal | float:
+    assert isinstance(left, int | float)
+    assert isinstance(right, int | float | Decimal)
+    if isinstance(left, int) and isinstance(right, int | Decimal):
+        return _EXACT.subtract(Decimal(left), Decimal(right)).copy_abs()
+    return abs(float(left) - float(right))
+
+
+def _nearest(gaps: list[Gap]) -> str:
+    # NaN is far from everything, and what is equal is not off.
+    able = [gap for gap in gaps if gap and not (isinstance(gap, float) and math.isnan(gap))]
+    if not able:
+        return ""
+    nearest = min(able, key=lambda gap: gap.total_seconds() if isinstance(gap, dt.timedelta) else float(gap))
+    if isinstance(nearest, dt.timedelta):
+        return str(nearest)
+    return f"{nearest:g}" if isinstance(nearest, float) else f"{nearest:f}"
 
 
 @dataclass(frozen=True)

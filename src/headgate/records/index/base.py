@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.living import find_in
+from headgate.contents.living import Frozen
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import SnapshotError
-from headgate.records.events.single import SingleEncoder
+from headgate.records.events.encode import SingleEncoder
 from headgate.records.index import kernels, walking
 from headgate.records.index.arrays import Events, RecordArrays
 from headgate.records.index.build import Built
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.core.event import Event, Id
+    from headgate.core.event import Event
 
 ROOM = RECORDS
 LAYOUT = 2
@@ -73,14 +73,12 @@ class Scratch:
         self.out = np.empty(2 * len(self.out), np.int32)
 
 
-class Base:
+class Base(Frozen):
     """Filters, numbered by the order of their ids. Only `removed` ever changes: from 0 to 1."""
 
     def __init__(self, ids: Ids, filters: TextPool, built: Built) -> None:
-        self.ids = ids
-        self.filters = filters
+        super().__init__(ids, filters)
         self.built = built
-        self.removed = np.zeros(len(ids), np.uint8)
         self._local = threading.local()
 
     @classmethod
@@ -114,11 +112,6 @@ class Base:
         write_snapshot(path, ROOM, arrays, counts=counts, about=about)
 
     @cached_property
-    def id_array(self) -> pa.Array[pa.Scalar[pa.DataType]]:
-        """Return the ids for Arrow."""
-        return self.ids.to_arrow()
-
-    @cached_property
     def numbers(self) -> NDArray[np.int64]:
         """Return the ids, which must be whole numbers, as an array."""
         return np.asarray(self.id_array.cast(pa.int64()))
@@ -127,10 +120,6 @@ class Base:
     def encoder(self) -> SingleEncoder:
         """Return what encodes one event at a time."""
         return SingleEncoder(self.built)
-
-    def find(self, identity: Id) -> int:
-        """Find the number of a subscription that is here and not removed; -1 for none."""
-        return find_in(self, identity)
 
     def match(self, events: Events, count: int) -> Pairs:
         """Match encoded events."""

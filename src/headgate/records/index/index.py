@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.living import Living
-from headgate.contents.protocol import PAIRS, Portion
+from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, Portion
 from headgate.contents.sharing import slice_of
 from headgate.core.event import ID, Event, column_of
 from headgate.core.ids import Ids
@@ -20,27 +20,26 @@ from headgate.records.events.encode import encode
 from headgate.records.explain.explain import Explanation, explain
 from headgate.records.explain.why_not import NearMiss, why_not
 from headgate.records.index.base import ROOM, Base, Pairs
-from headgate.records.index.build import Built, build
-from headgate.records.index.live import State, compact, freeze
+from headgate.records.index.build import Built, build, by_events, by_filters
+from headgate.records.index.live import State, compact
 from headgate.records.index.sieve import RecordSieve
-from headgate.records.index.weights import by_events, by_filters
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.parse import parse_filter
 from headgate.records.language.splitting import split
 from headgate.records.programs.binding import compile_filter, compile_filters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path as FilePath
 
     from numpy.typing import NDArray
 
+    from headgate.contents.living import Moment
     from headgate.contents.protocol import Clause
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.records.events.columns import Columns
-    from headgate.records.index.live import Moment
-    from headgate.records.index.weights import Weigh
+    from headgate.records.index.build import Weigh
     from headgate.records.programs.program import Program
     from headgate.records.programs.programs import Programs
 
@@ -48,9 +47,6 @@ CHUNK = 10_000
 """Events encoded together, at most: what it costs to go through the columns is shared by them."""
 NAMED = 1 << 18
 """Matches handed on together, with their ids: texts of 8 KB each would still fit into an Arrow array."""
-
-EVENT_ID = "event_id"
-SUBSCRIPTION_ID = "subscription_id"
 
 __all__ = ["EVENT_ID", "ROOM", "SUBSCRIPTION_ID", "Pairs", "RecordIndex"]
 
@@ -123,13 +119,6 @@ class RecordIndex(Living[State]):
         """Open a snapshot, memory-mapped; see `headgate.core.snapshot` for what is refused."""
         return cls(Base.open(path, verify=verify))
 
-    def save(self, path: FilePath, *, source: Mapping[str, object] | None = None) -> None:
-        """Write a snapshot, compacted if need be; `source` says what it was built from."""
-        # Without the lock: a compaction that runs already needs it to end.
-        if self._state.changed:
-            self.compact()
-        self._state.base.save(path, source=source)
-
     @property
     def built(self) -> Built:
         """Return the arrays of the base."""
@@ -142,11 +131,6 @@ class RecordIndex(Living[State]):
         return sorted(
             {".".join(path) for path in (*state.base.built.attributes, *state.tail.view().attributes)}
         )
-
-    def filter(self, identity: Id) -> str:
-        """Return the text of a subscription's filter; of another dialect it is the translation to SQL."""
-        state = self._state
-        return state.text(state.number_of(identity))
 
     def match(self, event: Event) -> list[Id]:
         """List the ids of the matching subscriptions, sorted."""
@@ -234,14 +218,10 @@ class RecordIndex(Living[State]):
         text = to_sql(subscription.filter, subscription.dialect)
         self._add(subscription.id, text, self._compiled(text))
 
-    @staticmethod
-    def _compiled(text: str) -> Program:
+    def _compiled(self, text: str) -> Program:
         return compile_filter(text)
 
-    def _frozen(self) -> Moment:
-        return freeze(self._state)
-
-    def _rebuilt(self, moment: Moment) -> State:
+    def _rebuilt(self, moment: Moment[State]) -> State:
         return compact(moment, self._weigh)
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from headgate.contents.living import LivingState
-from headgate.core.ids import Ids
-from headgate.core.interning import TextPool
 from headgate.records.events.encode import encode
 from headgate.records.index.base import Base, Pairs
 from headgate.records.index.build import build
@@ -20,32 +17,20 @@ from headgate.records.programs.programs import concatenate, in_columns, take
 from headgate.records.tail.tail import Tail
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
+    from headgate.contents.living import Moment
     from headgate.core.event import Event, Id
     from headgate.records.events.columns import Columns
-    from headgate.records.index.weights import Weigh
-    from headgate.records.programs.program import Program
+    from headgate.records.index.build import Weigh
     from headgate.records.tail.tail import TailView
 
 
-class State(LivingState[Base, "Program"]):
+class State(LivingState[Base, Tail]):
     """Base and tail. A writer publishes a filter by the tail's count, raised last."""
 
     def __init__(self, base: Base) -> None:
-        super().__init__(base)
-        self.tail = Tail()
-
-    @property
-    def late(self) -> int:
-        """Count the filters in the tail that readers can see."""
-        return len(self.tail)
-
-    def append(self, compiled: Program) -> None:
-        """Append a filter to the tail. Writer only."""
-        self.tail.add(compiled)
+        super().__init__(base, Tail())
 
     def match(self, columns: Columns) -> Pairs:
         """Match a batch of events."""
@@ -104,20 +89,7 @@ class State(LivingState[Base, "Program"]):
         return [self.tail_ids[place] for place in found.tolist()]
 
 
-class Moment(NamedTuple):
-    """What is left of a state at one moment: which filters of the base, and which of the tail."""
-
-    state: State
-    kept: NDArray[np.bool_]
-    late: NDArray[np.bool_]
-
-
-def freeze(state: State) -> Moment:
-    """Note what is left of a state. Writer only: no change may come in between."""
-    return Moment(state, *state.left())
-
-
-def compact(moment: Moment, weigh: Weigh) -> State:
+def compact(moment: Moment[State], weigh: Weigh) -> State:
     """Build a state whose base holds all that was left; the given one is not changed.
 
     The base is read back from its arrays. Only filters that it keeps as trees are compiled again.
@@ -126,29 +98,5 @@ def compact(moment: Moment, weigh: Weigh) -> State:
     base = state.base
     left = read_programs(base.built, keep, lambda f: in_columns([compile_filter(base.filters.text(f))]))
     programs = concatenate([left, state.tail.programs(late)])
-    kept, new = np.flatnonzero(keep), np.flatnonzero(late)
-    order = _merged(base.ids, kept, [state.tail_ids[place] for place in new.tolist()])
-    kind = pa.int64() if state.numbered else pa.large_string()
-    ids = [base.ids.to_arrow().cast(kind).take(kept), _picked(state.tail_ids, new, kind)]
-    texts = [base.filters.to_arrow().take(kept), _picked(state.tail_texts, new, pa.large_string())]
-    return State(
-        Base(
-            Ids.from_arrow(pa.concat_arrays(ids).take(order)),
-            TextPool.from_arrow(pa.concat_arrays(texts).take(order)),
-            build(take(programs, order), weigh),
-        )
-    )
-
-
-def _picked(values: Sequence[Id], places: NDArray[np.int64], kind: pa.DataType) -> pa.Array[Any]:
-    return pa.array([values[place] for place in places.tolist()], kind)
-
-
-def _merged(ids: Ids, kept: NDArray[np.int64], new: list[Id]) -> NDArray[np.int64]:
-    """Sort some of the ids and new ones behind them: returns their places in rising order of ids."""
-    order = sorted(range(len(new)), key=new.__getitem__)
-    before = ids.places([new[place] for place in order]) if len(ids) else np.zeros(len(new), np.int64)
-    # An id goes before the first old one that is not below it; new ones are in order among themselves.
-    keys = np.concatenate([2 * kept + 1, 2 * before])
-    behind = np.concatenate([np.arange(len(kept)), len(kept) + np.array(order, np.int64)])
-    return behind[np.argsort(keys, kind="stable")]
+    ids, filters, order = state.merged(keep, late)
+    return State(Base(ids, filters, build(take(programs, order), weigh)))

@@ -8,7 +8,6 @@ from sqlglot import exp
 
 from headgate.core.subscription import LABELS, SQL, check_dialect
 from headgate.errors import FilterError, SubscriptionError
-from headgate.records.language.limits import MAX_CHARACTERS
 from headgate.records.language.model import (
     NUMBERS,
     And,
@@ -25,7 +24,7 @@ from headgate.records.language.model import (
 )
 from headgate.records.language.parse import Translator, parse_tree
 from headgate.records.language.printing import print_filter, print_literal
-from headgate.records.language.refusal import refusal
+from headgate.records.language.refusal import MAX_CHARACTERS, refusal
 
 _LABELS = {LiteralType.STRING, *NUMBERS}
 _CALLS = "subset(attribute, 'label', …), superset(attribute, 'label', …) or intersects(attribute, 'label', …)"

@@ -17,7 +17,6 @@ from sqlglot.tokenizer_core import Token, TokenType
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.errors import FilterError
 from headgate.records.language import patterns
-from headgate.records.language.limits import KEYWORDS, check_text, check_tokens
 from headgate.records.language.literals import EXPONENT, fits_one_decimal, literal_of
 from headgate.records.language.model import (
     NULL,
@@ -41,7 +40,7 @@ from headgate.records.language.model import (
     Truth,
     common_type,
 )
-from headgate.records.language.refusal import refusal
+from headgate.records.language.refusal import KEYWORDS, check_text, check_tokens, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,7 +7,6 @@ import re
 from typing import assert_never
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
-from headgate.records.language.limits import KEYWORDS
 from headgate.records.language.model import (
     And,
     ArrayContains,
@@ -27,6 +26,7 @@ from headgate.records.language.model import (
     Or,
     Truth,
 )
+from headgate.records.language.refusal import KEYWORDS
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ESCAPES = {

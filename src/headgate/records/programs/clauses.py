@@ -2,7 +2,7 @@
 
 A clause is a name, literals, and the rest of its text: its *manner*, blanks and case included. The parser is
 asked about a manner once, with the first clause that has it; it must find what is made here of the pieces.
-Then the pieces decide: the name, which is safe (`names`), and the literals, which are read by `literal`.
+Then the pieces decide: the name, which is safe (`shapes`), and the literals, which are read by `literal`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ from headgate.records.language.model import (
     Or,
     Truth,
 )
-from headgate.records.language.names import path_of
 from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs import plain
 from headgate.records.programs.program import AND, OR, compile_program
-from headgate.records.programs.shapes import CLAUSE, SLOT, Bounded
+from headgate.records.programs.shapes import CLAUSE, SLOT, Bounded, path_of
 
 if TYPE_CHECKING:
     from headgate.records.programs.leaves import Leaf

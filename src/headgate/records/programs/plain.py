@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.records.language.model import Attribute, Comparison, Literal, LiteralType, Op
-from headgate.records.language.names import path_of
 from headgate.records.programs.leaves import Facet, Quantifier, SetLeaf, float_key
 from headgate.records.programs.lowering import lower
 from headgate.records.programs.program import AND, OR
-from headgate.records.programs.shapes import Bounded
+from headgate.records.programs.shapes import Bounded, path_of
 
 if TYPE_CHECKING:
     from headgate.core.values import Path

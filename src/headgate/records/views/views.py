@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from headgate.contents.views import LaidViews
 from headgate.core.event import Event
 from headgate.errors import PlanError
 from headgate.records.language.printing import print_filter
@@ -39,8 +40,12 @@ MAX_CLAUSES = 64
 """Clauses of a view that takes part in a plan: one word."""
 
 
-class RecordViews:
-    """Views over records by number; `carries` says what they give: ROW or KEY."""
+class RecordViews(LaidViews):
+    """Views over records by number; `carries` says what they give: ROW or KEY.
+
+    Labels are attributes, items the clauses of a view: one that has none needs bit 0, one of more than 64
+    cannot be rewritten.
+    """
 
     def __init__(
         self, filters: Sequence[Expression], clauses: Sequence[Sequence[ViewClause]], carries: str
@@ -57,24 +62,25 @@ class RecordViews:
                 distinct.append(clause)
         owned = [[numbers[clause.tree] for clause in each] for each in self._clauses]
         firsts: dict[tuple[int, ...], int] = {}
-        self._equals = np.array(
+        self.equals = np.array(
             [firsts.setdefault(tuple(sorted(each)), view) for view, each in enumerate(owned)], np.int32
         )
         small = [each if len(each) <= MAX_CLAUSES else None for each in owned]
         offsets, weaker = _rows(implied(distinct))
         starts, flat = _rows([each or [] for each in small])
         needed = [0 if each is None else (1 << len(each)) - 1 or 1 for each in small]
-        self._rows = Conjunctions(starts, flat, np.array(needed, np.uint64), offsets, weaker)
+        self.needed = np.array(needed, np.uint64)
+        self._rows = Conjunctions(starts, flat, self.needed, offsets, weaker)
         names = sorted({name for clause in distinct for name in clause.names})
         places = {name: place for place, name in enumerate(names)}
-        self._label_offsets, self._labels = _rows(
+        self.label_offsets, self.labels = _rows(
             [
                 sorted({places[name] for number in each or () for name in distinct[number].names})
                 for each in small
             ]
         )
-        self._demands, self._offers = np.zeros((2, 2 * len(self)), np.uint64)
-        sign(self._rows, self._demands, self._offers)
+        self.demands, self.offers = np.zeros((2, 2 * len(self)), np.uint64)
+        sign(self._rows, self.demands, self.offers)
 
     @classmethod
     def build(cls, texts: Sequence[str], carries: str = ROW) -> RecordViews:
@@ -87,45 +93,14 @@ class RecordViews:
         """Count the views."""
         return len(self._filters)
 
-    @property
-    def label_offsets(self) -> NDArray[np.int64]:
-        """Return where the labels of each view begin in `labels`; one more at the end."""
-        return self._label_offsets
-
-    @property
-    def labels(self) -> NDArray[np.int32]:
-        """Return the attributes that a target of each view must look at too, rising within each view."""
-        return self._labels
-
-    @property
-    def demands(self) -> NDArray[np.uint64]:
-        """Return bits, two words a view, which must be among the `offers` of what it embeds in."""
-        return self._demands
-
-    @property
-    def offers(self) -> NDArray[np.uint64]:
-        """Return bits, two words a view."""
-        return self._offers
-
-    @property
-    def needed(self) -> NDArray[np.uint64]:
-        """Return a bit for each clause of each view; bit 0 if it has none, 0 if it has more than 64."""
-        return self._rows.needed
-
-    @property
-    def equals(self) -> NDArray[np.int32]:
-        """Return for each view the number of the first that has the same clauses."""
-        return self._equals
-
-    def coverage(
-        self, sources: NDArray[np.int32], targets: NDArray[np.int32]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
-        """Tell for pairs of views whether the source embeds in the target, and which clauses it covers."""
-        sources, targets = (np.ascontiguousarray(each, np.int32) for each in (sources, targets))
-        embeds = np.zeros(len(sources), np.bool_)
-        masks = np.zeros(len(sources), np.uint64)
+    def _cover(
+        self,
+        sources: NDArray[np.int32],
+        targets: NDArray[np.int32],
+        embeds: NDArray[np.bool_],
+        masks: NDArray[np.uint64],
+    ) -> None:
         cover(self._rows, self.carries == ROW, sources, targets, embeds, masks)
-        return embeds, masks
 
     def result(self, view: int, event: Event) -> Given:
         """Return the event, or its id, if the view's filter is TRUE for it; else None."""
@@ -151,11 +126,6 @@ class RecordViews:
             lines.append("keep it if all of them have it")
         lines += [f"select {clause.text}" for clause in left]
         return lines
-
-    def written(self, view: int, result: Given) -> Given:
-        """Return a result as it is: views of this kind are kept as they were written."""
-        del view
-        return result
 
     def size(self, result: Given) -> tuple[int, int]:
         """Count 1 or 0 rows, and the bytes of the event as JSON, or of its id."""

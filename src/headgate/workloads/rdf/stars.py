@@ -24,8 +24,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.errors import HeadgateError
-from headgate.rdf.language.model import ISA, RDFS, SUBCLASS, TYPE, XSD, And, Compare, Edge, Pattern
-from headgate.rdf.language.terms import iri, literal
+from headgate.rdf.language.model import (
+    ISA,
+    RDFS,
+    SUBCLASS,
+    TYPE,
+    XSD,
+    And,
+    Compare,
+    Edge,
+    Pattern,
+    iri,
+    literal,
+)
 from headgate.workloads.columns import Key, choose, digits, either, glue, integers, uniform, zipf_rank
 from headgate.workloads.rdf.publications import BASE, RdfWorkload, Triples
 from headgate.workloads.records.synthetic import distinct

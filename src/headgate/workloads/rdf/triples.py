@@ -24,8 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.errors import HeadgateError
-from headgate.rdf.language.model import XSD, Compare, Edge, Pattern
-from headgate.rdf.language.terms import iri, literal
+from headgate.rdf.language.model import XSD, Compare, Edge, Pattern, iri, literal
 from headgate.records.programs.programs import starts
 from headgate.workloads.columns import Key, choose, digits, either, glue, integers, joined, uniform
 from headgate.workloads.rdf.publications import BASE, RdfWorkload, Triples

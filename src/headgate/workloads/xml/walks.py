@@ -15,7 +15,6 @@ import numpy as np
 
 from headgate.errors import HeadgateError
 from headgate.workloads.xml.schema import CHILDREN, EITHER, ROOT_LABEL, below, labels, values
-from headgate.xml.language.canonical import canonical
 from headgate.xml.language.model import (
     ANY,
     CHILD,
@@ -29,6 +28,7 @@ from headgate.xml.language.model import (
     Test,
     is_attribute,
 )
+from headgate.xml.views.views import canonical
 
 LARGEST = 16
 """Nodes of a view, at most."""

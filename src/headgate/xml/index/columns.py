@@ -9,11 +9,11 @@ Labels and texts are places in pools of distinct ones. A parent is counted withi
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
 import numpy as np
 
+from headgate.contents.columns import joined_starts, merged, picked
 from headgate.core.interning import TextPool
 from headgate.xml.language.model import AXES, SIGNS
 
@@ -28,8 +28,6 @@ NO_TEXT = -1
 """Stands for the text of a test that has a number."""
 _AXIS = {axis: place for place, axis in enumerate(AXES)}
 _SIGN = {sign: place for place, sign in enumerate(SIGNS)}
-_Array = tuple[str, tuple[int, ...], bytes]
-_PARTS: msgspec.msgpack.Decoder[list[list[_Array]]] = msgspec.msgpack.Decoder(list[list[_Array]])
 
 
 class Columns(NamedTuple):
@@ -112,18 +110,18 @@ def concatenate(parts: Sequence[Columns]) -> Columns:
     """Put the filters of several columns one behind another, with one pool of each kind."""
     if len(parts) == 1:
         return parts[0]
-    labels, label_places = _merged([each.labels for each in parts])
-    texts, text_places = _merged([each.texts for each in parts])
+    labels, label_places = merged([each.labels for each in parts])
+    texts, text_places = merged([each.texts for each in parts])
     text = [
         np.where(each.text >= 0, places[np.maximum(each.text, 0)], NO_TEXT) if len(places) else each.text
         for each, places in zip(parts, text_places, strict=True)
     ]
     return Columns(
-        _starts([np.diff(each.node_start) for each in parts]),
+        joined_starts([each.node_start for each in parts]),
         np.concatenate([places[each.label] for each, places in zip(parts, label_places, strict=True)]),
         np.concatenate([each.axis for each in parts]),
         np.concatenate([each.parent for each in parts]),
-        _starts([np.diff(each.test_start) for each in parts]),
+        joined_starts([each.test_start for each in parts]),
         np.concatenate([each.sign for each in parts]),
         np.concatenate([each.number for each in parts]),
         np.concatenate(text).astype(np.int32),
@@ -134,8 +132,8 @@ def concatenate(parts: Sequence[Columns]) -> Columns:
 
 def take(columns: Columns, order: NDArray[np.int64]) -> Columns:
     """Pick filters, with what they name and nothing else."""
-    node_start, nodes = _picked(columns.node_start, order)
-    test_start, tests = _picked(columns.test_start, nodes)
+    node_start, nodes = picked(columns.node_start, order)
+    test_start, tests = picked(columns.test_start, nodes)
     labels, label = _trimmed(columns.labels, columns.label[nodes])
     texts, text = _trimmed(columns.texts, columns.text[tests])
     return Columns(
@@ -150,51 +148,6 @@ def take(columns: Columns, order: NDArray[np.int64]) -> Columns:
         labels,
         texts,
     )
-
-
-def to_bytes(columns: Columns) -> bytes:
-    """Write columns, to be carried from one process to another; texts are two arrays."""
-    parts = [part if isinstance(part, TextPool) else (part,) for part in columns]
-    return msgspec.msgpack.encode(
-        [[(each.dtype.str, each.shape, each.tobytes()) for each in part] for part in parts]
-    )
-
-
-def from_bytes(data: bytes | memoryview) -> Columns:
-    """Read what `to_bytes` wrote.
-
-    >>> from headgate.xml.language.model import Node, Pattern
-    >>> columns = compile_all([Pattern((Node("a"), Node("b", parent=0)))])
-    >>> from_bytes(to_bytes(columns)).labels.texts()
-    ['a', 'b']
-    """
-    found: list[Any] = []
-    for part in _PARTS.decode(data):
-        arrays = [np.frombuffer(raw, kind).reshape(shape) for kind, shape, raw in part]
-        found.append(arrays[0] if len(arrays) == 1 else TextPool(*arrays))
-    return Columns(*found)
-
-
-def _merged(pools: Sequence[TextPool]) -> tuple[TextPool, list[NDArray[np.int32]]]:
-    """Make one pool of several; returns it, and where the texts of each have gone."""
-    places: dict[str, int] = {}
-    found = [
-        np.array([places.setdefault(text, len(places)) for text in pool.texts()], np.int32) for pool in pools
-    ]
-    return TextPool.build(places), found
-
-
-def _starts(sizes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(sizes))])
-
-
-def _picked(
-    start: NDArray[np.int64], order: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where the picked runs begin, and the places of what is in them."""
-    sizes = np.diff(start)[order]
-    ends = _starts([sizes])
-    return ends, np.repeat(start[:-1][order] - ends[:-1], sizes) + np.arange(ends[-1])
 
 
 def _trimmed(pool: TextPool, used: NDArray[np.int32]) -> tuple[TextPool, NDArray[np.int32]]:

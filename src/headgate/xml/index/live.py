@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.contents.living import LivingState
-from headgate.core.ids import Ids
-from headgate.core.interning import TextPool
+from headgate.contents.documents import DocumentState
 from headgate.xml.answers.answers import prepared
 from headgate.xml.index.base import Base
 from headgate.xml.index.build import build
@@ -18,7 +16,7 @@ from headgate.xml.index.matching import Matcher
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.core.event import Id
+    from headgate.contents.living import Moment
     from headgate.xml.answers.answers import Prepared
     from headgate.xml.events.document import Document
     from headgate.xml.index.columns import Columns
@@ -119,93 +117,22 @@ def _block(begin: int, columns: Columns) -> Block:
     return Block(begin, columns, Matcher(build(columns), columns.labels))
 
 
-FEW = 16
-"""Ids that are looked up one by one; more of them by Arrow, all at once."""
-
-
-class State(LivingState[Base, "Pattern"]):
+class State(DocumentState[Base, Tail]):
     """Base and tail."""
 
     def __init__(self, base: Base) -> None:
-        super().__init__(base)
-        self.tail = Tail()
-
-    @property
-    def late(self) -> int:
-        """Count the filters in the tail that readers can see."""
-        return len(self.tail)
-
-    def append(self, compiled: Pattern) -> None:
-        """Append a filter to the tail. Writer only."""
-        self.tail.add(compiled)
-
-    def pattern(self, number: int) -> Pattern:
-        """Return a filter."""
-        base = len(self.base.ids)
-        return self.base.prepared(number).pattern if number < base else self.tail.pattern(number - base)
+        super().__init__(base, Tail())
 
     def prepared(self, number: int) -> Prepared:
         """Return a filter that is ready to be asked what it gives."""
         base = len(self.base.ids)
         return self.base.prepared(number) if number < base else prepared(self.tail.pattern(number - base))
 
-    def match(self, document: Document, left_out: list[tuple[Id, str]]) -> NDArray[np.int64]:
-        """List the numbers of the filters that hold: those of the base rising, then those of the tail.
 
-        What is too much goes to `left_out`, with the reason.
-        """
-        # The tail as it is now, and what was removed last of all: an id that is taken away and given anew
-        # meanwhile is not answered twice.
-        view = self.tail.view()
-        early: dict[int, str] = {}
-        lately: dict[int, str] = {}
-        found: NDArray[np.int64] = self.base.matcher.match(document, early).astype(np.int64)
-        late = view.match(document, lately)
-        if early or lately:
-            left_out += self.named(early, lately)
-        if self._gone:
-            found = found[self.base.removed[found] == 0]
-            late = late[self.tail_removed[late] == 0]
-        return np.concatenate([found, late + len(self.base.ids)]) if len(late) else found
-
-    def id_of(self, number: int) -> Id:
-        """Return the id of a number."""
-        base = len(self.base.ids)
-        return self.base.ids[number] if number < base else self.tail_ids[number - base]
-
-    def match_one(self, document: Document, left_out: list[tuple[Id, str]]) -> list[Id]:
-        """List the ids that match, sorted; what is too much goes to `left_out`, with the reason."""
-        found = self.match(document, left_out)
-        ids: list[Any] = (
-            [self.id_of(number) for number in found.tolist()]
-            if len(found) < FEW
-            else self.id_array(found).to_pylist()
-        )
-        if len(found) and found[-1] >= len(self.base.ids):
-            ids.sort()
-        return ids
-
-
-class Moment(NamedTuple):
-    """What is left of a state at one moment: which filters of the base, and which of the tail."""
-
-    state: State
-    kept: NDArray[np.int64]
-    late: NDArray[np.int64]
-
-
-def freeze(state: State) -> Moment:
-    """Note what is left of a state. Writer only: no change may come in between."""
-    return Moment(state, *map(np.flatnonzero, state.left()))
-
-
-def compact(moment: Moment) -> State:
+def compact(moment: Moment[State]) -> State:
     """Build a state whose base holds all that was left; the given one is not changed."""
     state, kept, late = moment
-    base = state.base
-    columns = concatenate([take(base.columns, kept), take(state.tail.columns(), late)])
-    ids = [*(base.ids[number] for number in kept.tolist()), *(state.tail_ids[n] for n in late.tolist())]
-    texts = [*(base.filters.text(n) for n in kept.tolist()), *(state.tail_texts[n] for n in late.tolist())]
-    order = np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64)
-    pool = TextPool.build([texts[place] for place in order.tolist()])
-    return State(Base(Ids.of(ids), pool, take(columns, order)))
+    old = take(state.base.columns, np.flatnonzero(kept))
+    new = take(state.tail.columns(), np.flatnonzero(late))
+    ids, filters, order = state.merged(kept, late)
+    return State(Base(ids, filters, take(concatenate([old, new]), order)))

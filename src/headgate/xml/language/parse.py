@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from headgate.core.subscription import TREE, XPATH
 from headgate.errors import FilterError, SubscriptionError
-from headgate.xml.language.grammar import Misplaced, tree_of
-from headgate.xml.language.limits import MAX_DEPTH, MAX_NODES, MAX_TESTS, MAX_WORDS, check_shape, check_text
-from headgate.xml.language.meaning import Reader
+from headgate.xml.language.grammar import Misplaced, Reader, tree_of
 from headgate.xml.language.model import (
     CHILD,
     COMPARISONS,
@@ -19,9 +17,17 @@ from headgate.xml.language.model import (
     Pattern,
     Test,
 )
-from headgate.xml.language.refusal import Refused, misplaced
-from headgate.xml.language.terms import number_of, returns_of, step_of, text_of
-from headgate.xml.language.words import cut, kinds_of, places
+from headgate.xml.language.refusal import (
+    MAX_DEPTH,
+    MAX_NODES,
+    MAX_TESTS,
+    MAX_WORDS,
+    Refused,
+    check_shape,
+    check_text,
+    misplaced,
+)
+from headgate.xml.language.words import cut, kinds_of, number_of, places, returns_of, step_of, text_of
 
 _AXES = frozenset(("/", "//"))
 _SIGNS = frozenset(COMPARISONS)

@@ -1,17 +1,120 @@
-"""Why a word cannot stand where it stands, in a line that says what to write in its place."""
+"""Why a filter is refused, in a line that says what to write in its place.
+
+A word may stand where it cannot, XPath has much that filters have not, and sizes have limits. Limits keep one
+subscriber from hurting the others: a filter is parsed in milliseconds, and no nesting exhausts a stack.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from headgate.core.subscription import TREE
+from headgate.errors import FilterError
 from headgate.xml.language import words
-from headgate.xml.language.unsupported import AXES, FUNCTIONS, OPERATORS, POSITION, SIGNS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headgate.xml.language.words import Kinds
+
+
+_ABSENT = "a filter says what must be there, not what must be absent"
+POSITION = "tell nodes apart by what they contain"
+_COUNT = "a path in brackets asks for at least one node"
+_ARITHMETIC = "work the number out, and compare a path with it"
+_EACH = "subscribe to each alternative"
+_UPWARDS = "paths lead downwards; put the condition on the upper step, as in //a[b]/c"
+_SIBLING = "the order of siblings is no part of a filter; ask for both below their parent, as in //a[b]/c"
+_TEXTS = "use contains(a, 'x') or starts-with(a, 'x')"
+_PLAIN = "compare the path itself, as in a = 'x'"
+_NAMES = "write the name as a step, or *:name for any namespace"
+_ONE = "a filter looks at one document only"
+_NODES = "steps are names, *, @name and text()"
+_TYPES = "write numbers without quotes and texts in quotes"
+_SETS = "write one path, or " + _EACH
+_QUERY = "a filter is a path with conditions and marks"
+
+AXES = {
+    "self": "give the step its name, or compare . in brackets",
+    **dict.fromkeys(("parent", "ancestor", "ancestor-or-self"), _UPWARDS),
+    **dict.fromkeys(("following-sibling", "preceding-sibling", "following", "preceding"), _SIBLING),
+    "descendant-or-self": "write // before the name",
+    "namespace": "write Q{namespace}name",
+}
+"""The axes that filters have not."""
+
+FUNCTIONS = {
+    **dict.fromkeys(("not", "empty"), f"{_ABSENT}; for values there is !="),
+    **dict.fromkeys(("position", "last", "subsequence", "head", "tail", "reverse"), POSITION),
+    **dict.fromkeys(("count", "distinct-values", "exactly-one", "one-or-more", "zero-or-one"), _COUNT),
+    **dict.fromkeys(("exists", "boolean"), "write the path alone, as in [a]"),
+    **dict.fromkeys(("true", "false"), "compare with the text 'true' or 'false', in quotes"),
+    **dict.fromkeys(("sum", "avg", "min", "max", "floor", "ceiling", "round", "abs"), _ARITHMETIC),
+    **dict.fromkeys(("string", "number", "data", "normalize-space", "normalize-unicode"), _PLAIN),
+    **dict.fromkeys(
+        (
+            *("ends-with", "matches", "replace", "tokenize", "substring", "substring-before"),
+            *("substring-after", "string-length", "translate", "concat", "string-join", "compare"),
+            *("upper-case", "lower-case", "contains-token"),
+        ),
+        _TEXTS,
+    ),
+    **dict.fromkeys(("name", "local-name", "node-name"), _NAMES),
+    "namespace-uri": "write Q{namespace}name",
+    "lang": "write [@xml:lang = 'en'], which looks at the node itself only",
+    "id": "write [@id = 'x']",
+    **dict.fromkeys(("doc", "document", "collection", "unparsed-text", "key", "current", "root"), _ONE),
+    "node": _NODES,
+    **dict.fromkeys(("comment", "processing-instruction"), f"documents are read without them; {_NODES}"),
+    **dict.fromkeys(("element", "attribute", "document-node", "item"), _NODES),
+    "text": "text() has nothing between its parentheses",
+    **dict.fromkeys(("current-date", "current-dateTime", "current-time"), "write the value"),
+}
+"""Functions and node tests that filters have not; others are refused by a line for all."""
+
+OPERATORS = {
+    "or": f"{_EACH}, as one filter asks for all of it",
+    **dict.fromkeys(("div", "mod", "idiv", "*"), _ARITHMETIC),
+    "eq": "write =",
+    "ne": "write !=",
+    "lt": "write <",
+    "le": "write <=",
+    "gt": "write >",
+    "ge": "write >=",
+    **dict.fromkeys(("union", "intersect", "except"), _SETS),
+    "is": "nodes are not compared, only their values",
+    "to": "write two comparisons, as in [a >= 1 and a <= 5]",
+    **dict.fromkeys(("instance", "cast", "castable", "treat"), _TYPES),
+    **dict.fromkeys(
+        ("return", "satisfies", "in", "then", "else", "if", "for", "some", "every", "let"), _QUERY
+    ),
+    "AND": "write and, in lower case",
+    "OR": f"{_EACH}, as one filter asks for all of it",
+}
+"""Words between two operands."""
+
+SIGNS = {
+    "|": f"| is not supported: {_SETS}",
+    "||": f"|| is not supported: {_EACH}",
+    "&&": "&& is no operator of XPath: write and",
+    "&": "& is no part of the filter language: write and, and < in place of &lt;",
+    "==": "equality is written with one =",
+    "<>": "unequal is written !=",
+    "!": f"! is not supported: {_ABSENT}; for values there is !=",
+    "+": f"+ is not supported: {_ARITHMETIC}",
+    "(:": "comments are not supported: leave them out",
+    "::": "a name of an axis stands before ::",
+    "@": "a name stands behind @, or *",
+    "#": "# is no part of the filter language: comments are not supported",
+    "?": "? is not supported: filters have no optional parts",
+    "`": "a text stands in quotes ' or \"",
+    **dict.fromkeys("\u201c\u201d\u2018\u2019", "a text stands in plain quotes ' or \""),
+    "}": "a brace is closed that was not opened",
+    ":": "a colon stands within a name only, as in *:name",
+    "\u00a0": "a no-break space stands here: write a plain one",
+}
+"""Signs that are no words of filters."""
 
 
 class Refused(Exception):  # noqa: N818 -- never leaves the room: it becomes a FilterError with a place
@@ -238,3 +341,58 @@ def shown(word: str) -> str:
     if len(word) > 40:
         return f"{word[:39]}…"
     return repr(word) if word in words.SIGNS else word
+
+
+MAX_CHARACTERS = 65_536
+MAX_WORDS = 4_096
+MAX_DEPTH = 64
+"""Open brackets and parentheses."""
+MAX_NODES = 256
+MAX_TESTS = 64
+"""Of one node."""
+
+_OPENING = {"_LEFT", "_BEGIN", "CONTAINS", "STARTS_WITH", "FUNCTION"}
+_CLOSING = {"_RIGHT", "_END"}
+_NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def check_text(text: object) -> str:
+    """Refuse what is no text, and a text by its length or for a character that no XML document has."""
+    if not isinstance(text, str):
+        raise FilterError(f"a filter is a text, not {type(text).__name__}", "", None)
+    if len(text) > MAX_CHARACTERS:
+        raise FilterError(
+            f"the filter has {len(text):,} characters and at most {MAX_CHARACTERS:,} are taken", text, None
+        )
+    if not text.isprintable():
+        found = _NO_CHARACTER.search(text)
+        if found:
+            reason = f"U+{ord(found[0]):04X} is no character of XML: no document has it"
+            raise FilterError(reason, text, found.start())
+    return text
+
+
+def check_shape(kinds: Kinds) -> None:
+    """Refuse a text by the number of its words, and by its nesting."""
+    if len(kinds) > MAX_WORDS:
+        raise Refused(f"the filter has {len(kinds):,} words and at most {MAX_WORDS:,} are taken", MAX_WORDS)
+    depth = 0
+    for number, kind in enumerate(kinds):
+        if kind in _OPENING:
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise Refused(f"the filter nests deeper than {MAX_DEPTH}", number)
+        elif kind in _CLOSING:
+            depth = max(0, depth - 1)
+
+
+def check_nodes(count: int, number: int) -> None:
+    """Refuse more nodes than a pattern may have; `number` is the word of the last."""
+    if count > MAX_NODES:
+        raise Refused(f"the filter has more than {MAX_NODES} steps", number)
+
+
+def check_tests(count: int, number: int) -> None:
+    """Refuse more tests than a node may have."""
+    if count > MAX_TESTS:
+        raise Refused(f"a step has more than {MAX_TESTS} conditions on its value", number)

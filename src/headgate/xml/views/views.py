@@ -1,15 +1,31 @@
-"""`XmlViews`: what the plan room asks about views over XML documents."""
+"""`XmlViews`: what the plan room asks about views over XML documents.
+
+Views that are written differently and give the same get one form. Children are sorted and written once: the
+order of branches says nothing, and two equal branches stand for the same nodes of every document. What a
+branch implies of another is kept, since each node's ids are part of what a view gives.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from headgate.contents.views import LaidViews
 from headgate.xml.answers.answers import Answer, answer
 from headgate.xml.events.reading import document_of
-from headgate.xml.language.canonical import canonical
-from headgate.xml.language.model import CHILD, CONT, ROOT, VAL, covers, is_attribute
+from headgate.xml.language.model import (
+    CHILD,
+    CONT,
+    RETURNS,
+    ROOT,
+    VAL,
+    Node,
+    Pattern,
+    Test,
+    covers,
+    is_attribute,
+)
 from headgate.xml.views.coverage import (
     ATTRIBUTE_BIT,
     CHILD_BIT,
@@ -20,8 +36,7 @@ from headgate.xml.views.coverage import (
     cover,
     sign,
 )
-from headgate.xml.views.embedding import MAX_NODES, needed
-from headgate.xml.views.implication import implications, is_wide
+from headgate.xml.views.embedding import MAX_NODES, implications, is_wide, needed
 from headgate.xml.views.rewriting import Rewriting, rewriting, size_of
 
 if TYPE_CHECKING:
@@ -30,14 +45,94 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Event
-    from headgate.xml.language.model import Label, Node, Pattern, Test
+    from headgate.xml.language.model import Label, Test
 
 
-class XmlViews:
+_Key: TypeAlias = tuple[object, ...]
+
+
+class Canonical(NamedTuple):
+    """The form, and for each node of the pattern as it was written its place there."""
+
+    pattern: Pattern
+    places: tuple[int, ...]
+
+
+def canonical(pattern: Pattern) -> Canonical:
+    """Write a pattern in its one form.
+
+    >>> nodes = (Node("a"), Node("c", parent=0), Node("b", parent=0), Node("c", parent=0))
+    >>> form, places = canonical(Pattern(nodes))
+    >>> [node.label for node in form.nodes], places
+    (['a', 'b', 'c'], (0, 2, 1, 2))
+    """
+    children = pattern.children
+    keys: list[_Key] = [()] * len(pattern.nodes)
+    for place in reversed(range(len(pattern.nodes))):
+        inner = tuple(sorted({keys[child] for child in children[place]})) if children[place] else ()
+        keys[place] = (*_own(pattern.nodes[place]), inner)
+    written: list[Node] = []
+    places = [0] * len(pattern.nodes)
+    # A group is branches that are equal, below what is equal: they are written once.
+    todo = _groups(pattern.roots, ROOT, keys)
+    while todo:
+        group, parent = todo.pop()
+        here = len(written)
+        written.append(_node(pattern.nodes[group[0]], parent))
+        for place in group:
+            places[place] = here
+        if children[group[0]]:
+            below = (
+                children[group[0]]
+                if len(group) == 1
+                else [each for place in group for each in children[place]]
+            )
+            todo += _groups(below, here, keys)
+    return Canonical(Pattern(tuple(written)), tuple(places))
+
+
+def _groups(siblings: Sequence[int], parent: int, keys: list[_Key]) -> list[tuple[list[int], int]]:
+    """Group siblings that are alike, the last of the order first, each group with the place of its parent."""
+    if len(siblings) == 1:
+        return [([siblings[0]], parent)]
+    alike: dict[_Key, list[int]] = {}
+    for place in siblings:
+        alike.setdefault(keys[place], []).append(place)
+    return [(alike[key], parent) for key in sorted(alike, reverse=True)]
+
+
+def _node(node: Node, parent: int) -> Node:
+    tests = tests_of(node)
+    returns = (
+        node.returns if len(node.returns) < 2 else tuple(each for each in RETURNS if each in node.returns)
+    )
+    if (node.parent, node.tests, node.returns) == (parent, tests, returns):
+        return node
+    return Node(node.label, node.axis, parent, tests, returns)
+
+
+def tests_of(node: Node) -> tuple[Test, ...]:
+    """List the tests of a node, each once, in one order."""
+    if len(node.tests) < 2:
+        return node.tests
+    return tuple(sorted(set(node.tests), key=_test_key))
+
+
+def _test_key(test: Test) -> tuple[str, str, str]:
+    return test.sign, type(test.value).__name__, repr(test.value)
+
+
+def _own(node: Node) -> _Key:
+    tests = tuple([_test_key(test) for test in tests_of(node)]) if node.tests else ()
+    returns = tuple(sorted(set(node.returns))) if node.returns else ()
+    return node.axis, node.label, tests, returns
+
+
+class XmlViews(LaidViews):
     """Views over XML documents, each in its canonical form, by number.
 
     `patterns` are these forms, and results are in their order; `places` lead there from the nodes as
-    written.
+    written. Labels are names, items 4 bits for each node: a view of more than 16 cannot be rewritten.
     """
 
     def __init__(
@@ -54,11 +149,11 @@ class XmlViews:
         self.places = places
         self._written = written
         self._rows = rows
-        self._label_offsets, self._labels = labels
-        self._equals = equals
-        self._demands = np.zeros(2 * len(patterns), np.uint64)
-        self._offers = np.zeros(2 * len(patterns), np.uint64)
-        sign(rows, self._demands, self._offers)
+        self.needed = rows.needed
+        self.label_offsets, self.labels = labels
+        self.equals = equals
+        self.demands, self.offers = np.zeros((2, 2 * len(patterns)), np.uint64)
+        sign(rows, self.demands, self.offers)
 
     @classmethod
     def build(cls, patterns: Sequence[Pattern]) -> XmlViews:
@@ -75,45 +170,14 @@ class XmlViews:
         """Count the views."""
         return len(self.patterns)
 
-    @property
-    def label_offsets(self) -> NDArray[np.int64]:
-        """Return where the labels of each view begin in `labels`; one more at the end."""
-        return self._label_offsets
-
-    @property
-    def labels(self) -> NDArray[np.int32]:
-        """Return the names of all views that a target must have too, rising within each view."""
-        return self._labels
-
-    @property
-    def demands(self) -> NDArray[np.uint64]:
-        """Return bits, two words a view, which must be among the `offers` of what it embeds in."""
-        return self._demands
-
-    @property
-    def offers(self) -> NDArray[np.uint64]:
-        """Return bits, two words a view."""
-        return self._offers
-
-    @property
-    def needed(self) -> NDArray[np.uint64]:
-        """Return the items of each view, 4 bits a node; 0 for one of more than 16 nodes."""
-        return self._rows.needed
-
-    @property
-    def equals(self) -> NDArray[np.int32]:
-        """Return for each view the number of the first with the same canonical form."""
-        return self._equals
-
-    def coverage(
-        self, sources: NDArray[np.int32], targets: NDArray[np.int32]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
-        """Tell for pairs of views whether the source embeds in the target, and which items it covers."""
-        sources, targets = (np.ascontiguousarray(each, np.int32) for each in (sources, targets))
-        embeds = np.zeros(len(sources), np.bool_)
-        masks = np.zeros(len(sources), np.uint64)
+    def _cover(
+        self,
+        sources: NDArray[np.int32],
+        targets: NDArray[np.int32],
+        embeds: NDArray[np.bool_],
+        masks: NDArray[np.uint64],
+    ) -> None:
         cover(self._rows, sources, targets, np.zeros(MAX_NODES, np.int64), embeds, masks)
-        return embeds, masks
 
     def result(self, view: int, event: Event) -> Answer | None:
         """Compute what a view gives for an event: for each node what takes part; None if it does not hold."""
