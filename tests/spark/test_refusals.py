@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.spark.tables.refusals import MOST, refusals_of
+from headgate.spark.tables.summary import MOST, refusals_of
 from tests.spark.files import FORMS, Row, put, put_table
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from headgate.rdf.language.printing import print_pattern as print_rdf
 from headgate.records.compiling import RecordFinder
 from headgate.records.keys import MOST, record_keys
 from headgate.records.programs.binding import compile_filters
-from headgate.runtime.placing import Placing
 from headgate.runtime.routes import MOST_KEYS, Route, Routes
 from headgate.runtime.sharding import Sharding
+from headgate.runtime.shards import Placing
 from headgate.runtime.targets import in_memory
 from headgate.spark.shards.rows import _Told, tenant_of
 from headgate.xml.compiling import xml_keys

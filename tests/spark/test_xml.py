@@ -13,7 +13,7 @@ from headgate.core.subscription import XPATH
 from headgate.runtime.questions import Top
 from headgate.spark.backtest.documents import backtest_documents
 from headgate.spark.compile.graph import Tables, compile_graph
-from headgate.spark.tables.document_files import _left_out
+from headgate.spark.tables.document_rows import _left_out
 from headgate.xml.language.printing import print_pattern
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table

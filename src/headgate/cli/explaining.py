@@ -75,7 +75,7 @@ def explain_rank(event: Event, snapshot: str, subscription: str, top: Top) -> To
     from headgate.engine.engine import Engine
     from headgate.graph.base import ROOM as GRAPH
     from headgate.ranking.filters.index import ROOM as RANKING
-    from headgate.runtime.checks import check_ranks
+    from headgate.runtime.questions import check_ranks
 
     place = Path(snapshot)
     room = room_of(place)
@@ -122,7 +122,7 @@ def _explain_graph(event: Event, snapshot: Path, subscription: str) -> tuple[Gra
     """Explain how an event gets through a graph, on the shard that has the subscription."""
     from headgate.engine.engine import Engine
     from headgate.graph.explain import NO_PATH, GraphExplanation
-    from headgate.runtime.checks import graph_places
+    from headgate.runtime.questions import graph_places
 
     engines = [Engine.open(place) for place in graph_places(snapshot)]
     names = engines[0].graph.base.names

@@ -275,7 +275,7 @@ def match(
       headgate match --snapshot rdf/ --events feeds/ --output matches.jsonl
       headgate match --snapshot xml/ --events documents/ --output matches.jsonl --tuples tuples.jsonl
     """
-    from headgate.runtime.checks import check_target
+    from headgate.runtime.questions import check_target
     from headgate.spark.tables.requests import check_match
 
     refused = rejected or beside(output, "rejected")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.runtime.checks import check_changes
+from headgate.runtime.questions import check_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,9 +24,9 @@ import pyarrow as pa
 from headgate.contents.registry import content_at
 from headgate.core.event import read_object
 from headgate.errors import HeadgateError, SnapshotError
-from headgate.runtime.checks import check_snapshot
 from headgate.runtime.parts import PartFolder, PartWriter
 from headgate.runtime.pieces import Pieces
+from headgate.runtime.questions import check_snapshot
 from headgate.runtime.snapshots import Snapshots, stamp_of
 from headgate.runtime.state import read_record, write_record
 from headgate.runtime.versions import Version, apply, catch_up, default_dialect, segment

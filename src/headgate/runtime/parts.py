@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.errors import TableError
-from headgate.runtime.checks import STAGED
+from headgate.runtime.questions import STAGED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,18 +1,107 @@
-"""What is asked about events: known before anything large is loaded."""
+"""What is asked about events, and whether a snapshot can answer: known before anything large is loaded."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.contents.registry import kinds
 from headgate.core.ranks import check_k, read_factors
-from headgate.errors import TableError
+from headgate.core.rooms import CLAUSES, FILTER_SHARDS, GRAPH, GRAPH_SHARDS, RANKING, RANKING_SHARDS
+from headgate.core.snapshot import is_snapshot, room_of
+from headgate.errors import SnapshotError, TableError
 from headgate.ranking.model import EXACT, MODES, RELAXED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-__all__ = ["EXACT", "MODES", "RANK", "RELAXED", "SCORE", "Top"]
+STAGED = "_staged"
+"""Where tasks write, inside a folder that a stream writes to."""
+
+
+def check_target(snapshot: str, *, graph: bool | None = None, top: Top | None = None) -> None:
+    """Refuse a snapshot that has a graph and shall not, or the reverse, or that has no ranks."""
+    place = Path(snapshot).absolute()
+    room = room_of(place)
+    check_wish(snapshot, room, graph=graph)
+    if top is not None:
+        check_ranks(place, room, top.mode)
+
+
+def check_wish(snapshot: str, room: str, *, graph: bool | None) -> None:
+    """Refuse to use a graph that is not there, and to leave out one that is."""
+    if graph is True and room not in {GRAPH, GRAPH_SHARDS}:
+        raise SnapshotError(
+            f"snapshot {snapshot} was compiled without a graph: leave out --graph, or compile it with "
+            "--nodes and --edges"
+        )
+    if graph is False and room in {GRAPH, GRAPH_SHARDS}:
+        raise SnapshotError(
+            f"snapshot {snapshot} was compiled with a graph, and without it events would reach subscriptions "
+            "that no path leads to: leave out --no-graph, or compile the subscriptions alone and match "
+            "against that"
+        )
+
+
+def check_ranks(place: Path, room: str, mode: str) -> None:
+    """Refuse to rank where there is nothing to rank by."""
+    if room in {*kinds(), FILTER_SHARDS}:
+        raise SnapshotError(
+            f"snapshot {place} was compiled without ranks: compile its subscriptions with --ranked, or "
+            "with a column 'score' or 'weights'"
+        )
+    if mode == EXACT or room not in {GRAPH, GRAPH_SHARDS}:
+        return
+    if not is_snapshot(graph_places(place)[0] / CLAUSES):
+        raise SnapshotError(
+            f"snapshot {place} ranks by score and path only: compile the graph with --ranked, or its "
+            "subscriptions with a column 'weights'"
+        )
+
+
+def graph_places(place: Path) -> list[Path]:
+    """List the directories of a graph's shards; a graph that is not cut is one."""
+    if room_of(place) != GRAPH_SHARDS:
+        return [place]
+    from headgate.graph.build.sharding import shard_places
+
+    return shard_places(place)
+
+
+def check_snapshot(path: str, top: Top | None) -> None:
+    """Refuse a snapshot that a stream cannot match against."""
+    place = Path(path).absolute()
+    room = room_of(place)
+    if room not in {*kinds(), GRAPH, RANKING, GRAPH_SHARDS, RANKING_SHARDS, FILTER_SHARDS}:
+        raise SnapshotError(
+            f"snapshot {path} belongs to the room {room!r}: give one of filters, of a ranking, or of a graph"
+        )
+    if top is not None:
+        check_ranks(place, room, top.mode)
+
+
+def check_changes(path: str) -> None:
+    """Refuse a place that is no folder."""
+    if not Path(path).is_dir():
+        raise TableError(f"{path} is not a folder: make it, and move files of changes into it")
+
+
+__all__ = [
+    "EXACT",
+    "MODES",
+    "RANK",
+    "RELAXED",
+    "SCORE",
+    "STAGED",
+    "Top",
+    "check_changes",
+    "check_ranks",
+    "check_snapshot",
+    "check_target",
+    "check_wish",
+    "graph_places",
+]
 
 SCORE, RANK = "score", "rank"
 """The columns of the best, besides those of all matches."""

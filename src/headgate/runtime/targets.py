@@ -18,8 +18,8 @@ from headgate.graph.build import sharding
 from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime import shards as shard_snapshots
 from headgate.runtime.asking import sources_of
-from headgate.runtime.checks import check_target, graph_places
 from headgate.runtime.pieces import Pieces
+from headgate.runtime.questions import check_target, graph_places
 from headgate.runtime.routes import Routes
 from headgate.runtime.shards import have_numbers, ids_at, shard_places
 

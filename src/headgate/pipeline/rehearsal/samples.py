@@ -79,7 +79,7 @@ def column_names(path: str) -> list[str] | None:
 def first_documents(path: str, kind: Kind, content_type: str | None, most: int) -> Rows:
     """Read the first files of a folder of documents, as rows."""
     from headgate.contents.kind import bad_length
-    from headgate.spark.tables.document_names import type_of_file, type_of_name
+    from headgate.spark.tables.requests import type_of_file, type_of_name
 
     files = table_files(path)
     said = None if content_type is None else type_of_name(content_type, kind)

@@ -23,8 +23,7 @@ from headgate.spark.match.match import match_events
 from headgate.spark.plan import planning
 from headgate.spark.session.progress import watch
 from headgate.spark.tables.generate import generate
-from headgate.spark.tables.refusals import refusals_of
-from headgate.spark.tables.summary import summarise
+from headgate.spark.tables.summary import refusals_of, summarise
 from headgate.spark.tables.taxonomy_files import read_taxonomy
 
 if TYPE_CHECKING:

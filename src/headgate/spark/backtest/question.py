@@ -10,7 +10,7 @@ from headgate.contents.registry import content_at
 from headgate.core.rooms import FILTER_SHARDS, GRAPH_SHARDS, RANKING_SHARDS
 from headgate.core.snapshot import room_of
 from headgate.errors import SnapshotError, TableError
-from headgate.runtime.checks import check_ranks
+from headgate.runtime.questions import check_ranks
 from headgate.spark.tables.places import check_apart, check_input, check_output
 from headgate.spark.tables.requests import check_events_for
 

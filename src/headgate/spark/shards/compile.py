@@ -23,10 +23,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from headgate.core.event import ID
 from headgate.core.id_types import WHOLE
 from headgate.errors import SnapshotError
-from headgate.runtime.placing import Placing
 from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import ACCESS, TENANT
-from headgate.runtime.shards import save_shards
+from headgate.runtime.shards import Placing, save_shards
 from headgate.spark.compile.rows import PLACE, REASON, ROW
 from headgate.spark.session.progress import watch
 from headgate.spark.shards.rows import (

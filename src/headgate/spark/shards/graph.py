@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from headgate.core.event import ID
 from headgate.errors import HeadgateError
-from headgate.runtime.placing import Placing
 from headgate.runtime.routes import Routes, rarest
 from headgate.runtime.sharding import ACCESS, TENANT
+from headgate.runtime.shards import Placing
 from headgate.spark.compile.rows import UNUSUAL, read_row
 from headgate.spark.shards.rows import tenant_of
 from headgate.spark.tables.tables import ORDER, VALUE, read_lines

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from headgate.contents.compiling import Contents, Finder, Writers
-    from headgate.runtime.placing import Placing
+    from headgate.runtime.shards import Placing
 
     Column = pa.Array[Any]
 

@@ -14,8 +14,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from headgate.contents.kind import Feeds
 from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID
-from headgate.spark.tables.document_files import read_files
-from headgate.spark.tables.document_names import check_events, check_type
 from headgate.spark.tables.document_rows import (
     FEEDS,
     LENIENT,
@@ -25,11 +23,13 @@ from headgate.spark.tables.document_rows import (
     WHOLE,
     Reading,
     read_documents,
+    read_files,
     read_rows,
 )
 from headgate.spark.tables.event_rows import NUMBERS, PARSED, REASON, ROW, TEXTS
 from headgate.spark.tables.events import Judged
 from headgate.spark.tables.places import Format, as_spark, is_remote, local
+from headgate.spark.tables.requests import check_events, check_type
 from headgate.spark.tables.tables import BROKEN, VALUE, read_lines
 
 if TYPE_CHECKING:

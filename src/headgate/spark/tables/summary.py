@@ -1,22 +1,94 @@
-"""Questions about a table of matches, answered by Spark."""
+"""Questions about tables that a job wrote, answered by Spark: who gets most, why rows were refused."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as sf
 
+from headgate.core.values import fold
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
-from headgate.spark.tables.places import Format, for_reading, format_of
-from headgate.spark.tables.tables import read_columns
+from headgate.spark.tables.places import Format, check_input, for_reading, format_of
+from headgate.spark.tables.tables import BROKEN, column, read_columns, read_csv, read_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.core.event import Id
+
+
+REASON = "reason"
+MOST = 20
+_LONGEST = 500
+# A reason says what was there: in quotes, by number, or from a place on. Without that, it is a kind.
+_PARTICULARS = (
+    (r"(?s), at character \d+.*$", ""),
+    (r"(?s)⟪.*$", ""),
+    (r"'(?:[^'\\]|\\.)*'", "…"),
+    (r'"(?:[^"\\]|\\.)*"', "…"),
+    (r"\d[\d,.]*", "…"),
+)
+
+
+class Refusal(NamedTuple):
+    """A kind of reason, how many rows were refused for it, and some of them with their own reason."""
+
+    reason: str
+    rows: int
+    examples: tuple[str, ...]
+
+
+def refusals_of(session: SparkSession, path: str) -> tuple[Refusal, ...]:
+    """Count the rows of a table of refused ones by kind of reason, most first. Shuffles the reasons.
+
+    The last one takes in what is beyond `MOST` kinds.
+    """
+    with spark_errors():
+        table = _read(session, path)
+        if table is None:
+            return ()
+        name = next(each for each in table.columns if fold(each) == REASON)
+        kind = column(name)
+        for pattern, instead in _PARTICULARS:
+            kind = sf.regexp_replace(kind, pattern, instead)
+        # Tables of events have the row as one column; those of other rows have columns of their own.
+        others = [column(each) for each in table.columns if each != name]
+        row = others[0].cast("string") if len(others) == 1 else sf.to_json(sf.struct(*others))
+        example = sf.left(sf.concat_ws(", in ", column(name), row), sf.lit(_LONGEST))
+        found = (
+            table.select(kind.alias("kind"), example.alias("example"))
+            .groupBy("kind")
+            # The first and the last: any number of rows in no memory, and always the same.
+            .agg(
+                sf.count("*").alias("rows"), sf.min("example").alias("first"), sf.max("example").alias("last")
+            )
+            .orderBy(sf.col("rows").desc(), "kind")
+            .collect()
+        )
+    refusals = [
+        Refusal(each["kind"] or "", each["rows"], tuple(dict.fromkeys((each["first"], each["last"]))))
+        for each in found
+    ]
+    rest = refusals[MOST - 1 :]
+    if len(rest) < 2:
+        return tuple(refusals)
+    other = Refusal(f"{len(rest)} other reasons", sum(each.rows for each in rest), rest[0].examples)
+    return (*refusals[: MOST - 1], other)
+
+
+def _read(session: SparkSession, path: str) -> DataFrame | None:
+    """Read the table; None if it has no columns, because nothing was refused."""
+    form = check_input(path)
+    if form is Format.PARQUET:
+        table = read_parquet(session, path)
+    elif form is Format.CSV:
+        table = read_csv(session, path, typed=False).drop(BROKEN)
+    else:
+        table = session.read.json(for_reading(path))
+    return table if REASON in map(fold, table.columns) else None
 
 
 @dataclass(frozen=True)
@@ -32,7 +104,7 @@ def summarise(
 ) -> Summary:
     """Count a table of matches by event and by subscription. Shuffles twice."""
     with spark_errors(), watch(session, "summing up", quiet=quiet):
-        table = _read(session, matches)
+        table = _read_matches(session, matches)
         per_event = table.groupBy(EVENT_ID).count()
         spread = {
             row["count"]: row["events"]
@@ -46,7 +118,7 @@ def summarise(
     return Summary(spread, tuple((row[SUBSCRIPTION_ID], row["count"]) for row in busiest))
 
 
-def _read(session: SparkSession, matches: str) -> DataFrame:
+def _read_matches(session: SparkSession, matches: str) -> DataFrame:
     form = format_of(matches)
     if form is Format.JSONL:
         # Without any match there would be no columns.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headgate.errors import EventError, TableError
 from headgate.rdf.kind import KIND
-from headgate.spark.tables.document_names import type_of_file
+from headgate.spark.tables.requests import type_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
