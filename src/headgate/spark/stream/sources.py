@@ -5,10 +5,10 @@
     origin        string      the file or the subject, for messages; the id of a document that has no other
     arrived       timestamp   when the source got it
 
-A source is a function `read(session, settings) -> DataFrame` that gives a streaming DataFrame of these. That of
-folders is here: the driver lists files, workers read them. A file must be moved into the folder whole: written
-elsewhere, or under a name that begins with `.` or `_`, and then renamed. One that is written in place may be
-read half.
+A source is a function `read(session, settings) -> DataFrame` that gives a streaming DataFrame of these. That
+of folders is here: the driver lists files, workers read them. A file must be moved into the folder whole:
+written elsewhere, or under a name that begins with `.` or `_`, and then renamed. One that is written in place
+may be read half.
 """
 
 from __future__ import annotations
