@@ -139,7 +139,7 @@ def _sharded(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
     _make(session, synthetic("equality", filters), place, filters, events)
     counts = (1, 4) if plan.rate is None else (1, 4, 16)
     return pipeline_shards.measure(
-        session, here, place.subscriptions, place.events, filters, plan.runs, counts
+        session, here, place.subscriptions, place.events, filters, plan.runs, counts, _spent
     )
 
 
