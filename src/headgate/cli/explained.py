@@ -131,7 +131,7 @@ def _home(identity: Id, shards: Sequence[Ids]) -> int:
 def _entering(event: Event, names: Names) -> tuple[Event, Id | None]:
     """Give an event the source that it names, in the type of the graph's nodes; None if it has none of it."""
     from headgate.core.event import JSON, Event
-    from headgate.spark.tables.id_types import fit_id
+    from headgate.runtime.rows import fit_id
 
     named = Event.from_row({"id": "", **event.data}) if event.content_type == JSON else event
     source = None if named.source is None else fit_id(named.source, numbered=names.node_ids.numbered)

@@ -80,8 +80,8 @@ def report_graph(
             kind.shown(read_document(content, event, form, source, item)) if kind.documents else _event(event)
         )
     from headgate.report.graph.page import GraphReport, write
+    from headgate.runtime.rows import fit_id
     from headgate.spark.session.progress import step
-    from headgate.spark.tables.id_types import fit_id
 
     with step("opening the snapshot", quiet=quiet):
         index = _open(Path(snapshot))

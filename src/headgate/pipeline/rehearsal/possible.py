@@ -10,7 +10,7 @@ from headgate.errors import HeadgateError
 from headgate.pipeline.file.problems import Problem
 from headgate.pipeline.rehearsal.samples import column_names, content_at_hand, first_rows
 from headgate.pipeline.run.generating import workload_of
-from headgate.spark.compile.ranked_rows import RANKS, WEIGHTS
+from headgate.runtime.rows import RANKS, WEIGHTS
 from headgate.spark.tables.places import is_remote, local
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from headgate.core.snapshot import digest_of
 from headgate.engine.views import views_at
 from headgate.errors import EventError
 from headgate.plan.costs import averages, sums
+from headgate.runtime.rows import MISFIT
 from headgate.runtime.targets import opened_as
 from headgate.spark.match.document_matching import read_events
 from headgate.spark.session.progress import watch
@@ -137,7 +138,7 @@ def read_records(batch: pa.RecordBatch) -> list[Event | Refused]:
     found: list[Event | Refused] = []
     for value, broken in zip(batch[VALUE].to_pylist(), batch[BROKEN].to_pylist(), strict=True):
         if value is None:
-            found.append(Refused(broken or "", "the line does not have as many fields as the header"))
+            found.append(Refused(broken or "", MISFIT))
         elif value.strip():
             try:
                 event = Event.from_json(value)

@@ -17,9 +17,9 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_object
 from headgate.core.values import check, fold
 from headgate.errors import EventError
+from headgate.runtime.rows import MISFIT, is_whole
 from headgate.spark.tables.document_files import CONTENT, LENGTH, PATH
 from headgate.spark.tables.document_names import type_of_file, type_of_name
-from headgate.spark.tables.id_types import is_whole
 from headgate.spark.tables.tables import BROKEN, VALUE
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _rows(batch: pa.RecordBatch, reading: Reading) -> Iterator[_Line]:
     broken: list[str | None] = batch[BROKEN].to_pylist()
     for value, line in zip(values, broken, strict=True):
         if value is None:
-            yield _Line(EventError("the line does not have as many fields as the header"), line or "")
+            yield _Line(EventError(MISFIT), line or "")
         elif value.strip():
             yield _Line(_event(value, kind, reading.content_type), value)
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-if TYPE_CHECKING:
-    from headgate.core.event import Id
+from headgate.runtime.rows import WHOLE, fit_id, is_whole
 
+if TYPE_CHECKING:
     Column = pa.Array[Any]
 
-WHOLE = "0|-?[1-9][0-9]{0,17}"
-"""Text that is a whole number and nothing else: 007 is an id of its own."""
+__all__ = ["WHOLE", "are_whole", "fit_id", "fit_ids", "is_whole"]
 
-_WHOLE = re.compile(rf"(?:{WHOLE})\Z")
 _compute: Any = pc
 
 
@@ -28,11 +25,6 @@ def are_whole(texts: Column) -> Column:
     """
     found: Column = _compute.match_substring_regex(texts, rf"^(?:{WHOLE})$").fill_null(False)
     return found
-
-
-def is_whole(text: str) -> bool:
-    """Tell whether a text is a whole number."""
-    return _WHOLE.match(text) is not None
 
 
 def fit_ids(column: Column, *, numbered: bool) -> Column:
@@ -47,16 +39,3 @@ def fit_ids(column: Column, *, numbered: bool) -> Column:
         return column.cast(pa.int64())
     read: Column = _compute.if_else(are_whole(column), column, pa.scalar(None, pa.string()))
     return read.cast(pa.int64())
-
-
-def fit_id(identity: Id, *, numbered: bool) -> Id | None:
-    """Do the same to one id.
-
-    >>> fit_id("7", numbered=True), fit_id("007", numbered=True), fit_id(7, numbered=False)
-    (7, None, '7')
-    """
-    if isinstance(identity, int) is numbered:
-        return identity
-    if isinstance(identity, int):
-        return str(identity)
-    return int(identity) if is_whole(identity) else None
