@@ -15,7 +15,8 @@ import pytest
 
 from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.errors import HeadgateError
-from headgate.runtime.operations import GRAPH_OPERATIONS, OPERATIONS, Single, apply, read_change
+from headgate.runtime.live import Single, apply
+from headgate.runtime.operations import GRAPH_OPERATIONS, OPERATIONS, read_change
 from headgate.runtime.questions import Top
 from headgate.runtime.rows import MISFIT, read_line
 from headgate.runtime.state import State
@@ -61,7 +62,7 @@ SOUND: list[Given] = [
 KNOWN = ", ".join(map(repr, OPERATIONS))
 WEIGHED = "give an object of attributes and numbers, or a list of numbers, one for each clause"
 UNRANKED = "clauses are not ranked here: build the engine with ranked=True"
-CUT = "the graph is cut into 3 shards, and its nodes and edges stay as they are"
+CUT = "the graph is cut into shards, and its nodes and edges stay as they are"
 WRONG: list[tuple[Given, str]] = [
     ({"op": "subscribe", "id": "s0", "filter": "age > 5"},
      "id 's0' is subscribed already: use the op 'replace'"),

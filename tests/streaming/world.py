@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 from headgate import Engine, Event
 from headgate.errors import GraphError
 from headgate.records.index.index import SUBSCRIPTION_ID
+from headgate.runtime.live import Single, apply
 from headgate.runtime.log import Subscriptions
-from headgate.runtime.operations import Single, apply, read_change
+from headgate.runtime.operations import read_change
 from headgate.runtime.questions import SCORE
 from headgate.runtime.state import State
 from headgate.runtime.versions import Version, default_dialect, read_segment

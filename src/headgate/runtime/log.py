@@ -24,7 +24,8 @@ import pyarrow as pa
 from headgate.contents.registry import content_at
 from headgate.errors import HeadgateError, SnapshotError, SubscriptionError
 from headgate.runtime.checks import check_snapshot
-from headgate.runtime.operations import apply, read_change, typed
+from headgate.runtime.live import apply
+from headgate.runtime.operations import read_change, typed
 from headgate.runtime.parts import PartFolder, PartWriter
 from headgate.runtime.pieces import Pieces
 from headgate.runtime.rows import read_line

@@ -31,7 +31,7 @@ from headgate.ranking.filters.base import open_frozen
 from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime import shards as shard_snapshots
 from headgate.runtime.asking import ask, known, merged, refused_by_all
-from headgate.runtime.operations import Single
+from headgate.runtime.live import Single
 from headgate.runtime.questions import EXACT
 from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import Sharding
@@ -238,10 +238,10 @@ class Pieces:
         A node is on all shards or on one, by what it led to when they were cut, and what leads to a shard was
         proved of the filters on the way: a change may undo either.
         """
-        if len(self._pieces) > 1:
+        if self._outer is not None:
             raise GraphError(
-                f"the graph is cut into {len(self._pieces)} shards, and its nodes and edges stay as they "
-                "are: compile it anew with the change, or in one piece to change it live"
+                "the graph is cut into shards, and its nodes and edges stay as they are: compile it anew "
+                "with the change, or in one piece to change it live"
             )
         (piece,) = self._pieces
         change(piece.engine.graph)

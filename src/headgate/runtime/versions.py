@@ -1,6 +1,6 @@
 """Live subscriptions: a snapshot with the changes since, up to a version; the driver and workers have them.
 
-Changes are read and done by one function each (`operations`) and in one order, so all of them answer alike.
+Changes are read by one function (`operations`), done by one (`live`) and in one order, so all answer alike.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.contents.registry import kind_at
-from headgate.runtime.operations import apply, read_change
+from headgate.runtime.live import apply
+from headgate.runtime.operations import read_change
 from headgate.runtime.pieces import Pieces
 
 if TYPE_CHECKING:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.core.event import ID
 from headgate.errors import HeadgateError, SubscriptionError
+from headgate.runtime.live import Single, apply
 from headgate.runtime.operations import (
     REPLACE,
     SUBSCRIBE,
     UNSUBSCRIBE,
     Put,
-    Single,
-    apply,
     read_change,
     subscription_id,
     typed,

@@ -16,7 +16,8 @@ from headgate.engine.engine import Engine
 from headgate.engine.reached import own_filter
 from headgate.graph.index import GraphIndex
 from headgate.ranking.filters.index import RankedIndex
-from headgate.runtime.operations import Single, subscription_id
+from headgate.runtime.live import Single
+from headgate.runtime.operations import subscription_id
 from headgate.runtime.shards import shard_places
 from headgate.runtime.targets import Target, open_target
 from headgate.spark.backtest.change_rows import Trial, read_changes
