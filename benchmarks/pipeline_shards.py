@@ -62,13 +62,13 @@ def measure(
     done: dict[tuple[int, str], list[tuple[float, float, Matched]]] = {case: [] for case in places}
     for _ in range(runs):
         for case, place in places.items():
-            wall, cpu, matched = spent(partial(_match, session, place, events))
-            done[case].append((sum(cpu), wall, matched))
+            wall, both, matched = spent(partial(_match, session, place, events))
+            done[case].append((sum(both), wall, matched))
     rows: list[Result] = []
     plain = min(cpu for cpu, _, _ in done[1, HASH])
-    for (count, by), found in done.items():
-        cpu, matched = min(each[0] for each in found), found[0][2]
-        name, wall = _name(count, by), min(wall for _, wall, _ in found)
+    for (count, by), tried in done.items():
+        cpu, matched = min(each[0] for each in tried), tried[0][2]
+        name, wall = _name(count, by), min(each[1] for each in tried)
         section = f"W-eq in shards, {filters:,} filters, {matched.events:,} events"
         rows.append(Result(f"{name}: events a second", matched.events / wall, "/s", section=section))
         rows.append(Result(f"{name}: CPU", cpu / matched.events * 1e6, "µs an event", section=section))

@@ -234,7 +234,7 @@ def test_a_row_that_names_its_dialect_is_read_at_once(
     rows = [{"id": name, "filter": text, "dialect": name} for name, text in spoken.items()]
     # One more field takes the slow way; what is compiled is the same.
     (slow,) = compile_batches([lines_of([{**row, "more": 1} for row in rows])], contents.writers)
-    monkeypatch.setattr(compiling, "read_row", lambda _: pytest.fail("a row took the slow way"))
+    monkeypatch.setattr(compiling, "read_line", lambda _: pytest.fail("a row took the slow way"))
     (fast,) = compile_batches([lines_of(rows)], contents.writers)
     assert fast["reason"].null_count == len(rows)
     assert fast.drop_columns(["row"]).equals(slow.drop_columns(["row"]))

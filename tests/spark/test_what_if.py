@@ -333,16 +333,16 @@ def test_rows_that_make_no_sense_are_refused_with_the_reason(spark: SparkSession
             "there is no subscription 9 to replace",
             "there is no subscription 9 to take away",
             "nothing is ranked here",
-            "op is 'remove': use one of 'subscribe', 'replace', 'unsubscribe', 'score', or none",
+            "op is 'remove': use one of 'subscribe', 'replace', 'upsert', 'unsubscribe', 'score', ",
             "at character 5",
-            "subscription 1 has no filter: give one as text",
-            "id 'one' is not one of these: ids here are a whole number",
-            "id is None: give text or a whole number",
+            "the row has no 'filter': a subscription is an id and a filter",
+            "id 'one' is not one of these: ids here are whole numbers",
+            "the row has no 'id': a subscription is an id and a filter",
             "xpath",
             "'n'",
             "subscription 7 has weights",
-            "the row is JSON and no object: list",
-            "the row is no JSON",
+            "expected a JSON object, found list",
+            "not valid JSON",
             "the event has no id",
         ],
         strict=True,
@@ -377,6 +377,49 @@ def test_who_is_pushed_out_of_the_best(spark: SparkSession, tmp_path: Path) -> N
     assert {each.id: each.op for each in done.effects} == {"a": "score", "d": "subscribe", "b": "", "c": ""}
     assert done.cost is not None
     assert done.cost.sample == 2
+
+
+def test_the_graph_may_change_too(spark: SparkSession, tmp_path: Path) -> None:
+    """All subscriptions are compared then, and events may enter at nodes that come or go."""
+    nodes = [Node("pub"), Node("old"), Node("net", "x > 1"), Node("leaf", subscription="served")]
+    edges = [Edge("pub", "net"), Edge("old", "net"), Edge("net", "leaf")]
+    subs = [Subscription("a", "x > 0", node="net"), Subscription("b", "x > 2", node="leaf")]
+    Engine.build(subs, nodes=nodes, edges=edges).save(tmp_path / "snapshot")
+    drawn = [
+        {"id": f"{source} {x}", "x": x, "source": source} for source in ("pub", "old", "new") for x in (1, 3)
+    ]
+    events = put_lines(tmp_path / "events.jsonl", [*drawn, {"id": "lost", "x": 1, "source": "nowhere"}])
+    rows: list[Row] = [
+        {"op": "remove_node", "id": "old"},
+        {"op": "set_filter", "id": "net", "filter": "x < 2"},
+        {"op": "add_node", "id": "new"},
+        {"op": "add_edge", "source": "new", "target": "leaf"},
+        {"op": "remove_edge", "source": "leaf", "target": "pub"},
+        {"op": "weights", "id": "a", "weights": {"x": 2}},
+    ]
+    changes = put_lines(tmp_path / "changes.jsonl", rows)
+    done = what_if(
+        spark,
+        Question(changes, str(tmp_path / "snapshot"), events),
+        output=str(tmp_path / "change.jsonl"),
+        rejected=str(tmp_path / "rejected.jsonl"),
+        quiet=True,
+    )
+    told = {
+        (row["event_id"], row["subscription_id"], row["change"])
+        for row in get_lines(tmp_path / "change.jsonl")
+    }
+    lost = {(f"{source} 3", each, "lost") for source in ("pub", "old") for each in ("a", "b", "served")}
+    gained = {("pub 1", each, "gained") for each in ("a", "served")}
+    gained |= {("new 1", "served", "gained"), ("new 3", "served", "gained"), ("new 3", "b", "gained")}
+    assert told == lost | gained
+    assert {each.id: each.op for each in done.effects} == dict.fromkeys(("a", "b", "served"), "")
+    assert done.changes == {"add_node": 1, "remove_node": 1, "add_edge": 1, "set_filter": 1}
+    assert (done.rejected, done.rejected_events) == (2, 1)
+    assert [row["reason"] for row in get_lines(tmp_path / "rejected.jsonl")][:2] == [
+        "there is no edge from 'leaf' to 'pub'",
+        "clauses are not ranked here: build the engine with ranked=True",
+    ]
 
 
 def test_nothing_to_do_is_no_error(spark: SparkSession, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from headgate.runtime.sharding import ACCESS, HASH, TENANT, Sharding
 from headgate.runtime.shards import save_shards
 from headgate.runtime.state import State
 from headgate.runtime.targets import open_target
-from headgate.runtime.versions import apply, pieces_at
+from headgate.runtime.versions import pieces_at
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.compile.graph import Tables, compile_graph
 from tests.seeds import NIGHTLY
@@ -34,7 +34,7 @@ from tests.spark.files import put_lines
 from tests.spark.shard_cases import draw_case
 from tests.streaming.killing import run_and_kill, save
 from tests.streaming.test_run import Running
-from tests.streaming.world import World, answer, log_of, published, rows_of
+from tests.streaming.world import World, answer, do, log_of, published, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -267,7 +267,7 @@ def test_changes_and_folding(
         bad = [each for each in rng.sample(wrong, 3) if _refused(engine, each, dialect)]
         world.change(f"{number:03d}.jsonl", [*bad, *some])
         for change in some:
-            apply(engine, change, dialect)
+            do(engine, change, dialect)
         pin = subscriptions.pin()
         if number % EVERY == 0:
             check(pieces_at(subscriptions.at(**pin)), engine, made)
@@ -324,7 +324,7 @@ def test_routes_live(tmp_path: Path) -> None:
 def _refused(engine: Engine, change: Row, dialect: str) -> bool:
     """Tell whether the engine refuses a change, too; an id may have been given up by now."""
     try:
-        apply(engine, change, dialect)
+        do(engine, change, dialect)
     except HeadgateError:
         return True
     # It was taken: then it is no longer wrong, and is taken back.

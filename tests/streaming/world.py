@@ -14,10 +14,12 @@ import pyarrow.parquet as pq
 from headgate import Engine, Event
 from headgate.errors import GraphError
 from headgate.records.index.index import SUBSCRIPTION_ID
+from headgate.runtime.live import Single, apply
 from headgate.runtime.log import Subscriptions
+from headgate.runtime.operations import read_change
 from headgate.runtime.questions import SCORE
 from headgate.runtime.state import State
-from headgate.runtime.versions import Version, apply, default_dialect, read_segment
+from headgate.runtime.versions import Version, default_dialect, read_segment
 from headgate.spark.stream.run import Streamed, run_stream
 from headgate.spark.stream.settings import JSONL, PARQUET, StreamSettings
 from headgate.spark.stream.sources import open_changes
@@ -57,6 +59,11 @@ def read_folder(folder: Path) -> list[Row]:
     for file in sorted(folder.glob("*.parquet")):
         found += pq.ParquetFile(file).read().to_pylist()
     return found
+
+
+def do(engine: Engine, change: Mapping[str, Any], dialect: str) -> None:
+    """Do a change to an engine in one piece."""
+    apply(read_change(change, dialect), Single(engine))
 
 
 def log_of(settings: StreamSettings, state: State) -> Subscriptions:
@@ -139,7 +146,7 @@ class World:
         engine = Engine.open(place)
         for version in range(since + 1, record["version"] + 1):
             for change in read_segment(self.state / "log", version):
-                apply(engine, change, default_dialect(place))
+                do(engine, change, default_dialect(place))
         return engine
 
     def expected(self, *, default_type: str | None = None) -> Counter[Match]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from headgate.core.event import Id
 
     Column = pa.Array[Any]
@@ -17,16 +16,19 @@ WHOLE = "0|-?[1-9][0-9]{0,17}"
 """Text that is a whole number and nothing else: 007 is an id of its own."""
 
 _WHOLE = re.compile(rf"(?:{WHOLE})\Z")
-_compute: Any = pc
 
 
 def are_whole(texts: Column) -> Column:
     """Tell which texts are whole numbers; null is none.
 
+    >>> import pyarrow as pa
     >>> are_whole(pa.array(["7", "007", None])).to_pylist()
     [True, False, False]
     """
-    found: Column = _compute.match_substring_regex(texts, rf"^(?:{WHOLE})$").fill_null(False)
+    import pyarrow.compute as pc
+
+    compute: Any = pc
+    found: Column = compute.match_substring_regex(texts, rf"^(?:{WHOLE})$").fill_null(False)
     return found
 
 
@@ -38,14 +40,19 @@ def is_whole(text: str) -> bool:
 def fit_ids(column: Column, *, numbered: bool) -> Column:
     """Make ids whole numbers, or text; those that are no whole numbers become null.
 
+    >>> import pyarrow as pa
     >>> fit_ids(pa.array(["7", "007"]), numbered=True).to_pylist()
     [7, None]
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     if not numbered:
         return column.cast(pa.string())
     if pa.types.is_integer(column.type):
         return column.cast(pa.int64())
-    read: Column = _compute.if_else(are_whole(column), column, pa.scalar(None, pa.string()))
+    compute: Any = pc
+    read: Column = compute.if_else(are_whole(column), column, pa.scalar(None, pa.string()))
     return read.cast(pa.int64())
 
 

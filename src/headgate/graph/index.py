@@ -205,6 +205,11 @@ class GraphIndex:
         """Say why a subscription gets an event, or what keeps the event from it."""
         return explain(self.view, event, subscription)
 
+    def serves(self, subscription: Id) -> bool:
+        """Tell whether a subscription is served anywhere."""
+        with self._writing:
+            return (self._changes or Changes(self._base, self._room)).serves(subscription)
+
     def score(self, subscription: Id) -> float:
         """Return the score of a subscription; refuses one that is not there."""
         found = score(self.view, subscription)

@@ -1,14 +1,14 @@
-"""Changes of subscriptions, as they come: rows of JSON or Parquet, from a folder or a broker.
+"""Where changes come from: rows of JSON lines, CSV or Parquet, from a folder or a broker.
 
-{"op": "subscribe", "id": …, "filter": …, "dialect": …, "score": …, "weights": …, "node": …}
-{"op": "unsubscribe", "id": …}
-{"op": "score", "id": …, "score": …}
+What a row may ask for is in `operations`.
 """
 
 from __future__ import annotations
 
 import codecs
+import csv
 import errno
+import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.runtime.questions import check_changes
+from headgate.runtime.rows import MISFIT, as_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,10 @@ class Change(NamedTuple):
     """One JSON object; what is none is refused by whoever applies it."""
     origin: str
     """The file or the subject."""
+    text: bool = False
+    """Whether all values are text, as in CSV: then ids have no type yet."""
+    refusal: str | None = None
+    """Why it is none, if that is known already."""
 
 
 class Changes(Protocol):
@@ -46,7 +51,8 @@ class Changes(Protocol):
         """End what was opened."""
 
 
-ENDINGS = (".jsonl", ".ndjson", ".parquet")
+CSV, PARQUET = ".csv", ".parquet"
+ENDINGS = (".jsonl", ".ndjson", ".json", CSV, PARQUET)
 
 
 class FileChanges:
@@ -73,10 +79,12 @@ class FileChanges:
     def _read(self, file: Path) -> Iterator[Change]:
         """Read the rows of a file; of one that cannot be read, what is refused is its name and the reason."""
         try:
-            if file.suffix.lower() == ".parquet":
+            if file.suffix.lower() == PARQUET:
                 for batch in pq.ParquetFile(file).iter_batches():
                     for row in batch.to_pylist():
-                        yield Change(json.dumps(_given(row), default=str).encode(), file.name)
+                        yield Change(json.dumps(as_object(row), default=str).encode(), file.name)
+            elif file.suffix.lower() == CSV:
+                yield from _csv_rows(file)
             else:
                 for line in file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines():
                     if line.strip():
@@ -92,13 +100,23 @@ class FileChanges:
         """Have nothing open."""
 
 
-def _given(row: dict[str, object]) -> dict[str, object]:
-    """Leave out what is null; maps come from Parquet as lists of pairs."""
-    found = {name: value for name, value in row.items() if value is not None}
-    weights = found.get("weights")
-    if isinstance(weights, list) and all(isinstance(each, tuple) for each in weights) and weights:
-        found["weights"] = dict(weights)
-    return found
+def _csv_rows(file: Path) -> Iterator[Change]:
+    """Read rows of CSV as JSON, without what is empty."""
+    text = file.read_bytes().removeprefix(codecs.BOM_UTF8).decode(errors="replace")
+    # By itself Python gives up at 131,072 characters, and a filter may have more.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    lines = list(io.StringIO(text, newline=""))
+    rows = csv.reader(lines)
+    header = next(rows, [])
+    begin = rows.line_num
+    for values in rows:
+        if len(values) == len(header):
+            given = {name: value for name, value in zip(header, values, strict=True) if value != ""}
+            yield Change(json.dumps(given, ensure_ascii=False).encode(), file.name, text=True)
+        elif values:
+            line = "".join(lines[begin : rows.line_num]).rstrip("\r\n")
+            yield Change(line.encode(), file.name, refusal=MISFIT)
+        begin = rows.line_num
 
 
 def of_the_file(error: OSError) -> bool:

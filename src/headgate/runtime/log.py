@@ -22,17 +22,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import pyarrow as pa
 
 from headgate.contents.registry import content_at
-from headgate.core.event import read_object
-from headgate.errors import HeadgateError, SnapshotError
+from headgate.errors import HeadgateError, SnapshotError, SubscriptionError
+from headgate.runtime.live import apply
+from headgate.runtime.operations import read_change, typed
 from headgate.runtime.parts import PartFolder, PartWriter
 from headgate.runtime.pieces import Pieces
 from headgate.runtime.questions import check_snapshot
+from headgate.runtime.rows import read_line
 from headgate.runtime.snapshots import Snapshots, stamp_of
 from headgate.runtime.state import read_record, write_record
-from headgate.runtime.versions import Version, apply, catch_up, default_dialect, segment
+from headgate.runtime.versions import Version, catch_up, default_dialect, segment
 
 if TYPE_CHECKING:
-    from headgate.runtime.changes import Changes
+    from headgate.runtime.changes import Change, Changes
     from headgate.runtime.questions import Top
     from headgate.runtime.state import State
 
@@ -219,12 +221,12 @@ class Subscriptions:
                 return
             version = self.version + 1
             dialect = default_dialect(self._snapshots.place(self._base.snapshot))
-            accepted, refused = [], []
+            accepted, operations, refused = [], [], []
             for row in rows:
                 try:
-                    change = read_object(row.row)
-                    apply(self._pieces, change, dialect)
-                    accepted.append(change)
+                    fields, done = self._do(row, dialect)
+                    accepted.append(fields)
+                    operations.append(done)
                 except HeadgateError as error:
                     refused.append((row, str(error)))
             self._tell(version, refused)
@@ -236,10 +238,21 @@ class Subscriptions:
             beside.replace(place)
             self.version, self._position = version, position
             self.accepted += len(accepted)
-            self.operations.update(str(change["op"]) for change in accepted)
+            self.operations.update(operations)
             self._logged += max(1, len(accepted))
             self.refused += len(refused)
             self._fold_aside()
+
+    def _do(self, row: Change, dialect: str) -> tuple[dict[str, Any], str]:
+        """Do a change; returns its fields, to be logged, and the operation."""
+        if row.refusal is not None:
+            raise SubscriptionError(row.refusal)
+        fields = read_line(row.row)
+        pieces = self._pieces
+        if row.text:
+            nodes = pieces.graph and pieces.numbered_nodes
+            fields = typed(fields, numbered=pieces.whole_ids, numbered_nodes=nodes)
+        return fields, apply(read_change(fields, dialect), pieces)
 
     def _tell(self, version: int, refused: list[tuple[Any, str]]) -> None:
         """Put refused changes into their table; again, if the process dies before the version is written."""

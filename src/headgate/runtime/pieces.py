@@ -24,22 +24,24 @@ from headgate.core.id_types import fit_ids
 from headgate.core.omission import Renamed
 from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
 from headgate.engine.engine import Engine
-from headgate.errors import SubscriptionError
+from headgate.errors import GraphError, SubscriptionError
 from headgate.graph.batch import by_row
 from headgate.graph.build import sharding
 from headgate.graph.build.sharding import shard_name
 from headgate.graph.index import GraphIndex
+from headgate.graph.ranked.ranked import served
 from headgate.ranking.filters.base import open_frozen
 from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime import shards as shard_snapshots
 from headgate.runtime.asking import ask, at_once, fitted, known, merged, refused_by_all
+from headgate.runtime.live import Single
 from headgate.runtime.questions import EXACT
 from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import Sharding
 from headgate.runtime.shards import have_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -89,7 +91,7 @@ class _Piece:
 
     def has_node(self, node: Id | None) -> bool:
         """Tell whether a node is here; those that lead on are everywhere."""
-        # Nodes never change in a stream: what the graph was numbered with knows them all.
+        # Nodes of a graph in shards never change: what it was numbered with knows them all.
         return node is not None and self.engine.graph.base.find(node) >= 0
 
     def met(self, events: Events, top: Top | None) -> NDArray[np.int64]:
@@ -208,14 +210,38 @@ class Pieces:
 
     # Changing
 
+    @property
+    def whole_ids(self) -> bool | None:
+        """Tell whether ids are whole numbers; None if there was none yet."""
+        return None if self._type is None else self._type is int
+
+    def __contains__(self, identity: Id) -> bool:
+        """Tell whether a subscription is there."""
+        if len(self._pieces) == 1:
+            return identity in Single(self._pieces[0].engine)
+        return self._home(identity) is not None
+
     def subscribe(self, subscription: Subscription) -> None:
         """Add a subscription; refuses an id that any shard has."""
-        if subscription.node is not None and not self.graph:
-            raise SubscriptionError(
-                f"subscription {subscription.id!r} hangs at node {subscription.node!r}, and there is no "
-                "graph here: leave `node` out"
-            )
-        piece = self._home(subscription.id) or self._place(subscription)
+        self._enter(self._home(subscription.id) or self._place(subscription), subscription)
+
+    def replace(self, subscription: Subscription) -> None:
+        """Have a subscription in the place of another of its id, or refuse it and leave that one.
+
+        It goes to another shard unless all events meet the one where it is, and its node is there.
+        """
+        home = piece = self._known(subscription.id)
+        if home.route is not None or (self.graph and not home.has_node(subscription.node)):
+            piece = self._place(subscription)
+        if piece is home:
+            Single(piece.engine).replace(subscription)
+            piece.route = None
+            return
+        self._enter(piece, subscription)
+        home.engine.unsubscribe(subscription.id)
+        home.count -= 1
+
+    def _enter(self, piece: _Piece, subscription: Subscription) -> None:
         piece.engine.subscribe(subscription)
         self._type = type(subscription.id)
         piece.count += 1
@@ -236,6 +262,22 @@ class Pieces:
     def set_weights(self, identity: Id, weights: Weights | None) -> None:
         """Give the clauses of a subscription other weights."""
         self._known(identity).engine.set_weights(identity, weights)
+
+    def change_graph(self, change: Callable[[GraphIndex], None]) -> None:
+        """Change nodes and edges of a graph in one piece; refuses to in shards.
+
+        A node is on all shards or on one, by what it led to when they were cut, and what leads to a shard was
+        proved of the filters on the way: a change may undo either.
+        """
+        if self._outer is not None:
+            raise GraphError(
+                "the graph is cut into shards, and its nodes and edges stay as they are: compile it anew "
+                "with the change, or in one piece to change it live"
+            )
+        (piece,) = self._pieces
+        change(piece.engine.graph)
+        # With a node go subscriptions that hang nowhere else, and one may come.
+        piece.count = len(served(piece.engine.graph.view))
 
     def _home(self, identity: Id) -> _Piece | None:
         """Find the shard that has an id, if one does."""

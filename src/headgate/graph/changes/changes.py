@@ -172,6 +172,10 @@ class Changes:
             raise SubscriptionError(f"there is no subscription {identity!r} here")
         self._rescored[self._known_subscription(identity)] = score
 
+    def serves(self, identity: Id) -> bool:
+        """Tell whether a subscription is served anywhere."""
+        return bool(self._servers(identity))
+
     def view(self) -> View:
         """Return the graph as it is now."""
         arrays, first = self._arrays, self._arrays.vertices

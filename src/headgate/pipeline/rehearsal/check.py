@@ -19,7 +19,7 @@ from headgate.pipeline.file.setting import PipelineError, Problem
 from headgate.pipeline.file.together import places
 from headgate.pipeline.rehearsal.samples import column_names, content_at_hand, first_rows, is_table
 from headgate.pipeline.run.generating import workload_of
-from headgate.spark.compile.ranked_rows import RANKS, WEIGHTS
+from headgate.runtime.rows import RANKS, WEIGHTS
 from headgate.spark.tables.places import check_input, check_output, is_remote, local
 from headgate.spark.tables.requests import check_events
 from headgate.spark.tables.taxonomy_files import read_taxonomy

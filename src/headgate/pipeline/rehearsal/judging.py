@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,10 +10,8 @@ import numpy as np
 
 from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, Event
-from headgate.core.subscription import Subscription
 from headgate.core.values import fold
 from headgate.errors import EventError, HeadgateError, SubscriptionError
-from headgate.graph.model import Edge, Node
 from headgate.pipeline.rehearsal.samples import (
     ROWS,
     Rows,
@@ -24,7 +21,8 @@ from headgate.pipeline.rehearsal.samples import (
     is_table,
     typed,
 )
-from headgate.spark.compile.ranked_rows import Clauses, read_score, read_weights
+from headgate.runtime.rows import RANKS, as_object, fields_of, read_edge, read_node, read_subscription
+from headgate.spark.compile.ranked_rows import Clauses
 from headgate.spark.tables.places import Format, format_of, is_remote
 
 if TYPE_CHECKING:
@@ -32,6 +30,8 @@ if TYPE_CHECKING:
 
     from headgate.contents.compiling import Writers
     from headgate.contents.kind import Kind, Wanted
+    from headgate.core.subscription import Subscription
+    from headgate.graph.model import Edge, Node
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.generating import Made
 
@@ -103,24 +103,11 @@ def judge_subscriptions(pipeline: Pipeline, source: Source, wanted: Wanted) -> J
     writers = _writers(pipeline, wanted)
     ranked = pipeline.ranked
     if ranked is None:
-        ranked = any(
-            not {"score", "weights"}.isdisjoint(_folded(row)) for row in rows.rows if isinstance(row, dict)
-        )
+        ranked = any(not set(RANKS).isdisjoint(map(fold, row)) for row in rows.rows if isinstance(row, dict))
     graph = pipeline.node_table is not None
 
     def subscription(row: dict[str, Any]) -> Subscription:
-        given = _folded(row)
-        for name in ("id", "filter"):
-            if given.get(name) is None:
-                raise SubscriptionError(f"the row has no {name!r}: a subscription is an id and a filter")
-        found = Subscription(
-            given["id"],
-            given["filter"],
-            given.get("dialect") or pipeline.dialect,
-            given.get("node") if graph else None,
-            read_score(given.get("score")) if ranked or graph else 0.0,
-            read_weights(given.get("weights")) if ranked else None,
-        )
+        found = read_subscription(_fields(row), pipeline.dialect, ranked=ranked, graph=graph)
         text = writers.writer().add(found.filter, found.dialect)
         if ranked:
             Clauses(writers).add(text, found.weights, f"subscription {found.id!r}")
@@ -134,15 +121,7 @@ def judge_nodes(pipeline: Pipeline, source: Source) -> Judged | None:
     rows = source.read(GRAPH_ROWS)
 
     def node(row: dict[str, Any]) -> Node:
-        given = _folded(row)
-        return Node(
-            given["id"],
-            given.get("filter"),
-            subscription=given.get("subscription"),
-            dialect=given.get("dialect") or pipeline.dialect,
-            score=float(given.get("score") or 0),
-            cost=float(given.get("cost") or 0),
-        )
+        return read_node(_fields(row), pipeline.dialect)
 
     return None if rows is None else _judged(source, rows, node)
 
@@ -152,10 +131,7 @@ def judge_edges(pipeline: Pipeline, source: Source) -> Judged | None:
     rows = source.read(GRAPH_ROWS)
 
     def edge(row: dict[str, Any]) -> Edge:
-        given = _folded(row)
-        cost = {"cost": float(given["cost"])} if given.get("cost") is not None else {}
-        dialect = given.get("dialect") or pipeline.dialect
-        return Edge(given["source"], given["target"], given.get("filter"), dialect, **cost)
+        return read_edge(_fields(row), pipeline.dialect)
 
     return None if rows is None else _judged(source, rows, edge)
 
@@ -226,11 +202,5 @@ def _judged(source: Source, rows: Rows, read: Callable[[dict[str, Any]], Any]) -
     return Judged(source.path, rows, tuple(usable), tuple(reasons), source.made is not None)
 
 
-def _folded(row: dict[str, Any]) -> dict[str, Any]:
-    found = {fold(name): value for name, value in row.items()}
-    weights = found.get("weights")
-    if isinstance(weights, list) and weights and isinstance(weights[0], tuple):
-        # A map of Parquet comes as pairs.
-        with suppress(ValueError):
-            found["weights"] = dict(weights)
-    return found
+def _fields(row: dict[str, Any]) -> dict[str, Any]:
+    return fields_of(as_object(row))

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from headgate.contents.registry import DEFAULT, content_of
 from headgate.core.event import read_object
 from headgate.errors import HeadgateError, TableError
+from headgate.runtime.rows import MISFIT
 from headgate.spark.tables.places import ENDINGS, Format, format_of, is_remote, local
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def _csv(file: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
                 continue
             used = sum(len(value.encode()) + 1 for value in values)
             if len(values) != len(header):
-                yield used, "the line does not have as many fields as the header"
+                yield used, MISFIT
                 continue
             yield used, {name: value for name, value in zip(header, values, strict=True) if value != ""}
 

@@ -171,6 +171,12 @@ _DONE = {
     "replace": "replaced",
     "unsubscribe": "taken away",
     "score": "with another score",
+    "weights": "with other weights",
+    "add_node": "nodes added",
+    "remove_node": "nodes removed",
+    "add_edge": "edges added",
+    "remove_edge": "edges removed",
+    "set_filter": "nodes with another filter",
 }
 
 

@@ -16,16 +16,19 @@ from headgate.engine.engine import Engine
 from headgate.engine.reached import own_filter
 from headgate.graph.index import GraphIndex
 from headgate.ranking.filters.index import RankedIndex
+from headgate.runtime.live import Single
+from headgate.runtime.operations import subscription_id
 from headgate.runtime.shards import shard_places
-from headgate.runtime.targets import Target, open_target
-from headgate.spark.backtest.change_rows import Trial, fitted, form_of, has
+from headgate.runtime.targets import Sources, Target, open_target
+from headgate.spark.backtest.change_rows import Trial, read_changes
+from headgate.spark.tables.places import check_input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from headgate.core.event import Id
     from headgate.runtime.questions import Top
-    from headgate.spark.backtest.change_rows import Row
+    from headgate.spark.backtest.change_rows import Asked, Row
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,12 @@ class Tried:
         compared = {path for each in both for path in each.compared}
         return replace(both[0], attributes=tuple(sorted(attributes)), compared=frozenset(compared))
 
+    def sources(self, memory: int) -> Sources | None:
+        """Return where events may enter: where nodes come and go, at those of either snapshot."""
+        found = [each.sources(memory) for each in (self.before, self.after) if each is not None]
+        groups = tuple(group for each in found if each is not None for group in each.groups)
+        return Sources(groups) if groups else None
+
     @property
     def numbered(self) -> bool:
         """Tell whether ids of subscriptions are whole numbers."""
@@ -75,25 +84,36 @@ class Tried:
 def try_changes(snapshot: str, changes: str, rows: list[Row], folder: Path, top: Top | None) -> Tried:
     """Try changes on a snapshot, and write what events are to be matched against into a folder."""
     whole = open_target(snapshot, top=top)
-    dialect, form = kind_of(whole.content).dialects[0], form_of(changes)
+    dialect, form = kind_of(whole.content).dialects[0], check_input(changes)
     if whole.graph or top is not None:
         engine = Engine.open(Path(snapshot).absolute(), verify=False)
         size = engine.graph.view.subscriptions if whole.graph else _size(engine)
         numbered = whole.numbered if size else None
-        rows = fitted(rows, form, numbered=numbered, numbered_nodes=whole.numbered_nodes)
-        trial = Trial(engine, dialect)
-        trial.take(rows, _filters(engine, rows))
+        asked = read_changes(
+            rows, form, dialect, numbered=numbered, numbered_nodes=whole.graph and whole.numbered_nodes
+        )
+        trial = Trial(engine, numbered)
+        trial.take(asked, _filters(engine, asked))
         begun = time.monotonic()
         engine.save(folder / "after")
         after = open_target(str(folder / "after"), top=top)
         return Tried(trial, whole, whole, after, folder / "after", time.monotonic() - begun)
     current = _Current(Path(snapshot).absolute(), ranked=whole.ranked)
-    rows = fitted(rows, form, numbered=whole.numbered if current.size else None)
-    old = current.named(rows)
-    trial = Trial(current.engine(old), dialect)
-    trial.take(rows, {each.id: each.filter for each in old})
+    numbered = whole.numbered if current.size else None
+    asked = read_changes(rows, form, dialect, numbered=numbered)
+    old = current.named(asked)
+    trial = Trial(current.engine(old), numbered)
+    trial.take(asked, {each.id: each.filter for each in old})
     before = _saved(current.engine(old), folder / "few-before")
     return Tried(trial, whole, before, _saved(trial.engine, folder / "few-after"))
+
+
+def _named(asked: Iterable[Asked]) -> Iterator[Id]:
+    """Name the subscriptions that changes are about."""
+    for each in asked:
+        identity = None if each.change is None else subscription_id(each.change)
+        if identity is not None:
+            yield identity
 
 
 class _Current:
@@ -112,13 +132,10 @@ class _Current:
             self._indexes = [self._room.open(each, verify=False) for each in places]
         self.size = sum(map(len, self._indexes))
 
-    def named(self, rows: Iterable[Row]) -> list[Subscription]:
-        """List the subscriptions that rows name, as they are now."""
+    def named(self, asked: Iterable[Asked]) -> list[Subscription]:
+        """List the subscriptions that changes are about, as they are now."""
         found: dict[Id, Subscription] = {}
-        for row in rows:
-            identity = row.fields.get("id")
-            if row.refusal is not None or isinstance(identity, bool) or not isinstance(identity, str | int):
-                continue
+        for identity in _named(asked):
             for index in self._indexes:
                 if identity in index:
                     score = index.score(identity) if self._ranked else 0.0
@@ -149,14 +166,11 @@ def _saved(engine: Engine, place: Path) -> Target | None:
     return open_target(str(place))
 
 
-def _filters(engine: Engine, rows: Iterable[Row]) -> dict[Id, str]:
-    """List the filters that the subscriptions of rows have now."""
-    found: dict[Id, str] = {}
-    for row in rows:
-        identity = row.fields.get("id")
-        if row.refusal is not None or isinstance(identity, bool) or not isinstance(identity, str | int):
-            continue
-        if not has(engine, identity):
+def _filters(engine: Engine, asked: Iterable[Asked]) -> dict[Id, str]:
+    """List the filters that the subscriptions of changes have now."""
+    live, found = Single(engine), {}
+    for identity in _named(asked):
+        if identity not in live:
             continue
         if isinstance(engine.index, GraphIndex):
             found[identity] = own_filter(engine.index.view, identity) or ""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +26,8 @@ from pyspark.sql import functions as sf
 from headgate.engine.engine import Engine
 from headgate.errors import TableError
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
-from headgate.spark.backtest.change_rows import OPERATIONS, UNSUBSCRIBE, read_rows
+from headgate.runtime.operations import OPERATIONS, UNSUBSCRIBE
+from headgate.spark.backtest.change_rows import read_rows
 from headgate.spark.backtest.comparing import AFTER, BEFORE, NET, Pair, compare
 from headgate.spark.backtest.trying import try_changes
 from headgate.spark.backtest.what_if_cost import Cost, days_of, sampled, size_of, timed
@@ -38,13 +40,13 @@ from headgate.spark.tables.places import is_remote, local
 from headgate.spark.tables.tables import to_frame, write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.core.event import Id
     from headgate.runtime.targets import Target
-    from headgate.spark.backtest.change_rows import Change
+    from headgate.spark.backtest.change_rows import Trial
     from headgate.spark.backtest.question import Question
     from headgate.spark.backtest.trying import Tried
     from headgate.spark.tables.events import Given
@@ -56,7 +58,7 @@ NOTHING, NOISY = "matches nothing", "noisy"
 
 @dataclass(frozen=True)
 class Effect:
-    """What the changes do to one subscription; `op` is empty for one that is only pushed out of the best."""
+    """What the changes do to one subscription; `op` is empty for one that no row names."""
 
     id: Id
     op: str
@@ -77,7 +79,7 @@ class WhatIf:
     events: int
     rejected_events: int
     changes: dict[str, int]
-    """Changed subscriptions, by what was done to them."""
+    """Changed subscriptions, and changes of the graph, by what was done."""
     rejected: int
     """Rows of changes that were refused."""
     gained: int
@@ -118,7 +120,7 @@ def what_if(
         with step("trying the changes", quiet=quiet):
             tried = try_changes(question.snapshot, question.changes, rows, folder, question.top)
         with watch(session, "reading events", quiet=quiet):
-            sources = tried.target.sources(worker_memory(session))
+            sources = tried.sources(worker_memory(session))
             given = read_table(session, question.events, tried.target, sources, question.content_type)
             write_table(_refused(session, tried, given), rejected)
         count = given.judged.count
@@ -138,7 +140,7 @@ def what_if(
     return WhatIf(
         events=count,
         rejected_events=given.judged.rejected,
-        changes=_by_operation(tried.trial.changes),
+        changes=_by_operation(tried.trial),
         rejected=len(tried.trial.refused),
         gained=sum(each.gained for each in found),
         lost=sum(each.lost for each in found),
@@ -176,7 +178,9 @@ def _compared(
         )  # fmt: skip
 
     ids: list[Any] = list(tried.trial.changes)
-    wanted = pa.array(ids, pa.int64() if tried.numbered else pa.string()) if question.top is None else None
+    wanted = None
+    if question.top is None and not tried.trial.graph:
+        wanted = pa.array(ids, pa.int64() if tried.numbered else pa.string())
     pair = Pair(task(tried.before), task(tried.after), wanted)
     if pair.before is None and pair.after is None:
         pair = pair._replace(before=task(tried.whole))
@@ -274,11 +278,9 @@ def _cost(session: SparkSession, question: Question, tried: Tried, given: Given,
     return Cost(size_of(place), size_of(saved), before, after, times.events if times else 0, seconds)
 
 
-def _by_operation(changes: Mapping[Id, Change]) -> dict[str, int]:
-    found = dict.fromkeys(OPERATIONS, 0)
-    for change in changes.values():
-        found[change.op] += 1
-    return {op: count for op, count in found.items() if count}
+def _by_operation(trial: Trial) -> dict[str, int]:
+    found = Counter(change.op for change in trial.changes.values()) + trial.graph
+    return {op: found[op] for op in OPERATIONS if found[op]}
 
 
 @contextmanager

@@ -13,8 +13,9 @@ from headgate.core.id_types import are_whole
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.records.programs.programs import starts
+from headgate.runtime.rows import FILTER
 from headgate.spark.compile.ranked import Filters, ranked_index, read_ranks
-from headgate.spark.compile.rows import FILTER, NUMBER, PART, PLACE, PROGRAMS, REASON, ROW
+from headgate.spark.compile.rows import NUMBER, PART, PLACE, PROGRAMS, REASON, ROW
 from headgate.spark.tables.places import Format
 from headgate.spark.tables.tables import BLOCK, FILE, POSITION
 

@@ -15,7 +15,8 @@ from headgate.core.event import Event
 from headgate.core.values import fold
 from headgate.errors import HeadgateError, TableError
 from headgate.records.events.columns import BatchColumns, EventColumns
-from headgate.spark.compile.rows import DIALECT, FILTER, UNUSUAL, read_row
+from headgate.runtime.rows import DIALECT, FILTER, read_line
+from headgate.spark.compile.rows import UNUSUAL
 from headgate.spark.tables.event_rows import read_event
 from headgate.spark.tables.places import Format, check_input, for_reading
 from headgate.spark.tables.tables import BROKEN, VALUE, column, column_names, read_columns
@@ -118,7 +119,7 @@ def _dialect(line: bytes | None, default: str) -> str | None:
         text, dialect = row.filter, row.dialect
         if text is None or dialect is None:
             # Names have no case.
-            given = read_row(line)
+            given = read_line(line)
             text, dialect = given.get(FILTER), given.get(DIALECT)
     except (*UNUSUAL, HeadgateError):
         return None

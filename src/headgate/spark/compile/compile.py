@@ -21,12 +21,12 @@ from headgate.contents.kind import Wanted
 from headgate.core.event import ID
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
+from headgate.runtime.rows import FILTER, RANKS
 from headgate.runtime.sharding import Sharding
 from headgate.spark.compile.accepted import number_rows, save_index
 from headgate.spark.compile.choosing import contents_of
 from headgate.spark.compile.ranked import has_any
-from headgate.spark.compile.ranked_rows import RANKS
-from headgate.spark.compile.rows import COMPILED, COMPILED_RANKED, FILTER, compile_batches
+from headgate.spark.compile.rows import COMPILED, COMPILED_RANKED, compile_batches
 from headgate.spark.session.progress import step, watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.shards.compile import Sharded, compile_shards

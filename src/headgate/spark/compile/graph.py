@@ -25,13 +25,13 @@ from headgate.core.subscription import SQL
 from headgate.graph.base import Base, Names
 from headgate.graph.build.build import build
 from headgate.graph.build.sharding import save_shards
+from headgate.runtime.rows import WEIGHTS
 from headgate.runtime.sharding import Sharding
 from headgate.spark.compile.choosing import contents_of
 from headgate.spark.compile.compile import spread
 from headgate.spark.compile.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.spark.compile.graph_tables import ORDER, TABLE, Read, assemble
 from headgate.spark.compile.ranked import clause_index, has_any
-from headgate.spark.compile.ranked_rows import WEIGHTS
 from headgate.spark.session.progress import step, watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.shards.graph import place_graph
@@ -181,7 +181,7 @@ def _read(
     if path is None:
         return Read(made.empty_table(), Format.JSONL)
     form = check_input(path)
-    lines = spread(session, read_lines(session, path, *shape.required), form, path)
+    lines = spread(session, read_lines(session, path, *shape.columns.required), form, path)
     work = partial(compile_rows, table=name, writers=contents.writers, dialect=dialect, ranked=ranked)
     rows = lines.mapInArrow(work, from_arrow_schema(made)).toArrow()
     return Read(rows, form)

@@ -14,14 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from headgate.core.casts import to_double
-from headgate.core.values import check
-from headgate.errors import GraphError, HeadgateError
+from headgate.errors import HeadgateError
 from headgate.graph.build.tables import EDGES, NODES, SUBSCRIPTIONS
-from headgate.spark.compile.ranked_rows import CLAUSES, RANKED, WEIGHTS, Clauses, read_weights
+from headgate.runtime import rows
+from headgate.runtime.rows import FILTER, WEIGHTS
+from headgate.spark.compile.ranked_rows import CLAUSES, RANKED, Clauses
 from headgate.spark.compile.rows import (
-    DIALECT,
-    FILTER,
     NUMBER,
     PART,
     PLACE,
@@ -33,9 +31,6 @@ from headgate.spark.compile.rows import (
     Number,
     numbered,
     place_of,
-    read_filter,
-    read_id,
-    read_row,
     rows_as_text,
 )
 from headgate.spark.tables.tables import BLOCK, FILE, ORDER, POSITION, VALUE
@@ -78,23 +73,31 @@ class _Subscription(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class Shape(NamedTuple):
-    """What the rows of a table are made of, beside their filter."""
+    """What the rows of a table are made of: for rows that are as usual, and for the others."""
 
     row: type[_Node | _Edge | _Subscription]
-    ids: tuple[str, ...]
-    texts: tuple[str, ...]
-    numbers: tuple[str, ...]
-    required: dict[str, str]
-    """Fields that must be there, and what is said of a row without."""
+    columns: rows.Columns
+
+    def read(self, value: bytes | None, row: Any) -> None:
+        """Read a row column by column, and raise for the first that cannot be used; what was read stays."""
+        given = rows.read_line(value)
+        found: dict[str, Any] = {}
+        try:
+            self.columns.read(given, found)
+        finally:
+            for name, each in found.items():
+                setattr(row, name, each)
+        if isinstance(row, _Subscription):
+            row.weights = given.get(WEIGHTS)
 
     @property
     def schema(self) -> pa.Schema:
         """Return the columns that workers make of the rows."""
         kinds: dict[str, pa.DataType] = {FILE: pa.string(), BLOCK: pa.int64(), POSITION: pa.int64()}
-        for name in self.ids:
+        for name in self.columns.ids:
             kinds |= {number_of(name): pa.int64(), text_of(name): pa.string()}
-        kinds |= dict.fromkeys((*self.texts, FILTER, ROW, REASON), pa.string())
-        kinds |= dict.fromkeys(self.numbers, pa.float64())
+        kinds |= dict.fromkeys((*self.columns.texts, FILTER, ROW, REASON), pa.string())
+        kinds |= dict.fromkeys(self.columns.numbers, pa.float64())
         kinds |= dict.fromkeys((PLACE, PART, NUMBER), pa.int64())
         return pa.schema({**kinds, PROGRAMS: pa.binary()})
 
@@ -114,19 +117,10 @@ def text_of(name: str) -> str:
     return f"{name}_text"
 
 
-_NO_ID = "the row has no 'id': give text or a whole number"
-_NO_END = "the row has no {!r}: an edge leads from one node to another, and names both"
-_NO_FILTER = "the row has no 'filter': a subscription is an id and a filter"
 SHAPES = {
-    NODES: Shape(_Node, ("id", "subscription"), ("kind",), ("score", "cost"), {"id": _NO_ID}),
-    EDGES: Shape(
-        _Edge,
-        ("source", "target"),
-        (),
-        ("cost",),
-        {"source": _NO_END.format("source"), "target": _NO_END.format("target")},
-    ),
-    SUBSCRIPTIONS: Shape(_Subscription, ("id", "node"), (), ("score",), {"id": _NO_ID, "filter": _NO_FILTER}),
+    NODES: Shape(_Node, rows.NODES),
+    EDGES: Shape(_Edge, rows.EDGES),
+    SUBSCRIPTIONS: Shape(_Subscription, rows.HUNG),
 }
 
 
@@ -157,7 +151,8 @@ def _compile_batch(
     ranked: bool,
 ) -> pa.RecordBatch:
     values: list[bytes | None] = batch[VALUE].to_pylist()
-    parsed, clauses, rows = Filters(writers.writer()), Clauses(writers), []
+    parsed, clauses, read = Filters(writers.writer()), Clauses(writers), []
+    required, refusal = shape.columns.required, shape.columns.error
     names = [FILTER, REASON, PLACE, NUMBER, *([CLAUSES, WEIGHTS] if ranked else [])]
     found: dict[str, list[Any]] = {name: [None] * len(values) for name in names}
     for place, value in enumerate(values):
@@ -167,28 +162,28 @@ def _compile_batch(
                 row = decoder.decode(value)
             except UNUSUAL:
                 row = shape.row()
-                _fill(row, read_row(value), shape)
-            for name, complaint in shape.required.items():
+                shape.read(value, row)
+            for name, complaint in required.items():
                 if getattr(row, name) is None:
-                    raise GraphError(complaint)
+                    raise refusal(complaint)
             if row.filter is not None:
                 found[FILTER][place] = parsed.add(row.filter, dialect if row.dialect is None else row.dialect)
                 found[NUMBER][place] = parsed.count - 1
             if ranked:
                 text, what = found[FILTER][place], f"subscription {row.id!r}"
                 found[CLAUSES][place], found[WEIGHTS][place] = clauses.add(
-                    text, read_weights(row.weights), what
+                    text, rows.read_weights(row.weights), what
                 )
         except HeadgateError as error:
             found[REASON][place], found[PLACE][place] = str(error), place_of(error)
-        rows.append(row)
+        read.append(row)
     columns: dict[str, Any] = {**found, **{name: batch[name] for name in ORDER}}
-    for name in shape.ids:
-        given = [getattr(row, name) for row in rows]
+    for name in shape.columns.ids:
+        given = [getattr(row, name) for row in read]
         columns[number_of(name)] = [value if type(value) is int else None for value in given]
         columns[text_of(name)] = [value if type(value) is str else None for value in given]
-    for name in (*shape.texts, *shape.numbers):
-        columns[name] = [getattr(row, name) for row in rows]
+    for name in (*shape.columns.texts, *shape.columns.numbers):
+        columns[name] = [getattr(row, name) for row in read]
     columns[ROW] = _refused_rows(batch, found[REASON])
     columns[PART], columns[PROGRAMS] = [part] * len(values), parsed.payload(len(values))
     if ranked:
@@ -207,40 +202,3 @@ def _refused_rows(batch: pa.RecordBatch, reasons: list[str | None]) -> Any:
         return [None] * len(reasons)
     refused = pa.array([reason is not None for reason in reasons])
     return _compute.if_else(refused, rows_as_text(batch), pa.scalar(None, pa.string()))
-
-
-def _fill(row: Any, given: dict[str, object], shape: Shape) -> None:
-    """Read a row field by field, and raise for the first that cannot be used; what was read before stays."""
-    for name in shape.ids:
-        setattr(row, name, read_id(given, name))
-    row.filter, row.dialect = read_filter(given), _read_text(given, DIALECT)
-    for name in shape.texts:
-        setattr(row, name, _read_text(given, name))
-    for name in shape.numbers:
-        setattr(row, name, _read_number(given, name))
-    if isinstance(row, _Subscription):
-        row.weights = given.get(WEIGHTS)
-
-
-def _read_text(row: dict[str, object], name: str) -> str | None:
-    text = row.get(name)
-    if text is None:
-        return None
-    if not isinstance(text, str):
-        raise GraphError(f"{name} {text!r} is not usable: give text")
-    check(text, (name,))
-    return text
-
-
-def _read_number(row: dict[str, object], name: str) -> float | None:
-    """Read a number; CSV has it as text."""
-    given = row.get(name)
-    if given is None:
-        return None
-    number = to_double(given) if isinstance(given, str) else given
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        raise GraphError(f"{name} {given!r} is not usable: give a number")
-    try:
-        return float(number)
-    except OverflowError:
-        raise GraphError(f"{name} is a number that no double can hold: give a smaller one") from None

@@ -18,11 +18,12 @@ from headgate.core.id_types import are_whole, fit_ids
 from headgate.core.subscription import SQL
 from headgate.graph.build.tables import read_tables
 from headgate.records.programs.programs import starts
+from headgate.runtime.rows import DIALECT, FILTER
 from headgate.spark.compile.accepted import in_order
 from headgate.spark.compile.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, number_of, text_of
 from headgate.spark.compile.ranked import Ranks, read_ranks, with_unfiltered
 from headgate.spark.compile.ranked_rows import CLAUSES, RANKED
-from headgate.spark.compile.rows import DIALECT, FILTER, NUMBER, PART, PLACE, PROGRAMS, REASON, ROW
+from headgate.spark.compile.rows import NUMBER, PART, PLACE, PROGRAMS, REASON, ROW
 from headgate.spark.tables.places import Format
 from headgate.spark.tables.tables import ORDER as PLACES
 
@@ -153,7 +154,7 @@ class _Table:
         if self.name == EDGES:
             keep &= _flags(self.columns[REASON].is_null())
         self._told = keep
-        names = (*self.shape.ids, *self.shape.texts, *self.shape.numbers)
+        names = (*self.shape.columns.ids, *self.shape.columns.texts, *self.shape.columns.numbers)
         columns = {name: self.columns[name] for name in names}
         columns |= {FILTER: self.program, "refusal": self.columns[REASON]}
         table = pa.table(columns)
@@ -197,14 +198,14 @@ class _Table:
         """Return rows as they came, or written anew where workers have passed them, in the room's dialect."""
         given = self.columns[ROW].take(rows).to_pylist()
         fields: dict[str, list[Any]] = {}
-        for name in self.shape.ids:
+        for name in self.shape.columns.ids:
             pair = (self.columns[number_of(name)].take(rows), self.columns[text_of(name)].take(rows))
             number, text = (each.to_pylist() for each in pair)
             fields[name] = [a if b is None else b for a, b in zip(number, text, strict=True)]
         fields[FILTER] = texts.take(self.program.take(rows)).to_pylist()
         if dialect != SQL:
             fields[DIALECT] = [None if text is None else dialect for text in fields[FILTER]]
-        for name in (*self.shape.texts, *self.shape.numbers):
+        for name in (*self.shape.columns.texts, *self.shape.columns.numbers):
             fields[name] = self.columns[name].take(rows).to_pylist()
         for place, row in enumerate(given):
             if row is None:

@@ -24,16 +24,9 @@ from headgate.ranking.filters.clauses import ClauseTable, Named, Weighted
 from headgate.ranking.filters.index import RankedIndex
 from headgate.ranking.filters.keys import rank
 from headgate.records.programs.programs import starts
+from headgate.runtime.rows import SCORE, WEIGHTS
 from headgate.spark.compile.choosing import mentions
-from headgate.spark.compile.ranked_rows import (
-    CLAUSE_PROGRAMS,
-    CLAUSES,
-    NAMES,
-    SCORE,
-    TEXTS,
-    WEIGHTS,
-    find_fields,
-)
+from headgate.spark.compile.ranked_rows import CLAUSE_PROGRAMS, CLAUSES, NAMES, TEXTS, find_fields
 from headgate.spark.tables.places import Format, for_reading
 from headgate.spark.tables.tables import VALUE, column_names
 

@@ -1,4 +1,4 @@
-"""What workers do to rank subscriptions: read scores and weights, and take filters apart into clauses.
+"""What workers do to rank subscriptions: take filters apart into clauses.
 
 The distinct clauses of a batch travel together, as one value in the batch's first row; the other rows say by
 number which of them are theirs, and what each weighs.
@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
-from headgate.core.casts import to_double
-from headgate.core.ranks import check_score
 from headgate.core.values import fold
-from headgate.errors import SubscriptionError
 from headgate.ranking.filters.clauses import weigh
+from headgate.runtime.rows import SCORE, WEIGHTS
 from headgate.spark.tables.tables import VALUE
 
 if TYPE_CHECKING:
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from headgate.contents.compiling import Writers
     from headgate.core.ranks import Weights
 
-SCORE, WEIGHTS = RANKS = ("score", "weights")
-"""The columns that make a table one of ranked subscriptions."""
 CLAUSES = "clauses"
 """The clauses of a row, as places among those of its part."""
 TEXTS, NAMES, CLAUSE_PROGRAMS = "clause_texts", "clause_names", "clause_programs"
@@ -41,8 +37,6 @@ _TYPES: dict[str, pa.DataType] = {
 }
 RANKED = pa.schema(_TYPES)
 """The columns that workers add."""
-
-_HINT = "give an object of attributes and numbers, or a list of numbers, one for each clause"
 
 
 class Clauses:
@@ -77,42 +71,6 @@ class Clauses:
             name: pa.array([value, *[None] * (rows - 1)] if rows else [], RANKED.field(name).type)
             for name, value in zip((TEXTS, NAMES, CLAUSE_PROGRAMS), filled, strict=True)
         }
-
-
-def read_score(given: object) -> float:
-    """Read a score; CSV has it as text, and so has Parquet what is not finite.
-
-    >>> read_score("2.5"), read_score(None)
-    (2.5, 0.0)
-    """
-    if given is None:
-        return 0.0
-    number = to_double(given) if isinstance(given, str) else given
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        raise SubscriptionError(f"score {given!r} is not usable: give a number")
-    try:
-        score = float(number)
-    except OverflowError:
-        raise SubscriptionError("score is a number that no double can hold: give a smaller one") from None
-    check_score(score, "the row")
-    return score
-
-
-def read_weights(given: object) -> Weights | None:
-    """Read weights; in CSV, and wherever that is easier to write, they are JSON in a text.
-
-    >>> read_weights('{"age": 2}'), read_weights([1, 0.5])
-    ({'age': 2}, [1, 0.5])
-    """
-    read = given
-    if isinstance(given, str):
-        try:
-            read = msgspec.json.decode(given)
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise SubscriptionError(f"weights are no JSON ({error}): {_HINT}") from None
-    if read is None or isinstance(read, dict | list):
-        return read
-    raise SubscriptionError(f"weights are {type(read).__name__}: {_HINT}")
 
 
 def find_fields(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[pa.RecordBatch]:

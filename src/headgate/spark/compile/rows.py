@@ -1,8 +1,8 @@
 """What workers do to compile subscriptions: rows of JSON in, programs or reasons out.
 
 The programs of a batch travel together, as one value in the batch's first row; the other rows say which of
-them is theirs. What a program is, the content room knows. What rows of ranked subscriptions have besides is
-in `ranked_rows`.
+them is theirs. What a program is, the content room knows; what a row may hold, `runtime/rows.py`. What rows
+of ranked subscriptions have besides is in `ranked_rows`.
 """
 
 from __future__ import annotations
@@ -14,36 +14,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
-from headgate.core.event import ID, read_object
-from headgate.core.subscription import Subscription, dialects
-from headgate.core.values import check, fold
-from headgate.errors import FilterError, HeadgateError, SubscriptionError
+from headgate.core.event import ID
+from headgate.core.subscription import dialects
+from headgate.errors import FilterError, HeadgateError
 from headgate.records.compiling import RecordWriters
-from headgate.spark.compile.ranked_rows import (
-    CLAUSES,
-    RANKED,
+from headgate.runtime.rows import (
+    FILTER,
     RANKS,
     SCORE,
     WEIGHTS,
-    Clauses,
+    read_id,
+    read_line,
     read_score,
+    read_subscription,
     read_weights,
 )
+from headgate.spark.compile.ranked_rows import CLAUSES, RANKED, Clauses
 from headgate.spark.tables.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from headgate.contents.compiling import FilterWriter, Writers
-    from headgate.core.event import Id
 
     Spoken: TypeAlias = str
 else:
     # Whatever a content room speaks: checkers of types cannot know it.
     Spoken = Literal[dialects()]
 
-FILTER = "filter"
-DIALECT = "dialect"
 REASON = "reason"
 PLACE = "place"
 ROW = "row"
@@ -169,11 +167,11 @@ def _compile_batch(
                 score, weights = row.score, row.weights
                 (id_texts if type(identity) is str else id_numbers)[place] = identity
             except UNUSUAL:
-                given = read_row(value)
-                identity = _identity(given)
-                (id_texts if isinstance(identity, str) else id_numbers)[place] = identity
-                subscription = _subscription(identity, given, dialect)
-                written, spoken = subscription.filter, subscription.dialect
+                given = read_line(value)
+                named = read_id(given, ID)
+                (id_texts if isinstance(named, str) else id_numbers)[place] = named
+                subscription = read_subscription(given, dialect, ranked=False, graph=False)
+                identity, written, spoken = subscription.id, subscription.filter, subscription.dialect
                 score, weights = (given.get(name) for name in RANKS)
             if ranked:
                 found[SCORE][place], weighed = read_score(score), read_weights(weights)
@@ -214,47 +212,3 @@ def rows_as_text(batch: pa.RecordBatch) -> Any:
         texts = [None if value is None else value.decode(errors="replace") for value in values]
         rows = pa.array(texts, pa.string())
     return pc.coalesce(rows, batch[BROKEN]) if rows.null_count else rows
-
-
-def read_row(value: bytes | None) -> dict[str, object]:
-    """Read a row field by field; names are folded."""
-    if value is None:
-        raise SubscriptionError("the line does not have as many fields as the header")
-    given = read_object(value)
-    row = {fold(name): entry for name, entry in given.items()}
-    if len(row) < len(given):
-        raise SubscriptionError("two fields have names that differ in case only, which are the same")
-    return row
-
-
-def _identity(row: dict[str, object]) -> Id:
-    identity = read_id(row, ID)
-    if identity is None:
-        raise SubscriptionError(f"the row has no {ID!r}: a subscription is an id and a filter")
-    return identity
-
-
-def read_id(row: dict[str, object], name: str) -> Id | None:
-    """Read a field that holds an id, if the row has it."""
-    identity = row.get(name)
-    if identity is None:
-        return None
-    check(identity, (name,))
-    if isinstance(identity, bool) or not isinstance(identity, str | int):
-        raise SubscriptionError(f"{name} {identity!r} is not usable: give text or a whole number")
-    return identity
-
-
-def read_filter(row: dict[str, object]) -> str | None:
-    """Read the text of a filter, if the row has one."""
-    text = row.get(FILTER)
-    if text is not None and not isinstance(text, str):
-        raise SubscriptionError(f"the filter is {type(text).__name__} and must be text")
-    return text
-
-
-def _subscription(identity: Id, row: dict[str, object], default: str) -> Subscription:
-    text, dialect = read_filter(row), row.get(DIALECT)
-    if text is None:
-        raise SubscriptionError(f"the row has no {FILTER!r}: a subscription is an id and a filter")
-    return Subscription(identity, text, default if dialect is None else str(dialect))

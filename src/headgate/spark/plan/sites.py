@@ -7,22 +7,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.core.event import ID, read_object
+from headgate.core.event import ID
 from headgate.core.id_types import fit_id
 from headgate.core.interning import TextPool
-from headgate.core.values import fold
 from headgate.errors import HeadgateError, TableError
 from headgate.plan.model import Capacities
+from headgate.runtime.rows import BOUNDS, MISFIT, read_line, read_site
 from headgate.spark.tables.tables import BROKEN, VALUE, read_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headgate.core.ids import Ids
-
-SITE = "site"
-BOUNDS = ("fan_out", "bandwidth", "cpu")
-"""The columns that bound a site; null or none is no limit of its own."""
 
 
 class Bounds(NamedTuple):
@@ -54,7 +50,7 @@ def read_sites(session: SparkSession, path: str, ids: Ids, default: Bounds) -> S
             continue
         try:
             if value is None:
-                raise TableError("the line does not have as many fields as the header")
+                raise TableError(MISFIT)
             number, site, given = _row(bytes(value), ids)
             if number in seen:
                 raise TableError(f"subscription {ids[number]!r} has a row already: give one")
@@ -83,30 +79,9 @@ def read_sites(session: SparkSession, path: str, ids: Ids, default: Bounds) -> S
 
 
 def _row(line: bytes, ids: Ids) -> tuple[int, str | None, dict[str, float]]:
-    row = {fold(name): value for name, value in read_object(line).items()}
-    identity = row.get(ID)
-    if isinstance(identity, bool) or not isinstance(identity, str | int):
-        raise TableError("the row has no id: name a subscription in the field 'id'")
+    identity, site, given = read_site(read_line(line))
     fitted = fit_id(identity, numbered=ids.numbered)
     place = len(ids) if fitted is None else ids.place(fitted)
     if place >= len(ids) or ids[place] != fitted:
         raise TableError(f"there is no subscription {identity!r} in the snapshot")
-    site = row.get(SITE)
-    if isinstance(site, bool) or not isinstance(site, str | int | None):
-        raise TableError(f"site is {site!r}: give its name, or leave it out")
-    given = {name: _bound(name, row[name]) for name in BOUNDS if not _is_nothing(row.get(name))}
-    return place, None if _is_nothing(site) else str(site), given
-
-
-def _is_nothing(value: object) -> bool:
-    return value is None or value == ""
-
-
-def _bound(name: str, value: object) -> float:
-    try:
-        bound = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
-    except ValueError:
-        bound = -1.0
-    if not bound >= 0:
-        raise TableError(f"{name} is {value!r}: give a number that is 0 or more, or leave it out")
-    return bound
+    return place, site, given

@@ -17,9 +17,10 @@ import pyarrow as pa
 from headgate.core.event import ID
 from headgate.errors import HeadgateError
 from headgate.runtime.routes import Routes, rarest
+from headgate.runtime.rows import read_line
 from headgate.runtime.sharding import ACCESS, TENANT
 from headgate.runtime.shards import Placing
-from headgate.spark.compile.rows import UNUSUAL, read_row
+from headgate.spark.compile.rows import UNUSUAL
 from headgate.spark.shards.rows import tenant_of
 from headgate.spark.tables.tables import ORDER, VALUE, read_lines
 
@@ -117,7 +118,7 @@ def _named(value: bytes | None) -> tuple[str, str] | None:
     if not value or not value.strip():
         return None
     try:
-        row = read_row(value)
+        row = read_line(value)
         return (str(row[ID]), value.decode()) if row.get(ID) is not None else None
     except (*UNUSUAL, HeadgateError):
         return None

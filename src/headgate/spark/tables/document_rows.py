@@ -20,6 +20,7 @@ from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_obje
 from headgate.core.id_types import is_whole
 from headgate.core.values import check, fold
 from headgate.errors import EventError
+from headgate.runtime.rows import MISFIT
 from headgate.spark.tables.event_rows import NUMBERS, PARSED, REASON, ROW, TEXTS
 from headgate.spark.tables.places import as_spark, for_reading, is_remote, local
 from headgate.spark.tables.requests import files_of, type_of_file, type_of_name
@@ -197,7 +198,7 @@ def _rows(batch: pa.RecordBatch, reading: Reading) -> Iterator[_Line]:
     broken: list[str | None] = batch[BROKEN].to_pylist()
     for value, line in zip(values, broken, strict=True):
         if value is None:
-            yield _Line(EventError("the line does not have as many fields as the header"), line or "")
+            yield _Line(EventError(MISFIT), line or "")
         elif value.strip():
             yield _Line(_event(value, kind, reading.content_type), value)
 

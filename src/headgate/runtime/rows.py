@@ -1,0 +1,289 @@
+"""Rows of tables: subscriptions, nodes, edges and sites. What their columns are, and what each may hold.
+
+    line of JSON, row of CSV or Parquet ──► fields, by folded name ──► a subscription, a node, an edge, a site
+
+Whoever reads rows reads them here, and a row that is refused has the same reason everywhere. Where whole
+columns are read at once, the names and bounds are these, and what is unusual is looked at here. Rows that
+change something have an operation besides: `operations`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from headgate.core.casts import to_double
+from headgate.core.event import ID, read_object
+from headgate.core.ranks import check_score
+from headgate.core.subscription import Subscription
+from headgate.core.values import check, fold
+from headgate.errors import GraphError, HeadgateError, SubscriptionError, TableError
+from headgate.graph.model import Edge, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headgate.core.event import Id
+    from headgate.core.ranks import Weights
+
+    Fields = Mapping[str, Any]
+
+FILTER, DIALECT, NODE = "filter", "dialect", "node"
+SCORE, WEIGHTS = RANKS = ("score", "weights")
+"""The columns that make a table one of ranked subscriptions."""
+KIND, SUBSCRIPTION, COST = "kind", "subscription", "cost"
+SOURCE, TARGET = "source", "target"
+SITE = "site"
+BOUNDS = ("fan_out", "bandwidth", "cpu")
+"""The columns that bound a site; null or none is no limit of its own."""
+MISFIT = "the line does not have as many fields as the header"
+NO_ID = "the row has no 'id': give text or a whole number"
+_NO_SUBSCRIPTION = "the row has no {!r}: a subscription is an id and a filter"
+_NO_END = "the row has no {!r}: an edge leads from one node to another, and names both"
+_HINT = "give an object of attributes and numbers, or a list of numbers, one for each clause"
+
+
+class Columns(NamedTuple):
+    """What the rows of a table are made of, beside `filter` and `dialect`."""
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    numbers: tuple[str, ...]
+    required: Mapping[str, str]
+    """Columns that must be filled, and what is said of a row without."""
+    error: type[HeadgateError]
+
+    def read(self, given: Fields, found: dict[str, Any]) -> None:
+        """Read a row column by column, and raise for the first that cannot be used; what was read stays."""
+        for name in self.ids:
+            found[name] = read_id(given, name)
+        found[FILTER] = read_filter(given)
+        for name in (DIALECT, *self.texts):
+            found[name] = read_text(given, name, self.error)
+        for name in self.numbers:
+            found[name] = read_number(given, name, self.error)
+
+    def check(self, found: Fields) -> None:
+        """Refuse a row that lacks what it must have."""
+        for name, complaint in self.required.items():
+            if found[name] is None:
+                raise self.error(complaint)
+
+
+NODES = Columns((ID, SUBSCRIPTION), (KIND,), (SCORE, COST), {ID: NO_ID}, GraphError)
+EDGES = Columns(
+    (SOURCE, TARGET), (), (COST,), {name: _NO_END.format(name) for name in (SOURCE, TARGET)}, GraphError
+)
+_BOTH = {name: _NO_SUBSCRIPTION.format(name) for name in (ID, FILTER)}
+SUBSCRIPTIONS = Columns((ID,), (), (), _BOTH, SubscriptionError)
+"""Those without a graph; what they may be ranked by is read where they are ranked."""
+HUNG = Columns((ID, NODE), (), (SCORE,), _BOTH, SubscriptionError)
+"""Subscriptions that hang at the nodes of a graph."""
+
+
+# From rows to fields
+
+
+def read_line(value: bytes | str | None) -> dict[str, Any]:
+    """Read a line of JSON; None stands for a line of CSV that does not fit the header.
+
+    >>> read_line(b'{"ID": 7, "Filter": "age > 30"}')
+    {'id': 7, 'filter': 'age > 30'}
+    """
+    if value is None:
+        raise SubscriptionError(MISFIT)
+    return fields_of(read_object(value))
+
+
+def fields_of(row: Fields) -> dict[str, Any]:
+    """Fold the names of a row."""
+    found = {fold(str(name)): value for name, value in row.items()}
+    if len(found) < len(row):
+        raise SubscriptionError("two fields have names that differ in case only, which are the same")
+    return found
+
+
+def as_object(row: Fields) -> dict[str, Any]:
+    """Make of a row of Parquet what JSON would have: nothing for null, and an object for a map.
+
+    >>> as_object({"id": 7, "score": None, "weights": [("age", 2.0)]})
+    {'id': 7, 'weights': {'age': 2.0}}
+    """
+    return {
+        name: dict(value) if isinstance(value, list) and value and isinstance(value[0], tuple) else value
+        for name, value in row.items()
+        if value is not None
+    }
+
+
+# From fields to what they are
+
+
+def read_subscription(
+    given: Fields, dialect: str, *, ranked: bool = True, graph: bool = True
+) -> Subscription:
+    """Read a subscription; one that names no dialect has the given one.
+
+    What it is ranked by and where it hangs are columns like any other where there are no ranks or no graph,
+    and passed over.
+
+    >>> read_subscription({"id": 7, "filter": "age > 30", "score": "2.5"}, "sql").score
+    2.5
+    """
+    found: dict[str, Any] = {}
+    SUBSCRIPTIONS.read(given, found)
+    SUBSCRIPTIONS.check(found)
+    return Subscription(
+        found[ID],
+        found[FILTER],
+        dialect if found[DIALECT] is None else found[DIALECT],
+        read_id(given, NODE) if graph else None,
+        read_score(given.get(SCORE)) if ranked or graph else 0.0,
+        read_weights(given.get(WEIGHTS)) if ranked else None,
+    )
+
+
+def read_node(given: Fields, dialect: str) -> Node:
+    """Read a node.
+
+    >>> read_node({"id": "net", "cost": 2}, "sql").cost
+    2.0
+    """
+    found: dict[str, Any] = {}
+    NODES.read(given, found)
+    NODES.check(found)
+    return Node(**_given(found, dialect))
+
+
+def read_edge(given: Fields, dialect: str) -> Edge:
+    """Read an edge.
+
+    >>> read_edge({"source": "a", "target": "b"}, "sql").cost
+    1.0
+    """
+    found: dict[str, Any] = {}
+    EDGES.read(given, found)
+    EDGES.check(found)
+    return Edge(**_given(found, dialect))
+
+
+def _given(found: Fields, dialect: str) -> dict[str, Any]:
+    """Leave out what is not given: the classes know what stands for it."""
+    return {DIALECT: dialect} | {name: value for name, value in found.items() if value is not None}
+
+
+class SiteRow(NamedTuple):
+    """Where a subscription is, and what the row says of the site's bounds."""
+
+    id: Id
+    site: str | None
+    bounds: dict[str, float]
+
+
+def read_site(given: Fields) -> SiteRow:
+    """Read a row about a site.
+
+    >>> read_site({"id": 7, "site": "hub", "cpu": "0.5", "fan_out": ""})
+    SiteRow(id=7, site='hub', bounds={'cpu': 0.5})
+    """
+    identity = read_id(given, ID)
+    if identity is None:
+        raise TableError("the row has no id: name a subscription in the field 'id'")
+    site = given.get(SITE)
+    if isinstance(site, bool) or not isinstance(site, str | int | None):
+        raise TableError(f"site is {site!r}: give its name, or leave it out")
+    bounds = {name: _read_bound(name, given[name]) for name in BOUNDS if not is_nothing(given.get(name))}
+    return SiteRow(identity, None if is_nothing(site) else str(site), bounds)
+
+
+def is_nothing(value: object) -> bool:
+    """Tell whether a value stands for none: null, or in tables of text an empty one."""
+    return value is None or value == ""
+
+
+# Fields
+
+
+def read_id(row: Fields, name: str) -> Id | None:
+    """Read a field that holds an id, if the row has it."""
+    identity = row.get(name)
+    if identity is None:
+        return None
+    check(identity, (name,))
+    if isinstance(identity, bool) or not isinstance(identity, str | int):
+        raise SubscriptionError(f"{name} {identity!r} is not usable: give text or a whole number")
+    return identity
+
+
+def read_filter(row: Fields) -> str | None:
+    """Read the text of a filter, if the row has one."""
+    text = row.get(FILTER)
+    if text is not None and not isinstance(text, str):
+        raise SubscriptionError(f"the filter is {type(text).__name__} and must be text")
+    return text
+
+
+def read_text(row: Fields, name: str, error: type[HeadgateError] = SubscriptionError) -> str | None:
+    """Read a text, if the row has it."""
+    text = row.get(name)
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise error(f"{name} {text!r} is not usable: give text")
+    check(text, (name,))
+    return text
+
+
+def read_number(row: Fields, name: str, error: type[HeadgateError] = SubscriptionError) -> float | None:
+    """Read a number, if the row has it; CSV has it as text, and so has Parquet what is not finite."""
+    given = row.get(name)
+    if given is None:
+        return None
+    number = to_double(given) if isinstance(given, str) else given
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise error(f"{name} {given!r} is not usable: give a number")
+    try:
+        return float(number)
+    except OverflowError:
+        raise error(f"{name} is a number that no double can hold: give a smaller one") from None
+
+
+def read_score(given: object) -> float:
+    """Read a score that is finite; none is 0.
+
+    >>> read_score("2.5"), read_score(None)
+    (2.5, 0.0)
+    """
+    score = read_number({SCORE: given}, SCORE)
+    if score is None:
+        return 0.0
+    check_score(score, "the row")
+    return score
+
+
+def read_weights(given: object) -> Weights | None:
+    """Read weights; in CSV, and wherever that is easier to write, they are JSON in a text.
+
+    >>> read_weights('{"age": 2}'), read_weights([1, 0.5])
+    ({'age': 2}, [1, 0.5])
+    """
+    read = given
+    if isinstance(given, str):
+        try:
+            read = msgspec.json.decode(given)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise SubscriptionError(f"weights are no JSON ({error}): {_HINT}") from None
+    if read is None or isinstance(read, dict | list):
+        return read
+    raise SubscriptionError(f"weights are {type(read).__name__}: {_HINT}")
+
+
+def _read_bound(name: str, value: object) -> float:
+    try:
+        bound = read_number({name: value}, name)
+    except SubscriptionError:
+        bound = None
+    if bound is None or not bound >= 0:
+        raise TableError(f"{name} is {value!r}: give a number that is 0 or more, or leave it out")
+    return bound
