@@ -14,6 +14,15 @@ def count(number: float) -> str:
     return f"{number:.1f}" if abs(number) >= 1 else f"{number:.2g}"
 
 
+def many(number: float, one: str, several: str = "") -> str:
+    """Write a number and its noun.
+
+    >>> many(1, "node"), many(2000, "node"), many(0, "intermediary", "intermediaries")
+    ('1 node', '2,000 nodes', '0 intermediaries')
+    """
+    return f"{count(number)} {one if number == 1 else several or one + 's'}"
+
+
 def duration(seconds: float) -> str:
     """Write a time in the unit that suits it.
 

@@ -58,7 +58,24 @@ class Line:
         return Answers(self._scored.row[ranks], self._scored.score[ranks], counts)
 
 
-class DenseRelaxed:
+class _Dense:
+    """Rows in tiers and blocks with a sketch; one dimension is a line, too."""
+
+    def __init__(self, low: Columns, high: Columns, weight: Columns, bound: Columns) -> None:
+        self.dense = make_dense(low, high, weight, bound)
+        self._sketch = make_sketch(self.dense.low, self.dense.high, self.dense.weight)
+        self._rows = low.shape[1]
+        self._nobody = np.zeros(self._rows, np.uint8)
+        self._line: Line | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Count the bytes of all arrays."""
+        line = 0 if self._line is None else self._line.nbytes
+        return self.dense.nbytes + self._sketch.nbytes + line
+
+
+class DenseRelaxed(_Dense):
     """Rows by the combined weights of the dimensions that hold; a row's number is its place, by id.
 
     A dimension that a row has no interval in is (inf, -inf) with weight 0.
@@ -68,17 +85,9 @@ class DenseRelaxed:
         bound = np.zeros(low.shape[1])
         for column in weight:
             bound += column
-        self.dense = make_dense(low, high, weight, bound)
-        self._sketch = make_sketch(self.dense.low, self.dense.high, self.dense.weight)
-        self._rows = low.shape[1]
-        self._nobody = np.zeros(self._rows, np.uint8)
-        self._line = Line(low[0], high[0], weight[0]) if len(low) == 1 else None
-
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes of all arrays."""
-        line = 0 if self._line is None else self._line.nbytes
-        return self.dense.nbytes + self._sketch.nbytes + line
+        super().__init__(low, high, weight, bound)
+        if len(low) == 1:
+            self._line = Line(low[0], high[0], weight[0])
 
     def top_many(
         self,
@@ -128,7 +137,7 @@ class DenseRelaxed:
         return found
 
 
-class DenseExact:
+class DenseExact(_Dense):
     """Rows by number, the smallest first, of which every dimension holds; numbers are by falling score.
 
     A dimension that a row has no interval in is (-inf, inf). A row that can never hold is (inf, -inf) in one.
@@ -138,18 +147,10 @@ class DenseExact:
         if not len(low):
             low = np.full((1, low.shape[1]), -np.inf)
             high = -low
-        self._rows = low.shape[1]
-        self._nobody = np.zeros(self._rows, np.uint8)
-        falling = -np.arange(self._rows, dtype=np.float64)
-        self._line = Line(low[0], high[0], falling) if len(low) == 1 else None
-        self.dense = make_dense(low, high, np.zeros(low.shape), falling)
-        self._sketch = make_sketch(self.dense.low, self.dense.high, self.dense.weight)
-
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes of all arrays."""
-        line = 0 if self._line is None else self._line.nbytes
-        return self.dense.nbytes + self._sketch.nbytes + line
+        falling = -np.arange(low.shape[1], dtype=np.float64)
+        super().__init__(low, high, np.zeros(low.shape), falling)
+        if len(low) == 1:
+            self._line = Line(low[0], high[0], falling)
 
     def top_many(
         self, x: Columns, y: Columns, k: int, *, removed: NDArray[np.uint8] | None = None

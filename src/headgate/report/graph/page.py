@@ -109,7 +109,7 @@ def _tiles(report: GraphReport) -> list[Tile]:
     found, journey = report.outline, report.journey
     filtered = int(np.count_nonzero(found.via >= 0))
     tiles = [
-        Tile("nodes", words.count(found.nodes), graph_words.many(found.components, "component")),
+        Tile("nodes", words.count(found.nodes), words.many(found.components, "component")),
         Tile(
             "edges",
             words.count(found.edges),

@@ -26,6 +26,7 @@ from headgate.graph.summary import (
     between,
     group,
 )
+from headgate.report import words
 from headgate.report.graph import words as graph_words
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ def _group_lines(
     small = [
         side,
         graph_words.form(each),
-        graph_words.many(inside, "edge") + " inside" if inside else "",
+        words.many(inside, "edge") + " inside" if inside else "",
         *more,
     ]
     return (

@@ -48,15 +48,6 @@ BOW_TIE = (
 COUNTS = "Numbers are what the event reached / all there are; the source counts as reached."
 
 
-def many(number: int, one: str, several: str = "") -> str:
-    """Write a number and its noun.
-
-    >>> many(1, "node"), many(2000, "node"), many(0, "intermediary", "intermediaries")
-    ('1 node', '2,000 nodes', '0 intermediaries')
-    """
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
-
-
 def kind_name(kinds: tuple[str, ...], kind: int, points: int) -> str:
     """Name the kind of some points."""
     if kind == HANGING:
@@ -78,7 +69,7 @@ def form(group: Group) -> str:
         )
     if group.cyclic:
         largest = f", largest {group.largest:,}" if group.components > 1 else ""
-        return f"{many(group.components, 'component')}{largest}"
+        return f"{words.many(group.components, 'component')}{largest}"
     return "in no cycle" if group.side else ""
 
 
@@ -87,10 +78,10 @@ def graph(outline: Outline) -> str:
     if not len(outline.vertex):
         return "The graph has no nodes."
     hanging = len(outline.vertex) - outline.nodes
-    hang = f", and {many(hanging, 'subscription')} hanging at nodes" if hanging else ""
+    hang = f", and {words.many(hanging, 'subscription')} hanging at nodes" if hanging else ""
     largest = int(outline.sizes.max(initial=0))
     cycles = f"the largest component has {largest:,} nodes" if largest > 1 else "there are no cycles"
-    size = f"{many(outline.nodes, 'node')} and {many(outline.edges, 'edge')}{hang}"
+    size = f"{words.many(outline.nodes, 'node')} and {words.many(outline.edges, 'edge')}{hang}"
     return f"{size}; {cycles}."
 
 
@@ -100,8 +91,8 @@ def journey(event: Event, outline: Outline, found: Journey, subscriptions: int) 
     nodes = outline.kind != HANGING
     reached, stopped = int((found.reached & nodes).sum()), int((found.stopped & nodes).sum())
     where = f"{who} entered at {words.clean(str(event.source))}"
-    went = f"{where} and reached {many(reached, 'node')}."
+    went = f"{where} and reached {words.many(reached, 'node')}."
     if stopped:
         their = f"{stopped:,} by their filters" if stopped > 1 else "one by its filter"
-        went = f"{where}, reached {many(reached, 'node')} and was stopped at {their}."
-    return f"{went} {len(found.served):,} of {many(subscriptions, 'subscription')} got it."
+        went = f"{where}, reached {words.many(reached, 'node')} and was stopped at {their}."
+    return f"{went} {len(found.served):,} of {words.many(subscriptions, 'subscription')} got it."

@@ -104,12 +104,14 @@ def _matches_caption(page: RunPage, histogram: Histogram) -> str:
     values = dict(page.quantiles)
     parts = []
     if 0.5 in values:
-        parts.append(f"Half of the events match {_subscriptions(values[0.5])} or fewer")
+        parts.append(f"Half of the events match {words.many(values[0.5], 'subscription')} or fewer")
     high = max((share for share in values if 0.5 < share < 1), default=None)
     if high is not None:
         parts.append(f"the busiest {100 * (1 - high):.3g} % match more than {words.count(values[high])}")
     if not parts:
-        parts.append(f"An event matches {_subscriptions(page.counts.matches / events)} on average")
+        parts.append(
+            f"An event matches {words.many(page.counts.matches / events, 'subscription')} on average"
+        )
     none = histogram.counts[0] if histogram.edges[:2] == (0, 1) else 0
     share = words.share_of(none, events)
     nothing = f" {share[:1].upper()}{share[1:]} of the events match none." if none else ""
@@ -181,10 +183,6 @@ def _bar_label(edges: tuple[int, ...], place: int, tail: bool) -> str:
     if tail and place == len(edges) - 2:
         return f"{low:,}+"
     return f"{low:,}" if low == high else f"{low:,}\N{EN DASH}{high:,}"
-
-
-def _subscriptions(number: float) -> str:
-    return f"{words.count(number)} subscription{'' if number == 1 else 's'}"
 
 
 SLICES = 240

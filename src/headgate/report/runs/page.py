@@ -148,7 +148,8 @@ def _tasks_caption(stages: Sequence[Stage], every: Sequence[Lane]) -> str:
     failed = sum(task.failure is not None for stage in stages for task in stage.tasks)
     executors = len({lane.executor for lane in every})
     said = (
-        f"{_plural(count, 'task')} of {_plural(len(stages), 'stage')} on {_plural(executors, 'executor')}; "
+        f"{words.many(count, 'task')} of {words.many(len(stages), 'stage')} "
+        f"on {words.many(executors, 'executor')}; "
         "a row for each slot, the shade changes with the stage, and the slowest task of each is marked."
     )
     # Of a stage that was over at once it does not matter how uneven it was.
@@ -163,7 +164,7 @@ def _tasks_caption(stages: Sequence[Stage], every: Sequence[Lane]) -> str:
             f" The most time is lost to skew in {words.clean(skewed.title)}: its slowest task took {took}, "
             f"{skewed.skew:.1f} times as long as the one in the middle."
         )
-    return said + (f" {_plural(failed, 'task')} failed, in grey." if failed else "")
+    return said + (f" {words.many(failed, 'task')} failed, in grey." if failed else "")
 
 
 def _draw_tasks(
@@ -235,10 +236,6 @@ def _spans(
 def _in_order(executor: str) -> tuple[int, int, str]:
     """Sort executors by number, and the driver first."""
     return (1, int(executor), "") if executor.isdecimal() else (0, 0, executor)
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{words.count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 STAGES = 60

@@ -46,7 +46,7 @@ def differences(page: WhatIfPage) -> Chart:
     touched = sum(1 for each in moved if each.gained or each.lost)
     caption = (
         f"{words.count(page.gained)} {what} would be gained and {words.count(page.lost)} lost, by "
-        f"{_subscriptions(touched)}"
+        f"{words.many(touched, 'subscription')}"
         + (f"; the {SHOWN} with the most are shown." if touched > SHOWN else ".")
         + (" Pale ones did not change themselves: others push them out or let them in." if page.top else "")
     )
@@ -64,8 +64,9 @@ def noise(page: WhatIfPage) -> Chart:
     shares = np.array([each.share for each in alive])
     silent, noisy = int((shares == 0).sum()), int((shares > page.noise).sum())
     caption = (
-        f"Changed subscriptions by the share of events that they would match. {_subscriptions(silent)} would "
-        f"match nothing, and {words.count(noisy)} more than {words.share_of(page.noise, 1)} of the events."
+        "Changed subscriptions by the share of events that they would match. "
+        f"{words.many(silent, 'subscription')} would match nothing, "
+        f"and {words.count(noisy)} more than {words.share_of(page.noise, 1)} of the events."
     )
 
     def draw(axes: Axes) -> None:
@@ -122,10 +123,6 @@ def _within(shares: np.ndarray, low: float, high: float) -> int:
 
 def _percent(share: float) -> str:
     return f"{100 * share:g} %"
-
-
-def _subscriptions(number: int) -> str:
-    return f"{words.count(number)} subscription{'' if number == 1 else 's'}"
 
 
 ROWS = 100
