@@ -16,8 +16,7 @@ from sqlglot.dialects.spark import Spark
 from headgate import FilterError, parse_filter
 from headgate.records.language.refusal import KEYWORDS
 from headgate.records.language.rewrite import normalise
-from headgate.records.programs import binding, clauses, plain, skeletons
-from headgate.records.programs import shapes as names
+from headgate.records.programs import binding, clauses, plain, shapes
 from headgate.records.programs.binding import bindable, compile_filter, compile_filters, parse_text
 from headgate.records.programs.program import compile_program
 from headgate.records.programs.programs import in_columns
@@ -283,10 +282,10 @@ def test_any_word_as_a_name(part: int) -> None:
 
 def test_most_words_are_safe_names() -> None:
     assert all(
-        map(names.is_safe, ["a", "user.age", "Country", "date", "end", "type", "name", "time", "x1.y_2"])
+        map(shapes.is_safe, ["a", "user.age", "Country", "date", "end", "type", "name", "time", "x1.y_2"])
     )
     assert not any(
-        map(names.is_safe, ["and", "NULL", "array", "case", "interval", "if", "select", "user.", "1a b"])
+        map(shapes.is_safe, ["and", "NULL", "array", "case", "interval", "if", "select", "user.", "1a b"])
     )
 
 
@@ -372,9 +371,9 @@ def test_deep_and_wide_texts_up_to_the_limits() -> None:
 
 def test_caches_stay_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     caches: list[Bounded[Any, Any]] = [
-        skeletons.skeletons,
-        names.paths,
-        names.sighted,
+        shapes.skeletons,
+        shapes.paths,
+        shapes.sighted,
         plain.verdicts,
         clauses.models,
         clauses.manners,
@@ -397,11 +396,11 @@ def test_long_texts_are_not_remembered() -> None:
     long = "x" * 5_000
     agree([f"a = '{long}' AND b > '{long}'" + " " * 3_000, f"{'a' * 64} = '{long}'"])
     assert long not in plain.verdicts
-    assert not any(len(text) > 1_024 for cache in (clauses.models, skeletons.skeletons) for text in cache)
+    assert not any(len(text) > 1_024 for cache in (clauses.models, shapes.skeletons) for text in cache)
 
 
 def test_threads_share_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
-    for cache in (skeletons.skeletons, names.paths, clauses.models, *clauses.atoms.values()):
+    for cache in (shapes.skeletons, shapes.paths, clauses.models, *clauses.atoms.values()):
         monkeypatch.setattr(cache, "limit", 20)
     texts = [str(text) for text in advertising.subscriptions(np.arange(60), 9)["filter"].to_pylist()]
     expected = spelled(in_columns(map(by_parser, texts)))

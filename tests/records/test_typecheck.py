@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headgate import FilterError, Schema, parse_filter
-from headgate.records.language.typecheck import check_types
+from headgate.records.compiling import check_types
 
 SCHEMA = Schema.from_json(
     {

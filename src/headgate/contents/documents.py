@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, 
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.living import Frozen, Growing, Living, LivingState
+from headgate.contents.living import Frozen, Living, LivingState, Tail
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
@@ -37,7 +37,7 @@ FEW = 16
 """Ids that are looked up one by one; more of them by Arrow, all at once."""
 
 
-class Matching(Protocol):
+class Matcher(Protocol):
     """Filters that can be asked together."""
 
     def match(self, document: Any, left_out: dict[int, str], /) -> NDArray[Any]:
@@ -47,7 +47,7 @@ class Matching(Protocol):
 class DocumentBase(Frozen):
     """A base that asks documents; `pattern` returns a filter by its number."""
 
-    matcher: Matching
+    matcher: Matcher
     pattern: Callable[[int], Any]
 
     @property
@@ -56,7 +56,7 @@ class DocumentBase(Frozen):
         """Count the bytes of the arrays."""
 
 
-class TailView(Matching, Protocol):
+class TailView(Matcher, Protocol):
     """The filters of a tail at one moment."""
 
     @property
@@ -64,7 +64,7 @@ class TailView(Matching, Protocol):
         """Count them."""
 
 
-class DocumentTail(Growing, Protocol):
+class DocumentTail(Tail, Protocol):
     """A tail that asks documents."""
 
     def view(self) -> TailView:
@@ -129,7 +129,7 @@ class DocumentState(LivingState[BaseT, TailT]):
         return ids
 
 
-class _Matched(NamedTuple):
+class _Answer(NamedTuple):
     """What an event matched, and when."""
 
     event: Event
@@ -224,11 +224,11 @@ class DocumentIndex(Living[StateT], Generic[StateT]):
     def _matches(self, state: StateT, event: Event) -> list[Id]:
         """Match an event, or remember what it matched when this thread asked last."""
         key = (state, state.changes, state.version)
-        held: _Matched | None = getattr(self._local, "matched", None)
+        held: _Answer | None = getattr(self._local, "answer", None)
         if held is None or held.event is not event or held.key != key:
             left_out: list[tuple[Id, str]] = []
             found = state.match_one(self._document(event), left_out)
-            held = self._local.matched = _Matched(event, key, found, left_out)
+            held = self._local.answer = _Answer(event, key, found, left_out)
         tell_all(event.id, held.left_out)
         return held.found
 
@@ -269,7 +269,7 @@ class DocumentIndex(Living[StateT], Generic[StateT]):
         return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
 
     def sieve(self, first: int, size: int) -> None:
-        """Have none: a pattern is joined, and cannot be asked by planes."""
+        """Have none: patterns cannot be asked by planes."""
         del first, size
 
     def subscribe(self, subscription: Subscription) -> None:

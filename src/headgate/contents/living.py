@@ -55,7 +55,7 @@ class Frozen(ABC):
         return -1 if number < 0 or self.removed[number] else number
 
 
-class Growing(Protocol):
+class Tail(Protocol):
     """A tail: filters by place, in the order in which they came."""
 
     def __len__(self) -> int:
@@ -66,7 +66,7 @@ class Growing(Protocol):
 
 
 BaseT = TypeVar("BaseT", bound=Frozen)
-TailT = TypeVar("TailT", bound=Growing)
+TailT = TypeVar("TailT", bound=Tail)
 StateT = TypeVar("StateT", bound="LivingState[Any, Any]")
 
 
@@ -189,21 +189,21 @@ class LivingState(Generic[BaseT, TailT]):
         """Tell what is left, of the base and of the tail. Writer only: no change may come in between."""
         return self.base.removed == 0, self.tail_removed[: self.late] == 0
 
-    def merged(self, kept: NDArray[np.bool_], late: NDArray[np.bool_]) -> Merged:
+    def merged(self, kept: NDArray[np.bool_], late: NDArray[np.bool_]) -> Remainder:
         """Return ids and texts of some of the base and of the tail, in the order of the ids."""
         old, new = np.flatnonzero(kept), np.flatnonzero(late)
         order = _rising(self.base.ids, old, [self.tail_ids[place] for place in new.tolist()])
         kind = pa.int64() if self.numbered else pa.large_string()
         ids = [self.base.ids.to_arrow().cast(kind).take(old), _picked(self.tail_ids, new, kind)]
         texts = [self.base.filters.to_arrow().take(old), _picked(self.tail_texts, new, pa.large_string())]
-        return Merged(
+        return Remainder(
             Ids.from_arrow(pa.concat_arrays(ids).take(order)),
             TextPool.from_arrow(pa.concat_arrays(texts).take(order)),
             order,
         )
 
 
-class Merged(NamedTuple):
+class Remainder(NamedTuple):
     """Ids and texts in order, and where each stood: those of the base first, then those of the tail."""
 
     ids: Ids

@@ -82,7 +82,7 @@ class Views(Results, Protocol):
         """Say in lines how a view is computed from others: what is taken from where, joined, selected."""
 
 
-class LaidViews(ABC):
+class ArrayViews(ABC):
     """Views by number, laid out in arrays that a room fills when it is given them."""
 
     label_offsets: NDArray[np.int64]

@@ -1,7 +1,12 @@
-"""Tables of filters: texts to programs on workers, carried as bytes, and programs to an index."""
+"""Tables of filters: texts to programs on workers, carried as bytes, and programs to an index.
+
+Against a schema, names and types that can never match are refused at once.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,12 +17,17 @@ from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
 from headgate.core.schema import read_schema
 from headgate.core.subscription import SQL
-from headgate.core.values import dotted
+from headgate.core.values import Kind, dotted
+from headgate.errors import FilterError
 from headgate.records.index.index import RecordIndex
 from headgate.records.keys import record_keys
 from headgate.records.language.dialects import to_sql
-from headgate.records.language.typecheck import check_types
+from headgate.records.language.model import IsNull, predicates
+from headgate.records.language.printing import print_filter
+from headgate.records.language.rewrite import expand_between, resolve_nulls
 from headgate.records.programs.binding import Binder, compile_filters, parse_text
+from headgate.records.programs.leaves import Facet, GlobLeaf, Quantifier
+from headgate.records.programs.lowering import lower
 from headgate.records.programs.programs import Programs, concatenate, take
 
 if TYPE_CHECKING:
@@ -29,8 +39,81 @@ if TYPE_CHECKING:
     from headgate.contents.compiling import Keys
     from headgate.contents.protocol import Clause
     from headgate.core.ids import Ids
+    from headgate.core.schema import Schema, Type
     from headgate.core.values import Path as Attribute
     from headgate.records.events.columns import Columns
+    from headgate.records.language.model import Expression, Predicate
+
+
+_STRING = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
+# A variable, and all that its function says of it: up to the parenthesis that ends the call.
+_LAMBDA = rf"""(?:\w+|`[^`]*`)\s*->(?:{_STRING}|[^'"()]|\((?:{_STRING}|[^'"()])*\))*"""
+_STRINGS = {Facet.STRING, Facet.TEXT} | {facet for facet in Facet if facet.name.startswith("STRING_")}
+_SEEN = {
+    Kind.NULL: set(Facet),
+    Kind.BOOL: {Facet.BOOL, Facet.TEXT},
+    Kind.INT: {Facet.INT, Facet.TEXT},
+    Kind.FLOAT: {Facet.FLOAT},
+    Kind.STRING: _STRINGS,
+    Kind.TIMESTAMP: {Facet.TIMESTAMP},
+    Kind.ARRAY: {Facet.ARRAY},
+    Kind.OBJECT: set(),
+}
+
+
+def check_types(expression: Expression, schema: Schema, text: str) -> None:
+    """Refuse a filter that names an unknown attribute or compares one with a literal of another type.
+
+    >>> from headgate import Schema, parse_filter
+    >>> text = "aeg > 30"
+    >>> check_types(parse_filter(text), Schema.from_json({"age": "int64"}), text)
+    Traceback (most recent call last):
+    ...
+    headgate.errors.FilterError: attribute aeg is not in the schema; age is, at character 1: ⟪aeg > 30
+    """
+    seen: Counter[Attribute] = Counter()
+    for predicate in predicates(expression):
+        path = predicate.attribute.path
+        seen[path] += 1
+        found = schema.types.get(path)
+        if found is None:
+            near = schema.nearest(path)
+            reason = f"attribute {dotted(path)} is not in the schema" + (f"; {near} is" if near else "")
+            raise FilterError(reason, text, _place(path, seen[path], text))
+        for part in predicates(resolve_nulls(expand_between(predicate))):
+            if not _able(part, found):
+                reason = f"{dotted(path)} is {found}, so {print_filter(part)} can never hold"
+                raise FilterError(reason, text, _place(path, seen[path], text))
+
+
+def _place(path: Attribute, count: int, text: str) -> int | None:
+    """Find where an attribute stands for the count-th time, with or without backticks, not in a string.
+
+    Nor in a function of forall, whose variable may have the same name.
+    """
+    names = (rf"(?:{re.escape(name)}|`{re.escape(name.replace('`', '``'))}`)" for name in path)
+    dotted_name = r"\s*\.\s*".join(names)
+    pattern = rf"{_STRING}|{_LAMBDA}|(?<![\w.`])({dotted_name})(?![\w`]|\s*\.)"
+    places = [found.start(1) for found in re.finditer(pattern, text, re.IGNORECASE | re.DOTALL) if found[1]]
+    return places[count - 1] if len(places) >= count else None
+
+
+def _able(predicate: Predicate, found: Type) -> bool:
+    if isinstance(predicate, IsNull):
+        return True
+    # Both forms, because one of them may be empty for another reason: an empty list, say.
+    for negated in (False, True):
+        leaf = lower(predicate, negated=negated)
+        if isinstance(leaf, GlobLeaf):
+            return bool(_SEEN[found.kind] & {Facet.TEXT})
+        kind = found.kind
+        if leaf.quantifier is not Quantifier.VALUE:
+            if kind is not Kind.ARRAY:
+                return kind is Kind.NULL
+            kind = found.element if found.element is not None else Kind.NULL
+        if any(facet is Facet.PRESENT or facet in _SEEN[kind] for facet, _ in leaf.sets):
+            return True
+    return False
 
 
 _MAGIC = int.from_bytes(b"headgate", "little")

@@ -64,16 +64,16 @@ class Matcher:
         self._layouts = layouts or Layouts()
         self._features = features
         self._expressions = expressions
-        self._patterns = patterns
-        self._options = options
-        self._taxonomy = taxonomy
+        self.pattern = patterns
+        self.options = options
+        self.taxonomy = taxonomy
         self._local = threading.local()
         self._expression = lru_cache(1 << 14)(self._read)
 
     @cached_property
     def encoder(self) -> Encoder:
         """Return what encodes graphs for these filters."""
-        return Encoder(self.arrays.dictionary, self._features, self._options, self._taxonomy, self._layouts)
+        return Encoder(self.arrays.dictionary, self._features, self.options, self.taxonomy, self._layouts)
 
     def match(self, graph: Graph, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
@@ -84,20 +84,6 @@ class Matcher:
     ) -> NDArray[np.int32]:
         """List the filters that hold for a graph that is encoded, rising."""
         return _Asked(self, graph, event, self._room(len(event.s)), left_out).answer()
-
-    def pattern(self, number: int) -> Pattern:
-        """Return a filter."""
-        return self._patterns(number)
-
-    @property
-    def options(self) -> Options:
-        """Return what departs from SPARQL."""
-        return self._options
-
-    @property
-    def taxonomy(self) -> Taxonomy:
-        """Return the taxonomy."""
-        return self._taxonomy
 
     def opaque_hold(
         self,
@@ -121,7 +107,7 @@ class Matcher:
                     answer = known[key] = (
                         below.holds(expression, named)
                         if isinstance(expression, tuple)
-                        else holds(expression, named, self._options)
+                        else holds(expression, named, self.options)
                     )
                 if not answer:
                     return False

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headgate.contents.views import LaidViews
+from headgate.contents.views import ArrayViews
 from headgate.errors import PlanError
 from headgate.rdf.events.facts import Facts
 from headgate.rdf.events.reading import graph_of
@@ -150,7 +150,7 @@ class Rewriting:
 _ALL = 2**62
 
 
-class RdfViews(LaidViews):
+class RdfViews(ArrayViews):
     """Views over RDF by number, as SPARQL has them; with a taxonomy, events are seen through it.
 
     Labels are constants, items the edges of a view: one that has none or more than 64 cannot be rewritten. A

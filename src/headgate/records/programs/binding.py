@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from headgate.errors import FilterError
 from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
-from headgate.records.programs import clauses, skeletons
+from headgate.records.programs import clauses
 from headgate.records.programs.clauses import Atom
 from headgate.records.programs.ledger import Ledger
 from headgate.records.programs.program import AND, OR, Program, compile_program
-from headgate.records.programs.shapes import MAX_TEXT, SLOT, cut
-from headgate.records.programs.skeletons import ROLES
+from headgate.records.programs.shapes import MAX_TEXT, ROLES, SLOT, cut, find_skeleton
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from headgate.records.language.model import Expression
     from headgate.records.programs.leaves import Leaf
     from headgate.records.programs.programs import Programs
-    from headgate.records.programs.skeletons import Role, Skeleton
+    from headgate.records.programs.shapes import Role, Skeleton
 
 
 T = TypeVar("T")
@@ -84,7 +83,7 @@ def _shape(text: str) -> _Shape | None:
     if len(text) > MAX_TEXT:
         return None
     parts = cut(text)
-    skeleton = skeletons.find(SLOT.join(parts[::2]))
+    skeleton = find_skeleton(SLOT.join(parts[::2]))
     # A text may hold the sign that marks the slots.
     if skeleton is None or 2 * skeleton.slots + 1 != len(parts):
         return None

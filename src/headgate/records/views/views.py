@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from headgate.contents.views import LaidViews
+from headgate.contents.views import ArrayViews
 from headgate.core.event import Event
 from headgate.errors import PlanError
 from headgate.records.language.printing import print_filter
@@ -40,7 +40,7 @@ MAX_CLAUSES = 64
 """Clauses of a view that takes part in a plan: one word."""
 
 
-class RecordViews(LaidViews):
+class RecordViews(ArrayViews):
     """Views over records by number; `carries` says what they give: ROW or KEY.
 
     Labels are attributes, items the clauses of a view: one that has none needs bit 0, one of more than 64

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from headgate.contents.views import LaidViews
+from headgate.contents.views import ArrayViews
 from headgate.xml.answers.answers import Answer, answer
 from headgate.xml.events.reading import document_of
 from headgate.xml.language.model import (
@@ -128,7 +128,7 @@ def _own(node: Node) -> _Key:
     return node.axis, node.label, tests, returns
 
 
-class XmlViews(LaidViews):
+class XmlViews(ArrayViews):
     """Views over XML documents, each in its canonical form, by number.
 
     `patterns` are these forms, and results are in their order; `places` lead there from the nodes as
