@@ -66,6 +66,8 @@ JOBS = (
     "top through a graph",
     "top through a graph in shards",
 )
+ALONE = ("backtest", "what if")
+"""Jobs that the contract of all surfaces does not ask."""
 TUPLES = "tuples"
 """For XML only: what patterns return."""
 DIALECTS = {RECORDS: "sql", RDF: "sparql", XML: "xpath"}

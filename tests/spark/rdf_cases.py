@@ -119,11 +119,6 @@ class Job:
         rows = get_table(self.folder / output)
         return sorted((row["event_id"], row["subscription_id"]) for row in rows)
 
-    def best(self, output: str = "matches.parquet") -> list[tuple[Any, ...]]:
-        """Return the best matches, sorted by event and rank."""
-        rows = get_table(self.folder / output)
-        return sorted((row["event_id"], row["rank"], row["subscription_id"], row["score"]) for row in rows)
-
     def refused(self) -> list[Row]:
         """Return the subscriptions that were refused."""
         return get_lines(self.folder / "refused.jsonl")

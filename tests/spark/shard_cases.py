@@ -1,4 +1,4 @@
-"""Subscriptions and events of every content, with tenants, ranks and a graph, and what the library says."""
+"""Subscriptions and events of every content, with tenants, ranks and a graph."""
 
 from __future__ import annotations
 
@@ -16,13 +16,8 @@ from tests.xml.random_patterns import random_document
 from tests.xml.random_patterns import random_pattern as random_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from headgate.runtime.questions import Top
     from tests.spark.files import Row
 
-CONTENTS = ("records", "rdf", "xml")
-KINDS = ("plain", "ranked", "graph")
 COUNTRIES = ["CH", "DE", "FR", "IT", "17", "x"]
 SOURCES = ("pub", "n0", "n1", "idle")
 
@@ -69,18 +64,6 @@ class Case:
     def asked(self) -> list[Event]:
         """List the events."""
         return [Event.from_row(row) for row in self.events]
-
-    def matches(self, engine: Engine) -> list[tuple[Any, Any]]:
-        """List all matches, sorted."""
-        return sorted((event.id, found) for event in self.asked() for found in engine.publish(event))
-
-    def best(self, engine: Engine, top: Top) -> list[tuple[Any, ...]]:
-        """List the best of each event, sorted by event and rank."""
-        found = []
-        for event in self.asked():
-            answer: Sequence[Any] = engine.top(event, top.k, top.mode, factors=top.weighing)
-            found += [(event.id, rank, each.subscription, each.value) for rank, each in enumerate(answer, 1)]
-        return sorted(found)
 
 
 def _record_filter(rng: random.Random) -> str:

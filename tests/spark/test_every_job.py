@@ -1,8 +1,7 @@
-"""Every job over every content, in one process, gives what the engine gives.
+"""The jobs that the contract does not ask, over every content in one process, give what the engine gives.
 
-Some cells are in the default lane: of every job the form with the most steps, over one content. The others
-are nightly, and so are those that `test_sharding`, `test_rdf_ranked` and `test_what_if` have.
-`test_cluster` has those on separate workers.
+Some cells are in the default lane: those with the most steps, over one content. The others are nightly.
+`test_cluster` has every job on separate workers.
 """
 
 from __future__ import annotations
@@ -13,17 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headgate.core.rooms import RDF, RECORDS, XML
-from tests.spark.every_job import CONTENTS, JOBS, TUPLES, Jobs, World, expected, jobs_of
+from tests.spark.every_job import ALONE, CONTENTS, JOBS, TUPLES, Jobs, World, expected, jobs_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SOME = {
-    RECORDS: ("match, empty partitions", "stream with changes"),
-    RDF: ("match, shards by access", "stream", "backtest"),
-    XML: (TUPLES,),
-}
-CELLS = [(content, job) for content in CONTENTS for job in jobs_of(content)]
+SOME = {(RDF, "backtest"), (XML, TUPLES)}
+CELLS = [(content, job) for content in CONTENTS for job in jobs_of(content) if job in {*ALONE, TUPLES}]
 
 
 @cache
@@ -44,7 +39,7 @@ def local(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict
 @pytest.mark.parametrize(
     ("content", "job"),
     [
-        pytest.param(content, job, marks=[] if job in SOME[content] else pytest.mark.nightly)
+        pytest.param(content, job, marks=[] if (content, job) in SOME else pytest.mark.nightly)
         for content, job in CELLS
     ],
 )

@@ -154,55 +154,6 @@ def here(tmp_path: Path) -> Here:
     return Here(tmp_path)
 
 
-SHAPED = (("cycles", "jsonl"), ("bow-tie", "parquet"))
-CUT = [(*case, n, kind) for case in SHAPED for n in (1, 2, 5) for kind in ("jsonl", "parquet")]
-
-
-@pytest.mark.parametrize(
-    ("shape", "form", "shards", "kind"), some(CUT, CUT.index(("cycles", "jsonl", 5, "jsonl")))
-)
-def test_the_pipeline_answers_as_the_library_in_any_number_of_shards(
-    job: Job, shape: str, form: str, shards: int, kind: str
-) -> None:
-    rng = random.Random(f"pipeline {shape}")
-    drawn = draw_graph(rng, shape, 90)
-    graph = GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=RecordIndex)
-    events = [draw_event(rng, str(rng.choice(drawn.nodes).id), number) for number in range(120)]
-    answer = [(event.id, found) for event in events for found in graph.match(event)]
-    assert answer
-    done = job.compile(drawn.nodes, drawn.edges, drawn.subscriptions, form, shards=shards)
-    assert (done.nodes, done.edges, done.rejected) == (90, len(drawn.edges), 0)
-    assert done.rows == {
-        "nodes": 90,
-        "edges": len(drawn.edges),
-        "subscriptions": len(drawn.subscriptions),
-    }
-    assert (done.shards, done.subscriptions) == (shards, len(graph.base.names.subscription_ids))
-    table = job.put("events", map(event_row, events), kind)
-    matched = job.match(table, f"matches.{kind}")
-    assert (matched.events, matched.rejected, matched.matches) == (120, 0, len(answer))
-    assert sorted(job.pairs(f"matches.{kind}")) == sorted(answer)
-
-
-def test_columns_pass_a_graph_as_in_the_library(job: Job) -> None:
-    rng = random.Random("columns")
-    drawn = draw_graph(rng, "bow-tie", 90)
-    graph = GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=RecordIndex)
-    events = [draw_event(rng, str(rng.choice(drawn.nodes).id), number) for number in range(120)]
-    answer = [(event.id, found) for event in events for found in graph.match(event)]
-    assert answer
-    done = Here(job.folder).compile(drawn.nodes, drawn.edges, drawn.subscriptions, shards=2)
-    assert done.rows == {
-        "nodes": 90,
-        "edges": len(drawn.edges),
-        "subscriptions": len(drawn.subscriptions),
-    }
-    assert (done.refused, done.subscriptions) == ([], len(graph.base.names.subscription_ids))
-    matched = job.match(job.put("events", map(event_row, events), "parquet"), "matches.parquet")
-    assert (matched.events, matched.rejected, matched.matches) == (120, 0, len(answer))
-    assert sorted(job.pairs("matches.parquet")) == sorted(answer)
-
-
 def test_the_snapshot_is_that_of_the_library(here: Here) -> None:
     drawn = draw_graph(random.Random(3), "cycles", 60)
     here.compile(drawn.nodes, drawn.edges, drawn.subscriptions)

@@ -434,11 +434,6 @@ FIELDS = {
 }
 
 
-def put_parts(folder: Path, name: str, parts: Sequence[object], *without: str) -> str:
-    """Write the parts of a graph, but for some fields."""
-    return put_lines(folder / f"{name}.jsonl", part_rows(name, parts, *without))
-
-
 def part_rows(name: str, parts: Sequence[object], *without: str) -> list[Row]:
     """List the parts of a graph as rows, but for some fields."""
     fields = [field for field in FIELDS[name] if field not in without]
@@ -472,22 +467,6 @@ QUESTIONS = [
     (3, "parquet", Top.of(100)),
     (3, "jsonl", Top.of(2, "relaxed", {"age": 0.5})),
 ]
-
-
-@pytest.mark.parametrize(("shards", "form", "top"), some(QUESTIONS, 2))
-def test_a_graph_ranks_whom_an_event_comes_to(job: Job, shards: int, form: str, top: Top) -> None:
-    tables = Tables(*(put_parts(job.folder, name, each) for name, each in PARTS.items()))
-    graph, refused = str(job.folder / "graph"), str(job.refused)
-    done = compile_graph(job.spark, tables, graph, rejected=refused, shards=shards, quiet=True)
-    assert (done.ranked, done.rejected) == (True, 1)
-    assert job.reasons() == NOT_WEIGHED
-    engine = Engine.build(HUNG, nodes=NODES, edges=EDGES)
-    put_lines(job.folder / "events.jsonl", [*COMING, LOST])
-    kinds: dict[str, pa.DataType] = {**KINDS, "source": pa.string()}
-    put_table(job.folder / "events.parquet", COMING, pa.schema(kinds))
-    matched = job.match(f"events.{form}", f"best.{form}", "graph", top=top)
-    assert matched.rejected == (form == "jsonl")
-    assert answers(job.folder / f"best.{form}") == best_through(engine, top)
 
 
 def test_workers_rank_whom_an_event_comes_to(tmp_path: Path) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
-from headgate import Edge, Engine, Event, Node, Subscription, SubscriptionError, TableError, XmlIndex
+from headgate import Engine, Event, Subscription, SubscriptionError, TableError, XmlIndex
 from headgate.core.subscription import XPATH
-from headgate.runtime.questions import Top
 from headgate.spark.backtest.documents import backtest_documents
-from headgate.spark.compile.graph import Tables, compile_graph
 from headgate.spark.tables.document_rows import _left_out
 from headgate.xml.language.printing import print_pattern
 from tests.lanes import some
@@ -164,68 +162,6 @@ def test_what_is_refused_of_a_table(spark: SparkSession, tmp_path: Path) -> None
         job.compile(mixed, dialect=XPATH)
     with pytest.raises(TableError, match="a schema and a sample are for filters of records"):
         job.compile(str(tmp_path / "subs.jsonl"), dialect=XPATH, schema="{}")
-
-
-@pytest.mark.parametrize(
-    ("shards", "mode"), some([(shards, mode) for shards in (1, 3) for mode in ("exact", "relaxed")], 3)
-)
-def test_the_best_are_those_of_the_library(
-    spark: SparkSession, tmp_path: Path, shards: int, mode: str
-) -> None:
-    job = Job(spark, tmp_path)
-    subscriptions = drawn_subscriptions(4, 60)
-    table = put_lines(
-        tmp_path / "subs.jsonl", [{**subscription_row(each), "score": each.score} for each in subscriptions]
-    )
-    job.compile(table, ranked=True, shards=shards)
-    engine = Engine.build(subscriptions, ranked=True)
-    rng = random.Random(6)
-    rows = [document(rng, number) for number in range(20)]
-    events = put_lines(tmp_path / "events.jsonl", rows)
-    job.match(events, top=Top(5, mode))
-    expected = []
-    for row in rows:
-        best: list[Any] = list(engine.top(Event.from_row(row), 5, mode))
-        expected += [(row["id"], rank, each.subscription) for rank, each in enumerate(best, 1)]
-    assert [each[:3] for each in job.best()] == sorted(expected)
-    assert len(expected) > 40
-
-
-def test_a_graph_is_passed_as_in_the_library(spark: SparkSession, tmp_path: Path) -> None:
-    rng = random.Random(7)
-    filters = [print_pattern(random_pattern(rng)) for _ in range(8)]
-    nodes = [
-        Node("pub"),
-        *(Node(f"n{each}", filter=text, dialect=XPATH) for each, text in enumerate(filters)),
-    ]
-    edges = [Edge("pub", f"n{each}") for each in range(4)]
-    edges += [Edge(f"n{each}", f"n{each + 4}") for each in range(4)]
-    subscriptions = [
-        Subscription(each.id, each.filter, each.dialect, node=f"n{rng.randrange(8)}")
-        for each in drawn_subscriptions(8, 30)
-    ]
-    engine = Engine.build(subscriptions, nodes=nodes, edges=edges)
-    tables = Tables(
-        put_lines(
-            tmp_path / "nodes.jsonl",
-            [{"id": each.id, "filter": each.filter, "dialect": XPATH} for each in nodes],
-        ),
-        put_lines(
-            tmp_path / "edges.jsonl", [{"source": each.source, "target": each.target} for each in edges]
-        ),
-        put_lines(
-            tmp_path / "subs.jsonl", [{**subscription_row(each), "node": each.node} for each in subscriptions]
-        ),
-    )
-    job = Job(spark, tmp_path)
-    rejected = str(tmp_path / "refused.jsonl")
-    done = compile_graph(spark, tables, str(job.snapshot), rejected=rejected, quiet=True)
-    assert done.holds is not None
-    rows = [document(rng, number, source="pub") for number in range(40)]
-    job.match(put_lines(tmp_path / "events.jsonl", rows))
-    expected = answers(engine, rows)
-    assert len(expected) > 20
-    assert job.pairs() == expected
 
 
 def test_a_filter_is_tried_on_the_past(drawn: tuple[Job, Engine], tmp_path: Path) -> None:

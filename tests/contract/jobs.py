@@ -1,0 +1,252 @@
+"""The batch job and the stream as surfaces: both over snapshots that the compile job made."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from click.testing import CliRunner
+
+from headgate.cli import cli
+from headgate.core.rooms import RECORDS
+from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.compile.graph import Tables, compile_graph
+from headgate.spark.match.match import match_events
+from headgate.spark.stream.run import run_stream
+from headgate.spark.stream.settings import StreamSettings
+from tests.contract.refusals import key_of
+from tests.contract.surfaces import Match, Refusal, Shape, Surface, Told, event_lines, table_lines
+from tests.contract.telling import taxonomy
+from tests.contract.world import line
+from tests.records.random_filters import SCHEMA
+from tests.spark.files import get_table, put
+from tests.streaming.world import read_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from headgate.core.event import Id
+    from headgate.runtime.sharding import Sharding
+    from tests.contract.world import Question, World
+    from tests.spark.files import Row
+
+SHORT = {"text/turtle": "turtle", "nt": "nt", "application/xml": "xml"}
+"""What the command calls the formats of documents."""
+
+
+@dataclass
+class Made:
+    """A folder, and the snapshots that are there with the rows that were refused."""
+
+    folder: Path
+    snapshots: dict[tuple[str, Sharding], tuple[Path, Counter[Refusal]]] = field(default_factory=dict)
+
+
+class Snapshots:
+    """Compiles snapshots, each once, whoever asks for it."""
+
+    def __init__(self, made: Made, get_spark: Callable[[], SparkSession]) -> None:
+        self._made = made
+        self._get_spark = get_spark
+
+    @property
+    def spark(self) -> SparkSession:
+        """Return the Spark of all tests; who does not ask starts none."""
+        return self._get_spark()
+
+    def get(self, world: World, sharding: Sharding) -> tuple[Path, Counter[Refusal]]:
+        """Compile a world; returns where it is, and the rows that were refused."""
+        key, made = (world.name, sharding), self._made.snapshots
+        if key not in made:
+            made[key] = self._compile(world, sharding, self._made.folder / f"{world.name}-{len(made)}")
+        return made[key]
+
+    def _compile(self, world: World, sharding: Sharding, folder: Path) -> tuple[Path, Counter[Refusal]]:
+        place, rejected = folder / "snapshot", folder / "refused.jsonl"
+        options: dict[str, Any] = {"rejected": str(rejected), "sharding": sharding, "quiet": True}
+        options |= {"ranked": world.ranked, "taxonomy": taxonomy(world.content)}
+        rows = [{**row, "tenant": f"t{number % 5}"} for number, row in enumerate(world.subscriptions)]
+        # In two files: an id may be given again in another one.
+        put(folder / "subscriptions" / "0.jsonl", table_lines(rows[:5], ()))
+        put(folder / "subscriptions" / "1.jsonl", table_lines(rows[5:], world.bad_subscriptions))
+        table = str(folder / "subscriptions")
+        done: Any
+        if world.graph:
+            nodes = put(folder / "nodes.jsonl", table_lines(world.nodes, world.bad_nodes))
+            edges = put(folder / "edges.jsonl", table_lines(world.edges, world.bad_edges))
+            done = compile_graph(self.spark, Tables(nodes, edges, table), str(place), **options)
+        else:
+            done = compile_subscriptions(self.spark, table, str(place), **options)
+        refused = Counter((key_of(row["row"]), row["reason"]) for row in get_table(rejected))
+        assert (done.rejected, done.shards) == (refused.total(), sharding.count)
+        assert (done.subscriptions, done.ranked) == (world.count(world.subscriptions), world.ranked)
+        assert (done.holds is None) is (world.content == RECORDS)
+        return place, refused
+
+
+def explained(snapshot: Path, world: World, event: Row, subscription: Id) -> Told:
+    """Have the command explain a subscription of a snapshot."""
+    words = ["explain", "--snapshot", str(snapshot), "--subscription", str(subscription)]
+    if world.content == RECORDS:
+        words += ["--event", line(event)]
+    else:
+        words += ["--event", event["data"], "--format", SHORT[event["datacontenttype"]]]
+        words += ["--source", str(event["source"])] if world.graph else []
+    ran = CliRunner().invoke(cli, words)
+    assert ran.exit_code == 0, (words, ran.output, ran.exception)
+    lines = ran.output.splitlines()
+    return Told(not lines[0].startswith("no match"), lines)
+
+
+def put_events(folder: Path, world: World, form: str) -> str:
+    """Write the events to several files; one of JSON lines is empty."""
+    lines = event_lines(world, columns=form == "parquet")
+    first = len(lines) // 2
+    if form == "parquet":
+        folder = folder.with_name(f"{folder.name}.parquet")
+        folder.mkdir(exist_ok=True)
+        for number, part in enumerate((lines[:first], lines[first:])):
+            table = pa.Table.from_pylist([json.loads(each) for each in part], schema=_schema(world))
+            pq.write_table(table, folder / f"{number}.parquet")
+        return str(folder)
+    for number, part in enumerate((lines[:first], [], lines[first:])):
+        put(folder / f"{number}.jsonl", "".join(f"{each}\n" for each in part))
+    return str(folder)
+
+
+class Batch(Surface):
+    """The compile job and the match job, in one piece or in shards."""
+
+    name, spark = "batch", True
+
+    def __init__(self, world: World, shape: Shape) -> None:
+        super().__init__(world, shape)
+        self._snapshots, self._sharding, self._form, self._out = shape
+        self.columns = self._form == "parquet"
+
+    def compile(self) -> Counter[Refusal]:
+        """Run the compile job, unless it was."""
+        return self._snapshots.get(self.world, self._sharding)[1]
+
+    @property
+    def _snapshot(self) -> Path:
+        return self._snapshots.get(self.world, self._sharding)[0]
+
+    @property
+    def _rejected(self) -> Path:
+        return self._snapshot.parent / "refused-events.jsonl"
+
+    def match(self, question: Question) -> Counter[Match]:
+        """Run the match job over events in several files, one of them empty."""
+        assert not question.changed, "a snapshot does not change"
+        folder = self._snapshot.parent
+        output = folder / f"matches.{self._out}"
+        done = match_events(
+            self._snapshots.spark,
+            str(self._snapshot),
+            put_events(folder / "events", self.world, self._form),
+            str(output),
+            rejected=str(self._rejected),
+            top=question.top,
+            quiet=True,
+        )
+        found = Counter(tuple(row.values()) for row in get_table(output))
+        assert (done.matches, done.rejected) == (found.total(), self.refused().total())
+        assert done.events + done.rejected == len(event_lines(self.world, columns=self.columns))
+        assert done.shards == self._sharding.count
+        if not (self.world.graph and question.top):
+            # Else it counts events from nowhere, too: `test_only_events_meet_shards`.
+            assert done.met <= done.events * done.shards
+        return found
+
+    def refused(self) -> Counter[Refusal]:
+        """Read the rejected table."""
+        return Counter((key_of(row["row"]), row["reason"]) for row in get_table(self._rejected))
+
+    def explain(self, event: Row, subscription: Id) -> Told:
+        """Run the command over the snapshot."""
+        return explained(self._snapshot, self.world, event, subscription)
+
+
+def _schema(world: World) -> pa.Schema:
+    """Say which columns events have."""
+    identity: pa.DataType = pa.int64() if world.numbered else pa.string()
+    if world.content == RECORDS:
+        found: dict[str, pa.DataType] = {each.name: each.type for each in SCHEMA}
+        found |= {"id": identity, "topic": pa.string(), "age": pa.int64(), "price": pa.float64()}
+    else:
+        found = {"id": identity, "data": pa.string(), "datacontenttype": pa.string()}
+    return pa.schema({**found, "source": identity} if world.graph else found)
+
+
+class Stream(Surface):
+    """The stream over a compiled snapshot, with changes or without."""
+
+    name, spark = "stream", True
+    text_ids = once = changes = True
+
+    def __init__(self, world: World, shape: Shape) -> None:
+        super().__init__(world, shape)
+        self._snapshots, self._sharding, self._form, self._out = shape
+        self.columns = self._form == "parquet"
+        self._settings = StreamSettings("", "", "", "")
+
+    def compile(self) -> Counter[Refusal]:
+        """Run the compile job, unless it was."""
+        return self._snapshots.get(self.world, self._sharding)[1]
+
+    def match(self, question: Question) -> Counter[Match]:
+        """Run a stream over all events, once; the changes are there before it begins."""
+        snapshot = self._snapshots.get(self.world, self._sharding)[0]
+        root = snapshot.parent / f"stream-{len(list(snapshot.parent.glob('stream-*')))}"
+        changes = self.world.changes if question.changed else []
+        put(root / "changes" / "1.jsonl", table_lines(changes, self.world.bad_changes if changes else ()))
+        top = question.top
+        self._settings = StreamSettings(
+            str(snapshot),
+            put_events(root / "in", self.world, self._form),
+            str(root / "out"),
+            str(root / "state"),
+            changes=str(root / "changes"),
+            format=self._out,
+            once=True,
+            top=None if top is None else top.k,
+            mode="exact" if top is None else top.mode,
+            factors={} if top is None else dict(top.factors),
+            fold=1,
+        )
+        done = run_stream(self._snapshots.spark, self._settings, quiet=True)
+        found = Counter(tuple(row.values()) for row in read_folder(root / "out"))
+        dead, rejected = self.refused().total(), self.refused_changes().total()
+        assert done.matches == found.total()
+        assert done.events + dead == len(event_lines(self.world, columns=self.columns))
+        assert (done.changes, done.rejected_changes) == (len(changes), rejected)
+        assert done.subscriptions == self.world.count(self.world.at(question))
+        return found
+
+    def refused(self) -> Counter[Refusal]:
+        """Read the dead letters."""
+        return _told(self._settings.dead)
+
+    def refused_changes(self) -> Counter[Refusal]:
+        """Read the changes that were refused."""
+        return _told(self._settings.rejected)
+
+    def explain(self, event: Row, subscription: Id) -> Told:
+        """Run the command over the snapshot into which the stream has folded the changes."""
+        places = sorted(
+            (Path(self._settings.state) / "snapshots").iterdir(), key=lambda each: each.stat().st_mtime_ns
+        )
+        return explained(places[-1], self.world, event, subscription)
+
+
+def _told(folder: str) -> Counter[Refusal]:
+    """Read refused rows that a stream has written."""
+    return Counter((key_of(row["row"]), row["reason"]) for row in read_folder(Path(folder)))

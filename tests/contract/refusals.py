@@ -1,0 +1,262 @@
+"""Rows that are refused, one for each kind of reason, and what is said of each.
+
+A table says of its row what is wrong; an object of the library says it in its own words where these differ,
+and of some rows there is no object.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from headgate.core.rooms import RDF, RECORDS, XML
+from tests.contract.telling import DIALECTS, Thing
+
+if TYPE_CHECKING:
+    from headgate.core.event import Id
+    from tests.contract.world import World
+    from tests.spark.files import Row
+
+BROKEN = {
+    RECORDS: ("age >", "not a Boolean expression of the filter language, at character 5: age ⟪>"),
+    RDF: (
+        "ASK { ?x",
+        "the filter ends too early: expected a variable, an IRI or 'a', at character 9: ASK { ?x⟪",
+    ),
+    XML: (
+        "//thing[",
+        "the filter ends too early: expected a path or a condition, at character 9: //thing[⟪",
+    ),
+}
+
+
+"""A text that is no filter, and why."""
+ALWAYS = {RECORDS: "topic = 'art'", RDF: 'ASK { ?x <urn:topic> "art" }', XML: "//thing[topic = 'art']"}
+TELLING: dict[str, Row] = {content: Thing("art", 30, 2.5, ("red",)).row(content) for content in DIALECTS}
+
+
+NO_LANGUAGE = "dialect 'latin' is not known: use 'sql', 'labels', 'sparql', 'tuples', 'xpath' or 'tree'"
+OF_DOCUMENTS = {
+    RDF: "dialect 'latin' is for records: filters of RDF events are 'sparql' or 'tuples'",
+    XML: "dialect 'latin' is not for XML: filters of XML events are 'xpath' or 'tree'",
+}
+"""What tables of a graph say of it."""
+NO_JSON, NO_OBJECT = "not valid JSON: Input data was truncated", "expected a JSON object, found list"
+FORMATS = {RDF: "turtle, nt, rdfxml, jsonld, rss", XML: "xml"}
+SENT = {
+    RDF: "RDF: send one of text/turtle, application/n-triples, application/rdf+xml, application/ld+json, "
+    "application/rss+xml as its content type",
+    XML: "XML: send application/xml",
+}
+
+
+class Bad(NamedTuple):
+    """A row and its reason."""
+
+    line: str
+    """As it is written in JSON lines."""
+    reason: str
+    object_reason: str | None = None
+    """The reason in the library's words, if they are others."""
+    has_object: bool = True
+    """Whether the library can be asked at all."""
+    columns: bool = True
+    """Whether a table with columns of one type each can have it."""
+
+    @property
+    def row(self) -> Row:
+        """Read the line."""
+        found: Row = json.loads(self.line)
+        return found
+
+    def told(self, *, objects: bool) -> tuple[str, str]:
+        """Return what identifies the row, and the reason."""
+        return key_of(self.line), (self.object_reason or self.reason) if objects else self.reason
+
+
+def key_of(text: str) -> str:
+    """Find the id in a row, however its other columns are written; without one there is none."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return "-"
+    identity = found.get("id") if isinstance(found, dict) else None
+    return "-" if identity is None else str(identity)
+
+
+def _bad(row: Row, reason: str, object_reason: str | None = None, **more: bool) -> Bad:
+    return Bad(json.dumps(row, ensure_ascii=False), reason, object_reason, **more)
+
+
+def _fresh(world: World, number: int) -> Id:
+    """Return an id that nobody has."""
+    return 900_000 + number if world.numbered else f"bad-{number}"
+
+
+def bad_subscriptions(world: World, known: Id, node: Id) -> list[Bad]:
+    """List subscriptions that are refused, at the end of the table; `known` is the id of one that stands."""
+    text, reason = BROKEN[world.content]
+    good: Row = {"filter": ALWAYS[world.content], "dialect": DIALECTS[world.content]}
+    good |= {"node": node} if world.graph else {}
+    one, two, three, four, five, six, seven = (_fresh(world, number) for number in range(1, 8))
+    latin = NO_LANGUAGE
+    again, nameless = (
+        f"id {known!r} was given by an earlier row already",
+        "a subscription is an id and a filter",
+    )
+    if world.graph:
+        again = f"subscription {known!r} is given again: the first row with this id stands"
+        nameless = "give text or a whole number"
+        latin = OF_DOCUMENTS.get(world.content, NO_LANGUAGE)
+    found = [
+        _bad({**good, "id": one, "filter": text}, reason),
+        _bad({**good, "id": two, "dialect": "latin"}, latin, NO_LANGUAGE),
+        _bad({**good, "id": known}, again, f"id {known!r} is subscribed already: unsubscribe it first"),
+        _bad({**good, "id": None}, f"the row has no 'id': {nameless}", has_object=False),
+        _bad(
+            {**good, "id": three, "filter": 7},
+            "the filter is int and must be text",
+            f"subscription {three!r}: its filter is text, not int",
+        ),
+    ]
+    if world.ranked:
+        found += [
+            _bad(
+                {**good, "id": four, "weights": [1, 2]},
+                f"subscription {four!r} has 2 weights and 1 clauses: give one for each clause",
+            ),
+            _bad(
+                {**good, "id": five, "score": "high"},
+                "score 'high' is not usable: give a number",
+                f"the score of subscription {five!r} is 'high': give a finite number",
+            ),
+        ]
+    if world.graph:
+        nowhere = _fresh(world, 0)
+        found += [
+            _bad(
+                {**good, "id": six, "node": nowhere},
+                f"subscription {six!r}: there is no node {nowhere!r}",
+                f"there is no node {nowhere!r} in the graph",
+            ),
+            _bad(
+                {**good, "id": seven, "node": None},
+                f"subscription {seven!r}: it hangs at no node: name one in the column 'node'",
+                f"subscription {seven!r} names no node to hang at: give `node`",
+            ),
+        ]
+    return found
+
+
+def bad_nodes(world: World, known: Id) -> list[Bad]:
+    """List nodes that are refused."""
+    text, reason = BROKEN[world.content]
+    costly = _fresh(world, 9)
+    return [
+        _bad({"id": _fresh(world, 8), "filter": text, "dialect": DIALECTS[world.content]}, reason),
+        _bad(
+            {"id": known},
+            f"node {known!r} is given again: the first row with this id stands",
+            f"node {known!r} is in the graph already: remove it first",
+        ),
+        _bad({"id": costly, "cost": -1.0}, f"node {costly!r} has cost -1.0: give a number from 0 up"),
+    ]
+
+
+def bad_edges(world: World, known: Id) -> list[Bad]:
+    """List edges that are refused."""
+    nowhere = _fresh(world, 0)
+    lost = f"edge from {known!r} to {nowhere!r}: there is no node {nowhere!r}"
+    return [_bad({"source": known, "target": nowhere}, lost, f"there is no node {nowhere!r} in the graph")]
+
+
+def bad_events(world: World, node: Id) -> list[Bad]:
+    """List events that are refused: lines, rows, documents, and where they come from."""
+    good: Row = {**TELLING[world.content], **({"source": node} if world.graph else {})}
+    wanted = "give the field 'id' as text or a whole number"
+    found = [
+        Bad("{", NO_JSON, columns=False),
+        Bad("[1]", NO_OBJECT, columns=False),
+        _bad(good, f"the event has no id: {wanted}"),
+        _bad({**good, "id": 1.5}, f"the event has id 1.5: {wanted}", columns=False),
+    ]
+    if world.content == RECORDS:
+        twice = "attribute age is given twice: names that differ in case only are the same"
+        found.append(_bad({**good, "id": _fresh(world, 11), "AGE": 3}, twice, columns=False))
+    else:
+        found += _bad_documents(world, good)
+    if world.graph:
+        lost, silent, nowhere = _fresh(world, 16), _fresh(world, 17), _fresh(world, 0)
+        found += [
+            _bad(
+                {**good, "id": lost, "source": nowhere},
+                f"source {nowhere!r} is no node of the graph: give the id of one",
+                f"source {nowhere!r} of event {lost!r} is no node of the graph: give the id of one",
+            ),
+            _bad(
+                {**good, "id": silent, "source": None},
+                "it has no source: name the node where it enters the graph",
+                f"event {silent!r} has no source: name the node where it enters the graph, by text or a "
+                "whole number",
+            ),
+        ]
+    return found
+
+
+def _bad_documents(world: World, good: Row) -> list[Bad]:
+    """List documents that are none, of another content, and rows without their parts."""
+    content, name = world.content, world.content.upper()
+    one, two, three, four = (_fresh(world, number) for number in range(12, 16))
+    if content == RDF:
+        broken, why = "<urn:a> <urn:b> ", "not valid Turtle: at line 1 column 17: Unexpected end"
+        other, kind, media = "<a/>", "xml", "application/xml"
+    else:
+        why = "not valid XML: Opening and ending tag mismatch: b line 1 and a, line 1, column 11"
+        broken, other, kind, media = "<a><b></a>", "<urn:a> <urn:b> 1 .", "turtle", "text/turtle"
+    of = FORMATS[content]
+    return [
+        _bad({**good, "id": one, "data": broken}, why),
+        _bad(
+            {**good, "id": two, "data": other, "datacontenttype": kind},
+            f"datacontenttype {kind!r} is no format of {name}: give one of {of}",
+            f"event {two!r} is {media} and these filters look at {SENT[content]}",
+        ),
+        _bad(
+            {**good, "id": three, "data": None},
+            f"the event has no 'data': give its {name} there, as text",
+            f"event {three!r} is application/json and these filters look at {SENT[content]}",
+        ),
+        _bad(
+            {**good, "id": four, "datacontenttype": None},
+            f"the event has no 'datacontenttype': name the format of its data, one of {of}",
+            f"event {four!r} is application/json and these filters look at {SENT[content]}",
+        ),
+    ]
+
+
+def bad_changes(world: World, known: Id, gone: Id, node: Id) -> list[Bad]:
+    """List changes that are refused after all others; `known` is subscribed then, and `gone` no more."""
+    text, reason = BROKEN[world.content]
+    good: Row = {"op": "subscribe", "filter": ALWAYS[world.content], "dialect": DIALECTS[world.content]}
+    good |= {"node": node} if world.graph else {}
+    unknown = f"there is no subscription {gone!r} here"
+    operations = "'subscribe', 'unsubscribe', 'score', 'weights'"
+    found = [
+        Bad("{", NO_JSON, has_object=False),
+        _bad({"op": "rename", "id": known}, f"op is 'rename': use one of {operations}", has_object=False),
+        _bad({"op": "unsubscribe", "id": gone}, unknown),
+        _bad({"op": "unsubscribe"}, "id is None: give text or a whole number", has_object=False),
+        _bad({**good, "id": known}, f"id {known!r} is subscribed already: unsubscribe it first"),
+        _bad({**good, "id": _fresh(world, 21), "filter": text}, reason),
+        _bad({**good, "id": _fresh(world, 22), "dialect": "latin"}, NO_LANGUAGE),
+    ]
+    if world.graph or world.ranked:
+        found.append(_bad({"op": "score", "id": gone, "score": 1}, unknown))
+    if world.ranked:
+        weighs = f"the weight of clause 1 of subscription {known!r} is -1.0: give a finite number, 0 or more"
+        found.append(_bad({"op": "weights", "id": known, "weights": [-1.0]}, weighs))
+    if world.graph:
+        nowhere = _fresh(world, 0)
+        lost = f"there is no node {nowhere!r} in the graph"
+        found.append(_bad({**good, "id": _fresh(world, 23), "node": nowhere}, lost))
+    return found
