@@ -6,6 +6,7 @@ import re
 import tomllib
 
 from tests.docs.fences import ROOT
+from tests.house.size import files_here, measure
 
 MAP = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -40,6 +41,11 @@ def test_what_the_map_names_is_there() -> None:
 def test_no_room_is_too_large() -> None:
     sizes = {str(room.relative_to(PACKAGE)): len([*room.glob("*.py")]) - 1 for room in ROOMS}
     assert {room: size for room, size in sizes.items() if size > MOST_MODULES} == {}
+
+
+def test_contents_are_told_apart_by_their_kinds_only() -> None:
+    assert measure({"spark/x.py": "if room in {RDF, 'xml'}: pass"}).comparisons == 1
+    assert measure(files_here()).comparisons == 0
 
 
 def test_every_module_says_what_it_is() -> None:

@@ -68,6 +68,14 @@ class Sharding:
         # What a graph makes of a source is not what the filter sees.
         return None if path == (SOURCE,) else path
 
+    def demands(self, content: str) -> bool:
+        """Tell whether filters lie by what they demand of documents, which have no attributes.
+
+        >>> Sharding(4, "access").demands("records")
+        False
+        """
+        return self.by == ACCESS and kind_of(content).documents
+
     def check_content(self, content: str) -> None:
         """Refuse `access` without an attribute, for records: they have many, and none comes first."""
         kind = kind_of(content)

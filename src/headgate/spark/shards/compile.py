@@ -24,7 +24,7 @@ from headgate.core.event import ID
 from headgate.core.id_types import WHOLE
 from headgate.errors import SnapshotError
 from headgate.runtime.routes import Routes
-from headgate.runtime.sharding import ACCESS, TENANT
+from headgate.runtime.sharding import TENANT
 from headgate.runtime.shards import Placing, save_shards
 from headgate.spark.compile.rows import PLACE, REASON, ROW
 from headgate.spark.session.progress import watch
@@ -95,7 +95,7 @@ def compile_shards(
             _stage(output) as stage,
         ):
             placing = Placing(sharding, found.keyed, found.count - found.keyed)
-            counts = found.key_counts() if sharding.by == ACCESS and contents.name != "records" else None
+            counts = found.key_counts() if sharding.demands(contents.name) else None
             work = partial(place_rows, placing=placing, numbered=found.numbered, counts=counts)
             placed = found.accepted().mapInArrow(work, from_arrow_schema(PLACED))
             # A shard is a partition, also one without rows.
@@ -123,7 +123,7 @@ def _surveyed(
 ) -> Iterator[DataFrame]:
     """Survey rows, and keep what was found while it is asked several times."""
     path = sharding.routed_by(contents.name)
-    wanted = path is not None or (sharding.by == ACCESS and contents.name != "records")
+    wanted = path is not None or sharding.demands(contents.name)
     finder = contents.finder(path) if wanted else None
     column = sharding.column if sharding.by == TENANT else None
     work = partial(survey_rows, reading=reading, finder=finder, column=column)

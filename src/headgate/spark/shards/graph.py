@@ -18,7 +18,7 @@ from headgate.core.event import ID
 from headgate.errors import HeadgateError
 from headgate.runtime.routes import Routes, rarest
 from headgate.runtime.rows import read_line
-from headgate.runtime.sharding import ACCESS, TENANT
+from headgate.runtime.sharding import TENANT
 from headgate.runtime.shards import Placing
 from headgate.spark.compile.rows import UNUSUAL
 from headgate.spark.shards.rows import tenant_of
@@ -54,7 +54,7 @@ def place_graph(
     parts = assembled.parts
     path = sharding.routed_by(contents.name)
     keys: list[Keys] = [None] * len(parts.subscription_ids)
-    if path is not None or (sharding.by == ACCESS and contents.name != "records"):
+    if path is not None or sharding.demands(contents.name):
         finder = contents.finder(path)
         keys = _keys_of(parts, finder.of_filed(assembled.programs))
         if finder.demands:
