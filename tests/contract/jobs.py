@@ -162,9 +162,7 @@ class Batch(Surface):
         assert (done.matches, done.rejected) == (found.total(), self.refused().total())
         assert done.events + done.rejected == len(event_lines(self.world, columns=self.columns))
         assert done.shards == self._sharding.count
-        if not (self.world.graph and question.top):
-            # Else it counts events from nowhere, too: `test_only_events_meet_shards`.
-            assert done.met <= done.events * done.shards
+        assert done.met <= done.events * done.shards
         return found
 
     def refused(self) -> Counter[Refusal]:

@@ -212,7 +212,7 @@ def test_an_empty_index(mode: str) -> None:
     assert index.top_events([EVENT], 3, mode).num_rows == 0
     index.subscribe(Subscription(7, "age > 30", score=1.0))
     assert top(index, 3, mode) == [(7, 1.0)]
-    with pytest.raises(SubscriptionError, match="ids here are a whole number"):
+    with pytest.raises(SubscriptionError, match="ids here are whole numbers"):
         index.subscribe(Subscription("s", "age > 30"))
     index.unsubscribe(7)
     assert top(index, 3, mode) == []

@@ -340,7 +340,7 @@ REFUSED: list[tuple[Subscription, type[Exception], str]] = [
     (
         Subscription("x", "a = 2"),
         SubscriptionError,
-        "id 'x' is not one of these: ids here are a whole number",
+        "id 'x' is not one of these: ids here are whole numbers",
     ),
     (Subscription(2**63, "a = 2"), SubscriptionError, "does not fit into 64 bits"),
     (Subscription(True, "a = 2"), SubscriptionError, "id True is not usable"),
@@ -352,7 +352,7 @@ GONE: list[tuple[Id, str]] = [
     (5, "there is no subscription 5 here"),
     (2, "there is no subscription 2 here"),
     (9, "there is no subscription 9 here"),
-    ("1", "id '1' is not one of these: ids here are a whole number"),
+    ("1", "id '1' is not one of these: ids here are whole numbers"),
     (2**70, "there is no subscription"),
     (True, "True"),
 ]

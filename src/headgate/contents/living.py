@@ -110,7 +110,7 @@ class LivingState(Generic[BaseT, TailT]):
         if isinstance(identity, bool):
             raise SubscriptionError(f"id {identity!r} is not usable: give text or a whole number")
         if (len(self.base.ids) or self.tail_ids) and isinstance(identity, int) is not self.numbered:
-            wanted = "a whole number" if self.numbered else "text"
+            wanted = "whole numbers" if self.numbered else "text"
             raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
 
     def find(self, identity: Id) -> int:

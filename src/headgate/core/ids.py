@@ -92,7 +92,7 @@ class Ids(Sequence["Id"]):
     def place(self, identity: Id) -> int:
         """Find the number of the first id that is at least the given one."""
         if isinstance(identity, int) is not self.numbered and len(self):
-            wanted = "a whole number" if self.numbered else "text"
+            wanted = "whole numbers" if self.numbered else "text"
             raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
         return bisect_left(self, identity)
 

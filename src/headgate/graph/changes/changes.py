@@ -410,4 +410,5 @@ class Changes:
         known = ids[0] if len(ids) else (later[0] if later else identity)
         if isinstance(identity, int) is not isinstance(known, int):
             wanted = "whole numbers" if isinstance(known, int) else "text"
-            raise GraphError(f"{noun} {identity!r} is not one of these: ids here are {wanted}")
+            named = "id" if noun == "subscription" else noun
+            raise GraphError(f"{named} {identity!r} is not one of these: ids here are {wanted}")

@@ -263,7 +263,7 @@ class BoxIndex:
         view = self._view
         some = view.base.ids[0] if len(view.base.ids) else next(iter(self._places), identity)
         if isinstance(some, int) is not isinstance(identity, int):
-            wanted = "a whole number" if isinstance(some, int) else "text"
+            wanted = "whole numbers" if isinstance(some, int) else "text"
             raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
 
 
