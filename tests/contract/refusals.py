@@ -100,19 +100,19 @@ def bad_subscriptions(world: World, known: Id, node: Id) -> list[Bad]:
     good |= {"node": node} if world.graph else {}
     one, two, three, four, five, six, seven = (_fresh(world, number) for number in range(1, 8))
     latin = NO_LANGUAGE
-    again, nameless = (
-        f"id {known!r} was given by an earlier row already",
-        "a subscription is an id and a filter",
-    )
+    again = f"id {known!r} was given by an earlier row already"
     if world.graph:
         again = f"subscription {known!r} is given again: the first row with this id stands"
-        nameless = "give text or a whole number"
         latin = OF_DOCUMENTS.get(world.content, NO_LANGUAGE)
     found = [
         _bad({**good, "id": one, "filter": text}, reason),
         _bad({**good, "id": two, "dialect": "latin"}, latin, NO_LANGUAGE),
         _bad({**good, "id": known}, again, f"id {known!r} is subscribed already: unsubscribe it first"),
-        _bad({**good, "id": None}, f"the row has no 'id': {nameless}", has_object=False),
+        _bad(
+            {**good, "id": None},
+            "the row has no 'id': a subscription is an id and a filter",
+            has_object=False,
+        ),
         _bad(
             {**good, "id": three, "filter": 7},
             "the filter is int and must be text",
@@ -240,18 +240,23 @@ def bad_changes(world: World, known: Id, gone: Id, node: Id) -> list[Bad]:
     good: Row = {"op": "subscribe", "filter": ALWAYS[world.content], "dialect": DIALECTS[world.content]}
     good |= {"node": node} if world.graph else {}
     unknown = f"there is no subscription {gone!r} here"
-    operations = "'subscribe', 'unsubscribe', 'score', 'weights'"
+    operations = (
+        "'subscribe', 'replace', 'upsert', 'unsubscribe', 'score', 'weights', 'add_node', 'remove_node', "
+        "'add_edge', 'remove_edge', 'set_filter', or none"
+    )
+    there = f"id {known!r} is subscribed already: "
     found = [
         Bad("{", NO_JSON, has_object=False),
         _bad({"op": "rename", "id": known}, f"op is 'rename': use one of {operations}", has_object=False),
-        _bad({"op": "unsubscribe", "id": gone}, unknown),
-        _bad({"op": "unsubscribe"}, "id is None: give text or a whole number", has_object=False),
-        _bad({**good, "id": known}, f"id {known!r} is subscribed already: unsubscribe it first"),
+        _bad({"op": "unsubscribe", "id": gone}, f"there is no subscription {gone!r} to take away", unknown),
+        _bad({"op": "unsubscribe"}, "the row has no 'id': give text or a whole number", has_object=False),
+        _bad({**good, "id": known}, f"{there}use the op 'replace'", f"{there}unsubscribe it first"),
         _bad({**good, "id": _fresh(world, 21), "filter": text}, reason),
         _bad({**good, "id": _fresh(world, 22), "dialect": "latin"}, NO_LANGUAGE),
     ]
     if world.graph or world.ranked:
-        found.append(_bad({"op": "score", "id": gone, "score": 1}, unknown))
+        no_score = f"there is no subscription {gone!r} to give a score to"
+        found.append(_bad({"op": "score", "id": gone, "score": 1}, no_score, unknown))
     if world.ranked:
         weighs = f"the weight of clause 1 of subscription {known!r} is -1.0: give a finite number, 0 or more"
         found.append(_bad({"op": "weights", "id": known, "weights": [-1.0]}, weighs))
