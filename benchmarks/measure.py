@@ -11,8 +11,8 @@ import pyarrow as pa
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.records.events.encode import encode_batch
-from headgate.records.index.base import Base
 from headgate.records.index.build import build
+from headgate.records.index.live import Base
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.core.ids import Ids
-from headgate.ranking.boxes.base import Base
 from headgate.ranking.boxes.boxes import Asked, Boxes
 from headgate.ranking.boxes.ends import OVERLAP
+from headgate.ranking.boxes.live import Base
 from headgate.ranking.boxes.methods import Question, chosen
 from headgate.ranking.boxes.threshold_kernels import Alive, Rows
 from headgate.ranking.intervals.scored import rank

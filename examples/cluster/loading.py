@@ -11,8 +11,8 @@ import numpy as np
 
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.core.subscription import Subscription
-from headgate.records.index.base import ROOM, Base
 from headgate.records.index.index import RecordIndex
+from headgate.records.index.live import ROOM, Base
 from headgate.workloads.catalogue import synthetic
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from headgate import RecordIndex, SnapshotError, Subscription
 from headgate.core.snapshot import MANIFEST, VERSION
-from headgate.records.index.base import LAYOUT
+from headgate.records.index.live import LAYOUT
 from tests.docs.fences import ROOT
 
 PAGE = (ROOT / "docs" / "files.md").read_text("utf-8")

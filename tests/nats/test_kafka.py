@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate.errors import MachineError, TableError
-from headgate.spark.stream import kafka, topics
+from headgate.spark.stream import kafka
+from headgate.spark.stream import settings as topics
 from headgate.spark.stream.settings import StreamSettings
 from headgate.spark.stream.sources import SCHEMA
 

@@ -14,8 +14,8 @@ from headgate.core.interning import TextPool
 from headgate.records import reference
 from headgate.records.index.access import POSTING
 from headgate.records.index.arrays import FLAGS, REFERENCE, TREE
-from headgate.records.index.base import Base
 from headgate.records.index.build import build
+from headgate.records.index.live import Base
 from headgate.records.programs.binding import compile_filters
 from tests.seeds import JIT
 

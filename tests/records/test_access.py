@@ -20,9 +20,9 @@ from headgate.records.events.encode import encode_batch
 from headgate.records.index import build
 from headgate.records.index.access import MOST_SPOILERS
 from headgate.records.index.arrays import DUPLICATE, FLAGS, POINTS, RANGES, check_length
-from headgate.records.index.base import Base
 from headgate.records.index.build import by_events, by_filters
 from headgate.records.index.checking import SHORT
+from headgate.records.index.live import Base
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.records.specification_programs import programs
 from headgate.workloads.statistics import matches

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headgate import Event, RecordIndex, Subscription
 from headgate.records import reference
-from headgate.records.index.base import Cursor
+from headgate.records.index.live import Cursor
 from tests.records.crowd import COMMON, MIDDLING, RARE, index_of, scaled, shares, tree_of, walk
 from tests.records.random_filters import random_event, random_filter
 from tests.seeds import examples, share

@@ -21,9 +21,7 @@ from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.plan.graphs.rewritability import Search
 from headgate.runtime.questions import Top
 from headgate.runtime.sharding import Sharding
-from headgate.spark.backtest.backtest import backtest
-from headgate.spark.backtest.documents import backtest_documents
-from headgate.spark.backtest.question import Question
+from headgate.spark.backtest.backtest import backtest, backtest_documents
 from headgate.spark.backtest.what_if import what_if
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.compile.graph import Tables, compile_graph
@@ -32,6 +30,7 @@ from headgate.spark.plan.planning import plan_subscriptions
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.run import run_stream
 from headgate.spark.stream.settings import StreamSettings
+from headgate.spark.tables.requests import Question
 from tests.spark.files import get_lines, get_table, put_lines
 from tests.streaming.world import read_folder
 

@@ -35,7 +35,7 @@ from tests.spark.without_spark import compile_lines, lines_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from headgate.contents.compiling import Contents
+    from headgate.contents.protocol import Contents
     from headgate.spark.compile.compile import Compiled
 
 GOOD = [

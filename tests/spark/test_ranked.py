@@ -16,9 +16,9 @@ from headgate.errors import SnapshotError, TableError
 from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime.questions import Top
 from headgate.runtime.rows import RANKS
+from headgate.spark.compile.accepted import has_any
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.compile.graph import Tables, _has_weights, compile_graph
-from headgate.spark.compile.ranked import has_any
 from headgate.spark.match.match import match_events
 from headgate.spark.tables.places import Format
 from headgate.spark.tables.tables import VALUE, read_lines

@@ -20,7 +20,7 @@ from headgate.core.subscription import SPARQL
 from headgate.rdf.compiling import RdfContents
 from headgate.rdf.events.feeds import feed_events
 from headgate.rdf.events.reading import default_reader
-from headgate.spark.backtest.documents import backtest_documents
+from headgate.spark.backtest.backtest import backtest_documents
 from headgate.spark.compile.choosing import contents_of
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table

@@ -42,7 +42,7 @@ from tests.xml.random_patterns import random_document
 from tests.xml.random_patterns import random_pattern as random_tree
 
 if TYPE_CHECKING:
-    from headgate.contents.compiling import Keys
+    from headgate.contents.protocol import Keys
     from headgate.core.event import Id
 
 A = ("a",)

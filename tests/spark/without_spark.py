@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from headgate.contents.compiling import Contents
+    from headgate.contents.protocol import Contents
     from headgate.runtime.questions import Top
     from tests.spark.files import Row
 

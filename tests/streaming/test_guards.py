@@ -15,14 +15,14 @@ import pytest
 from headgate import Engine, Subscription
 from headgate.core.event import SECOND_MARK
 from headgate.errors import EventError, TableError
+from headgate.runtime.snapshots import Version, pieces_at
 from headgate.runtime.state import State
-from headgate.runtime.versions import Version, pieces_at
 from headgate.spark.stream import rows as told
 from headgate.spark.stream.batch import Batches, Ended
 from headgate.spark.stream.reading import Reading, read_given
+from headgate.spark.stream.rows import Survey
 from headgate.spark.stream.run import _check_kind, run_stream
 from headgate.spark.stream.sources import COLUMNS, check_removed
-from headgate.spark.stream.survey import Survey
 from tests.streaming.world import World, lines, log_of, move
 
 if TYPE_CHECKING:

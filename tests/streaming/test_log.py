@@ -14,8 +14,8 @@ from headgate import Engine, Event, Subscription
 from headgate.core.event import SECOND_MARK
 from headgate.errors import SnapshotError
 from headgate.runtime.questions import Top
+from headgate.runtime.snapshots import pieces_at
 from headgate.runtime.state import State
-from headgate.runtime.versions import pieces_at
 from tests.streaming.world import World, best, log_of, move, published
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from headgate.runtime.questions import Top
 from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import ACCESS, HASH, Sharding
 from headgate.runtime.shards import save_shards
+from headgate.runtime.snapshots import pieces_at
 from headgate.runtime.state import State
 from headgate.runtime.targets import open_target
-from headgate.runtime.versions import pieces_at
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.compile.graph import Tables, compile_graph
 from tests.seeds import NIGHTLY

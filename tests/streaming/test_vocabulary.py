@@ -19,8 +19,8 @@ from headgate.runtime.live import Single, apply
 from headgate.runtime.operations import GRAPH_OPERATIONS, OPERATIONS, read_change
 from headgate.runtime.questions import Top
 from headgate.runtime.rows import MISFIT, read_line
+from headgate.runtime.snapshots import pieces_at
 from headgate.runtime.state import State
-from headgate.runtime.versions import pieces_at
 from headgate.spark.backtest.change_rows import Row
 from headgate.spark.backtest.trying import try_changes
 from tests.spark.without_spark import compile_graph_lines

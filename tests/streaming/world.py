@@ -18,8 +18,8 @@ from headgate.runtime.live import Single, apply
 from headgate.runtime.log import Subscriptions
 from headgate.runtime.operations import read_change
 from headgate.runtime.questions import SCORE
+from headgate.runtime.snapshots import Version, default_dialect, read_segment
 from headgate.runtime.state import State
-from headgate.runtime.versions import Version, default_dialect, read_segment
 from headgate.spark.stream.run import Streamed, run_stream
 from headgate.spark.stream.settings import JSONL, PARQUET, StreamSettings
 from headgate.spark.stream.sources import open_changes

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.workloads.records import advertising
-from headgate.workloads.records.advertising_names import CITIES_EACH, COUNTRIES, WEEKDAYS
+from headgate.workloads.records.advertising_filters import CITIES_EACH, COUNTRIES, WEEKDAYS
 from tests.seeds import examples
 
 if TYPE_CHECKING:

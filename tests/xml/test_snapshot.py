@@ -11,7 +11,7 @@ import pytest
 from headgate import Event, SnapshotError, Subscription, XmlIndex
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.xml.events.reading import read_document
-from headgate.xml.index.base import ROOM
+from headgate.xml.index.live import ROOM
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
 from tests.xml.test_agreement import event_of, right, subscriptions

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.runtime.questions import Top
     from headgate.spark.backtest.backtest import Backtested
-    from headgate.spark.backtest.question import Question
     from headgate.spark.backtest.what_if import Effect, WhatIf
     from headgate.spark.session.session import Session
+    from headgate.spark.tables.requests import Question
 
 SHOWN = 10
 """Subscriptions that are told one by one."""
@@ -84,7 +84,7 @@ class Asked:
 
     def question(self, snapshot: str) -> Question:
         """Return what is asked of changes to a snapshot."""
-        from headgate.spark.backtest.question import Question
+        from headgate.spark.tables.requests import Question
 
         noise = 0.1 if self.noise is None else self.noise / 100
         changes = self.changes or ""
@@ -226,14 +226,13 @@ def _documents(
 ) -> Callable[..., Backtested]:
     """Check what is asked of RDF or XML, and return how to do it."""
     from headgate.contents.registry import room_of_content
-    from headgate.spark.tables.requests import check_backtest_documents
-    from headgate.spark.tables.taxonomy_files import check_taxonomy, read_taxonomy
+    from headgate.spark.tables.requests import check_backtest_documents, check_taxonomy, read_taxonomy
 
     check_backtest_documents(asked.events, asked.output, content, asked.form)
     check_taxonomy(asked.taxonomies)
     room_of_content(content).clauses(asked.text, asked.written_in)
     ready(master, conf)
-    from headgate.spark.backtest.documents import backtest_documents
+    from headgate.spark.backtest.backtest import backtest_documents
 
     return partial(
         backtest_documents,
@@ -251,7 +250,7 @@ def _try_changes(
     asked: Asked, master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool
 ) -> None:
     """Try changes and tell what they would do."""
-    from headgate.spark.tables.taxonomy_files import check_taxonomy, read_taxonomy
+    from headgate.spark.tables.requests import check_taxonomy, read_taxonomy
 
     check_taxonomy(asked.taxonomies)
     if (asked.snapshot is None) == (asked.subscriptions is None):

@@ -114,7 +114,7 @@ def read_settings(
     taxonomies: tuple[str, ...], *, coerce: bool, injective: bool
 ) -> tuple[Taxonomy | None, Options | None]:
     """Read what is said of filters of RDF; none where nothing is."""
-    from headgate.spark.tables.taxonomy_files import read_taxonomy
+    from headgate.spark.tables.requests import read_taxonomy
 
     return read_taxonomy(taxonomies), read_options(coerce=coerce, injective=injective)
 

@@ -119,8 +119,7 @@ def compile_(
     """
     from headgate.contents.kind import Wanted
     from headgate.contents.registry import check_together
-    from headgate.spark.tables.requests import check_compile
-    from headgate.spark.tables.taxonomy_files import check_taxonomy, read_taxonomy
+    from headgate.spark.tables.requests import check_compile, check_taxonomy, read_taxonomy
 
     refused = rejected or beside(output, "rejected")
     types = read_text(schema) if schema else None

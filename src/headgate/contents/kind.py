@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from headgate.contents.compiling import Contents
-    from headgate.contents.protocol import ContentRoom
+    from headgate.contents.protocol import ContentRoom, Contents
     from headgate.contents.views import Views
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids

@@ -16,10 +16,9 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.compiling import Counted
 from headgate.contents.kind import Kind, Read
 from headgate.contents.living import Portioned
-from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Clause
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Clause, Counted
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.compiling import Keys
     from headgate.contents.kind import Wanted
+    from headgate.contents.protocol import Keys
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.core.values import Path as Attribute

@@ -151,7 +151,7 @@ class Rdf(Kind):
     def views_at(self, path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
         """Make views of a snapshot's patterns, which see events through its taxonomy."""
         del carries
-        from headgate.rdf.index.base import Base
+        from headgate.rdf.index.live import Base
         from headgate.rdf.language.model import Options
         from headgate.rdf.language.parse import parse_filter
         from headgate.rdf.views.views import RdfViews

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.compiling import Keys
-    from headgate.contents.protocol import Clause
+    from headgate.contents.protocol import Clause, Keys
     from headgate.core.ids import Ids
     from headgate.core.schema import Schema, Type
     from headgate.core.values import Path as Attribute

@@ -17,7 +17,7 @@ from headgate.records.programs.program import AND, FALSE, OR, TRUE
 from headgate.records.programs.programs import VALUE, Programs
 
 if TYPE_CHECKING:
-    from headgate.contents.compiling import Keys
+    from headgate.contents.protocol import Keys
     from headgate.core.values import Path
 
 MOST = 1000

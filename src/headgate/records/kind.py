@@ -70,7 +70,7 @@ class Records(Kind):
 
     def views_at(self, path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
         """Make views of a snapshot's filters."""
-        from headgate.records.index.base import Base
+        from headgate.records.index.live import Base
         from headgate.records.views.views import ROW, RecordViews
 
         base = Base.open(path, verify=True)

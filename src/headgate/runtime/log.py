@@ -29,9 +29,8 @@ from headgate.runtime.parts import PartFolder, PartWriter
 from headgate.runtime.pieces import Pieces
 from headgate.runtime.questions import check_snapshot
 from headgate.runtime.rows import read_line
-from headgate.runtime.snapshots import Snapshots, stamp_of
+from headgate.runtime.snapshots import Snapshots, Version, catch_up, default_dialect, segment, stamp_of
 from headgate.runtime.state import read_record, write_record
-from headgate.runtime.versions import Version, catch_up, default_dialect, segment
 
 if TYPE_CHECKING:
     from headgate.runtime.changes import Change, Changes

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.compiling import Keys
+    from headgate.contents.protocol import Keys
     from headgate.core.event import Event
     from headgate.core.values import Path
     from headgate.runtime.sharding import Sharding

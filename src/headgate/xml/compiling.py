@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.contents.columns import ColumnWriter, from_bytes
-from headgate.contents.compiling import Counted, filters_in
+from headgate.contents.protocol import Counted, filters_in
 from headgate.core.rooms import XML
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import XPATH
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.compiling import Keys
-    from headgate.contents.protocol import Clause
+    from headgate.contents.protocol import Clause, Keys
     from headgate.core.ids import Ids
     from headgate.core.interning import TextPool
     from headgate.core.values import Path as Attribute

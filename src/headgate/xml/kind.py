@@ -106,7 +106,7 @@ class Xml(Kind):
     def views_at(self, path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
         """Make views of a snapshot's patterns."""
         del carries
-        from headgate.xml.index.base import Base
+        from headgate.xml.index.live import Base
         from headgate.xml.language.parse import parse_filter
         from headgate.xml.views.views import XmlViews
 

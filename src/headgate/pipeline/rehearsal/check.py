@@ -21,8 +21,7 @@ from headgate.pipeline.rehearsal.samples import column_names, content_at_hand, f
 from headgate.pipeline.run.generating import workload_of
 from headgate.runtime.rows import RANKS, WEIGHTS
 from headgate.spark.tables.places import check_input, check_output, is_remote, local
-from headgate.spark.tables.requests import check_events
-from headgate.spark.tables.taxonomy_files import read_taxonomy
+from headgate.spark.tables.requests import check_events, read_taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

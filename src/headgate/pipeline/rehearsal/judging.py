@@ -22,14 +22,14 @@ from headgate.pipeline.rehearsal.samples import (
     typed,
 )
 from headgate.runtime.rows import RANKS, as_object, fields_of, read_edge, read_node, read_subscription
-from headgate.spark.compile.ranked_rows import Clauses
+from headgate.spark.compile.rows import Clauses
 from headgate.spark.tables.places import Format, format_of, is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headgate.contents.compiling import Writers
     from headgate.contents.kind import Kind, Wanted
+    from headgate.contents.protocol import Writers
     from headgate.core.subscription import Subscription
     from headgate.graph.model import Edge, Node
     from headgate.pipeline.file.model import Pipeline

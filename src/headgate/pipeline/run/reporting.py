@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.run import StepDone
-    from headgate.spark.backtest.question import Question
     from headgate.spark.backtest.what_if import WhatIf
     from headgate.spark.session.listening import Heard
+    from headgate.spark.tables.requests import Question
 
 
 DONE, SKIPPED = "done", "skipped"

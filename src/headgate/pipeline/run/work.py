@@ -16,15 +16,15 @@ from headgate.pipeline.run.reporting import write_what_if
 from headgate.rdf.language.model import Options
 from headgate.runtime.questions import Top
 from headgate.spark.backtest import backtest
-from headgate.spark.backtest import documents as backtest_documents
+from headgate.spark.backtest import backtest as backtest_documents
 from headgate.spark.compile import compile as plain
 from headgate.spark.compile import graph
 from headgate.spark.match.match import match_events
 from headgate.spark.plan import planning
 from headgate.spark.session.progress import watch
 from headgate.spark.tables.generate import generate
+from headgate.spark.tables.requests import read_taxonomy
 from headgate.spark.tables.summary import refusals_of, summarise
-from headgate.spark.tables.taxonomy_files import read_taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -220,8 +220,8 @@ def _plan(job: Job) -> Result:
 
 
 def _what_if(job: Job) -> Result:
-    from headgate.spark.backtest.question import Question
     from headgate.spark.backtest.what_if import what_if
+    from headgate.spark.tables.requests import Question
 
     step, asked = job.step, job.step.settings
     top = None if asked["top"] is None else Top.of(asked["top"])

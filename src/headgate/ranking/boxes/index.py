@@ -10,11 +10,10 @@ import numpy as np
 
 from headgate.core.ids import Ids, check_id
 from headgate.errors import SubscriptionError
-from headgate.ranking.boxes.base import ROOM, Base
 from headgate.ranking.boxes.boxes import Boxes, of_boxes, of_columns, renumbered, take
 from headgate.ranking.boxes.ends import OVERLAP
 from headgate.ranking.boxes.explain import BoxExplanation, explain
-from headgate.ranking.boxes.live import View, changed, compacted, fresh, widened
+from headgate.ranking.boxes.live import ROOM, Base, View, changed, compacted, fresh, widened
 from headgate.ranking.boxes.methods import AUTO, EXACTLY, Question, check_method, methods
 from headgate.ranking.model import Best, check_k, check_score, check_total, check_weight
 

@@ -11,11 +11,10 @@ from headgate.core.subscription import SPARQL
 from headgate.errors import EventError, SubscriptionError
 from headgate.rdf.events.reading import graph_of, read_graphs
 from headgate.rdf.explain.explain import Explanation, explain
-from headgate.rdf.index.base import ROOM, Base
 from headgate.rdf.index.bindings import Bindings, bindings
 from headgate.rdf.index.build import build
 from headgate.rdf.index.columns import Writer
-from headgate.rdf.index.live import State, compact
+from headgate.rdf.index.live import ROOM, Base, State, compact
 from headgate.rdf.language.model import Options
 from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.language.printing import print_pattern

@@ -1,4 +1,4 @@
-"""The record index as flat arrays, and events as flat arrays; the hash of a pair of atoms."""
+"""The record index, events, and what a thread needs to match, as flat arrays; the hash of a pair of atoms."""
 
 from __future__ import annotations
 
@@ -192,3 +192,29 @@ class Events(NamedTuple):
             multi_start=np.ascontiguousarray(self.multi_start[:, begin : end + 1]),
             text_of=np.ascontiguousarray(self.text_of[:, begin:end]),
         )
+
+
+class Scratch:
+    """What one thread needs to match: marks of filters already found, and room for the answer.
+
+    `matches` is how many an event had lately, `asked` how many were asked for their first ones.
+    """
+
+    def __init__(self, filters: int) -> None:
+        self.seen = np.zeros(filters, np.int32)
+        self.out = np.empty(1 << 16, np.int32)
+        self.matches = 0
+        self.asked = 0
+        self._stamp = 1
+
+    def stamps(self, count: int) -> int:
+        """Take some stamps that `seen` does not hold; returns the first."""
+        if self._stamp + count >= 2**31:
+            self.seen[:] = 0
+            self._stamp = 1
+        self._stamp += count
+        return self._stamp - count
+
+    def grow(self) -> None:
+        """Make more room."""
+        self.out = np.empty(2 * len(self.out), np.int32)

@@ -19,9 +19,8 @@ from headgate.records.events.columns import columns_of
 from headgate.records.events.encode import encode
 from headgate.records.explain.explain import Explanation, explain
 from headgate.records.explain.why_not import NearMiss, why_not
-from headgate.records.index.base import ROOM, Base, Pairs
 from headgate.records.index.build import Built, build, by_events, by_filters
-from headgate.records.index.live import State, compact
+from headgate.records.index.live import ROOM, Base, Pairs, State, compact
 from headgate.records.index.sieve import RecordSieve
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.parse import parse_filter

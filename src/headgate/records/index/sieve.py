@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event
     from headgate.records.index.arrays import Events, RecordArrays
-    from headgate.records.index.base import Base
+    from headgate.records.index.live import Base
 
     Ints = NDArray[np.int64]
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.core.interning import TextPool
-from headgate.records.index.base import Scratch
+from headgate.records.index.arrays import Scratch
 from headgate.records.programs.leaves import Facet
 from headgate.records.programs.programs import Programs, take
 from headgate.records.tail.arrays import Growing, TailArrays

@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.runtime.targets import Target
     from headgate.spark.backtest.change_rows import Trial
-    from headgate.spark.backtest.question import Question
     from headgate.spark.backtest.trying import Tried
     from headgate.spark.tables.events import Given
+    from headgate.spark.tables.requests import Question
 
 CHANGE = "change"
 GAINED, LOST = "gained", "lost"

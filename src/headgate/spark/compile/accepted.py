@@ -1,31 +1,63 @@
-"""The accepted rows of a table of subscriptions, or of a shard: numbered by their ids, with programs."""
+"""The accepted rows of a table of subscriptions, or of a shard: numbered by their ids, to an index.
+
+Ranked subscriptions besides:
+
+clauses of each part -> distinct ones of all, numbered -> rows of (clause, weight), in the order of the ids
+programs by id       -> in the order of ranks          -> filters
+programs of clauses  -> by their numbers               -> clauses
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import functions as sf
 
 from headgate.core.event import ID
 from headgate.core.id_types import are_whole
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.core.values import fold
+from headgate.ranking.filters.clause_index import ClauseIndex
+from headgate.ranking.filters.clauses import ClauseTable, Named, Weighted
+from headgate.ranking.filters.index import RankedIndex
+from headgate.ranking.filters.keys import rank
 from headgate.records.programs.programs import starts
-from headgate.runtime.rows import FILTER
-from headgate.spark.compile.ranked import Filters, ranked_index, read_ranks
-from headgate.spark.compile.rows import NUMBER, PART, PLACE, PROGRAMS, REASON, ROW
-from headgate.spark.tables.places import Format
-from headgate.spark.tables.tables import BLOCK, FILE, POSITION
+from headgate.runtime.rows import FILTER, SCORE, WEIGHTS
+from headgate.spark.compile.choosing import mentions
+from headgate.spark.compile.rows import (
+    CLAUSE_PROGRAMS,
+    CLAUSES,
+    NAMES,
+    NUMBER,
+    PART,
+    PLACE,
+    PROGRAMS,
+    REASON,
+    ROW,
+    TEXTS,
+    find_fields,
+)
+from headgate.spark.tables.places import Format, for_reading
+from headgate.spark.tables.tables import BLOCK, FILE, POSITION, VALUE, column_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
+    from pyspark.sql import SparkSession
 
-    from headgate.contents.compiling import Contents
+    from headgate.contents.protocol import Contents, Filed
     from headgate.core.event import Id
+
+    Ints = NDArray[np.int64]
+
 
 _TYPES: dict[str, pa.DataType] = {ID: pa.string(), ROW: pa.string(), REASON: pa.string(), PLACE: pa.int64()}
 REJECTED = pa.schema(_TYPES)
@@ -133,3 +165,130 @@ def _filters(compiled: pa.Table, numbered: Numbered, contents: Contents) -> Filt
     texts = compiled[FILTER].cast(pa.large_string()).take(numbered.rows).combine_chunks()
     pool = TextPool.from_arrow(texts) if len(texts) else TextPool.build(())
     return Filters(numbered.ids, pool, programs)
+
+
+# The overloads of Arrow's functions are about types that are known before; these are not.
+_compute: Any = pc
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Accepted subscriptions in the order of their ids: texts and programs."""
+
+    ids: Ids
+    texts: TextPool
+    programs: Filed
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """What the same subscriptions are ranked by; `programs` are those of the distinct clauses."""
+
+    scores: NDArray[np.float64]
+    clauses: ClauseTable
+    programs: Filed
+
+
+def has_any(session: SparkSession, path: str, form: Format, names: Sequence[str]) -> bool:
+    """Tell whether a table has one of some columns; in JSON lines, whether a row has one of the fields."""
+    if form is not Format.JSONL:
+        return not {*map(fold, column_names(session, path, form))}.isdisjoint(names)
+    likely = session.read.text(for_reading(path)).where(mentions(*names))
+    work = partial(find_fields, names=names)
+    return not likely.select(sf.col(VALUE).cast("binary")).mapInArrow(work, f"{VALUE} binary").isEmpty()
+
+
+def read_ranks(compiled: pa.Table, part: str, rows: Ints, contents: Contents) -> Ranks:
+    """Put together what workers have read of the rows that were accepted, in the order given.
+
+    `part` is the column that tells which batch a row was in.
+    """
+    given = compiled.select([part, TEXTS, NAMES, CLAUSE_PROGRAMS])
+    payloads = given.filter(_compute.is_valid(given[TEXTS])).sort_by(part)
+    texts = _flat(payloads[TEXTS])
+    coded = texts.dictionary_encode()
+    number = np.asarray(coded.indices, np.int64)
+    # A dictionary is in the order in which the texts came, and so are the first places of each.
+    _, first = np.unique(number, return_index=True)
+    base = starts(np.asarray(_compute.list_value_length(payloads[TEXTS]), np.int64))
+    taken = compiled.select([part, SCORE, CLAUSES, WEIGHTS]).take(rows)
+    where = _compute.index_in(taken[part], value_set=payloads[part].combine_chunks()).to_numpy()
+    counts = np.asarray(_compute.list_value_length(taken[CLAUSES]), np.int64)
+    local = np.asarray(_flat(taken[CLAUSES]), np.int64)
+    weighted = Weighted(
+        starts(counts),
+        number[local + np.repeat(base[where], counts)].astype(np.int32),
+        np.asarray(_flat(taken[WEIGHTS]), np.float64),
+    )
+    programs, _ = contents.file([each.as_buffer() for each in payloads[CLAUSE_PROGRAMS]])
+    names = _flat(payloads[NAMES]).take(first)
+    table = ClauseTable(weighted, TextPool.from_arrow(coded.dictionary), _named(names))
+    return Ranks(np.asarray(taken[SCORE], np.float64), table, programs.take(first))
+
+
+def ranked_index(filters: Filters, ranks: Ranks, contents: Contents) -> RankedIndex:
+    """Index ranked subscriptions."""
+    keys, order = rank(ranks.scores)
+    content = filters.programs.take(order).index(Ids(keys), _take_texts(filters.texts, order))
+    relaxed = clause_index(filters.ids, ranks, np.arange(len(filters.ids)), contents)
+    return RankedIndex.from_contents(filters.ids, ranks.scores, content, relaxed, room=contents.room)
+
+
+def clause_index(ids: Ids, ranks: Ranks, places: Ints, contents: Contents) -> ClauseIndex:
+    """Index the clauses of some subscriptions, by their places; those that only others have are left out."""
+    rows = ranks.clauses.rows.take(places)
+    used, clause = np.unique(rows.clause, return_inverse=True)
+    texts, named = _take_texts(ranks.clauses.texts, used), _take_named(ranks.clauses.named, used)
+    table = ClauseTable(rows._replace(clause=clause.astype(np.int32)), texts, named)
+    numbers = Ids(np.arange(len(used), dtype=np.int64))
+    content = ranks.programs.take(used.astype(np.int64)).index(numbers, texts)
+    return ClauseIndex.from_table(ids, table, room=contents.room, content=content)
+
+
+def with_unfiltered(ranks: Ranks, filtered: NDArray[np.bool_], always: str) -> Ranks:
+    """Put in subscriptions without a filter: one clause that always holds, and weighs 1.
+
+    `filtered` tells for each subscription whether it has one; `ranks` are those that do, in the same order.
+    `always` is the room's filter that every event matches.
+    """
+    rows, texts, named = ranks.clauses
+    programs, distinct = ranks.programs, texts.texts()
+    if always not in distinct:
+        distinct.append(always)
+        named = named._replace(start=np.append(named.start, named.start[-1]))
+        programs = programs.with_filter(always)
+    counts = np.ones(len(filtered), np.int64)
+    counts[filtered] = np.diff(rows.start)
+    theirs = np.repeat(filtered, counts)
+    clause, weight = np.full(len(theirs), distinct.index(always), np.int32), np.ones(len(theirs))
+    clause[theirs], weight[theirs] = rows.clause, rows.weight
+    table = ClauseTable(Weighted(starts(counts), clause, weight), TextPool.build(distinct), named)
+    scores = np.zeros(len(filtered))
+    scores[filtered] = ranks.scores
+    return Ranks(scores, table, programs)
+
+
+def _take_texts(pool: TextPool, places: NDArray[np.integer[Any]]) -> TextPool:
+    return TextPool.from_arrow(pool.to_arrow().take(places)) if len(places) else TextPool.build(())
+
+
+def _take_named(named: Named, places: NDArray[np.integer[Any]]) -> Named:
+    start, counts = named.start[places], np.diff(named.start)[places]
+    ends = starts(counts)
+    at = np.arange(ends[-1]) + np.repeat(start - ends[:-1], counts)
+    return Named(named.names, ends, named.name[at])
+
+
+def _named(names: pa.Array[Any]) -> Named:
+    """Number the attributes that clauses look at."""
+    coded = _compute.list_flatten(names).dictionary_encode()
+    counts = np.asarray(_compute.list_value_length(names), np.int64)
+    return Named(
+        tuple(map(str, coded.dictionary.to_pylist())), starts(counts), np.asarray(coded.indices, np.int32)
+    )
+
+
+def _flat(lists: pa.ChunkedArray[Any]) -> pa.Array[Any]:
+    """Return the elements of lists, one after another."""
+    found: pa.Array[Any] = _compute.list_flatten(lists.combine_chunks())
+    return found

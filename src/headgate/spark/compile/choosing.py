@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, SparkSession
 
-    from headgate.contents.compiling import Contents
     from headgate.contents.kind import Wanted
+    from headgate.contents.protocol import Contents
     from headgate.records.events.columns import Columns
 
 

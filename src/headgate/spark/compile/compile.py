@@ -23,9 +23,8 @@ from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
 from headgate.runtime.rows import FILTER, RANKS
 from headgate.runtime.sharding import Sharding
-from headgate.spark.compile.accepted import number_rows, save_index
+from headgate.spark.compile.accepted import has_any, number_rows, save_index
 from headgate.spark.compile.choosing import contents_of
-from headgate.spark.compile.ranked import has_any
 from headgate.spark.compile.rows import COMPILED, COMPILED_RANKED, compile_batches
 from headgate.spark.session.progress import step, watch
 from headgate.spark.session.session import spark_errors
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.contents.compiling import Contents, Counted, Writers
+    from headgate.contents.protocol import Contents, Counted, Writers
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 

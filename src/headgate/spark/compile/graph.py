@@ -27,11 +27,11 @@ from headgate.graph.build.build import build
 from headgate.graph.build.sharding import save_shards
 from headgate.runtime.rows import WEIGHTS
 from headgate.runtime.sharding import Sharding
+from headgate.spark.compile.accepted import clause_index, has_any
 from headgate.spark.compile.choosing import contents_of
 from headgate.spark.compile.compile import spread
 from headgate.spark.compile.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.spark.compile.graph_tables import ORDER, TABLE, Read, assemble
-from headgate.spark.compile.ranked import clause_index, has_any
 from headgate.spark.session.progress import step, watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.shards.graph import place_graph
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.contents.compiling import Contents, Counted
+    from headgate.contents.protocol import Contents, Counted
     from headgate.graph.model import Parts
     from headgate.ranking.filters.clause_index import ClauseIndex
     from headgate.rdf.language.model import Options

@@ -18,15 +18,17 @@ from headgate.errors import HeadgateError
 from headgate.graph.build.tables import EDGES, NODES, SUBSCRIPTIONS
 from headgate.runtime import rows
 from headgate.runtime.rows import FILTER, WEIGHTS
-from headgate.spark.compile.ranked_rows import CLAUSES, RANKED, Clauses
 from headgate.spark.compile.rows import (
+    CLAUSES,
     NUMBER,
     PART,
     PLACE,
     PROGRAMS,
+    RANKED,
     REASON,
     ROW,
     UNUSUAL,
+    Clauses,
     Filters,
     Number,
     numbered,
@@ -38,7 +40,7 @@ from headgate.spark.tables.tables import BLOCK, FILE, ORDER, POSITION, VALUE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from headgate.contents.compiling import Writers
+    from headgate.contents.protocol import Writers
 
 __all__ = ["EDGES", "NODES", "SHAPES", "SUBSCRIPTIONS", "Shape", "compile_rows", "number_of", "text_of"]
 

@@ -19,11 +19,9 @@ from headgate.core.subscription import SQL
 from headgate.graph.build.tables import read_tables
 from headgate.records.programs.programs import starts
 from headgate.runtime.rows import DIALECT, FILTER
-from headgate.spark.compile.accepted import in_order
+from headgate.spark.compile.accepted import Ranks, in_order, read_ranks, with_unfiltered
 from headgate.spark.compile.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, number_of, text_of
-from headgate.spark.compile.ranked import Ranks, read_ranks, with_unfiltered
-from headgate.spark.compile.ranked_rows import CLAUSES, RANKED
-from headgate.spark.compile.rows import NUMBER, PART, PLACE, PROGRAMS, REASON, ROW
+from headgate.spark.compile.rows import CLAUSES, NUMBER, PART, PLACE, PROGRAMS, RANKED, REASON, ROW
 from headgate.spark.tables.places import Format
 from headgate.spark.tables.tables import ORDER as PLACES
 
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.compiling import Contents, Filed
+    from headgate.contents.protocol import Contents, Filed
     from headgate.graph.build.tables import GraphTables
     from headgate.graph.model import Parts
 

@@ -1,8 +1,8 @@
 """What workers do to compile subscriptions: rows of JSON in, programs or reasons out.
 
 The programs of a batch travel together, as one value in the batch's first row; the other rows say which of
-them is theirs. What a program is, the content room knows; what a row may hold, `runtime/rows.py`. What rows
-of ranked subscriptions have besides is in `ranked_rows`.
+them is theirs. What a program is, the content room knows; what a row may hold, `runtime/rows.py`. To rank
+subscriptions, filters are taken apart into clauses: the distinct ones of a batch travel in its first row.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.event import ID
 from headgate.core.subscription import dialects
+from headgate.core.values import fold
 from headgate.errors import FilterError, HeadgateError
+from headgate.ranking.filters.clauses import weigh
 from headgate.records.compiling import RecordWriters
 from headgate.runtime.rows import (
     FILTER,
@@ -29,18 +31,84 @@ from headgate.runtime.rows import (
     read_subscription,
     read_weights,
 )
-from headgate.spark.compile.ranked_rows import CLAUSES, RANKED, Clauses
 from headgate.spark.tables.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from headgate.contents.compiling import FilterWriter, Writers
+    from headgate.contents.protocol import FilterWriter, Writers
+    from headgate.core.ranks import Weights
 
     Spoken: TypeAlias = str
 else:
     # Whatever a content room speaks: checkers of types cannot know it.
     Spoken = Literal[dialects()]
+
+CLAUSES = "clauses"
+"""The clauses of a row, as places among those of its part."""
+TEXTS, NAMES, CLAUSE_PROGRAMS = "clause_texts", "clause_names", "clause_programs"
+"""The distinct clauses of a part, the attributes that each looks at, and their programs, in its first row."""
+
+_CLAUSE_TYPES: dict[str, pa.DataType] = {
+    SCORE: pa.float64(),
+    WEIGHTS: pa.list_(pa.float64()),
+    CLAUSES: pa.list_(pa.int64()),
+    TEXTS: pa.list_(pa.string()),
+    NAMES: pa.list_(pa.list_(pa.string())),
+    CLAUSE_PROGRAMS: pa.binary(),
+}
+RANKED = pa.schema(_CLAUSE_TYPES)
+"""The columns that workers add."""
+
+
+class Clauses:
+    """The distinct clauses of one batch, with their programs, and the rows that have them."""
+
+    def __init__(self, writers: Writers) -> None:
+        self._writers = writers
+        self._writer = writers.writer(checked=False)
+        self._numbers: dict[str, int] = {}
+        self._names: list[tuple[str, ...]] = []
+
+    def add(self, text: str, weights: Weights | None, what: str) -> tuple[list[int], list[float]]:
+        """Take a filter apart; returns the numbers of its clauses, and their weights. Refuses bad weights."""
+        clauses = self._writers.clauses(text)
+        weighed = weigh(clauses, weights, what)
+        found = []
+        for clause in clauses:
+            number = self._numbers.get(clause.filter)
+            if number is None:
+                self._writer.add(clause.filter, self._writers.dialect)
+                number = self._numbers[clause.filter] = len(self._numbers)
+                self._names.append(clause.names)
+            found.append(number)
+        return found, weighed
+
+    def payload(self, rows: int) -> dict[str, pa.Array[Any]]:
+        """Return the columns of a batch that only its first row fills."""
+        filled: list[Any] = [None, None, None]
+        if self._numbers:
+            filled = [list(self._numbers), self._names, self._writer.to_bytes()]
+        return {
+            name: pa.array([value, *[None] * (rows - 1)] if rows else [], RANKED.field(name).type)
+            for name, value in zip((TEXTS, NAMES, CLAUSE_PROGRAMS), filled, strict=True)
+        }
+
+
+def find_fields(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Find the lines of JSON that have one of some fields."""
+    for batch in batches:
+        found = [line for line in batch[VALUE].to_pylist() if line and _has_any(line, names)]
+        yield pa.RecordBatch.from_pydict({VALUE: pa.array(found, pa.binary())})
+
+
+def _has_any(line: bytes, names: Sequence[str]) -> bool:
+    try:
+        row = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    return isinstance(row, dict) and not {*map(fold, row)}.isdisjoint(names)
+
 
 REASON = "reason"
 PLACE = "place"

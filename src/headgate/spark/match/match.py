@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.accumulators import AccumulatorParam
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame, Observation, Window
 from pyspark.sql import functions as sf
 
 from headgate.contents.registry import kind_of
 from headgate.core.omission import Omission
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
+from headgate.runtime.questions import RANK, SCORE
 from headgate.runtime.targets import open_target
 from headgate.spark.match.reading import read_table
-from headgate.spark.match.top import merged, with_key
 from headgate.spark.match.tuples import write_tuples
 from headgate.spark.match.worker import (
     CODECS,
@@ -44,8 +44,8 @@ from headgate.spark.match.worker import (
 )
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors, worker_memory
-from headgate.spark.tables.event_rows import LINES, NUMBERS, REASON, ROW, TEXTS
-from headgate.spark.tables.events import read_lines
+from headgate.spark.tables.event_rows import KEY, LINES, NUMBERS, REASON, ROW, TEXTS
+from headgate.spark.tables.events import read_json_lines
 from headgate.spark.tables.places import Format, check_input, format_of, is_remote
 from headgate.spark.tables.requests import check_match
 from headgate.spark.tables.tables import replacing, write_table
@@ -218,7 +218,7 @@ class _Job:
         """Make the events ready for workers."""
         documents = kind_of(self._target.content).documents
         if not documents and check_input(events) is Format.JSONL:
-            self.rows = read_lines(self._session, events)
+            self.rows = read_json_lines(self._session, events)
         else:
             sources = self._target.sources(self._memory)
             self.given = read_table(self._session, events, self._target, sources, content_type)
@@ -246,7 +246,11 @@ class _Job:
 
     @contextmanager
     def matched(self, output: str) -> Iterator[_Found]:
-        """Match, and write the matches; what comes of it is in its place after the block, if that is well."""
+        """Match, and write the matches.
+
+        Parquet files on this machine are in their place after the block, if it ends well; what Spark writes is
+        there before it.
+        """
         tasks = self._tasks()
         if not self._here:
             yield self._handed(tasks, output)
@@ -366,3 +370,18 @@ def _read_notes(directory: Path) -> tuple[Batch, ...]:
         for start, seconds, events, spent in json.loads(file.read_text("utf-8")):
             found.append(Batch(number, start, seconds, events, tuple(spent)))
     return tuple(sorted(found, key=lambda batch: batch.start))
+
+
+def with_key(rows: DataFrame) -> DataFrame:
+    """Number events: the same numbers whenever the table is read, because its parts are. No shuffle."""
+    return rows.withColumn(KEY, sf.monotonically_increasing_id())
+
+
+def merged(found: DataFrame, k: int) -> DataFrame:
+    """Take the best k of each event from what shards found. Shuffles at most k rows of an event and shard.
+
+    Equal scores go by id. Spark compares text by its bytes, which is the order of code points.
+    """
+    best = Window.partitionBy(KEY).orderBy(sf.col(SCORE).desc(), sf.col(SUBSCRIPTION_ID))
+    ranked = found.withColumn(RANK, sf.row_number().over(best)).where(sf.col(RANK) <= k)
+    return ranked.select(EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK)

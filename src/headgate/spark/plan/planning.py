@@ -34,8 +34,8 @@ from headgate.spark.plan.graphs import embedding_graph, find_rewritings, joined_
 from headgate.spark.plan.sites import Bounds, read_sites
 from headgate.spark.session.progress import step, watch
 from headgate.spark.session.session import spark_errors
-from headgate.spark.tables.document_events import judge_documents
 from headgate.spark.tables.event_rows import read_events
+from headgate.spark.tables.events import judge_documents
 from headgate.spark.tables.places import local
 from headgate.spark.tables.requests import check_plan
 from headgate.spark.tables.tables import BROKEN, VALUE, read_lines, write_table

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.contents.compiling import Contents
+    from headgate.contents.protocol import Contents
     from headgate.runtime.sharding import Sharding
 
 _GOOD, _TEXTS, _WHOLE, _KEYED = "good", "texts", "whole", "keyed"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
-    from headgate.contents.compiling import Contents, Keys
+    from headgate.contents.protocol import Contents, Keys
     from headgate.graph.model import Parts
     from headgate.runtime.sharding import Sharding
     from headgate.spark.compile.graph_tables import Assembled

@@ -37,7 +37,7 @@ from headgate.spark.tables.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, V
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from headgate.contents.compiling import Contents, Finder, Writers
+    from headgate.contents.protocol import Contents, Finder, Writers
     from headgate.runtime.shards import Placing
 
     Column = pa.Array[Any]

@@ -21,11 +21,10 @@ from headgate.errors import TableError
 from headgate.runtime.parts import PartFolder
 from headgate.runtime.state import COMMITTED, PINNED, READY, STAGE
 from headgate.spark.stream import rows as told
-from headgate.spark.stream.rows import DEAD, SUMMARY_DDL
+from headgate.spark.stream.rows import DEAD, SUMMARY_DDL, Survey
 from headgate.spark.stream.settings import PARQUET, is_broker
 from headgate.spark.stream.sinks import FileSink
 from headgate.spark.stream.sources import check_removed, with_empty
-from headgate.spark.stream.survey import Survey
 from headgate.spark.stream.worker import Task, match_part
 
 if TYPE_CHECKING:

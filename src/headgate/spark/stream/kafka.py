@@ -19,8 +19,8 @@ from pyspark.sql import functions as sf
 
 from headgate.errors import MachineError, TableError
 from headgate.spark.session.session import spark_errors
+from headgate.spark.stream.settings import Topic
 from headgate.spark.stream.sources import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
-from headgate.spark.stream.topics import Topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

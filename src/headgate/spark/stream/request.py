@@ -9,7 +9,7 @@ from headgate.brokers.nats.settings import shown
 from headgate.contents.registry import kind_at
 from headgate.errors import TableError
 from headgate.runtime.questions import STAGED, check_changes, check_snapshot
-from headgate.spark.stream import topics
+from headgate.spark.stream import settings as topics
 from headgate.spark.stream.settings import ARCHIVE, JSONL, NATS, PARQUET, is_broker
 from headgate.spark.tables.places import check_apart, check_links, is_remote, local
 from headgate.spark.tables.requests import check_type

@@ -25,7 +25,7 @@ from headgate.errors import EventError
 from headgate.runtime.asking import sources_of
 from headgate.runtime.parts import PartWriter
 from headgate.runtime.seen import found_in, hash_ids
-from headgate.runtime.versions import Version, pieces_at
+from headgate.runtime.snapshots import Version, pieces_at
 from headgate.spark.stream.reading import Given, Reading, read_given
 from headgate.spark.stream.rows import (
     ARRIVED,

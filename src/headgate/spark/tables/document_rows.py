@@ -77,11 +77,11 @@ def _with_empty(found: DataFrame, paths: list[str]) -> DataFrame:
     return found.union(empty)
 
 
-WHOLE = "whole"
+WHOLE_TEXTS = "whole"
 """How many ids of a batch are text that looks like a whole number."""
 FEEDS, LENIENT, NOTES = "feeds", "lenient", "notes"
 """How many feeds there were, how many of them were not RDF, and how much was forgiven."""
-TALLY = (NUMBERS, TEXTS, WHOLE, FEEDS, LENIENT, NOTES)
+TALLY = (NUMBERS, TEXTS, WHOLE_TEXTS, FEEDS, LENIENT, NOTES)
 
 _TYPES: dict[str, pa.DataType] = {
     ROW: pa.string(),
@@ -283,7 +283,7 @@ def _events(given: Sequence[_Given], reading: Reading) -> pa.RecordBatch:
         tally[NOTES] += found.notes
         for event in found.events:
             tally[NUMBERS if isinstance(event.id, int) else TEXTS] += 1
-            tally[WHOLE] += isinstance(event.id, str) and is_whole(event.id)
+            tally[WHOLE_TEXTS] += isinstance(event.id, str) and is_whole(event.id)
             rows.append(_row(event, each.event if reading.keep else None, kind))
     return pa.RecordBatch.from_pylist([*rows, tally], schema=READ)
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.contents.registry import check_together, content_at, kind_at, kind_of, kinds
 from headgate.core.event import media_type
-from headgate.core.rooms import FILTER_SHARDS
+from headgate.core.rooms import FILTER_SHARDS, GRAPH_SHARDS, RANKING_SHARDS
 from headgate.core.schema import read_schema
 from headgate.core.snapshot import check_place, room_of
 from headgate.engine.views import check_views
-from headgate.errors import EventError, TableError
+from headgate.errors import EventError, SnapshotError, TableError
 from headgate.graph.model import check_count
+from headgate.rdf.kind import KIND
+from headgate.runtime.questions import check_ranks
 from headgate.spark.tables.places import (
     ENDINGS,
     Format,
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headgate.contents.kind import Kind, Wanted
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+    from headgate.runtime.questions import Top
     from headgate.runtime.sharding import Sharding
     from headgate.spark.tables.places import Format
 
@@ -184,3 +189,89 @@ def check_backtest_documents(events: str, output: str | None, content: str, cont
     if output is not None:
         check_output(output)
     check_apart(events, output)
+
+
+def read_taxonomy(paths: Sequence[str]) -> Taxonomy | None:
+    """Read the files of a taxonomy; none if there are none."""
+    if not paths:
+        return None
+    given = [(path, *_content(path)) for path in paths]
+    # Not before all files are there: parsers take long to load.
+    from headgate.rdf.events.reading import Reader
+    from headgate.rdf.events.screening import Limits
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+
+    # A taxonomy is our own, and may be large; it is read in this process.
+    limits = Limits(size=1 << 30, triples=20_000_000, terms=1 << 30, seconds=600, memory=8 << 30)
+    reader = Reader(isolated=False, limits=limits)
+    statements = []
+    for path, kind, data in given:
+        try:
+            statements += reader.read(data, kind).statements()
+        except EventError as error:
+            raise TableError(f"{path}: {error}") from None
+    return Taxonomy.of(statements)
+
+
+def check_taxonomy(paths: Sequence[str]) -> None:
+    """Refuse files that are not there, or whose names say no format."""
+    for path in paths:
+        _kind(path)
+        if not Path(path).is_file():
+            _content(path)
+
+
+def _content(path: str) -> tuple[str, bytes]:
+    """Return the content type of a file, and what it holds."""
+    kind = _kind(path)
+    try:
+        return kind, Path(path).read_bytes()
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _kind(path: str) -> str:
+    kind = type_of_file(path, KIND)
+    if kind is None:
+        raise TableError(f"the format of {path} is not clear: name it with one of {', '.join(KIND.suffixes)}")
+    return kind
+
+
+NOISE = 0.1
+"""The share of events above which a subscription is noisy."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: of which changes, against what, over which events."""
+
+    changes: str
+    snapshot: str
+    events: str
+    top: Top | None = None
+    content_type: str | None = None
+    noise: float = NOISE
+    cost: bool = True
+
+    def check(self, *outputs: str | None) -> None:
+        """Refuse what cannot be done before any work: used before Spark starts, too."""
+        check_input(self.changes)
+        place = Path(self.snapshot)
+        content_at(place)
+        room = room_of(place)
+        check_events_for(self.snapshot, self.events, self.content_type)
+        if not 0 <= self.noise <= 1:
+            raise TableError(f"noise {self.noise} is no share of the events: give one from 0 to 1")
+        if self.top is not None:
+            check_ranks(place, room, self.top.mode)
+        if room == GRAPH_SHARDS or (self.top is not None and room in {RANKING_SHARDS, FILTER_SHARDS}):
+            raise SnapshotError(
+                f"snapshot {self.snapshot} is cut into shards, and {_WHOLE}: compile it in one piece for this"
+            )
+        for output in outputs:
+            if output is not None:
+                check_output(output)
+        check_apart(self.changes, self.snapshot, self.events, *outputs)
+
+
+_WHOLE = "who is reached through a graph, or among the best, is known of the whole only"

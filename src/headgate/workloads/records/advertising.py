@@ -28,7 +28,7 @@ from headgate.workloads.columns import (
     zipf_rank,
 )
 from headgate.workloads.records import advertising_filters
-from headgate.workloads.records.advertising_names import (
+from headgate.workloads.records.advertising_filters import (
     BROWSERS,
     CATEGORIES,
     CITIES_EACH,

@@ -13,9 +13,8 @@ from headgate.errors import EventError
 from headgate.xml.events.reading import document_of
 from headgate.xml.events.subject import Subject
 from headgate.xml.explain.explain import Explanation, explain
-from headgate.xml.index.base import ROOM, Base
 from headgate.xml.index.columns import Writer
-from headgate.xml.index.live import State, compact
+from headgate.xml.index.live import ROOM, Base, State, compact
 from headgate.xml.language.parse import parse_filter
 from headgate.xml.language.printing import print_pattern
 from headgate.xml.language.splitting import split
