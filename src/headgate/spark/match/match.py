@@ -248,8 +248,8 @@ class _Job:
     def matched(self, output: str) -> Iterator[_Found]:
         """Match, and write the matches.
 
-        Parquet files on this machine are in their place after the block, if it ends well; what Spark writes is
-        there before it.
+        Parquet files on this machine are in their place after the block, if it ends well; what Spark writes
+        is there before it.
         """
         tasks = self._tasks()
         if not self._here:
