@@ -13,10 +13,10 @@ JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in {"", "0"}
 def share(count: int) -> int:
     """Give a sixth of a number, at least two of four or more; with the JIT off, a quarter of that.
 
-    Nightly all of it; with the JIT off a quarter, which takes as long.
+    Nightly all of it; with the JIT off a quarter, which takes as long, at least two of four or more.
     """
     if NIGHTLY:
-        return count if JIT else -(-count // 4)
+        return count if JIT else max(-(-count // 4), min(count // 2, 2))
     return max(-(-count // 6), min(count // 2, 2)) if JIT else max(count // 24, 1)
 
 

@@ -63,11 +63,15 @@ def run(code: str, **environment: str) -> str:
     return process(code, None, **environment).stdout.strip()
 
 
+def kept_environment() -> dict[str, str]:
+    """Return this process's environment without what it says to Numba."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+
+
 def process(code: str, folder: Path | None, **environment: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     return subprocess.run(
         [sys.executable, "-W", "error", *(["-c", code] if folder is None else [str(_script(folder, code))])],
-        env={**kept, **environment},
+        env={**kept_environment(), **environment},
         capture_output=True,
         text=True,
         check=True,
@@ -112,7 +116,7 @@ def test_where_nothing_can_be_kept_it_works_all_the_same(tmp_path: Path) -> None
 
 def test_processes_that_start_together_compile_a_kernel_once(tmp_path: Path) -> None:
     script = _script(tmp_path, KERNEL)
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    environment = {**kept_environment(), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     crew = [
         subprocess.Popen([sys.executable, str(script)], env=environment, stdout=subprocess.PIPE, text=True)
         for _ in range(3)
