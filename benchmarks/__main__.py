@@ -21,7 +21,19 @@ SMALL_TABLES = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-AREAS = ("records", "pipeline", "stream", "parsing", "graph", "ranking", "rdf", "xml", "plan", "kernels")
+AREAS = (
+    "records",
+    "pipeline",
+    "stream",
+    "parsing",
+    "graph",
+    "ranking",
+    "rdf",
+    "xml",
+    "plan",
+    "kernels",
+    "local",
+)
 
 
 @contextmanager

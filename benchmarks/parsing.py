@@ -14,8 +14,8 @@ from headgate import parse_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs.binding import Binder, compile_filter, compile_filters
 from headgate.records.programs.program import Program, compile_program
-from headgate.spark.compile.rows import compile_batches
-from headgate.spark.tables.tables import BROKEN, ORDER, VALUE
+from headgate.tables.filter_rows import compile_batches
+from headgate.tables.lines import BROKEN, ORDER, VALUE
 from headgate.workloads.catalogue import workload
 
 SIZES = {"quick": (1_000, 500), "full": (100_000, 3_000)}

@@ -21,10 +21,10 @@ from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.match.match import match_events
 from headgate.spark.match.worker import MATCHING, NAMING, RECEIVING, STAGES, WRITING
 from headgate.spark.session.session import close_session, open_session
-from headgate.spark.tables.event_rows import PACKED
 from headgate.spark.tables.events import judge
 from headgate.spark.tables.generate import generate
-from headgate.spark.tables.places import Format
+from headgate.tables.event_rows import PACKED
+from headgate.tables.places import Format
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.records import advertising
 from headgate.workloads.statistics import matches
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.spark.compile.compile import Compiled
-    from headgate.spark.match.match import Matched
+    from headgate.tables.results import Compiled, Matched
     from headgate.workloads.catalogue import Workload
 
 

@@ -22,8 +22,9 @@ from headgate import Engine
 from headgate.core.event import Event
 from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, Ways
 from headgate.runtime.questions import Top
-from headgate.spark.compile.graph import Tables, compile_graph
+from headgate.spark.compile.graph import compile_graph
 from headgate.spark.match.match import match_events
+from headgate.tables.results import Tables
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.columns import Key, integers
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
-    from headgate.spark.match.match import Matched
+    from headgate.tables.results import Matched
 
 PUBLISHERS, EXCHANGES, NETWORKS = 100, 30, 300
 FEEDS, SELLS = 3, 150

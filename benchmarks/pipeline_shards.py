@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.match.match import Matched
+    from headgate.tables.results import Matched
 
 COLUMN = "cat04"
 """The attribute of the rule `access`: some filters demand a value of it, the others are open."""

@@ -25,6 +25,8 @@ settings.register_profile("nightly", deadline=None, print_blob=True, max_example
 settings.register_profile("default", settings.get_profile("nightly"), max_examples=share(100))
 settings.load_profile("nightly" if NIGHTLY else "default")
 
+ROOT = Path(__file__).parents[1]
+
 # Tables of tests are small: one task a stage, planned once, takes a fraction of the time of many.
 SMALL_TABLES = {
     "spark.sql.shuffle.partitions": "1",
@@ -34,7 +36,7 @@ SMALL_TABLES = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # Workers are forked from a process that has imported what they need, whatever folder it runs in.
     "spark.python.daemon.module": "tests.spark.daemon",
-    "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
+    "spark.executorEnv.PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
 }
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @pytest.mark.spark
 def test_a_job_leaves_its_outputs_and_nothing_else(tmp_path: Path) -> None:
     put_lines(tmp_path / "subs.jsonl", [{"id": 1, "filter": "a = 1"}, {"id": 2, "filter": "a ="}])
-    command = ("compile", "--subscriptions", "subs.jsonl", "--output", "snapshot/")
+    command = ("compile", "--subscriptions", "subs.jsonl", "--output", "snapshot/", "--engine", "spark")
     ran = run_alone(*command, "--json", cwd=tmp_path)
     assert ran.code == 0
     assert ran.json["subscriptions"] == 1

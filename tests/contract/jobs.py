@@ -14,11 +14,14 @@ from click.testing import CliRunner
 
 from headgate.cli import cli
 from headgate.core.rooms import RECORDS
+from headgate.local import compile as local_compile
+from headgate.local import match as local_match
 from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.compile.graph import Tables, compile_graph
+from headgate.spark.compile.graph import compile_graph
 from headgate.spark.match.match import match_events
 from headgate.spark.stream.run import run_stream
 from headgate.spark.stream.settings import StreamSettings
+from headgate.tables.results import Tables
 from tests.contract.refusals import key_of
 from tests.contract.surfaces import Match, Refusal, Shape, Surface, Told, event_lines, table_lines
 from tests.contract.telling import taxonomy
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
     from headgate.runtime.sharding import Sharding
+    from headgate.tables.results import Matched
     from tests.contract.world import Question, World
     from tests.spark.files import Row
 
@@ -46,7 +50,7 @@ class Made:
     """A folder, and the snapshots that are there with the rows that were refused."""
 
     folder: Path
-    snapshots: dict[tuple[str, Sharding], tuple[Path, Counter[Refusal]]] = field(default_factory=dict)
+    snapshots: dict[tuple[str, Sharding, bool], tuple[Path, Counter[Refusal]]] = field(default_factory=dict)
 
 
 class Snapshots:
@@ -61,16 +65,19 @@ class Snapshots:
         """Return the Spark of all tests; who does not ask starts none."""
         return self._get_spark()
 
-    def get(self, world: World, sharding: Sharding) -> tuple[Path, Counter[Refusal]]:
-        """Compile a world; returns where it is, and the rows that were refused."""
-        key, made = (world.name, sharding), self._made.snapshots
+    def get(self, world: World, sharding: Sharding, *, here: bool = False) -> tuple[Path, Counter[Refusal]]:
+        """Compile a world; returns where it is, and the rows that were refused. `here` is without Spark."""
+        key, made = (world.name, sharding, here), self._made.snapshots
         if key not in made:
-            made[key] = self._compile(world, sharding, self._made.folder / f"{world.name}-{len(made)}")
+            folder = self._made.folder / f"{world.name}-{len(made)}"
+            made[key] = self._compile(world, sharding, folder, here=here)
         return made[key]
 
-    def _compile(self, world: World, sharding: Sharding, folder: Path) -> tuple[Path, Counter[Refusal]]:
+    def _compile(
+        self, world: World, sharding: Sharding, folder: Path, *, here: bool
+    ) -> tuple[Path, Counter[Refusal]]:
         place, rejected = folder / "snapshot", folder / "refused.jsonl"
-        options: dict[str, Any] = {"rejected": str(rejected), "sharding": sharding, "quiet": True}
+        options: dict[str, Any] = {"rejected": str(rejected), "sharding": sharding}
         options |= {"ranked": world.ranked, "taxonomy": taxonomy(world.content)}
         rows = [{**row, "tenant": f"t{number % 5}"} for number, row in enumerate(world.subscriptions)]
         # In two files: an id may be given again in another one.
@@ -81,9 +88,15 @@ class Snapshots:
         if world.graph:
             nodes = put(folder / "nodes.jsonl", table_lines(world.nodes, world.bad_nodes))
             edges = put(folder / "edges.jsonl", table_lines(world.edges, world.bad_edges))
-            done = compile_graph(self.spark, Tables(nodes, edges, table), str(place), **options)
+            tables = Tables(nodes, edges, table)
+            if here:
+                done = local_compile.compile_graph(tables, str(place), **options)
+            else:
+                done = compile_graph(self.spark, tables, str(place), quiet=True, **options)
+        elif here:
+            done = local_compile.compile_subscriptions(table, str(place), **options)
         else:
-            done = compile_subscriptions(self.spark, table, str(place), **options)
+            done = compile_subscriptions(self.spark, table, str(place), quiet=True, **options)
         refused = Counter((key_of(row["row"]), row["reason"]) for row in get_table(rejected))
         assert (done.rejected, done.shards) == (refused.total(), sharding.count)
         assert (done.subscriptions, done.ranked) == (world.count(world.subscriptions), world.ranked)
@@ -126,6 +139,7 @@ class Batch(Surface):
     """The compile job and the match job, in one piece or in shards."""
 
     name, spark = "batch", True
+    here = False
 
     def __init__(self, world: World, shape: Shape) -> None:
         super().__init__(world, shape)
@@ -134,11 +148,11 @@ class Batch(Surface):
 
     def compile(self) -> Counter[Refusal]:
         """Run the compile job, unless it was."""
-        return self._snapshots.get(self.world, self._sharding)[1]
+        return self._snapshots.get(self.world, self._sharding, here=self.here)[1]
 
     @property
     def _snapshot(self) -> Path:
-        return self._snapshots.get(self.world, self._sharding)[0]
+        return self._snapshots.get(self.world, self._sharding, here=self.here)[0]
 
     @property
     def _rejected(self) -> Path:
@@ -149,21 +163,19 @@ class Batch(Surface):
         assert not question.changed, "a snapshot does not change"
         folder = self._snapshot.parent
         output = folder / f"matches.{self._out}"
-        done = match_events(
-            self._snapshots.spark,
-            str(self._snapshot),
-            put_events(folder / "events", self.world, self._form),
-            str(output),
-            rejected=str(self._rejected),
-            top=question.top,
-            quiet=True,
-        )
+        events = put_events(folder / "events", self.world, self._form)
+        done = self._run(str(self._snapshot), events, str(output), question)
         found = Counter(tuple(row.values()) for row in get_table(output))
         assert (done.matches, done.rejected) == (found.total(), self.refused().total())
         assert done.events + done.rejected == len(event_lines(self.world, columns=self.columns))
         assert done.shards == self._sharding.count
         assert done.met <= done.events * done.shards
         return found
+
+    def _run(self, snapshot: str, events: str, output: str, question: Question) -> Matched:
+        rejected, top = str(self._rejected), question.top
+        spark = self._snapshots.spark
+        return match_events(spark, snapshot, events, output, rejected=rejected, top=top, quiet=True)
 
     def refused(self) -> Counter[Refusal]:
         """Read the rejected table."""
@@ -172,6 +184,16 @@ class Batch(Surface):
     def explain(self, event: Row, subscription: Id) -> Told:
         """Run the command over the snapshot."""
         return explained(self._snapshot, self.world, event, subscription)
+
+
+class Local(Batch):
+    """The same jobs in this process, without Spark."""
+
+    name, spark, here = "local", False, True
+
+    def _run(self, snapshot: str, events: str, output: str, question: Question) -> Matched:
+        rejected, top = str(self._rejected), question.top
+        return local_match.match_events(snapshot, events, output, rejected=rejected, top=top)
 
 
 def _schema(world: World) -> pa.Schema:

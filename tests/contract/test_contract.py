@@ -19,7 +19,7 @@ from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.errors import HeadgateError
 from headgate.runtime.questions import Top
 from headgate.runtime.sharding import ACCESS, HASH, TENANT, Sharding
-from tests.contract.jobs import Batch, Made, Snapshots, Stream, explained
+from tests.contract.jobs import Batch, Local, Made, Snapshots, Stream, explained
 from tests.contract.library import Library
 from tests.contract.reference import Reference, holds
 from tests.contract.surfaces import Shape
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tests.contract.world import World
     from tests.spark.files import Row
 
-SURFACES: tuple[type[Surface], ...] = (Library, Batch, Stream)
+SURFACES: tuple[type[Surface], ...] = (Library, Local, Batch, Stream)
 ALL, EXACT, RELAXED = RANKINGS = ("all", "exact", "relaxed")
 ONE = Sharding(1)
 FACTORS = {
@@ -62,7 +62,7 @@ class Cell(NamedTuple):
         """Name the cell, for failures."""
         cut = "one piece" if self.sharding.count == 1 else f"{self.sharding.count} by {self.sharding.by}"
         graph = "graph" if self.graph else "plain"
-        shape = f"-{cut}-{self.form}" if self.surface.spark else ""
+        shape = f"-{cut}-{self.form}" if self.surface is not Library else ""
         return f"{self.surface.name}-{self.content}-{graph}-{self.ranking}{shape}"
 
     @property
@@ -130,6 +130,8 @@ def default_cells() -> list[Cell]:
                 # Formats change from cell to cell, with a graph the other way round.
                 shape = SHAPES[cell.content, cell.graph, cell.ranked]
                 cell = cell._replace(sharding=shape, form=FORMS[number % 2])
+            elif surface is Local:
+                cell = cell._replace(form=FORMS[number % 2])
             if cell.ranking in SOME.get(surface.name, {}).get((cell.content, cell.graph), RANKINGS):
                 found.append(cell)
     return found

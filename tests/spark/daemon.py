@@ -12,11 +12,11 @@ from headgate.core.jit.worker import compile_kernel
 
 if __name__ == "__main__":
     for name in (
-        "compile.rows",
-        "match.worker",
-        "stream.worker",
+        "tables.filter_rows",
+        "spark.match.worker",
+        "spark.stream.worker",
     ):
-        importlib.import_module(f"headgate.spark.{name}")
+        importlib.import_module(f"headgate.{name}")
     for kernel, signatures in known().items():
         for args in signatures:
             compile_kernel(kernel, args)

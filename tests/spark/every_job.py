@@ -24,13 +24,14 @@ from headgate.runtime.sharding import Sharding
 from headgate.spark.backtest.backtest import backtest, backtest_documents
 from headgate.spark.backtest.what_if import what_if
 from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.compile.graph import Tables, compile_graph
+from headgate.spark.compile.graph import compile_graph
 from headgate.spark.match.match import match_events
 from headgate.spark.plan.planning import plan_subscriptions
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.run import run_stream
 from headgate.spark.stream.settings import StreamSettings
-from headgate.spark.tables.requests import Question
+from headgate.tables.requests import Question
+from headgate.tables.results import Tables
 from tests.spark.files import get_lines, get_table, put_lines
 from tests.streaming.world import read_folder
 

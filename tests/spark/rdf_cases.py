@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from headgate import Engine
     from headgate.core.event import Id
-    from headgate.spark.compile.compile import Compiled
-    from headgate.spark.match.match import Matched
+    from headgate.tables.results import Compiled, Matched
 
 PREFIX = "PREFIX : <http://example.org/> PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> "
 TURTLE = "@prefix : <http://example.org/> . "

@@ -21,12 +21,12 @@ from headgate.errors import SnapshotError, TableError
 from headgate.rdf.compiling import RdfContents
 from headgate.records.compiling import RecordContents
 from headgate.records.index.index import ROOM
-from headgate.spark.compile import rows as compiling
-from headgate.spark.compile.accepted import REJECTED
 from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.compile.rows import compile_batches
-from headgate.spark.tables.places import Format
 from headgate.spark.tables.tables import to_frame, write_table
+from headgate.tables import filter_rows as compiling
+from headgate.tables.accepted import REJECTED
+from headgate.tables.filter_rows import compile_batches
+from headgate.tables.places import Format
 from headgate.xml.compiling import XmlContents
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headgate.contents.protocol import Contents
-    from headgate.spark.compile.compile import Compiled
+    from headgate.tables.results import Compiled
 
 GOOD = [
     "age > 30 AND topic = 'news'",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.match.match import Matched
+    from headgate.tables.results import Matched
 
 FILTERS, EVENTS = 300, 8_000
 

@@ -15,8 +15,9 @@ from headgate import Edge, Event, GraphIndex, Node, RecordIndex, Subscription
 from headgate.core.snapshot import open_snapshot
 from headgate.errors import GraphError, SnapshotError, TableError
 from headgate.runtime.targets import open_target
-from headgate.spark.compile.graph import Tables, compile_graph
+from headgate.spark.compile.graph import compile_graph
 from headgate.spark.match.match import match_events
+from headgate.tables.results import Tables
 from tests.graph.random_graphs import draw_event, draw_graph
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, put, put_lines, put_table
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.compile.graph import CompiledGraph
-    from headgate.spark.match.match import Matched
+    from headgate.tables.results import CompiledGraph, Matched
     from tests.spark import without_spark
 
 DIALECTS = "'sql', 'labels', 'sparql', 'tuples', 'xpath' or 'tree'"

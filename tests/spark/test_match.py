@@ -19,9 +19,9 @@ from headgate.runtime.targets import Group
 from headgate.spark.match import match
 from headgate.spark.match.match import match_events
 from headgate.spark.match.worker import CODECS, Task, write_matches
-from headgate.spark.tables.event_rows import COLUMNS
 from headgate.spark.tables.events import judge
-from headgate.spark.tables.places import Format
+from headgate.tables.event_rows import COLUMNS
+from headgate.tables.places import Format
 from headgate.workloads.records import advertising
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.match.match import Matched
+    from headgate.tables.results import Matched
 
 FILTERS = {
     "all": "TRUE",

@@ -14,8 +14,8 @@ from headgate.errors import TableError
 from headgate.runtime.targets import Group
 from headgate.spark.match import worker
 from headgate.spark.match.worker import Task, match_rows, retype, write_matches
-from headgate.spark.tables import event_rows
-from headgate.spark.tables.event_rows import COLUMNS, LINES, PACKED
+from headgate.tables import event_rows
+from headgate.tables.event_rows import COLUMNS, LINES, PACKED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,11 +11,12 @@ import pytest
 
 from headgate import Event, Network, PlanError, RecordIndex, Settings, Subscription, TableError, XmlIndex
 from headgate.engine.views import views_of
+from headgate.local.plan import rows_of
 from headgate.plan.costs import averages, sums
 from headgate.plan.graphs.rewritability import Search
 from headgate.plan.running.validate import problems
 from headgate.spark.plan.planning import estimate, plan_subscriptions
-from headgate.spark.plan.sites import Bounds, read_sites
+from headgate.tables.sites import Bounds, read_sites
 from headgate.xml.language.printing import print_pattern
 from tests.spark.files import get_lines, put_lines
 from tests.xml.random_patterns import random_document
@@ -162,21 +163,21 @@ def test_records_and_sites(spark: SparkSession, tmp_path: Path) -> None:
         ({"id": "s1", "site": "hub", "fan_out": 3}, "site 'hub' has fan_out 3 here and 2 before"),
     ],
 )
-def test_a_bad_site_is_refused(spark: SparkSession, tmp_path: Path, row: dict[str, Any], reason: str) -> None:
+def test_a_bad_site_is_refused(tmp_path: Path, row: dict[str, Any], reason: str) -> None:
     ids = RecordIndex.build([Subscription(f"s{number}", "a = 1") for number in range(3)]).ids
     table = put_lines(tmp_path / "sites.jsonl", [{"id": "s0", "site": "hub", "fan_out": 2}, row])
     with pytest.raises(TableError) as refused:
-        read_sites(spark, table, ids, Bounds())
+        read_sites(rows_of(table), table, ids, Bounds())
     assert reason in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-def test_a_site_of_ones_own_is_no_site_of_that_name(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_site_of_ones_own_is_no_site_of_that_name(tmp_path: Path) -> None:
     ids = RecordIndex.build([Subscription(f"s{number}", "a = 1") for number in range(3)]).ids
     table = put_lines(
         tmp_path / "sites.jsonl", [{"id": "s0", "site": "s1", "fan_out": 2}, {"id": "s2", "cpu": 1}]
     )
-    found = read_sites(spark, table, ids, Bounds(fan_out=7.0))
+    found = read_sites(rows_of(table), table, ids, Bounds(fan_out=7.0))
     assert found.capacities.sites.tolist() == [0, 1, 2]
     assert found.capacities.fan_out.tolist() == [2.0, 7.0, 7.0]
     assert found.capacities.cpu.tolist() == [np.inf, np.inf, 1.0]

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from headgate.runtime.progress import Tasks, left, step
 from headgate.spark.session import progress
 from headgate.spark.session.listening import listening
-from headgate.spark.session.progress import Tasks, left, step, watch
+from headgate.spark.session.progress import watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

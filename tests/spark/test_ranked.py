@@ -16,12 +16,14 @@ from headgate.errors import SnapshotError, TableError
 from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime.questions import Top
 from headgate.runtime.rows import RANKS
-from headgate.spark.compile.accepted import has_any
+from headgate.spark.compile.choosing import has_any
 from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.compile.graph import Tables, _has_weights, compile_graph
+from headgate.spark.compile.graph import _has_weights, compile_graph
 from headgate.spark.match.match import match_events
-from headgate.spark.tables.places import Format
-from headgate.spark.tables.tables import VALUE, read_lines
+from headgate.spark.tables.tables import read_lines
+from headgate.tables.lines import VALUE
+from headgate.tables.places import Format
+from headgate.tables.results import Tables
 from tests.lanes import some
 from tests.spark.files import Row, get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.without_spark import compile_graph_lines, compile_lines, match_lines
@@ -32,8 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.compile.compile import Compiled
-    from headgate.spark.match.match import Matched
+    from headgate.tables.results import Compiled, Matched
 
     Best = list[tuple[Any, ...]]
 

@@ -16,9 +16,9 @@ from headgate.runtime.questions import Top
 from headgate.runtime.targets import Group
 from headgate.spark.match import worker
 from headgate.spark.match.worker import Task, match_rows
-from headgate.spark.tables import event_rows
-from headgate.spark.tables.event_rows import COLUMNS, KEY, LINES, PACKED
-from headgate.spark.tables.tables import VALUE
+from headgate.tables import event_rows
+from headgate.tables.event_rows import COLUMNS, KEY, LINES, PACKED
+from headgate.tables.lines import VALUE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headgate.spark.compile.graph import Tables, compile_graph
+from headgate.spark.compile.graph import compile_graph
+from headgate.tables.results import Tables
 from tests.spark.files import get_lines, put_lines
 from tests.spark.rdf_cases import Job, taxonomy
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.compile.graph import CompiledGraph
+    from headgate.tables.results import CompiledGraph
 
 
 class GraphJob(Job):

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.spark.tables.summary import MOST, refusals_of
+from headgate.spark.tables.summary import refusals_of
+from headgate.tables.summary import MOST
 from tests.spark.files import FORMS, Row, put, put_table
 
 if TYPE_CHECKING:

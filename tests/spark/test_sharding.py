@@ -15,9 +15,9 @@ from headgate.runtime.shards import ids_at, shard_places
 from headgate.runtime.targets import Group, open_target
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.match.match import match_events
-from headgate.spark.match.tuples import _of_event
 from headgate.spark.match.worker import Task, match_rows
-from headgate.spark.tables.event_rows import LINES
+from headgate.tables.event_rows import LINES
+from headgate.tables.tuples import _of_event
 from tests.lanes import some
 from tests.spark.files import get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.shard_cases import draw_case

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from headgate.errors import TableError
-from headgate.spark.tables.places import (
+from headgate.spark.tables.tables import read_csv, to_frame, write_table
+from headgate.tables.places import (
     Format,
     check_apart,
     check_input,
@@ -17,8 +18,7 @@ from headgate.spark.tables.places import (
     for_reading,
     format_of,
 )
-from headgate.spark.tables.requests import check_events
-from headgate.spark.tables.tables import read_csv, to_frame, write_table
+from headgate.tables.requests import check_events
 from headgate.xml.kind import KIND as XML_DOCUMENTS
 from tests.spark.files import FORMS, get_table, names, put
 

@@ -16,7 +16,7 @@ from headgate.runtime.questions import Top
 from headgate.spark.backtest.change_rows import read_rows
 from headgate.spark.backtest.trying import try_changes
 from headgate.spark.backtest.what_if import NOISY, NOTHING, WhatIf, what_if
-from headgate.spark.tables.requests import Question
+from headgate.tables.requests import Question
 from tests.contract.rooms import ROOMS, Room, every_room
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table

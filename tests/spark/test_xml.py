@@ -11,7 +11,7 @@ import pytest
 from headgate import Engine, Event, Subscription, SubscriptionError, TableError, XmlIndex
 from headgate.core.subscription import XPATH
 from headgate.spark.backtest.backtest import backtest_documents
-from headgate.spark.tables.document_rows import _left_out
+from headgate.spark.tables.events import _left_out
 from headgate.xml.language.printing import print_pattern
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table

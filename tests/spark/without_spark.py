@@ -20,17 +20,16 @@ from headgate.runtime import shards as shard_snapshots
 from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import Sharding
 from headgate.runtime.targets import open_target
-from headgate.spark.compile.accepted import number_rows, save_index
-from headgate.spark.compile.graph import _Saving
-from headgate.spark.compile.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS
-from headgate.spark.compile.graph_rows import compile_rows as compile_parts
-from headgate.spark.compile.graph_tables import Read, assemble
-from headgate.spark.compile.rows import compile_batches
 from headgate.spark.match.worker import Task, match_and_tell
 from headgate.spark.shards.graph import place_graph
-from headgate.spark.tables.event_rows import LINES, NUMBERS, REASON, ROW, TEXTS
-from headgate.spark.tables.places import Format
-from headgate.spark.tables.tables import BLOCK, BROKEN, FILE, POSITION, VALUE
+from headgate.tables.accepted import number_rows, save_index
+from headgate.tables.event_rows import LINES, NUMBERS, REASON, ROW, TEXTS
+from headgate.tables.filter_rows import compile_batches
+from headgate.tables.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS
+from headgate.tables.graph_rows import compile_rows as compile_parts
+from headgate.tables.graph_tables import Read, Saving, assemble
+from headgate.tables.lines import BLOCK, BROKEN, FILE, POSITION, VALUE
+from headgate.tables.places import Format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -149,7 +148,7 @@ def compile_graph_lines(
         work = partial(compile_parts, table=name, writers=contents.writers, dialect=SQL, ranked=weighed)
         read[name] = Read(pa.Table.from_batches(work([lines_of(lines)]), made), Format.JSONL)
     assembled = assemble(read, contents)
-    save = _Saving(assembled, contents).save
+    save = Saving(assembled, contents).save
     if shards == 1:
         save(assembled.parts, place)
     else:

@@ -28,7 +28,8 @@ from headgate.runtime.snapshots import pieces_at
 from headgate.runtime.state import State
 from headgate.runtime.targets import open_target
 from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.compile.graph import Tables, compile_graph
+from headgate.spark.compile.graph import compile_graph
+from headgate.tables.results import Tables
 from tests.seeds import NIGHTLY
 from tests.spark.files import put_lines
 from tests.spark.shard_cases import draw_case

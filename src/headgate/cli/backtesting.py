@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from headgate.spark.backtest.backtest import Backtested
     from headgate.spark.backtest.what_if import Effect, WhatIf
     from headgate.spark.session.session import Session
-    from headgate.spark.tables.requests import Question
+    from headgate.tables.requests import Question
 
 SHOWN = 10
 """Subscriptions that are told one by one."""
@@ -84,7 +84,7 @@ class Asked:
 
     def question(self, snapshot: str) -> Question:
         """Return what is asked of changes to a snapshot."""
-        from headgate.spark.tables.requests import Question
+        from headgate.tables.requests import Question
 
         noise = 0.1 if self.noise is None else self.noise / 100
         changes = self.changes or ""
@@ -206,7 +206,7 @@ def _records(
 ) -> Callable[..., Backtested]:
     """Check what is asked of records, and return how to do it."""
     del content
-    from headgate.spark.tables.requests import check_backtest
+    from headgate.tables.requests import check_backtest
 
     check_backtest(asked.events, asked.output)
     from headgate.records.language.dialects import to_sql
@@ -226,7 +226,7 @@ def _documents(
 ) -> Callable[..., Backtested]:
     """Check what is asked of RDF or XML, and return how to do it."""
     from headgate.contents.registry import room_of_content
-    from headgate.spark.tables.requests import check_backtest_documents, check_taxonomy, read_taxonomy
+    from headgate.tables.requests import check_backtest_documents, check_taxonomy, read_taxonomy
 
     check_backtest_documents(asked.events, asked.output, content, asked.form)
     check_taxonomy(asked.taxonomies)
@@ -250,7 +250,7 @@ def _try_changes(
     asked: Asked, master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool
 ) -> None:
     """Try changes and tell what they would do."""
-    from headgate.spark.tables.requests import check_taxonomy, read_taxonomy
+    from headgate.tables.requests import check_taxonomy, read_taxonomy
 
     check_taxonomy(asked.taxonomies)
     if (asked.snapshot is None) == (asked.subscriptions is None):
@@ -313,7 +313,7 @@ def _check_snapshot(asked: Asked) -> None:
 
 def _check_tables(asked: Asked, effects: str | None, rejected: str) -> None:
     """Refuse tables that are not there, and places that are taken, as far as is known before compiling."""
-    from headgate.spark.tables.places import check_apart, check_input, check_output
+    from headgate.tables.places import check_apart, check_input, check_output
 
     outputs = [place for place in (asked.output, effects, rejected) if place is not None]
     for table in (asked.changes or "", asked.subscriptions or ""):

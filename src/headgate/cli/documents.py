@@ -114,7 +114,7 @@ def read_settings(
     taxonomies: tuple[str, ...], *, coerce: bool, injective: bool
 ) -> tuple[Taxonomy | None, Options | None]:
     """Read what is said of filters of RDF; none where nothing is."""
-    from headgate.spark.tables.requests import read_taxonomy
+    from headgate.tables.requests import read_taxonomy
 
     return read_taxonomy(taxonomies), read_options(coerce=coerce, injective=injective)
 
@@ -130,7 +130,7 @@ def read_document(content: str, given: str, form: str | None, source: str | None
     """Read an event that is a document: a file, text, standard input, or a row of a table as JSON."""
     from headgate.contents.registry import kind_of
     from headgate.core.event import RSS, Event, read_object
-    from headgate.spark.tables.requests import check_type, type_of_file
+    from headgate.tables.requests import check_type, type_of_file
 
     kind = kind_of(content)
     name, data = _data(given, kind)
@@ -161,7 +161,7 @@ def read_document(content: str, given: str, form: str | None, source: str | None
 
 def _data(given: str, kind: Kind) -> tuple[str, bytes]:
     """Find the name and the bytes of a document that is named or written out."""
-    from headgate.spark.tables.requests import type_of_file
+    from headgate.tables.requests import type_of_file
 
     if given == "-":
         return "", sys.stdin.buffer.read()

@@ -325,7 +325,7 @@ def _near_misses(
 ) -> list[NearMiss]:
     from headgate.contents.registry import kind_at
     from headgate.core.snapshot import room_of
-    from headgate.spark.session.progress import step
+    from headgate.runtime.progress import step
 
     place = Path(snapshot)
     kind = kind_at(place)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.cli.shell import cli, ready, session, spark_options, tell
+from headgate.cli.shell import cli, engine_option, ready, run_job, spark_options, tell
 from headgate.workloads.catalogue import (
     EXCHANGE_SELECTIVITIES,
     NAMES,
@@ -18,6 +18,8 @@ from headgate.workloads.catalogue import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from headgate.spark.session.session import Session
 
     Decorated = Callable[..., Any]
 
@@ -63,6 +65,7 @@ def _count(name: str, default: int) -> Callable[[Decorated], Decorated]:
 )
 @_count("--subscriptions", 100_000)
 @_count("--events", 20_000)
+@engine_option
 @spark_options
 def generate_records(name: str, subscriptions: int, events: int, **shared: Any) -> None:
     r"""Generate the advertising workload, or another: subscriptions and events.
@@ -94,6 +97,7 @@ def generate_records(name: str, subscriptions: int, events: int, **shared: Any) 
     help="Values of each attribute; by default they have 4 to 86.",
 )
 @_count("--events", 1_000)
+@engine_option
 @spark_options
 def generate_exchange(
     scale: int, selectivity: str, vocabulary: int | None, events: int, **shared: Any
@@ -121,6 +125,7 @@ def generate_exchange(
     help="The part of the persons who want a post; 1 is no filters.",
 )
 @_count("--events", 1_000)
+@engine_option
 @spark_options
 def generate_social(nodes: int, edges: int, selectivity: str, events: int, **shared: Any) -> None:
     r"""Generate a social network: persons with filters, who follows whom, and posts.
@@ -158,6 +163,7 @@ def generate_social(nodes: int, edges: int, selectivity: str, events: int, **sha
 )
 @_count("--subscriptions", 1_000_000)
 @_count("--events", 1_000)
+@engine_option
 @spark_options
 def generate_ranking(**given: Any) -> None:
     r"""Generate subscriptions of intervals with scores and weights, and events that are points.
@@ -200,6 +206,7 @@ def generate_ranking(**given: Any) -> None:
 @click.option("--constrained", is_flag=True, help="Put bounds on variables, for paper.")
 @_count("--subscriptions", 30_000)
 @_count("--events", 1_000)
+@engine_option
 @spark_options
 def generate_rdf(name: str, **given: Any) -> None:
     r"""Generate filters in SPARQL, events in N-Triples and a taxonomy.
@@ -235,6 +242,7 @@ def generate_rdf(name: str, **given: Any) -> None:
 )
 @_count("--subscriptions", 100_000)
 @_count("--events", 200)
+@engine_option
 @spark_options
 def generate_xmark(**given: Any) -> None:
     r"""Generate views over XMark's schema in XPath, and documents of auction sites that answer them.
@@ -255,6 +263,7 @@ def _make(
     output: Path,
     seed: int,
     form: str,
+    engine: str | None,
     master: str | None,
     conf: tuple[str, ...],
     quiet: bool,
@@ -262,24 +271,38 @@ def _make(
 ) -> None:
     """Make the tables of a workload in a directory, and tell where they are."""
     from headgate.errors import TableError
+    from headgate.local.small import ROWS
     from headgate.pipeline.file.model import GRAPHS
     from headgate.pipeline.file.settings import Generate
     from headgate.pipeline.run.generating import workload_of
-    from headgate.spark.tables.places import check_output
+    from headgate.tables.places import check_output
 
     # Places that are taken, and a machine without Spark, are refused before what takes long to load.
     for table in ("nodes", "edges", "events") if name in GRAPHS else ("subscriptions", "events"):
         check_output(_place(output, table, form))
     if name in RDF_NAMES and (output / TAXONOMY).is_dir():
         raise TableError(f"{output / TAXONOMY} is a directory: choose another place")
-    ready(master, conf)
-    from headgate.spark.tables.generate import generate as run
-
-    made = workload_of(Generate(workload=name, seed=seed, **asked))
+    settings = Generate(workload=name, seed=seed, **asked)
+    if engine == "spark" or master is not None or conf:
+        ready(master, conf)
+    made = workload_of(settings)
+    total = sum(table.rows for table in made.tables.values())
+    large = None if total <= ROWS else f"{total:,} rows are many"
     places = {table: _place(output, table, form) for table in made.tables}
-    with session(master, conf, quiet=quiet) as spark:
+
+    def here() -> None:
+        from headgate.local.generate import generate
+
         for table, (make, schema, count) in made.tables.items():
-            run(spark, make, schema, count, places[table], seed=seed, quiet=quiet)
+            generate(make, schema, count, places[table], seed=seed, quiet=quiet)
+
+    def on_spark(spark: Session) -> None:
+        from headgate.spark.tables.generate import generate
+
+        for table, (make, schema, count) in made.tables.items():
+            generate(spark, make, schema, count, places[table], seed=seed, quiet=quiet)
+
+    run_job(engine, master, conf, large, here, on_spark, quiet=quiet)
     lines = [f"wrote {table.rows:,} {called} to {places[called]}" for called, table in made.tables.items()]
     if made.taxonomy is not None:
         classes = output / TAXONOMY

@@ -13,12 +13,14 @@ from headgate.cli.shell import (
     STRICT_EXIT,
     beside,
     cli,
+    engine_option,
     factor_option,
     fields_of,
+    is_here,
     mode_option,
     read_text,
     ready,
-    session,
+    run_job,
     spark_options,
     tell,
     wanted_top,
@@ -30,9 +32,8 @@ if TYPE_CHECKING:
 
     from headgate.contents.kind import Wanted
     from headgate.runtime.sharding import Sharding
-    from headgate.spark.compile.compile import Compiled
-    from headgate.spark.compile.graph import CompiledGraph
     from headgate.spark.session.session import Session
+    from headgate.tables.results import Compiled, CompiledGraph, Matched
 
 
 @cli.command(name="compile")
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
 @dialect_option("What filters are written in whose rows name no dialect; sql by default.")
 @rdf_options
 @click.option("--strict", is_flag=True, help="Exit with 3 if any row was refused.")
+@engine_option
 @spark_options
 def compile_(
     subscriptions: str | None,
@@ -91,6 +93,7 @@ def compile_(
     shard_column: str | None,
     dialect: str | None,
     taxonomies: tuple[str, ...],
+    engine: str | None,
     master: str | None,
     conf: tuple[str, ...],
     *,
@@ -119,7 +122,8 @@ def compile_(
     """
     from headgate.contents.kind import Wanted
     from headgate.contents.registry import check_together
-    from headgate.spark.tables.requests import check_compile, check_taxonomy, read_taxonomy
+    from headgate.local.small import why_large
+    from headgate.tables.requests import check_compile, check_taxonomy, read_taxonomy
 
     refused = rejected or beside(output, "rejected")
     types = read_text(schema) if schema else None
@@ -129,12 +133,17 @@ def compile_(
     sharding = _sharding(shards, shard_by, shard_column)
     tables = _tables(subscriptions, nodes, edges)
     check_compile(tables, output, rejected=refused, wanted=wanted, sharding=sharding)
-    ready(master, conf)
+    large = why_large([*tables, *([sample] if sample else [])])
+    if sharding.count > 1:
+        large = "shards are built by the workers of Spark"
+    if not is_here(engine, master, conf, large):
+        ready(master, conf)
     wanted = replace(wanted, taxonomy=read_taxonomy(taxonomies))
     check_together(wanted)
-    compile_one = _compiling(subscriptions, nodes, edges, output, refused, wanted, sharding, ranked=ranked)
-    with session(master, conf, quiet=quiet) as spark:
-        done, told = compile_one(spark, quiet=quiet)
+    more = {"sharding": sharding, "rejected": refused, "ranked": ranked}
+    compile_one = _compiling(subscriptions, nodes, edges, output, wanted, more, quiet=quiet)
+    done = run_job(engine, master, conf, large, compile_one, compile_one, quiet=quiet)
+    told = _compiled(done)
     lines = [f"compiled {told} {_over(done)} to {output}"]
     lines.append(
         f"refused {done.rejected:,} rows, with the reasons in {refused}" if done.rejected else "refused none"
@@ -174,37 +183,51 @@ def _compiling(
     nodes: str | None,
     edges: str | None,
     output: str,
-    rejected: str,
     wanted: Wanted,
-    sharding: Sharding,
+    more: dict[str, Any],
     *,
-    ranked: bool | None,
-) -> Callable[..., tuple[Compiled | CompiledGraph, str]]:
-    """Return how tables are compiled: a call that gives the result and names it."""
-    from headgate.spark.compile import compile as plain
-    from headgate.spark.compile import graph
-
-    more: dict[str, Any] = {"sharding": sharding, "rejected": rejected, "ranked": ranked}
+    quiet: bool,
+) -> Callable[..., Compiled | CompiledGraph]:
+    """Return how tables are compiled: a call with a session of Spark, or without."""
+    said = {**more, **vars(wanted)}
     if nodes is not None and edges is not None:
-        tables = graph.Tables(nodes, edges, subscriptions)
+        from headgate.tables.results import Tables
 
-        def with_graph(spark: Session, *, quiet: bool) -> tuple[CompiledGraph, str]:
-            done = graph.compile_graph(spark, tables, output, quiet=quiet, **more, **vars(wanted))
-            parts = f" in {done.shards} shards" if done.shards > 1 else ""
-            counts = f"{done.nodes:,} nodes, {done.edges:,} edges and {done.subscriptions:,} subscriptions"
-            return done, counts + parts
+        tables = Tables(nodes, edges, subscriptions)
+
+        def with_graph(spark: Session | None = None) -> CompiledGraph:
+            if spark is None:
+                from headgate.local import compile as here
+
+                return here.compile_graph(tables, output, quiet=quiet, **said)
+            from headgate.spark.compile import graph
+
+            return graph.compile_graph(spark, tables, output, quiet=quiet, **said)
 
         return with_graph
-    more["ranked"] = ranked
-
     table = str(subscriptions)
 
-    def without(spark: Session, *, quiet: bool) -> tuple[Compiled, str]:
-        done = plain.compile_subscriptions(spark, table, output, quiet=quiet, **more, **vars(wanted))
-        parts = f" in {done.shards} shards" if done.shards > 1 else ""
-        return done, f"{done.subscriptions:,} {'ranked ' if done.ranked else ''}subscriptions{parts}"
+    def without(spark: Session | None = None) -> Compiled:
+        if spark is None:
+            from headgate.local import compile as here
+
+            return here.compile_subscriptions(table, output, quiet=quiet, **said)
+        from headgate.spark.compile import compile as plain
+
+        return plain.compile_subscriptions(spark, table, output, quiet=quiet, **said)
 
     return without
+
+
+def _compiled(done: Compiled | CompiledGraph) -> str:
+    """Say what was compiled."""
+    from headgate.tables.results import CompiledGraph
+
+    parts = f" in {done.shards} shards" if done.shards > 1 else ""
+    if isinstance(done, CompiledGraph):
+        counts = f"{done.nodes:,} nodes, {done.edges:,} edges and {done.subscriptions:,} subscriptions"
+        return counts + parts
+    return f"{done.subscriptions:,} {'ranked ' if done.ranked else ''}subscriptions{parts}"
 
 
 @cli.command()
@@ -237,6 +260,7 @@ def _compiling(
 @format_option
 @click.option("--tuples", metavar="TABLE", help="XML: where what the patterns return goes.")
 @click.option("--strict", is_flag=True, help="Exit with 3 if any event was refused.")
+@engine_option
 @spark_options
 def match(
     snapshot: str,
@@ -248,6 +272,7 @@ def match(
     factors: tuple[str, ...],
     form: str | None,
     tuples: str | None,
+    engine: str | None,
     master: str | None,
     conf: tuple[str, ...],
     *,
@@ -274,31 +299,34 @@ def match(
       headgate match --snapshot rdf/ --events feeds/ --output matches.jsonl
       headgate match --snapshot xml/ --events documents/ --output matches.jsonl --tuples tuples.jsonl
     """
+    from headgate.local.small import why_large
     from headgate.runtime.questions import check_target
-    from headgate.spark.tables.requests import check_match
+    from headgate.tables.requests import check_match
 
     refused = rejected or beside(output, "rejected")
     wanted = wanted_top("--top", top, mode, factors)
     check_match(snapshot, events, output, rejected=refused, content_type=form, tuples=tuples)
     check_target(snapshot, graph=graph, top=wanted)
-    ready(master, conf)
+    large = why_large([events])
+    if not is_here(engine, master, conf, large):
+        ready(master, conf)
     from headgate.runtime.targets import open_target
-    from headgate.spark.match.match import match_events
 
     open_target(snapshot, graph=graph, top=wanted)
-    with session(master, conf, quiet=quiet) as spark:
-        done = match_events(
-            spark,
-            snapshot,
-            events,
-            output,
-            rejected=refused,
-            graph=graph,
-            top=wanted,
-            content_type=form,
-            tuples=tuples,
-            quiet=quiet,
-        )
+    more: dict[str, Any] = {"rejected": refused, "graph": graph, "top": wanted}
+    more |= {"content_type": form, "tuples": tuples}
+
+    def here() -> Matched:
+        from headgate.local.match import match_events
+
+        return match_events(snapshot, events, output, quiet=quiet, **more)
+
+    def on_spark(spark: Session) -> Matched:
+        from headgate.spark.match.match import match_events
+
+        return match_events(spark, snapshot, events, output, quiet=quiet, **more)
+
+    done = run_job(engine, master, conf, large, here, on_spark, quiet=quiet)
     found = "matches" if wanted is None else f"matches, the best {wanted.k:,} of each,"
     lines = [f"matched {done.events:,} events: {done.matches:,} {found} in {output}"]
     lines.append(

@@ -9,12 +9,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headgate.cli.documents import format_option
-from headgate.cli.shell import beside, cli, fields_of, ready, session, shown_command, spark_options, tell
+from headgate.cli.shell import (
+    beside,
+    cli,
+    engine_option,
+    fields_of,
+    is_here,
+    ready,
+    run_job,
+    shown_command,
+    spark_options,
+    tell,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headgate.spark.plan.planning import Planned
+    from headgate.plan.running.making import Made
+    from headgate.spark.session.session import Session
+    from headgate.tables.planning import Planned
 
 _AMOUNT = click.FloatRange(0)
 
@@ -83,10 +96,8 @@ def _bounds(command: Callable[..., None]) -> Callable[..., None]:
     type=click.Choice(["row", "key"]),
     help="Records: what subscribers hold of an event that they get: all of it, or that they got it.",
 )
-@click.option(
-    "--on-spark/--here", default=None, help="Who finds the graphs: Spark's workers, or this process."
-)
 @click.option("--report", metavar="FILE", help="Draw it: a page (.html), or the picture alone (.svg, .png).")
+@engine_option
 @spark_options
 def plan(
     snapshot: str,
@@ -98,10 +109,10 @@ def plan(
     rewritings: int,
     carries: str | None,
     report: str | None,
+    engine: str | None,
     master: str | None,
     conf: tuple[str, ...],
     *,
-    on_spark: bool | None,
     quiet: bool,
     as_json: bool,
     **asked: Any,
@@ -118,32 +129,37 @@ def plan(
       headgate plan --snapshot xml/ --sample docs.jsonl --output network/ --sites sites.csv --report plan.html
       headgate plan --snapshot records/ --sample events.jsonl --output network/ --carries key --fan-out 10
     """
+    from headgate.local.small import why_large
     from headgate.report.pages import check_output
-    from headgate.spark.tables.requests import check_plan
+    from headgate.tables.requests import check_plan
 
     refused = rejected or beside(output, "rejected")
     check_plan(snapshot, sample, output, rejected=refused, sites=sites, content_type=form, carries=carries)
     if report is not None:
         check_output(Path(report))
-    ready(master, conf)
+    large = why_large([sample, *([sites] if sites else [])])
+    if not is_here(engine, master, conf, large):
+        ready(master, conf)
     from headgate.plan.running.making import Settings
-    from headgate.spark.plan.planning import plan_subscriptions
 
     settings = Settings.of(rewritings, asked)
-    with session(master, conf, quiet=quiet) as spark:
-        done, made = plan_subscriptions(
-            spark,
-            snapshot,
-            sample,
-            output,
-            settings,
-            rejected=refused,
-            sites=sites,
-            content_type=form,
-            carries=carries,
-            on_spark=on_spark,
-            quiet=quiet,
+    more: dict[str, Any] = {"rejected": refused, "sites": sites, "content_type": form, "carries": carries}
+
+    def here() -> tuple[Planned, Made]:
+        from headgate.local.plan import plan_subscriptions
+
+        return plan_subscriptions(snapshot, sample, output, settings, quiet=quiet, **more)
+
+    def on_spark(spark: Session) -> tuple[Planned, Made]:
+        from headgate.spark.plan.planning import plan_subscriptions
+
+        # Who insists on Spark has its workers find the graphs, too.
+        by_workers = True if engine == "spark" else None
+        return plan_subscriptions(
+            spark, snapshot, sample, output, settings, on_spark=by_workers, quiet=quiet, **more
         )
+
+    done, made = run_job(engine, master, conf, large, here, on_spark, quiet=quiet)
     if report is not None:
         from headgate.report.plan_page import write_report
 

@@ -81,7 +81,7 @@ def report_graph(
         )
     from headgate.core.id_types import fit_id
     from headgate.report.graph.page import GraphReport, write
-    from headgate.spark.session.progress import step
+    from headgate.runtime.progress import step
 
     with step("opening the snapshot", quiet=quiet):
         index = _open(Path(snapshot))
@@ -124,7 +124,7 @@ def report_plan(network: str, output: str, *, quiet: bool, as_json: bool) -> Non
     room_of(Path(network))
     from headgate.plan.running.network import Network
     from headgate.report.plan_page import sentence, write_report
-    from headgate.spark.session.progress import step
+    from headgate.runtime.progress import step
 
     with step("opening the network", quiet=quiet):
         found = Network.open(Path(network))

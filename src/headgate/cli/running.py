@@ -16,6 +16,7 @@ from headgate.cli.documents import format_option
 from headgate.cli.shell import (
     STRICT_EXIT,
     cli,
+    engine_option,
     factor_option,
     fields_of,
     mode_option,
@@ -208,11 +209,13 @@ def stopping() -> Iterator[threading.Event]:
     help="Instead of what the file says; may be repeated.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 3 if any row was refused.")
+@engine_option
 @spark_options
 def run(
     file: Path,
     last: str | None,
     values: tuple[str, ...],
+    engine: str | None,
     master: str | None,
     conf: tuple[str, ...],
     *,
@@ -246,14 +249,15 @@ def run(
     try:
         pipeline = read_pipeline(file, overrides)
         until(steps_of(pipeline), last)
-        ready(master, conf)
+        if engine == "spark" or master is not None or conf:
+            ready(master, conf)
         if dry_run:
             _rehearse(pipeline, last, fresh=fresh, quiet=quiet, as_json=as_json)
             return
         from headgate.pipeline.run.run import Asked, run_pipeline
 
         command = shown_command(sys.argv[1:])
-        done = run_pipeline(pipeline, Asked(fresh, last, master, chosen, quiet, command, stopping))
+        done = run_pipeline(pipeline, Asked(fresh, last, engine, master, chosen, quiet, command, stopping))
     except PipelineError as error:
         # All that is wrong, one line each; the last of them as every error is told.
         for line in error.lines:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headgate.spark.session.session import Session
 
 
+_T = TypeVar("_T")
 STRICT_EXIT = 3
 _EVERY = 10.0
 """Seconds between two lines about progress, where there is no terminal."""
@@ -102,11 +103,54 @@ def spark_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+engine_option = click.option(
+    "--engine",
+    type=click.Choice(["spark", "local"]),
+    help="Where the job runs: on Spark, or in this process. By default here if the tables are small and "
+    "neither --master nor --conf is given.",
+)
+
+
+def run_job(
+    engine: str | None,
+    master: str | None,
+    conf: tuple[str, ...],
+    large: str | None,
+    here: Callable[[], _T],
+    on_spark: Callable[[Session], _T],
+    *,
+    quiet: bool,
+) -> _T:
+    """Run a job in this process or on Spark; `large` says why it is none for this process.
+
+    What this process cannot read for certain as Spark would is read by Spark, unless --engine says where.
+    """
+    from headgate.tables.places import UnsureError
+
+    if engine == "local" and (master is not None or conf):
+        raise click.UsageError("--master and --conf are for Spark: leave them out, or --engine local")
+    if is_here(engine, master, conf, large):
+        try:
+            return here()
+        except UnsureError as error:
+            if engine is not None:
+                raise TableError(f"{error}: that is left to Spark, so leave --engine local out") from None
+            if not quiet:
+                click.echo(f"this goes to Spark: {error}", err=True)
+    with session(master, conf, quiet=quiet) as spark:
+        return on_spark(spark)
+
+
+def is_here(engine: str | None, master: str | None, conf: tuple[str, ...], large: str | None) -> bool:
+    """Tell whether a job is tried in this process first."""
+    return engine == "local" or (engine is None and master is None and not conf and large is None)
+
+
 @contextmanager
 def session(master: str | None, conf: tuple[str, ...], *, quiet: bool) -> Iterator[Session]:
     """Hold a Spark session while a command works."""
     chosen = ready(master, conf)
-    from headgate.spark.session.progress import step
+    from headgate.runtime.progress import step
     from headgate.spark.session.session import close_session, open_session
 
     with step("starting Spark", quiet=quiet):
@@ -165,7 +209,7 @@ def settings(conf: tuple[str, ...]) -> dict[str, str]:
 
 def beside(path: str, word: str) -> str:
     """Name the rejected table after the output: out/snapshot -> out/snapshot-rejected.jsonl."""
-    from headgate.spark.tables.places import ENDINGS, check_here, is_remote, local
+    from headgate.tables.places import ENDINGS, check_here, is_remote, local
 
     if is_remote(path):
         if Path(path.rstrip("/")).suffix.lower() not in ENDINGS:

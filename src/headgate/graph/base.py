@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -149,7 +149,7 @@ class Base:
     @cached_property
     def planes(self) -> Planes:
         """Return the filters as planes; without a sieve, planes that say nothing."""
-        return NO_PLANES if self.sieve is None else self.sieve.planes
+        return no_planes() if self.sieve is None else self.sieve.planes
 
     @cached_property
     def acyclic(self) -> bool:
@@ -186,17 +186,24 @@ def _named(arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> dict[str, 
 
 
 _NONE = np.zeros(0, np.int32)
-NO_PLANES = build_planes(
-    Conjunctions(
-        line_codes=_NONE,
-        conjunction_start=np.zeros(1, np.int32),
-        asks=np.zeros(0, np.uint8),
-        check_start=np.zeros(1, np.int32),
-        check_line=_NONE,
-        check_kind=np.zeros(0, np.uint8),
-        set_start=np.zeros(1, np.int32),
-        set_low=_NONE,
-        set_high=_NONE,
+
+
+@cache
+def no_planes() -> Planes:
+    """Return planes of no filters; not made before they are asked for: that takes a kernel."""
+    return build_planes(
+        Conjunctions(
+            line_codes=_NONE,
+            conjunction_start=np.zeros(1, np.int32),
+            asks=np.zeros(0, np.uint8),
+            check_start=np.zeros(1, np.int32),
+            check_line=_NONE,
+            check_kind=np.zeros(0, np.uint8),
+            set_start=np.zeros(1, np.int32),
+            set_low=_NONE,
+            set_high=_NONE,
+        )
     )
-)
+
+
 NO_CELLS = Cells(np.zeros((1, 0), np.int32), np.zeros((0, 2), np.int64), _NONE)

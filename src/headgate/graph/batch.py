@@ -14,7 +14,7 @@ from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.event import ID, SOURCE, Event, column_of
 from headgate.core.omission import Omission, renaming
 from headgate.errors import EventError
-from headgate.graph.base import NO_CELLS, NO_PLANES
+from headgate.graph.base import NO_CELLS, no_planes
 from headgate.graph.ranked import kernels
 from headgate.graph.ranked.ranked import order_by_id, ranking_of
 from headgate.graph.walk import walking
@@ -251,7 +251,7 @@ def _by_filters(view: View, events: Events, source: NDArray[np.int32]) -> Iterat
     for begin, end, hits in find_hits(view, events):
         some = source[begin:end]
         counts = np.zeros(len(some), np.int64)
-        args = (view.arrays, view.overlay, NO_PLANES, NO_CELLS, *hits, given, view.serving, some)
+        args = (view.arrays, view.overlay, no_planes(), NO_CELLS, *hits, given, view.serving, some)
         done = 0
         while done < len(some):
             reached = walking.walk_hits(*args, done, scratch, out, counts)
@@ -323,7 +323,7 @@ def _best(view: View, events: Events, source: NDArray[np.int32], k: int, way: in
         # As many rows as there are planes: none.
         room = room._replace(rows=np.zeros(0, np.int32))
         for begin, end, hits in find_hits(view, events):
-            search = _Search(view, NO_PLANES, NO_CELLS, ranking.above, room, hits, source[begin:end], k)
+            search = _Search(view, no_planes(), NO_CELLS, ranking.above, room, hits, source[begin:end], k)
             search.on(resume=False)
             found = search.found()
             yield found._replace(row=found.row + begin)

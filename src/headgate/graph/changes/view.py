@@ -13,7 +13,7 @@ from headgate.core.event import JSON, SOURCE
 from headgate.core.omission import Omission, Renamed
 from headgate.errors import EventError, GraphError
 from headgate.graph.arrays import bits_of
-from headgate.graph.base import NO_CELLS, NO_PLANES
+from headgate.graph.base import NO_CELLS, no_planes
 from headgate.graph.model import EDGE, NODE, SUBSCRIPTION
 from headgate.graph.walk import kernels, walking
 
@@ -287,7 +287,7 @@ class View:
         """Encode an event, and match what cannot be matched when it is reached."""
         sieve = self.base.sieve
         if sieve is None:
-            return NO_PLANES, None, NO_CELLS, self.given(event, complete=True)
+            return no_planes(), None, NO_CELLS, self.given(event, complete=True)
         encoded = sieve.encode([event])
         return sieve.planes, encoded, encoded.cells, self.given(event, complete=False)
 
@@ -334,7 +334,7 @@ class View:
         """Find the same vertices by one of the paper's evaluators, in the order in which it finds them."""
         sieve = self.base.sieve
         if sieve is None or not sieve.planes.exact:
-            planes, cells, given = NO_PLANES, NO_CELLS, self.given(event, complete=True)
+            planes, cells, given = no_planes(), NO_CELLS, self.given(event, complete=True)
         else:
             planes, _, cells, given = self._prepare(event)
         source = np.array([self.source(event)], np.int32)

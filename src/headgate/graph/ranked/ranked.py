@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from headgate.errors import GraphError
-from headgate.graph.base import NO_CELLS, NO_PLANES
+from headgate.graph.base import NO_CELLS, no_planes
 from headgate.graph.model import DECAY, MINUS, NODE, SUBSCRIPTION, TIMES
 from headgate.graph.ranked import kernels
 from headgate.graph.walk.leading import NOTHING_ABOVE, above
@@ -84,7 +84,7 @@ def check_ranking(k: int, by: str, decay: float) -> None:
 def search(view: View, event: Event, k: int, *, by: str, decay: float, hops: bool) -> kernels.Room:
     """Search for the best k; the answer is in this thread's scratch space until its next search."""
     source, sieve, ranking = view.source(event), view.base.sieve, ranking_of(view)
-    planes, cells, encoded = NO_PLANES, NO_CELLS, None
+    planes, cells, encoded = no_planes(), NO_CELLS, None
     if sieve is not None:
         encoded = sieve.encode([event])
         planes, cells = sieve.planes, encoded.cells

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.spark.tables.places import is_remote, local
+from headgate.tables.places import is_remote, local
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,8 +20,8 @@ from headgate.pipeline.file.together import places
 from headgate.pipeline.rehearsal.samples import column_names, content_at_hand, first_rows, is_table
 from headgate.pipeline.run.generating import workload_of
 from headgate.runtime.rows import RANKS, WEIGHTS
-from headgate.spark.tables.places import check_input, check_output, is_remote, local
-from headgate.spark.tables.requests import check_events, read_taxonomy
+from headgate.tables.places import check_input, check_output, is_remote, local
+from headgate.tables.requests import check_events, read_taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

@@ -25,7 +25,7 @@ from headgate.pipeline.rehearsal.judging import (
 )
 from headgate.pipeline.rehearsal.samples import content_at_hand
 from headgate.pipeline.run.generating import workload_of
-from headgate.spark.tables.places import Format, format_of
+from headgate.tables.places import Format, format_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -22,8 +22,8 @@ from headgate.pipeline.rehearsal.samples import (
     typed,
 )
 from headgate.runtime.rows import RANKS, as_object, fields_of, read_edge, read_node, read_subscription
-from headgate.spark.compile.rows import Clauses
-from headgate.spark.tables.places import Format, format_of, is_remote
+from headgate.tables.filter_rows import Clauses
+from headgate.tables.places import Format, format_of, is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from headgate.pipeline.run.plan import COMPILE, GENERATE, MATCH, steps_of, until
 from headgate.pipeline.run.state import State
 from headgate.pipeline.run.work import wanted
 from headgate.report.words import shorten
-from headgate.spark.session.progress import step as shown
+from headgate.runtime.progress import step as shown
 
 if TYPE_CHECKING:
     from headgate.pipeline.file.model import Pipeline

@@ -14,7 +14,7 @@ from headgate.contents.registry import DEFAULT, content_of
 from headgate.core.event import read_object
 from headgate.errors import HeadgateError, TableError
 from headgate.runtime.rows import MISFIT
-from headgate.spark.tables.places import ENDINGS, Format, format_of, is_remote, local
+from headgate.tables.places import ENDINGS, Format, format_of, is_remote, local, table_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -51,18 +51,6 @@ def first_rows(path: str, most: int = ROWS) -> Rows:
     return _text(files, form, most, size)
 
 
-def table_files(path: str) -> list[Path]:
-    """List the files of a table in the order of their names, those that readers pass over left out."""
-    place = local(path)
-    if place.is_file():
-        return [place]
-    found = [file for file in sorted(place.rglob("*")) if file.is_file()]
-    hidden = (".", "_")
-    return [
-        file for file in found if not any(part.startswith(hidden) for part in file.relative_to(place).parts)
-    ]
-
-
 def column_names(path: str) -> list[str] | None:
     """List the columns of a table from its footer or header; None for JSON lines, which have none."""
     form, files = format_of(path), table_files(path)
@@ -80,7 +68,7 @@ def column_names(path: str) -> list[str] | None:
 def first_documents(path: str, kind: Kind, content_type: str | None, most: int) -> Rows:
     """Read the first files of a folder of documents, as rows."""
     from headgate.contents.kind import bad_length
-    from headgate.spark.tables.requests import type_of_file, type_of_name
+    from headgate.tables.requests import type_of_file, type_of_name
 
     files = table_files(path)
     said = None if content_type is None else type_of_name(content_type, kind)

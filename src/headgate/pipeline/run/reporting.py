@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from headgate.pipeline.run.run import StepDone
     from headgate.spark.backtest.what_if import WhatIf
     from headgate.spark.session.listening import Heard
-    from headgate.spark.tables.requests import Question
+    from headgate.tables.requests import Question
 
 
 DONE, SKIPPED = "done", "skipped"

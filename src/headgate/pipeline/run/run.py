@@ -20,10 +20,10 @@ from headgate.pipeline.run.reporting import DONE, SKIPPED
 from headgate.pipeline.run.state import State, locked, remove_leftovers
 from headgate.pipeline.run.work import Job, work
 from headgate.report.runs import page as run_page
+from headgate.runtime.progress import step as shown
 from headgate.spark.session.listening import listening
-from headgate.spark.session.progress import step as shown
 from headgate.spark.session.session import close_session, open_session
-from headgate.spark.tables.places import is_remote, local
+from headgate.tables.places import is_remote, local
 
 if TYPE_CHECKING:
     import threading
@@ -46,6 +46,8 @@ class Asked:
     """Do everything anew."""
     until: str | None = None
     """The last step."""
+    engine: str | None = None
+    """`spark`, or `local` for tables that are small; None if it may be chosen."""
     master: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     quiet: bool = False
@@ -188,18 +190,30 @@ class _Running:
             self._say(f"{step.name}: done before, nothing has changed")
             self.done.append(StepDone(step.name, SKIPPED, "", record.seconds, record.result))
             return
-        session = self._heard_session()
         inputs = self._state.stamps(step.inputs)
         self._state.begin(step)
         self._say(f"{step.name}: begun, since {why}")
-        session.sparkContext.setJobDescription(step.name)
         began = time.monotonic()
         before = {each.name: dict(each.result) for each in self.done}
-        result = work(Job(session, self._pipeline, step, before, self._asked.quiet))
+
+        def spark() -> Session:
+            session = self._heard_session()
+            session.sparkContext.setJobDescription(step.name)
+            return session
+
+        result = work(Job(spark, self._pipeline, step, before, self._asked.quiet, self._local))
         seconds = time.monotonic() - began
         self._state.finish(step, inputs, result, seconds, dt.datetime.now(dt.UTC).isoformat())
         self._say(f"{step.name}: done in {seconds:.1f} s{reporting.told(step, result)}")
         self.done.append(StepDone(step.name, DONE, why, seconds, result))
+
+    @property
+    def _local(self) -> bool:
+        """Whether small tables may be gone through in this process: nothing is said about Spark."""
+        spark, asked = self._pipeline.spark, self._asked
+        if asked.engine is not None:
+            return asked.engine == "local"
+        return not (asked.master or spark.master or asked.settings or spark.conf)
 
     def _opened(self) -> Session:
         if self._session is None:

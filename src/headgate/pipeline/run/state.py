@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.core.snapshot import MANIFEST
 from headgate.errors import TableError
 from headgate.pipeline.run.plan import named
-from headgate.spark.tables.places import is_remote, local
+from headgate.tables.places import is_remote, local
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -5,11 +5,16 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headgate.contents.kind import Wanted
 from headgate.contents.registry import content_of, kind_of
 from headgate.core.snapshot import is_snapshot
+from headgate.local import compile as local_compile
+from headgate.local import generate as local_generate
+from headgate.local import match as local_match
+from headgate.local import plan as local_plan
+from headgate.local.small import ROWS, why_large
 from headgate.pipeline.run import plan
 from headgate.pipeline.run.generating import workload_of
 from headgate.pipeline.run.reporting import write_what_if
@@ -22,19 +27,25 @@ from headgate.spark.compile import graph
 from headgate.spark.match.match import match_events
 from headgate.spark.plan import planning
 from headgate.spark.session.progress import watch
+from headgate.spark.tables import summary
 from headgate.spark.tables.generate import generate
-from headgate.spark.tables.requests import read_taxonomy
-from headgate.spark.tables.summary import refusals_of, summarise
+from headgate.tables import summary as local_summary
+from headgate.tables.places import UnsureError, is_remote
+from headgate.tables.requests import read_taxonomy
+from headgate.tables.results import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.file.settings import Match
     from headgate.pipeline.run.plan import Step
     from headgate.spark.session.session import Session
+    from headgate.tables.results import Compiled, CompiledGraph
+    from headgate.tables.summary import Refusal
 
 Result = dict[str, Any]
+_T = TypeVar("_T")
 
 _NOISIEST = 10
 """Subscriptions that a what-if tells one by one; all of them are in its table."""
@@ -44,33 +55,55 @@ _NOISIEST = 10
 class Job:
     """A step that is to be done, and what it is done with."""
 
-    session: Session
+    spark: Callable[[], Session]
+    """Starts Spark, unless it runs."""
     pipeline: Pipeline
     step: Step
     before: Mapping[str, Result]
     """The results of the steps that it needs."""
     quiet: bool
+    local: bool = False
+    """Whether small tables may be gone through in this process."""
+
+    def run(
+        self, tables: Iterable[str | None], here: Callable[[], _T], on_spark: Callable[[Session], _T]
+    ) -> _T:
+        """Run a job over tables, here if they are small and read for certain as Spark reads them."""
+        if self.local and why_large(path for path in tables if path is not None) is None:
+            try:
+                return here()
+            except UnsureError:
+                # What is not sure is left to Spark.
+                pass
+        return on_spark(self.spark())
 
 
 def work(job: Job) -> Result:
     """Do a step; rows that were refused are counted by their reasons, too."""
     result = _WORK[job.step.kind](job)
     if (result.get("rejected") or result.get("left_out")) and "rejected" in job.step.outputs:
-        with watch(job.session, "counting refused rows", quiet=job.quiet):
-            found = refusals_of(job.session, job.step.outputs["rejected"])
+        place = job.step.outputs["rejected"]
+
+        def on_spark(session: Session) -> tuple[Refusal, ...]:
+            with watch(session, "counting refused rows", quiet=job.quiet):
+                return summary.refusals_of(session, place)
+
+        found = job.run([place], lambda: local_summary.refusals_of(place), on_spark)
         result["refusals"] = [_plain(each) for each in found]
     return result
 
 
 def _generate(job: Job) -> Result:
-    session, pipeline, step, quiet = job.session, job.pipeline, job.step, job.quiet
+    pipeline, step, quiet = job.pipeline, job.step, job.quiet
     assert pipeline.generate is not None
-    made = workload_of(pipeline.generate)
-    for name, table in made.tables.items():
+    made, seed = workload_of(pipeline.generate), pipeline.generate.seed
+    few = sum(table.rows for table in made.tables.values()) <= ROWS
+    for name, (make, schema, rows) in made.tables.items():
         place = step.outputs[name]
-        generate(
-            session, table.make, table.schema, table.rows, place, seed=pipeline.generate.seed, quiet=quiet
-        )
+        if job.local and few and not is_remote(place):
+            local_generate.generate(make, schema, rows, place, seed=seed, quiet=quiet)
+        else:
+            generate(job.spark(), make, schema, rows, place, seed=seed, quiet=quiet)
     counts: Result = {name: table.rows for name, table in made.tables.items()}
     if made.taxonomy is not None:
         from headgate.pipeline.run.state import write_whole
@@ -92,17 +125,26 @@ def wanted(pipeline: Pipeline) -> Wanted:
 
 
 def _compile(job: Job) -> Result:
-    session, pipeline, step, quiet = job.session, job.pipeline, job.step, job.quiet
-    said = vars(wanted(pipeline))
-    more = {"rejected": step.outputs["rejected"], "ranked": pipeline.ranked, **_sharding(pipeline)}
+    pipeline, step, quiet = job.pipeline, job.step, job.quiet
+    given = wanted(pipeline)
+    said: dict[str, Any] = {"rejected": step.outputs["rejected"], "ranked": pipeline.ranked}
+    said |= {**_sharding(pipeline), **vars(given)}
     snapshot = step.outputs["snapshot"]
+    done: Compiled | CompiledGraph
     if pipeline.node_table is not None and pipeline.edge_table is not None:
-        tables = graph.Tables(pipeline.node_table, pipeline.edge_table, pipeline.subscription_table)
-        made = graph.compile_graph(session, tables, snapshot, quiet=quiet, **more, **said)
-        return as_plain(made)
-    assert pipeline.subscription_table is not None
-    done = plain.compile_subscriptions(
-        session, pipeline.subscription_table, snapshot, quiet=quiet, **more, **said
+        tables = Tables(pipeline.node_table, pipeline.edge_table, pipeline.subscription_table)
+        done = job.run(
+            [*tables.places.values(), given.sample],
+            lambda: local_compile.compile_graph(tables, snapshot, quiet=quiet, **said),
+            lambda session: graph.compile_graph(session, tables, snapshot, quiet=quiet, **said),
+        )
+        return as_plain(done)
+    table = pipeline.subscription_table
+    assert table is not None
+    done = job.run(
+        [table, given.sample],
+        lambda: local_compile.compile_subscriptions(table, snapshot, quiet=quiet, **said),
+        lambda session: plain.compile_subscriptions(session, table, snapshot, quiet=quiet, **said),
     )
     return as_plain(done)
 
@@ -122,18 +164,15 @@ def wanted_top(match: Match) -> Top | None:
 
 
 def _match(job: Job) -> Result:
-    session, pipeline, step, quiet = job.session, job.pipeline, job.step, job.quiet
+    pipeline, step, quiet = job.pipeline, job.step, job.quiet
     match = next(each for each in pipeline.matches if each.name == step.of)
-    done = match_events(
-        session,
-        step.inputs["snapshot"],
-        step.inputs["events"],
-        step.outputs["output"],
-        rejected=step.outputs["rejected"],
-        top=wanted_top(match),
-        content_type=step.settings["format"],
-        tuples=match.tuples,
-        quiet=quiet,
+    snapshot, events, output = step.inputs["snapshot"], step.inputs["events"], step.outputs["output"]
+    more: dict[str, Any] = {"rejected": step.outputs["rejected"], "top": wanted_top(match)}
+    more |= {"content_type": step.settings["format"], "tuples": match.tuples}
+    done = job.run(
+        [events, output, step.outputs["rejected"]],
+        lambda: local_match.match_events(snapshot, events, output, quiet=quiet, **more),
+        lambda session: match_events(session, snapshot, events, output, quiet=quiet, **more),
     )
     return as_plain(done)
 
@@ -141,8 +180,12 @@ def _match(job: Job) -> Result:
 def _summary(job: Job) -> Result:
     step = job.step
     events = job.before[step.needs[0]]["events"]
-    top = step.settings["busiest"]
-    found = summarise(job.session, step.inputs["output"], events, top=top, quiet=job.quiet)
+    top, output = step.settings["busiest"], step.inputs["output"]
+    found = job.run(
+        [output],
+        lambda: local_summary.summarise(output, events, top=top),
+        lambda session: summary.summarise(session, output, events, top=top, quiet=job.quiet),
+    )
     filters = _filters(Path(step.inputs["snapshot"]), [identity for identity, _ in found.busiest])
     return {
         "events_by_matches": {str(matches): count for matches, count in found.events_by_matches.items()},
@@ -166,7 +209,7 @@ def _filters(snapshot: Path, identities: list[Any]) -> list[str]:
 
 
 def _backtest(job: Job) -> Result:
-    session, pipeline, step, quiet = job.session, job.pipeline, job.step, job.quiet
+    session, pipeline, step, quiet = job.spark(), job.pipeline, job.step, job.quiet
     asked, events = step.settings, step.inputs["events"]
     output = step.outputs.get("output")
     content = content_of([asked["dialect"]], "the filter")
@@ -191,23 +234,20 @@ def _backtest(job: Job) -> Result:
 
 
 def _plan(job: Job) -> Result:
-    session, pipeline, step, quiet = job.session, job.pipeline, job.step, job.quiet
+    pipeline, step, quiet = job.pipeline, job.step, job.quiet
     from headgate.plan.running.making import Settings
 
     given = pipeline.plan
     assert given is not None
     asked = {each.name: getattr(given, each.name, None) for each in dataclasses.fields(Settings)}
-    done, made = planning.plan_subscriptions(
-        session,
-        step.inputs["snapshot"],
-        step.inputs["sample"],
-        step.outputs["output"],
-        Settings.of(given.rewritings, asked),
-        rejected=step.outputs["rejected"],
-        sites=given.sites,
-        content_type=step.settings["format"],
-        carries=given.carries,
-        quiet=quiet,
+    snapshot, sample, output = step.inputs["snapshot"], step.inputs["sample"], step.outputs["output"]
+    settings = Settings.of(given.rewritings, asked)
+    more: dict[str, Any] = {"rejected": step.outputs["rejected"], "sites": given.sites, "quiet": quiet}
+    more |= {"content_type": step.settings["format"], "carries": given.carries}
+    done, made = job.run(
+        [sample, given.sites],
+        lambda: local_plan.plan_subscriptions(snapshot, sample, output, settings, **more),
+        lambda session: planning.plan_subscriptions(session, snapshot, sample, output, settings, **more),
     )
     if given.page is not None:
         from headgate.report.plan_page import write_report
@@ -221,7 +261,7 @@ def _plan(job: Job) -> Result:
 
 def _what_if(job: Job) -> Result:
     from headgate.spark.backtest.what_if import what_if
-    from headgate.spark.tables.requests import Question
+    from headgate.tables.requests import Question
 
     step, asked = job.step, job.step.settings
     top = None if asked["top"] is None else Top.of(asked["top"])
@@ -235,7 +275,7 @@ def _what_if(job: Job) -> Result:
         asked["cost"],
     )
     done = what_if(
-        job.session,
+        job.spark(),
         question,
         rejected=step.outputs["rejected"],
         output=step.outputs["output"],

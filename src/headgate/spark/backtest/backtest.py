@@ -23,11 +23,12 @@ from headgate.records.language.model import predicates
 from headgate.records.language.parse import parse_filter
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
-from headgate.spark.tables.event_rows import keep_events, read_events
 from headgate.spark.tables.events import SOURCES, judge, judge_documents
-from headgate.spark.tables.places import Format
-from headgate.spark.tables.requests import check_backtest, check_backtest_documents
-from headgate.spark.tables.tables import VALUE, column, write_table
+from headgate.spark.tables.tables import column, write_table
+from headgate.tables.event_rows import keep_events, read_events
+from headgate.tables.lines import VALUE
+from headgate.tables.places import Format
+from headgate.tables.requests import check_backtest, check_backtest_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -21,8 +21,9 @@ from headgate.runtime.operations import (
     typed,
 )
 from headgate.runtime.rows import SCORE, WEIGHTS, read_line
-from headgate.spark.tables.places import Format
-from headgate.spark.tables.tables import BROKEN, ORDER, VALUE, read_lines
+from headgate.spark.tables.tables import read_lines
+from headgate.tables.lines import BROKEN, ORDER, VALUE
+from headgate.tables.places import Format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -21,7 +21,7 @@ from headgate.runtime.operations import subscription_id
 from headgate.runtime.shards import shard_places
 from headgate.runtime.targets import Sources, Target, open_target
 from headgate.spark.backtest.change_rows import Trial, read_changes
-from headgate.spark.tables.places import check_input
+from headgate.tables.places import check_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

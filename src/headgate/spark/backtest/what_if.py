@@ -27,17 +27,18 @@ from headgate.engine.engine import Engine
 from headgate.errors import TableError
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.runtime.operations import OPERATIONS, UNSUBSCRIBE
+from headgate.runtime.progress import step
 from headgate.spark.backtest.change_rows import read_rows
 from headgate.spark.backtest.comparing import AFTER, BEFORE, NET, Pair, compare
 from headgate.spark.backtest.trying import try_changes
 from headgate.spark.backtest.what_if_cost import Cost, days_of, sampled, size_of, timed
 from headgate.spark.match.reading import read_table
 from headgate.spark.match.worker import Task
-from headgate.spark.session.progress import step, watch
+from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors, worker_memory
-from headgate.spark.tables.event_rows import REASON, ROW
-from headgate.spark.tables.places import is_remote, local
 from headgate.spark.tables.tables import to_frame, write_table
+from headgate.tables.event_rows import REASON, ROW
+from headgate.tables.places import is_remote, local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from headgate.spark.backtest.change_rows import Trial
     from headgate.spark.backtest.trying import Tried
     from headgate.spark.tables.events import Given
-    from headgate.spark.tables.requests import Question
+    from headgate.tables.requests import Question
 
 CHANGE = "change"
 GAINED, LOST = "gained", "lost"

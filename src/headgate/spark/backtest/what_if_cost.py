@@ -13,9 +13,10 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import TIME, Event
 from headgate.core.values import fold
 from headgate.errors import EventError, HeadgateError
-from headgate.spark.tables.event_rows import read_event, read_events
-from headgate.spark.tables.places import ENDINGS, Format, check_input, for_reading
-from headgate.spark.tables.tables import BROKEN, VALUE, column, read_columns
+from headgate.spark.tables.tables import column, read_columns
+from headgate.tables.event_rows import read_event, read_events
+from headgate.tables.lines import BROKEN, VALUE
+from headgate.tables.places import ENDINGS, Format, check_input, for_reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,7 +9,6 @@ ranked. In several shards the workers build the indexes, and nothing is collecte
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,19 +18,20 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.contents.kind import Wanted
 from headgate.core.event import ID
-from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
+from headgate.runtime.progress import step
 from headgate.runtime.rows import FILTER, RANKS
 from headgate.runtime.sharding import Sharding
-from headgate.spark.compile.accepted import has_any, number_rows, save_index
-from headgate.spark.compile.choosing import contents_of
-from headgate.spark.compile.rows import COMPILED, COMPILED_RANKED, compile_batches
-from headgate.spark.session.progress import step, watch
+from headgate.spark.compile.choosing import contents_of, has_any
+from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.shards.compile import Sharded, compile_shards
-from headgate.spark.tables.places import Format, check_input, is_remote, local
-from headgate.spark.tables.requests import check_compile
 from headgate.spark.tables.tables import read_columns, read_lines, to_frame, write_table
+from headgate.tables.accepted import number_rows, save_index
+from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches
+from headgate.tables.places import Format, check_input, is_remote, local
+from headgate.tables.requests import check_compile
+from headgate.tables.results import Compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.contents.protocol import Contents, Counted, Writers
+    from headgate.contents.protocol import Contents, Writers
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
@@ -47,23 +47,6 @@ TASK_ROWS, TASK_BYTES = 100_000, 8 << 20
 """How much a task is given to read, at most."""
 FEW_ROWS, FEW_BYTES = 500, 64 << 10
 """What a task reads in the time that it takes to start one: a small table is not cut finer."""
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """What the job did."""
-
-    subscriptions: int
-    rejected: int
-    attributes: tuple[str, ...]
-    parse_seconds: float
-    build_seconds: float
-    ranked: bool = False
-    shards: int = 1
-    content: str = RECORDS
-    """The kind of content that filters look at."""
-    holds: Counted | None = None
-    """What there is of patterns over documents, if the filters are such."""
 
 
 def compile_subscriptions(

@@ -14,7 +14,6 @@ import json
 import shutil
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -43,12 +42,14 @@ from headgate.spark.match.worker import (
     write_matches,
 )
 from headgate.spark.session.progress import watch
-from headgate.spark.session.session import spark_errors, worker_memory
-from headgate.spark.tables.event_rows import KEY, LINES, NUMBERS, REASON, ROW, TEXTS
+from headgate.spark.session.session import discard, spark_errors, worker_memory
 from headgate.spark.tables.events import read_json_lines
-from headgate.spark.tables.places import Format, check_input, format_of, is_remote
-from headgate.spark.tables.requests import check_match
-from headgate.spark.tables.tables import replacing, write_table
+from headgate.spark.tables.tables import write_table
+from headgate.tables.event_rows import KEY, LINES, NUMBERS, REASON, ROW, TEXTS
+from headgate.tables.places import Format, check_input, format_of, is_remote
+from headgate.tables.requests import check_match
+from headgate.tables.results import Batch, Matched
+from headgate.tables.writing import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -56,45 +57,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from headgate.contents.kind import Feeds
     from headgate.runtime.questions import Top
     from headgate.runtime.targets import Target
     from headgate.spark.tables.events import Given
 
     Work = Callable[..., Iterator[pa.RecordBatch]]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """One batch of events in a worker: when it began, how long it took, how many events."""
-
-    task: int
-    start: float
-    seconds: float
-    events: int
-    spent: tuple[float, ...] = ()
-    """Seconds of the worker's CPU, for each of `worker.STAGES`."""
-
-
-@dataclass(frozen=True)
-class Matched:
-    """What the job did."""
-
-    events: int
-    rejected: int
-    matches: int
-    unknown_attributes: tuple[str, ...]
-    """Attributes that filters name and the events' table lacks: NULL in every event."""
-    survey_seconds: float
-    match_seconds: float
-    batches: tuple[Batch, ...]
-    feeds: Feeds | None = None
-    """What was read of RSS feeds, if there were any."""
-    shards: int = 1
-    met: int = 0
-    """How often an event met a shard, of at most events times shards; the others could not match there."""
-    left_out: int = 0
-    """Filters that were too much for an event, for each event; they are in the rejected table, too."""
 
 
 class _Gathered(AccumulatorParam[dict[Omission, None]]):
@@ -263,7 +230,7 @@ class _Job:
             written = self._written(tasks, parts, codec if codec in CODECS else "snappy")
             yield written.found._replace(matches=self._stored(written, tasks[0], output))
             return
-        with replacing(output) as folder:
+        with replacing(output, discard) as folder:
             # The name is one that readers of tables pass over, too. A task that Spark gave up and that
             # writes on does so into a folder that is gone.
             parts = folder / "_temporary"

@@ -26,10 +26,10 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import ID, SOURCE
 from headgate.core.values import dotted, fold
 from headgate.errors import TableError
-from headgate.spark.tables.event_rows import COLUMNS, DOCUMENTS, LINES, PACKED
 from headgate.spark.tables.events import Given, judge, judge_documents
-from headgate.spark.tables.places import Format, check_input
 from headgate.spark.tables.tables import column
+from headgate.tables.event_rows import COLUMNS, DOCUMENTS, LINES, PACKED
+from headgate.tables.places import Format, check_input
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -25,7 +25,7 @@ from headgate.errors import TableError
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.runtime.questions import RANK, SCORE
 from headgate.runtime.targets import in_memory, opened
-from headgate.spark.tables.event_rows import (
+from headgate.tables.event_rows import (
     KEY,
     NUMBERS,
     REASON,

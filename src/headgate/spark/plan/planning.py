@@ -7,63 +7,50 @@ sample -> events -> workers match them, compute the results of the views that ma
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.contents.registry import content_at, kind_of, room_at
-from headgate.core.event import ID, Event
-from headgate.core.interning import TextPool
+from headgate.contents.registry import content_at, kind_of
+from headgate.core.event import ID
 from headgate.core.snapshot import digest_of
-from headgate.engine.views import views_at
-from headgate.errors import EventError
-from headgate.plan.costs import averages, sums
 from headgate.plan.graphs.cycles import without_cycles
 from headgate.plan.graphs.joining import statistics_of
-from headgate.plan.measures import measures
-from headgate.plan.running.making import HELD, Given, Ways, make_network
-from headgate.runtime.targets import opened_as
+from headgate.plan.running.making import HELD, Ways
 from headgate.spark.plan.graphs import embedding_graph, find_rewritings, joined_rewritings
-from headgate.spark.plan.sites import Bounds, read_sites
-from headgate.spark.session.progress import step, watch
+from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
-from headgate.spark.tables.event_rows import read_events
 from headgate.spark.tables.events import judge_documents
-from headgate.spark.tables.places import local
-from headgate.spark.tables.requests import check_plan
-from headgate.spark.tables.tables import BROKEN, VALUE, read_lines, write_table
+from headgate.spark.tables.tables import read_lines, write_table
+from headgate.tables.lines import BROKEN, VALUE
+from headgate.tables.planning import (
+    BYTES,
+    EVENTS,
+    FOUND,
+    REASON,
+    ROW,
+    ROWS,
+    VIEW,
+    averages_of,
+    open_views,
+    plan_views,
+    read_parsed,
+    read_records,
+    sum_up,
+)
+from headgate.tables.requests import check_plan
+from headgate.tables.sites import Bounds, read_sites
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from pyspark.sql import SparkSession
 
-    from headgate.contents.protocol import Content
-    from headgate.contents.views import Views
-    from headgate.core.event import Id
-    from headgate.core.ids import Ids
     from headgate.plan.costs import Estimates
     from headgate.plan.running.making import Made, Settings
-
-
-VIEW, ROWS, BYTES, EVENTS, ROW, REASON = "view", "rows", "bytes", "events", "row", "reason"
-_TYPES: dict[str, pa.DataType] = {
-    VIEW: pa.int32(),
-    ROWS: pa.int64(),
-    BYTES: pa.int64(),
-    EVENTS: pa.int64(),
-    ROW: pa.string(),
-    REASON: pa.string(),
-}
-_FOUND = pa.schema(_TYPES)
-"""What a view gave in all, how many events there were (without a view), or a row that is no event."""
+    from headgate.tables.planning import Planned
 
 
 def estimate(
@@ -89,12 +76,12 @@ def estimate(
             events, read = read_lines(session, sample, ID).select(VALUE, BROKEN), read_records
         else:
             judged = judge_documents(session, sample, content, content_type).judged
-            events, read = judged.events, partial(_read_documents, content=content)
+            events, read = judged.events, partial(read_parsed, content=content)
         work = partial(
-            _sum_up, snapshot=snapshot, digest=digest_of(Path(snapshot)), carries=carries, read=read
+            sum_up, snapshot=snapshot, digest=digest_of(Path(snapshot)), carries=carries, read=read
         )
         # Kept, because it is asked twice.
-        found = events.mapInArrow(work, from_arrow_schema(_FOUND)).persist()
+        found = events.mapInArrow(work, from_arrow_schema(FOUND)).persist()
         sums = [sf.sum(name).alias(name) for name in (ROWS, BYTES, EVENTS)]
         totals = found.where(sf.col(REASON).isNull()).groupBy(VIEW).agg(*sums).toArrow()
         refused = found.where(sf.col(REASON).isNotNull()).select(ROW, REASON)
@@ -103,127 +90,7 @@ def estimate(
         found.unpersist()
         if judged is not None:
             judged.forget()
-    return _averages(totals, len(open_views(snapshot, carries).views), count)
-
-
-def _averages(found: pa.Table, count: int, rejected: int) -> Estimates:
-    whole = found[VIEW].is_null().to_numpy()
-    views = found[VIEW].to_numpy()[~whole].astype(np.int64)
-    rows, size = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    rows[views], size[views] = found[ROWS].to_numpy()[~whole], found[BYTES].to_numpy()[~whole]
-    return averages(rows, size, int(found[EVENTS].to_numpy()[whole].sum()), rejected)
-
-
-class Refused(NamedTuple):
-    """A row that is no event, and why."""
-
-    row: str
-    reason: str
-
-
-class Opened(NamedTuple):
-    """The views of a snapshot, and the index that says which of them match."""
-
-    filters: Content
-    views: Views
-    ids: Ids
-    numbers: dict[Id, int]
-
-
-def open_views(snapshot: str, carries: str | None) -> Opened:
-    """Open views, or return those that were opened last if they are the same."""
-    place = Path(snapshot).resolve()
-    return _opened(str(place), digest_of(place), carries)
-
-
-@lru_cache(maxsize=1)
-def _opened(snapshot: str, digest: str, carries: str | None) -> Opened:
-    return opened_as(snapshot, digest, partial(_open, carries=carries))
-
-
-def _open(place: Path, *, carries: str | None) -> Opened:
-    index = room_at(place).open(place, verify=False)
-    ids, views = views_at(place, carries=carries)
-    return Opened(index, views, ids, {identity: number for number, identity in enumerate(ids)})
-
-
-def read_records(batch: pa.RecordBatch) -> list[Event | Refused]:
-    """Read events that come as rows of JSON; blank lines are passed over."""
-    found: list[Event | Refused] = []
-    for value, broken in zip(batch[VALUE].to_pylist(), batch[BROKEN].to_pylist(), strict=True):
-        if value is None:
-            found.append(Refused(broken or "", "the line does not have as many fields as the header"))
-        elif value.strip():
-            try:
-                event = Event.from_json(value)
-                # Read here, where a row that cannot be read is refused and not the whole sample.
-                _ = event.attributes
-                found.append(event)
-            except EventError as error:
-                found.append(Refused(value.decode(errors="replace"), str(error)))
-    return found
-
-
-def _read_documents(batch: pa.RecordBatch, content: str) -> list[Event | Refused]:
-    return list(read_events(batch, content))
-
-
-def _sum_up(
-    batches: Iterable[pa.RecordBatch],
-    snapshot: str,
-    digest: str,
-    carries: str | None,
-    read: Callable[[pa.RecordBatch], list[Event | Refused]],
-) -> Iterator[pa.RecordBatch]:
-    """Sum up the results of all events of a task."""
-    filters, views, _, numbers = _opened(snapshot, digest, carries)
-    refused: list[dict[str, str]] = []
-
-    def events() -> Iterator[Event]:
-        for batch in batches:
-            for event in read(batch):
-                if isinstance(event, Refused):
-                    refused.append(event._asdict())
-                else:
-                    yield event
-
-    rows, size, count = sums(
-        views, lambda event: [numbers[identity] for identity in filters.match(event)], events()
-    )
-    some = np.flatnonzero(rows + size)
-    given: list[dict[str, Any]] = [
-        {VIEW: int(view), ROWS: int(rows[view]), BYTES: int(size[view])} for view in some
-    ]
-    yield pa.RecordBatch.from_pylist([*given, {EVENTS: count}, *refused], schema=_FOUND)
-
-
-@dataclass(frozen=True)
-class Planned:
-    """What the job did."""
-
-    views: int
-    events: int
-    """Events of the sample."""
-    rejected: int
-    """Rows of the sample that are no events."""
-    unseen: int
-    """Views that nothing in the sample matched."""
-    embeddings: int
-    rewritings: int
-    rewritable: int
-    cut_short: int
-    """Views that may have more rewritings than were looked for."""
-    source_fed: int
-    levels: int
-    utilization_before: float
-    utilization: float
-    bound: float
-    """No plan within the capacities, not relaxed, has less utilization."""
-    gap: float
-    ended: str
-    latency_before: float
-    latency: float
-    seconds: dict[str, float]
+    return averages_of(totals, len(open_views(snapshot, carries).views), count)
 
 
 def plan_subscriptions(
@@ -268,7 +135,10 @@ def plan_subscriptions(
     if sites is not None:
         bounds = Bounds(settings.fan_out, settings.bandwidth, settings.cpu)
         with spark_errors():
-            placed = read_sites(session, sites, views.ids, bounds)
+            rows = read_lines(session, sites, ID).select(VALUE, BROKEN).collect()
+            placed = read_sites(
+                ((row[VALUE] and bytes(row[VALUE]), row[BROKEN]) for row in rows), sites, views.ids, bounds
+            )
     if on_spark is None:
         on_spark = not (session.sparkContext.master or "").startswith("local")
 
@@ -282,74 +152,16 @@ def plan_subscriptions(
         searched = find_rewritings(session, needed, acyclic, settings.search, weights=found.bytes)
         return Ways(searched, statistics_of(np.diff(embeddings.offsets), removed, searched))
 
-    given = Given(
-        views.ids,
-        TextPool.build([views.filters.filter(identity) for identity in views.ids]),
-        found.rows,
-        found.bytes,
-        None if placed is None else placed.capacities,
-        None if placed is None else placed.names,
-    )
-    about = {
-        "snapshot": Path(snapshot).name,
-        "content": content_at(Path(snapshot)),
-        "sample": {"table": Path(sample).name, "events": found.events},
-        "carries": carries,
-    }
-    with spark_errors(), _Steps(quiet=quiet) as steps:
-        made = make_network(
-            views.views,
-            given,
+    with spark_errors():
+        return plan_views(
+            views,
+            snapshot,
+            sample,
+            output,
             settings,
-            ways=ways if on_spark else None,
-            about=about,
-            progress=steps.begin,
+            found,
+            placed,
+            ways if on_spark else None,
+            carries=carries,
+            quiet=quiet,
         )
-        steps.begin("writing the network")
-        made.network.save(local(output))
-    return _planned(made, found), made
-
-
-def _planned(made: Made, found: Estimates) -> Planned:
-    network, solution, statistics = made.network, made.solution, made.ways.statistics
-    before = measures(network.before, network.rewritings, network.costs)
-    after = measures(network.plan, network.rewritings, network.costs)
-    return Planned(
-        views=len(network.ids),
-        events=found.events,
-        rejected=found.rejected,
-        unseen=found.unseen,
-        embeddings=statistics.edges,
-        rewritings=statistics.rewritings,
-        rewritable=statistics.rewritable_views,
-        cut_short=statistics.cut_short,
-        source_fed=after.source_fed,
-        levels=len(after.per_level),
-        utilization_before=before.utilization,
-        utilization=after.utilization,
-        bound=solution.bound,
-        gap=solution.gap,
-        ended=solution.ended,
-        latency_before=before.latency,
-        latency=after.latency,
-        seconds=made.seconds,
-    )
-
-
-class _Steps:
-    """Show one step after another, each until the next begins."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._shown = ExitStack()
-
-    def __enter__(self) -> _Steps:
-        return self
-
-    def begin(self, title: str) -> None:
-        """Show another step from now on."""
-        self._shown.close()
-        self._shown.enter_context(step(title, quiet=self._quiet))
-
-    def __exit__(self, *_: object) -> None:
-        self._shown.close()

@@ -26,7 +26,6 @@ from headgate.errors import SnapshotError
 from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import TENANT
 from headgate.runtime.shards import Placing, save_shards
-from headgate.spark.compile.rows import PLACE, REASON, ROW
 from headgate.spark.session.progress import watch
 from headgate.spark.shards.rows import (
     ATTRIBUTES,
@@ -46,8 +45,10 @@ from headgate.spark.shards.rows import (
     survey_rows,
     write_shard,
 )
-from headgate.spark.tables.places import Format
-from headgate.spark.tables.tables import ORDER, POSITION, write_table
+from headgate.spark.tables.tables import write_table
+from headgate.tables.filter_rows import PLACE, REASON, ROW
+from headgate.tables.lines import ORDER, POSITION
+from headgate.tables.places import Format
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -20,9 +20,10 @@ from headgate.runtime.routes import Routes, rarest
 from headgate.runtime.rows import read_line
 from headgate.runtime.sharding import TENANT
 from headgate.runtime.shards import Placing
-from headgate.spark.compile.rows import UNUSUAL
 from headgate.spark.shards.rows import tenant_of
-from headgate.spark.tables.tables import ORDER, VALUE, read_lines
+from headgate.spark.tables.tables import read_lines
+from headgate.tables.filter_rows import UNUSUAL
+from headgate.tables.lines import ORDER, VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from headgate.contents.protocol import Contents, Keys
     from headgate.graph.model import Parts
     from headgate.runtime.sharding import Sharding
-    from headgate.spark.compile.graph_tables import Assembled
+    from headgate.tables.graph_tables import Assembled
 
 
 class Placed(NamedTuple):

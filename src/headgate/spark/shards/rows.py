@@ -20,8 +20,8 @@ from headgate.core.values import fold
 from headgate.records.keys import number_key, text_key
 from headgate.runtime.routes import MOST_KEYS, rarest
 from headgate.runtime.targets import in_memory
-from headgate.spark.compile.accepted import number_rows, repeated_reason, save_index
-from headgate.spark.compile.rows import (
+from headgate.tables.accepted import number_rows, repeated_reason, save_index
+from headgate.tables.filter_rows import (
     COMPILED,
     COMPILED_RANKED,
     NUMBER,
@@ -31,8 +31,8 @@ from headgate.spark.compile.rows import (
     ROW,
     compile_batches,
 )
-from headgate.spark.tables.places import Format
-from headgate.spark.tables.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
+from headgate.tables.lines import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
+from headgate.tables.places import Format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -24,9 +24,9 @@ from headgate.core.values import check, fold
 from headgate.errors import EventError
 from headgate.runtime.changes import of_the_file
 from headgate.spark.stream import sources
-from headgate.spark.tables.event_rows import read_event
-from headgate.spark.tables.places import leads_out
-from headgate.spark.tables.requests import type_of_file, type_of_name
+from headgate.tables.event_rows import read_event
+from headgate.tables.places import leads_out
+from headgate.tables.requests import type_of_file, type_of_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -11,8 +11,8 @@ from headgate.errors import TableError
 from headgate.runtime.questions import STAGED, check_changes, check_snapshot
 from headgate.spark.stream import settings as topics
 from headgate.spark.stream.settings import ARCHIVE, JSONL, NATS, PARQUET, is_broker
-from headgate.spark.tables.places import check_apart, check_links, is_remote, local
-from headgate.spark.tables.requests import check_type
+from headgate.tables.places import check_apart, check_links, is_remote, local
+from headgate.tables.requests import check_type
 
 if TYPE_CHECKING:
     from headgate.spark.stream.settings import StreamSettings

@@ -29,8 +29,8 @@ from headgate.spark.stream.rows import KINDS, match_schema
 from headgate.spark.stream.settings import is_broker
 from headgate.spark.stream.sinks import open_sink
 from headgate.spark.stream.telling import Telling
-from headgate.spark.tables.places import local
-from headgate.spark.tables.requests import check_type
+from headgate.tables.places import local
+from headgate.tables.requests import check_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ from pyspark.sql import functions as sf
 
 from headgate.errors import TableError
 from headgate.spark.stream.settings import ARCHIVE, DELETE, KAFKA, KEEP, NATS
-from headgate.spark.tables.places import for_reading, leads_out
+from headgate.tables.places import for_reading, leads_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

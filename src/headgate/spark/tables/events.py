@@ -22,19 +22,24 @@ from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.id_types import WHOLE
 from headgate.core.values import fold
 from headgate.errors import TableError
-from headgate.spark.tables.document_rows import (
+from headgate.spark.tables.tables import check_columns, column, read_columns, read_lines
+from headgate.tables.document_rows import (
+    CONTENT,
     FEEDS,
+    LENGTH,
     LENIENT,
     NOTES,
+    PATH,
     READ,
     TALLY,
     WHOLE_TEXTS,
     Reading,
     read_documents,
-    read_files,
     read_rows,
 )
-from headgate.spark.tables.event_rows import (
+from headgate.tables.event_rows import (
+    MISFIT,
+    NO_ID,
     NUMBERS,
     PARSED,
     REASON,
@@ -45,20 +50,19 @@ from headgate.spark.tables.event_rows import (
     list_refused,
     survey_lines,
 )
-from headgate.spark.tables.places import Format, as_spark, for_reading, is_remote, local
-from headgate.spark.tables.requests import check_events, check_type
-from headgate.spark.tables.tables import BROKEN, VALUE, check_columns, column, read_columns, read_lines
+from headgate.tables.lines import BROKEN, VALUE
+from headgate.tables.places import Format, as_spark, for_reading, is_remote, local
+from headgate.tables.requests import check_events, check_type, files_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
+    from headgate.contents.kind import Kind
     from headgate.runtime.targets import Sources
 
 
 _REASON = "_headgate_reason"
-_NO_ID = "the event has no id: give the field 'id' as text or a whole number"
-_MISFIT = "the line does not fit the header, or a value its column's type"
 
 
 @dataclass(frozen=True)
@@ -139,7 +143,7 @@ def _judge_columns(table: DataFrame, path: str, form: Format) -> Judged:
         raise TableError(f"{path}: column {name} is {kind.simpleString()}: cast it to string or bigint")
     identity = column(name)
     broken = sf.col(BROKEN) if BROKEN in table.columns else sf.lit(None).cast("string")
-    reason = sf.when(broken.isNotNull(), sf.lit(_MISFIT)).when(identity.isNull(), sf.lit(_NO_ID))
+    reason = sf.when(broken.isNotNull(), sf.lit(MISFIT)).when(identity.isNull(), sf.lit(NO_ID))
     count = _footers(table, path) if form is Format.PARQUET else None
     if count is not None:
         events = table.withColumn(name, identity.cast(_type(kind)))
@@ -276,3 +280,42 @@ def _rows(session: SparkSession, path: str) -> DataFrame:
 def _folder(path: str) -> str:
     """Write a folder as Spark writes it before the names of its files."""
     return f"{path.rstrip('/')}/" if is_remote(path) else f"{as_spark(local(path))}/"
+
+
+TASK_BYTES = 8 << 20
+"""How much a task is given to read, about."""
+
+
+def read_files(session: SparkSession, path: str, kind: Kind) -> DataFrame:
+    """Read files as rows, those of a folder with those of the folders inside it. No shuffle."""
+    files = session.read.format("binaryFile").option("recursiveFileLookup", "true").load(for_reading(path))
+    most = kind.most
+    small = files.where(sf.col(LENGTH) <= most).select(PATH, LENGTH, CONTENT)
+    # Their content is not even read.
+    large = files.where(sf.col(LENGTH) > most).select(
+        PATH, LENGTH, sf.lit(None).cast("binary").alias(CONTENT)
+    )
+    found = small.union(large)
+    if is_remote(path):
+        return _with_empty(found, _left_out(files))
+    place = local(path)
+    sizes = {file: file.stat().st_size for file in ([place] if place.is_file() else files_of(place))}
+    found = _with_empty(found, [as_spark(file) for file, size in sizes.items() if not size])
+    # Small files would be many tasks, each with a parser process of its own.
+    tasks = sum(sizes.values()) // TASK_BYTES
+    return found.coalesce(max(session.sparkContext.defaultParallelism, tasks))
+
+
+def _left_out(files: DataFrame) -> list[str]:
+    """List the files without a byte of another file system: Spark lists them, and then leaves them out."""
+    listed = {unquote(file).replace("file:///", "file:/") for file in files.inputFiles()}
+    return sorted(listed.difference(row[PATH] for row in files.select(PATH).collect()))
+
+
+def _with_empty(found: DataFrame, paths: list[str]) -> DataFrame:
+    """Add files without a byte, so that they are refused and not lost."""
+    if not paths:
+        return found
+    rows = [(path, 0, None) for path in paths]
+    empty = found.sparkSession.createDataFrame(rows, f"{PATH} string, {LENGTH} long, {CONTENT} binary")
+    return found.union(empty)

@@ -10,8 +10,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
-from headgate.spark.tables.places import check_output
 from headgate.spark.tables.tables import write_table
+from headgate.tables.places import check_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
 
@@ -11,34 +10,13 @@ from headgate.core.values import fold
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
-from headgate.spark.tables.places import Format, check_input, for_reading, format_of
-from headgate.spark.tables.tables import BROKEN, column, read_columns, read_csv, read_parquet
+from headgate.spark.tables.tables import column, read_columns, read_csv, read_parquet
+from headgate.tables.lines import BROKEN
+from headgate.tables.places import Format, check_input, for_reading, format_of
+from headgate.tables.summary import LONGEST, PARTICULARS, REASON, Refusal, Summary, summed, with_others
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from headgate.core.event import Id
-
-
-REASON = "reason"
-MOST = 20
-_LONGEST = 500
-# A reason says what was there: in quotes, by number, or from a place on. Without that, it is a kind.
-_PARTICULARS = (
-    (r"(?s), at character \d+.*$", ""),
-    (r"(?s)⟪.*$", ""),
-    (r"'(?:[^'\\]|\\.)*'", "…"),
-    (r'"(?:[^"\\]|\\.)*"', "…"),
-    (r"\d[\d,.]*", "…"),
-)
-
-
-class Refusal(NamedTuple):
-    """A kind of reason, how many rows were refused for it, and some of them with their own reason."""
-
-    reason: str
-    rows: int
-    examples: tuple[str, ...]
 
 
 def refusals_of(session: SparkSession, path: str) -> tuple[Refusal, ...]:
@@ -52,12 +30,12 @@ def refusals_of(session: SparkSession, path: str) -> tuple[Refusal, ...]:
             return ()
         name = next(each for each in table.columns if fold(each) == REASON)
         kind = column(name)
-        for pattern, instead in _PARTICULARS:
+        for pattern, instead in PARTICULARS:
             kind = sf.regexp_replace(kind, pattern, instead)
         # Tables of events have the row as one column; those of other rows have columns of their own.
         others = [column(each) for each in table.columns if each != name]
         row = others[0].cast("string") if len(others) == 1 else sf.to_json(sf.struct(*others))
-        example = sf.left(sf.concat_ws(", in ", column(name), row), sf.lit(_LONGEST))
+        example = sf.left(sf.concat_ws(", in ", column(name), row), sf.lit(LONGEST))
         found = (
             table.select(kind.alias("kind"), example.alias("example"))
             .groupBy("kind")
@@ -72,11 +50,7 @@ def refusals_of(session: SparkSession, path: str) -> tuple[Refusal, ...]:
         Refusal(each["kind"] or "", each["rows"], tuple(dict.fromkeys((each["first"], each["last"]))))
         for each in found
     ]
-    rest = refusals[MOST - 1 :]
-    if len(rest) < 2:
-        return tuple(refusals)
-    other = Refusal(f"{len(rest)} other reasons", sum(each.rows for each in rest), rest[0].examples)
-    return (*refusals[: MOST - 1], other)
+    return with_others(refusals)
 
 
 def _read(session: SparkSession, path: str) -> DataFrame | None:
@@ -89,14 +63,6 @@ def _read(session: SparkSession, path: str) -> DataFrame | None:
     else:
         table = session.read.json(for_reading(path))
     return table if REASON in map(fold, table.columns) else None
-
-
-@dataclass(frozen=True)
-class Summary:
-    """How many events have how many matches, and who gets most."""
-
-    events_by_matches: dict[int, int]
-    busiest: tuple[tuple[Id, int], ...]
 
 
 def summarise(
@@ -112,10 +78,7 @@ def summarise(
         }
         order = [sf.col("count").desc(), sf.col(SUBSCRIPTION_ID)]
         busiest = table.groupBy(SUBSCRIPTION_ID).count().orderBy(*order).limit(top).collect()
-    silent = events - sum(spread.values())
-    if silent:
-        spread[0] = silent
-    return Summary(spread, tuple((row[SUBSCRIPTION_ID], row["count"]) for row in busiest))
+    return summed(spread, [(row[SUBSCRIPTION_ID], row["count"]) for row in busiest], events, top)
 
 
 def _read_matches(session: SparkSession, matches: str) -> DataFrame:

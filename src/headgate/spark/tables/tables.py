@@ -7,12 +7,8 @@ has its own.
 
 from __future__ import annotations
 
-import codecs
-import csv
 import os
 import shutil
-from collections import Counter
-from contextlib import contextmanager
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
@@ -21,26 +17,29 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BinaryType, DecimalType, StringType, StructField, StructType
 
-from headgate.core.event import ID, SECOND_MARK
+from headgate.core.event import ID
 from headgate.core.values import fold
 from headgate.errors import TableError
 from headgate.spark.session.session import discard, spark_errors
-from headgate.spark.tables.places import Format, check_input, check_output, for_reading, is_remote, local
+from headgate.tables.lines import BLOCK, BROKEN, FILE, POSITION, VALUE
+from headgate.tables.places import (
+    Format,
+    check_header,
+    check_input,
+    check_output,
+    for_reading,
+    is_remote,
+    local,
+)
+from headgate.tables.writing import beside, quoted, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-FILE, BLOCK, POSITION = ORDER = ("file", "block", "position")
-"""A row's place. Spark hands files out by size, so its own numbers do not follow their names."""
-VALUE = "value"
-BROKEN = "_headgate_broken"
-"""Where Spark puts a CSV line that does not fit the header."""
-
-_MARKS = 2 * codecs.BOM_UTF8
 # A line of CSV that ends inside quotes: whole fields, then one that is opened and not closed.
 _ENDS_OPEN = r'^(?:(?:"[^"]*+(?:""[^"]*+)*+"[^,]*+|(?!")[^,]*+),)*+"[^"]*+(?:""[^"]*+)*+\z'
 
@@ -148,7 +147,7 @@ def read_csv(session: SparkSession, path: str, *, typed: bool, texts: Iterable[s
     With `typed`, Spark infers the types (one more pass) of all columns but `texts`; without, all are text.
     """
     source = for_reading(path)
-    _check_header(path)
+    check_header(path)
     options = {
         # With pruning, whether a line counts as broken would depend on the columns that a query asks for.
         "columnPruning": "false",
@@ -174,29 +173,6 @@ def read_csv(session: SparkSession, path: str, *, typed: bool, texts: Iterable[s
     schema = StructType([*fields, StructField(BROKEN, StringType())])
     table = session.read.options(**options, columnNameOfCorruptRecord=BROKEN).schema(schema).csv(source)
     return _whole(table, plain.columns, large) if large else table
-
-
-def _check_header(path: str) -> None:
-    """Refuse a header that names a column twice: Spark would rename both, and filters would see neither.
-
-    And a second byte order mark, which Spark passes over without a word.
-    """
-    if is_remote(path):
-        return
-    place = local(path)
-    found = [place] if place.is_file() else sorted(place.glob("*.csv"))
-    # The others Spark passes over.
-    files = [file for file in found if file == place or not file.name.startswith((".", "_"))]
-    for file in files:
-        with file.open("rb") as data:
-            if data.read(len(_MARKS)) == _MARKS:
-                raise TableError(f"{file}: {SECOND_MARK}")
-    for file in files[:1]:
-        with file.open(encoding="utf-8-sig", errors="replace", newline="") as text:
-            names = [fold(name) for name in next(csv.reader(text), [])]
-        for name, times in Counter(names).items():
-            if times > 1 and name:
-                raise TableError(f"{path}: the header names the column {name!r} {times} times")
 
 
 def _spans_lines(session: SparkSession, source: str) -> bool:
@@ -235,37 +211,13 @@ def write_table(table: DataFrame, path: str) -> None:
         table.write.mode("overwrite").parquet(path)
         return
     if form is Format.PARQUET:
-        with replacing(path) as folder:
+        with replacing(path, discard) as folder:
             table.write.mode("overwrite").parquet(f"file://{folder}")
         return
-    with _beside(path) as (place, parts):
+    with beside(path, discard) as (place, parts):
         _write_parts(table, form, parts)
         _join_parts(table.columns, form, parts, place)
         shutil.rmtree(parts)
-
-
-@contextmanager
-def replacing(path: str) -> Iterator[Path]:
-    """Yield a folder to be filled, which then takes the place of a local Parquet table."""
-    with _beside(path) as (place, folder):
-        yield folder
-        if place.is_dir():
-            shutil.rmtree(place)
-        folder.rename(place)
-
-
-@contextmanager
-def _beside(path: str) -> Iterator[tuple[Path, Path]]:
-    """Yield a local table's own place and that of a folder beside it, which is removed if the body fails."""
-    # Through symbolic links, so that a link stays one.
-    place = local(path).resolve()
-    place.parent.mkdir(parents=True, exist_ok=True)
-    parts = place.with_name(f".{place.name}.{os.getpid()}.parts")
-    try:
-        yield place, parts
-    except BaseException:
-        discard(parts)
-        raise
 
 
 def _write_parts(table: DataFrame, form: Format, parts: Path) -> None:
@@ -290,15 +242,10 @@ def _join_parts(columns: list[str], form: Format, parts: Path, place: Path) -> N
     try:
         with whole.open("wb") as out:
             if form is Format.CSV:
-                out.write((",".join(_quoted(name) for name in columns) + "\n").encode())
+                out.write((",".join(quoted(name) for name in columns) + "\n").encode())
             for part in sorted(parts.glob("part-*")):
                 with part.open("rb") as file:
                     shutil.copyfileobj(file, out, 1 << 20)
         whole.replace(place)
     finally:
         whole.unlink(missing_ok=True)
-
-
-def _quoted(name: str) -> str:
-    special = any(sign in name for sign in ',"\n')
-    return '"' + name.replace('"', '""') + '"' if special else name

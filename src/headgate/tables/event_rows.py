@@ -15,7 +15,7 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import ID, SOURCE, Event
 from headgate.errors import EventError, TableError
 from headgate.records.events.columns import find_column
-from headgate.spark.tables.tables import VALUE
+from headgate.tables.lines import VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,6 +32,9 @@ PACKED, PARSED = "event", "parsed"
 """The columns of events as columns, and of what was read of a document."""
 REASON, ROW, NUMBERS, TEXTS = "reason", "row", "numbers", "texts"
 """A row that is no event, and why; how many ids are whole numbers, and how many are text."""
+NO_ID = "the event has no id: give the field 'id' as text or a whole number"
+MISFIT = "the line does not fit the header, or a value its column's type"
+"""Why a row of a table with columns is no event."""
 KEY = "event_key"
 """An event's number while shards are asked: two events may have one id, and each has its own best."""
 

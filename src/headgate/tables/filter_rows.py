@@ -31,7 +31,7 @@ from headgate.runtime.rows import (
     read_subscription,
     read_weights,
 )
-from headgate.spark.tables.tables import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
+from headgate.tables.lines import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.core.event import ID
 from headgate.core.id_types import fit_id
 from headgate.core.interning import TextPool
 from headgate.errors import HeadgateError, TableError
 from headgate.plan.model import Capacities
 from headgate.runtime.rows import BOUNDS, MISFIT, read_line, read_site
-from headgate.spark.tables.tables import BROKEN, VALUE, read_lines
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from collections.abc import Iterable
 
     from headgate.core.ids import Ids
 
@@ -36,8 +34,12 @@ class Sites(NamedTuple):
     names: TextPool
 
 
-def read_sites(session: SparkSession, path: str, ids: Ids, default: Bounds) -> Sites:
-    """Read a table with the columns `id` and perhaps `site`, `fan_out`, `bandwidth`, `cpu`.
+def read_sites(
+    rows: Iterable[tuple[bytes | None, str | None]], path: str, ids: Ids, default: Bounds
+) -> Sites:
+    """Read the rows of a table with the columns `id` and perhaps `site`, `fan_out`, `bandwidth`, `cpu`.
+
+    A row is a line of JSON, or a line of CSV that is broken.
 
     A subscription without a row, or without a site in it, has a site of its own. A row that cannot be used is
     an error: a plan without some of its bounds would look sound and not be.
@@ -45,7 +47,7 @@ def read_sites(session: SparkSession, path: str, ids: Ids, default: Bounds) -> S
     site_of: dict[int, str] = {}
     seen: set[int] = set()
     bounds: dict[tuple[str | None, int], dict[str, float]] = {}
-    for value, broken in read_lines(session, path, ID).select(VALUE, BROKEN).collect():
+    for value, broken in rows:
         if value is not None and not value.strip():
             continue
         try:

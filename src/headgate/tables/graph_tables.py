@@ -15,24 +15,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.core.id_types import are_whole, fit_ids
+from headgate.core.ids import Ids
+from headgate.core.interning import TextPool
+from headgate.core.rooms import CLAUSES as CLAUSES_INSIDE
 from headgate.core.subscription import SQL
+from headgate.graph.base import Base, Names
+from headgate.graph.build.build import build
 from headgate.graph.build.tables import read_tables
 from headgate.records.programs.programs import starts
 from headgate.runtime.rows import DIALECT, FILTER
-from headgate.spark.compile.accepted import Ranks, in_order, read_ranks, with_unfiltered
-from headgate.spark.compile.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, number_of, text_of
-from headgate.spark.compile.rows import CLAUSES, NUMBER, PART, PLACE, PROGRAMS, RANKED, REASON, ROW
-from headgate.spark.tables.places import Format
-from headgate.spark.tables.tables import ORDER as PLACES
+from headgate.tables.accepted import Ranks, clause_index, in_order, read_ranks, with_unfiltered
+from headgate.tables.filter_rows import CLAUSES, NUMBER, PART, PLACE, PROGRAMS, RANKED, REASON, ROW
+from headgate.tables.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, number_of, text_of
+from headgate.tables.lines import ORDER as PLACES
+from headgate.tables.places import Format
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Contents, Filed
     from headgate.graph.build.tables import GraphTables
     from headgate.graph.model import Parts
+    from headgate.ranking.filters.clause_index import ClauseIndex
 
     Column = pa.Array[Any]
     Bools = NDArray[np.bool_]
@@ -251,3 +258,40 @@ def _flags(column: Any) -> Bools:
     return np.asarray(
         column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column, np.bool_
     )
+
+
+class Saving:
+    """Number and index a graph, or a shard of it, and write it; notes the attributes that filters name."""
+
+    def __init__(self, assembled: Assembled, contents: Contents) -> None:
+        self._assembled = assembled
+        self._contents = contents
+        self.attributes: set[str] = set()
+
+    def save(self, parts: Parts, place: Path, *, source: Mapping[str, object] | None = None) -> None:
+        built = build(parts)
+        programs = np.asarray(built.filters.cast(pa.int64()), np.int64)
+        texts = self._assembled.texts.take(programs)
+        filed = self._assembled.programs.take(programs)
+        content = filed.index(
+            Ids.from_arrow(pa.array(built.filtered, pa.int64())),
+            TextPool.from_arrow(texts) if len(texts) else TextPool.build(()),
+        )
+        names = Names(
+            parts.node_ids,
+            parts.subscription_ids,
+            parts.kinds,
+            parts.node_kind,
+            built.vertex_of_node,
+            built.edge_ends,
+        )
+        inside = {} if self._assembled.ranks is None else {CLAUSES_INSIDE: self._clauses(parts).save}
+        Base(built.arrays, names, content).save(place, source=source, inside=inside)
+        self.attributes.update(filed.attributes)
+
+    def _clauses(self, parts: Parts) -> ClauseIndex:
+        """Index the clauses of the subscriptions of a graph, or of a shard of it."""
+        assert self._assembled.ranks is not None
+        every, some = (each.subscription_ids.to_arrow() for each in (self._assembled.parts, parts))
+        places = pc.index_in(some, value_set=every).to_numpy().astype(np.int64)
+        return clause_index(parts.subscription_ids, self._assembled.ranks, places, self._contents)

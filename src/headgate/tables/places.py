@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
 import os
 import re
+from collections import Counter
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headgate.core.event import SECOND_MARK
+from headgate.core.values import fold
 from headgate.errors import TableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_MARKS = 2 * codecs.BOM_UTF8
+
+
+class UnsureError(TableError):
+    """Leave a table to Spark: it may be read in two ways, and what Spark does is right."""
 
 
 class Format(Enum):
@@ -158,3 +169,38 @@ def check_apart(*paths: str | None) -> None:
 def _is_spark_output(place: Path) -> bool:
     names = [file.name for file in place.iterdir()]
     return not names or "_SUCCESS" in names
+
+
+def table_files(path: str) -> list[Path]:
+    """List the files of a table in the order of their names, those that readers pass over left out."""
+    place = local(path)
+    if place.is_file():
+        return [place]
+    found = [file for file in sorted(place.rglob("*")) if file.is_file()]
+    hidden = (".", "_")
+    return [
+        file for file in found if not any(part.startswith(hidden) for part in file.relative_to(place).parts)
+    ]
+
+
+def check_header(path: str) -> None:
+    """Refuse a header that names a column twice: Spark would rename both, and filters would see neither.
+
+    And a second byte order mark, which Spark passes over without a word.
+    """
+    if is_remote(path):
+        return
+    place = local(path)
+    found = [place] if place.is_file() else sorted(place.glob("*.csv"))
+    # The others Spark passes over.
+    files = [file for file in found if file == place or not file.name.startswith((".", "_"))]
+    for file in files:
+        with file.open("rb") as data:
+            if data.read(len(_MARKS)) == _MARKS:
+                raise TableError(f"{file}: {SECOND_MARK}")
+    for file in files[:1]:
+        with file.open(encoding="utf-8-sig", errors="replace", newline="") as text:
+            names = [fold(name) for name in next(csv.reader(text), [])]
+        for name, times in Counter(names).items():
+            if times > 1 and name:
+                raise TableError(f"{path}: the header names the column {name!r} {times} times")

@@ -10,27 +10,23 @@ programs of clauses  -> by their numbers               -> clauses
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as sf
 
 from headgate.core.event import ID
 from headgate.core.id_types import are_whole
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.core.values import fold
 from headgate.ranking.filters.clause_index import ClauseIndex
 from headgate.ranking.filters.clauses import ClauseTable, Named, Weighted
 from headgate.ranking.filters.index import RankedIndex
 from headgate.ranking.filters.keys import rank
 from headgate.records.programs.programs import starts
 from headgate.runtime.rows import FILTER, SCORE, WEIGHTS
-from headgate.spark.compile.choosing import mentions
-from headgate.spark.compile.rows import (
+from headgate.tables.filter_rows import (
     CLAUSE_PROGRAMS,
     CLAUSES,
     NAMES,
@@ -41,17 +37,14 @@ from headgate.spark.compile.rows import (
     REASON,
     ROW,
     TEXTS,
-    find_fields,
 )
-from headgate.spark.tables.places import Format, for_reading
-from headgate.spark.tables.tables import BLOCK, FILE, POSITION, VALUE, column_names
+from headgate.tables.lines import BLOCK, FILE, POSITION
+from headgate.tables.places import Format
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
-    from pyspark.sql import SparkSession
 
     from headgate.contents.protocol import Contents, Filed
     from headgate.core.event import Id
@@ -187,15 +180,6 @@ class Ranks:
     scores: NDArray[np.float64]
     clauses: ClauseTable
     programs: Filed
-
-
-def has_any(session: SparkSession, path: str, form: Format, names: Sequence[str]) -> bool:
-    """Tell whether a table has one of some columns; in JSON lines, whether a row has one of the fields."""
-    if form is not Format.JSONL:
-        return not {*map(fold, column_names(session, path, form))}.isdisjoint(names)
-    likely = session.read.text(for_reading(path)).where(mentions(*names))
-    work = partial(find_fields, names=names)
-    return not likely.select(sf.col(VALUE).cast("binary")).mapInArrow(work, f"{VALUE} binary").isEmpty()
 
 
 def read_ranks(compiled: pa.Table, part: str, rows: Ints, contents: Contents) -> Ranks:

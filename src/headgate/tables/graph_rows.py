@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import TaskContext
 
 from headgate.errors import HeadgateError
 from headgate.graph.build.tables import EDGES, NODES, SUBSCRIPTIONS
 from headgate.runtime import rows
 from headgate.runtime.rows import FILTER, WEIGHTS
-from headgate.spark.compile.rows import (
+from headgate.tables.filter_rows import (
     CLAUSES,
     NUMBER,
     PART,
@@ -35,7 +34,7 @@ from headgate.spark.compile.rows import (
     place_of,
     rows_as_text,
 )
-from headgate.spark.tables.tables import BLOCK, FILE, ORDER, POSITION, VALUE
+from headgate.tables.lines import BLOCK, FILE, ORDER, POSITION, VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -127,15 +126,19 @@ SHAPES = {
 
 
 def compile_rows(
-    batches: Iterable[pa.RecordBatch], table: str, writers: Writers, *, dialect: str, ranked: bool = False
+    batches: Iterable[pa.RecordBatch],
+    table: str,
+    writers: Writers,
+    partition: int = 0,
+    *,
+    dialect: str,
+    ranked: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Read rows of a graph and compile their filters; refused rows come back with the reason.
 
     Rows that name no dialect have `dialect`. If they are `ranked`, which subscriptions may be, their filters
     are taken apart into clauses, too.
     """
-    context = TaskContext.get()
-    partition = 0 if context is None else context.partitionId()
     shape = SHAPES[table]
     decoder = msgspec.json.Decoder(shape.row)
     for part, batch in numbered(batches, partition):

@@ -16,7 +16,7 @@ from headgate.errors import EventError, SnapshotError, TableError
 from headgate.graph.model import check_count
 from headgate.rdf.kind import KIND
 from headgate.runtime.questions import check_ranks
-from headgate.spark.tables.places import (
+from headgate.tables.places import (
     ENDINGS,
     Format,
     check_apart,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.runtime.questions import Top
     from headgate.runtime.sharding import Sharding
-    from headgate.spark.tables.places import Format
+    from headgate.tables.places import Format
 
 
 def type_of_file(name: str, kind: Kind) -> str | None:

@@ -1,0 +1,1 @@
+"""Jobs over small tables in this process, without Spark: the same answers, tables and messages."""

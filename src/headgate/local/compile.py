@@ -1,0 +1,169 @@
+"""The compile job in this process: tables of subscriptions, or of a graph, to a snapshot in one piece.
+
+The rows go through the functions that workers of Spark run, one batch after the other.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headgate.contents.kind import Wanted
+from headgate.core.event import ID
+from headgate.core.subscription import SQL
+from headgate.core.values import fold
+from headgate.local.events import read_sample
+from headgate.runtime.progress import step
+from headgate.runtime.rows import FILTER, RANKS, WEIGHTS
+from headgate.runtime.sharding import Sharding
+from headgate.tables.accepted import number_rows, save_index
+from headgate.tables.choosing import choose, find_dialects
+from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches, find_fields
+from headgate.tables.graph_rows import SHAPES, SUBSCRIPTIONS, compile_rows
+from headgate.tables.graph_tables import ORDER, TABLE, Read, Saving, assemble
+from headgate.tables.lines import VALUE, column_names, read_lines
+from headgate.tables.places import Format, UnsureError, check_input, local
+from headgate.tables.requests import check_compile
+from headgate.tables.results import Compiled, CompiledGraph
+from headgate.tables.writing import write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headgate.contents.protocol import Contents
+    from headgate.rdf.language.model import Options
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+    from headgate.tables.results import Tables
+
+
+def compile_subscriptions(
+    subscriptions: str,
+    output: str,
+    *,
+    rejected: str,
+    schema: str | None = None,
+    sample: str | None = None,
+    dialect: str = SQL,
+    taxonomy: Taxonomy | None = None,
+    options: Options | None = None,
+    ranked: bool | None = None,
+    shards: int = 1,
+    sharding: Sharding | None = None,
+    quiet: bool = False,
+) -> Compiled:
+    """Compile a table of subscriptions to a snapshot, as `spark.compile.compile_subscriptions` does."""
+    wanted = Wanted(dialect, schema, sample, taxonomy, options)
+    check_compile(
+        [subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding or Sharding(shards)
+    )
+    _check_whole(sharding or Sharding(shards))
+    form = check_input(subscriptions)
+    with step("parsing filters", quiet=quiet) as parsing:
+        if ranked is None:
+            ranked = has_any(subscriptions, form, RANKS)
+        contents = _contents(wanted, [subscriptions])
+        lines = read_lines(subscriptions, ID, FILTER)
+        batches = compile_batches(lines, contents.writers, dialect=dialect, ranked=ranked)
+        compiled = pa.Table.from_batches(batches, COMPILED_RANKED if ranked else COMPILED)
+    with step("building the index", quiet=quiet) as building:
+        numbered = number_rows(compiled, form)
+        source: dict[str, object] = {"subscriptions": Path(subscriptions).name}
+        filters = save_index(compiled, numbered, contents, local(output), ranked=ranked, source=source)
+        write_table(numbered.refused, rejected)
+    return Compiled(
+        len(numbered.ids),
+        numbered.refused.num_rows,
+        filters.programs.attributes,
+        parsing.seconds,
+        building.seconds,
+        ranked=ranked,
+        content=contents.name,
+        holds=contents.counts(local(output)),
+    )
+
+
+def compile_graph(
+    tables: Tables,
+    output: str,
+    *,
+    rejected: str,
+    schema: str | None = None,
+    sample: str | None = None,
+    dialect: str = SQL,
+    taxonomy: Taxonomy | None = None,
+    options: Options | None = None,
+    shards: int = 1,
+    sharding: Sharding | None = None,
+    ranked: bool | None = None,
+    quiet: bool = False,
+) -> CompiledGraph:
+    """Compile a graph to a snapshot, as `spark.compile.compile_graph` does."""
+    wanted = Wanted(dialect, schema, sample, taxonomy, options)
+    places = tables.places
+    sharding = sharding or Sharding(shards)
+    check_compile(list(places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
+    _check_whole(sharding)
+    with step("reading the graph", quiet=quiet) as parsing:
+        if ranked is None:
+            hung = tables.subscriptions
+            ranked = hung is not None and has_any(hung, check_input(hung), [WEIGHTS])
+        contents = _contents(wanted, list(places.values()))
+        read = {
+            name: _read(contents, dialect, name, places.get(name), ranked=ranked and name == SUBSCRIPTIONS)
+            for name in ORDER
+        }
+    with step("building the graph", quiet=quiet) as building:
+        assembled = assemble(read, contents)
+        saving = Saving(assembled, contents)
+        source = {name: Path(path).name for name, path in places.items()}
+        saving.save(assembled.parts, local(output), source=source)
+        write_table(assembled.rejected, rejected)
+    refused = assembled.rejected[TABLE].to_pylist()
+    return CompiledGraph(
+        nodes=len(assembled.parts.node_ids),
+        edges=len(assembled.parts.edge_source),
+        subscriptions=len(assembled.parts.subscription_ids),
+        rows=dict(assembled.accepted),
+        refused={name: refused.count(name) for name in ORDER},
+        rejected=len(refused),
+        shards=1,
+        attributes=tuple(sorted(saving.attributes)),
+        parse_seconds=parsing.seconds,
+        build_seconds=building.seconds,
+        ranked=ranked,
+        content=contents.name,
+        holds=contents.counts(local(output)),
+    )
+
+
+def _check_whole(sharding: Sharding) -> None:
+    if sharding.count > 1:
+        raise UnsureError("shards are built by the workers of Spark: leave them out, or --engine local")
+
+
+def has_any(path: str, form: Format, names: Sequence[str]) -> bool:
+    """Tell whether a table has one of some columns; in JSON lines, whether a row has one of the fields."""
+    if form is not Format.JSONL:
+        return not {*map(fold, column_names(path))}.isdisjoint(names)
+    batches = (batch.select([VALUE]) for batch in read_lines(path))
+    return any(found.num_rows for found in find_fields(batches, names))
+
+
+def _contents(wanted: Wanted, tables: Sequence[str]) -> Contents:
+    dialects: set[str] = set()
+    for path in tables:
+        for found in find_dialects(read_lines(path), wanted.dialect):
+            dialects |= {str(each) for each in found.column(0).to_pylist()}
+    return choose(wanted, tables, dialects, read_sample)
+
+
+def _read(contents: Contents, dialect: str, name: str, path: str | None, *, ranked: bool) -> Read:
+    shape = SHAPES[name]
+    made = shape.ranked_schema if ranked else shape.schema
+    if path is None:
+        return Read(made.empty_table(), Format.JSONL)
+    lines = read_lines(path, *shape.columns.required)
+    batches = compile_rows(lines, name, contents.writers, dialect=dialect, ranked=ranked)
+    return Read(pa.Table.from_batches(batches, made), check_input(path))

@@ -1,0 +1,280 @@
+"""Tables and folders of events, read in this process: which are events, and why the others are not.
+
+All events are in memory before the first is matched, so that the type of their ids is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from headgate.contents.kind import Feeds
+from headgate.contents.registry import kind_of
+from headgate.core.event import ID, SOURCE, Event
+from headgate.core.id_types import are_whole
+from headgate.core.values import dotted, fold
+from headgate.errors import TableError
+from headgate.records.events.columns import BatchColumns, EventColumns
+from headgate.tables.choosing import SAMPLE
+from headgate.tables.csv_text import read_csv, typed
+from headgate.tables.document_rows import (
+    CONTENT,
+    FEEDS,
+    LENGTH,
+    LENIENT,
+    NOTES,
+    PATH,
+    TALLY,
+    WHOLE_TEXTS,
+    Reading,
+)
+from headgate.tables.document_rows import (
+    read_documents as read_files,
+)
+from headgate.tables.document_rows import read_rows as read_document_rows
+from headgate.tables.event_rows import (
+    COLUMNS,
+    DOCUMENTS,
+    LINES,
+    MISFIT,
+    NO_ID,
+    NUMBERS,
+    PARSED,
+    REASON,
+    ROW,
+    TEXTS,
+    TOGETHER,
+    Rows,
+    check_ids,
+    read_event,
+    read_rows,
+)
+from headgate.tables.lines import check_columns, is_plain, json_lines, json_of, read_lines, read_parquet
+from headgate.tables.lines import files_of as table_of
+from headgate.tables.places import Format, UnsureError, as_spark, check_input, local
+from headgate.tables.requests import check_events, check_type, files_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headgate.contents.kind import Kind
+    from headgate.core.values import Path as Attribute
+    from headgate.records.events.columns import Columns
+    from headgate.runtime.targets import Sources, Target
+
+Refused = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Given:
+    """The events of a table, the rows that are none with their reasons, and what is known of the ids."""
+
+    rows: list[Rows]
+    refused: Refused
+    id_type: str
+    """`long` or `string`."""
+    unknown: tuple[str, ...] = ()
+    """Attributes that filters name and the table lacks."""
+    feeds: Feeds | None = None
+    documents: tuple[pa.RecordBatch, ...] = ()
+    """What was read of documents, if they are such."""
+
+    @property
+    def count(self) -> int:
+        """Count the events."""
+        return sum(len(each.events) for each in self.rows)
+
+
+def read_sample(path: str) -> Columns:
+    """Read the first events of a table; lines that are none are passed over: `match` will refuse them."""
+    form = check_input(path)
+    if form is Format.JSONL:
+        lines = [line for file in table_of(path) for line in json_lines(file)[:SAMPLE]]
+        found = [read_event(line) for line in lines[:SAMPLE]]
+        return EventColumns([event.attributes for event in found if isinstance(event, Event)])
+    table = _columns(path, form, (ID,))[0].slice(0, SAMPLE).combine_chunks()
+    return BatchColumns(_one_batch(table))
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    columns = [table[name].combine_chunks() for name in table.column_names]
+    return pa.RecordBatch.from_arrays(columns, names=table.column_names)
+
+
+def read_events(path: str, target: Target, sources: Sources | None, content_type: str | None) -> Given:
+    """Read a table of events, or a folder of documents, as the content of the filters wants it."""
+    if kind_of(target.content).documents:
+        return read_documents(path, target.content, content_type, sources)
+    form = check_input(path)
+    if form is Format.JSONL:
+        judge = None if sources is None else sources.of_events
+        rows = list(read_rows(read_lines(path), LINES, target.content, judge))
+        texts = sum(each.texts for each in rows)
+        refused = [pair for each in rows for pair in each.refused]
+        return Given(rows, refused, "string" if texts else "long")
+    return _of_columns(path, form, target, sources)
+
+
+def _of_columns(path: str, form: Format, target: Target, sources: Sources | None) -> Given:
+    wanted = (ID,) if sources is None else (ID, SOURCE)
+    table, broken = _columns(path, form, wanted)
+    refused: Refused = [(line, MISFIT) for line in broken]
+    if not table.column_names:
+        return Given([], refused, "string")
+    check_columns(table.column_names, path, *wanted)
+    table, id_type = _with_ids(table, path, form, refused)
+    if sources is not None:
+        table = _from_nodes(table, path, sources, refused)
+    unknown = _check_types(table.schema, path, target)
+    needed = {attribute[0] for attribute in target.attributes} | set(wanted)
+    table = table.select([name for name in table.column_names if fold(name) in needed])
+    rows = [Rows(batch, check_ids(batch), None) for batch in _sliced(_one_batch(table))]
+    return Given(rows, refused, id_type, unknown if table.num_rows else ())
+
+
+def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    for begin in range(0, batch.num_rows, TOGETHER[COLUMNS]):
+        yield batch.slice(begin, TOGETHER[COLUMNS])
+
+
+def _columns(path: str, form: Format, texts: tuple[str, ...]) -> tuple[pa.Table, list[str]]:
+    """Read columns with their types, and the lines of CSV that do not fit."""
+    files = table_of(path)
+    if form is Format.PARQUET:
+        return read_parquet(path, files), []
+    table = read_csv(path, files)
+    return typed(table, path, texts), table.broken
+
+
+def _with_ids(table: pa.Table, path: str, form: Format, refused: Refused) -> tuple[pa.Table, str]:
+    """Refuse rows without an id; the others' are whole numbers if their type is, or all of CSV's are."""
+    place = [fold(name) for name in table.column_names].index(ID)
+    column = table.column(place)
+    _check_id_type(column.type, table.column_names[place], path)
+    if column.null_count:
+        missing = column.is_null()
+        refused += [(text, NO_ID) for text in _texts(table.filter(missing), path)]
+        table = table.filter(column.is_valid())
+        column = table.column(place)
+    whole = pa.types.is_integer(column.type)
+    if form is Format.CSV and len(column):
+        whole = all(each.as_py() for each in are_whole(column.combine_chunks()))
+    kind: pa.DataType = pa.int64() if whole else pa.string()
+    name = table.column_names[place]
+    return table.set_column(place, name, column.cast(kind)), "long" if whole else "string"
+
+
+def _check_id_type(kind: pa.DataType, name: str, path: str) -> None:
+    if pa.types.is_signed_integer(kind) or pa.types.is_string(kind):
+        return
+    if pa.types.is_floating(kind):
+        called = "double" if pa.types.is_float64(kind) else "float"
+        raise TableError(f"{path}: column {name} is {called}: cast it to string or bigint")
+    raise UnsureError(f"{path}: column {name} is {kind}")
+
+
+def _from_nodes(table: pa.Table, path: str, sources: Sources, refused: Refused) -> pa.Table:
+    """Refuse events that come from no node of the graph."""
+    place = [fold(name) for name in table.column_names].index(SOURCE)
+    column = table.column(place)
+    _check_id_type(column.type, table.column_names[place], path)
+    reasons = sources.refusals(column.combine_chunks())
+    kept = pa.array([reason is None for reason in reasons], pa.bool_())
+    bad = pa.array([reason is not None for reason in reasons], pa.bool_())
+    told = [reason for reason in reasons if reason is not None]
+    if told:
+        refused += zip(_texts(table.filter(bad), path), told, strict=True)
+    return table.filter(kept).set_column(place, SOURCE, column.filter(kept))
+
+
+def _texts(table: pa.Table, path: str) -> list[str]:
+    """Write rows as they came; what is NULL is left out."""
+    for field, column in zip(table.schema, table.columns, strict=True):
+        if not is_plain(field.type) and column.null_count < len(column):
+            raise UnsureError(f"{path}: column {field.name} is {field.type}")
+    return [json_of(row).decode() for row in table.to_pylist()]
+
+
+def _check_types(schema: pa.Schema, path: str, target: Target) -> tuple[str, ...]:
+    """Leave columns to Spark that filters name and that are of no usual type; list those that are missing."""
+    unknown = []
+    for attribute in target.attributes:
+        kind = _find(schema, attribute)
+        if kind is None:
+            unknown.append(dotted(attribute))
+        elif not _usual(kind):
+            raise UnsureError(f"{path}: {dotted(attribute)} is {kind}")
+    return tuple(sorted(unknown))
+
+
+def _find(schema: pa.Schema, attribute: Attribute) -> pa.DataType | None:
+    kind: Any = schema
+    for name in attribute:
+        fields = list(kind) if isinstance(kind, pa.Schema | pa.StructType) else []
+        if isinstance(kind, pa.MapType):
+            return kind
+        found = next((field for field in fields if fold(field.name) == name), None)
+        if found is None:
+            return None
+        kind = found.type
+    return None if isinstance(kind, pa.Schema) else kind
+
+
+def _usual(kind: pa.DataType) -> bool:
+    if isinstance(kind, pa.TimestampType):
+        return str(kind.unit) == "us"
+    if isinstance(kind, pa.ListType):
+        return _usual(kind.value_type)
+    if isinstance(kind, pa.StructType):
+        return all(_usual(field.type) for field in kind)
+    return pa.types.is_float32(kind) or (is_plain(kind) and not isinstance(kind, pa.MapType))
+
+
+def read_documents(path: str, content: str, content_type: str | None, sources: Sources | None) -> Given:
+    kind = kind_of(content)
+    form = check_events(path, kind, content_type)
+    folder = f"{as_spark(local(path))}/"
+    reading = Reading(content, check_type(content_type, kind), sources, keep=False, folder=folder)
+    if form is None:
+        read = list(read_files(_files(path, kind), reading))
+    else:
+        read = list(read_document_rows(read_lines(path, ID, "data"), reading))
+    tally = dict.fromkeys(TALLY, 0)
+    refused: Refused = []
+    for batch in read:
+        for name in TALLY:
+            tally[name] += sum(each or 0 for each in batch[name].to_pylist())
+        pairs = zip(batch[ROW].to_pylist(), batch[REASON].to_pylist(), strict=True)
+        refused += [(row or "", reason) for row, reason in pairs if reason is not None]
+    whole = form is Format.CSV and tally[WHOLE_TEXTS] == tally[TEXTS]
+    id_type = "long" if whole or not tally[TEXTS] else "string"
+    events = tuple(_parsed(batch, pa.int64() if id_type == "long" else pa.string()) for batch in read)
+    feeds = Feeds(tally[FEEDS], tally[LENIENT], tally[NOTES])
+    rows = list(read_rows(events, DOCUMENTS, content))
+    assert sum(len(each.events) for each in rows) == tally[NUMBERS] + tally[TEXTS]
+    return Given(rows, refused, id_type, feeds=feeds if feeds.feeds else None, documents=events)
+
+
+def _parsed(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
+    """Take the events of what was read, with ids of one type."""
+    kept = batch.filter(batch[PARSED].is_valid())
+    pairs = zip(kept["id_text"].to_pylist(), kept["id_number"].to_pylist(), strict=True)
+    ids = pa.array([number if text is None else text for text, number in pairs])
+    names = ("source_number", "source_text", PARSED)
+    columns: list[Any] = [ids.cast(kind), *(kept.column(name) for name in names)]
+    return pa.RecordBatch.from_arrays(columns, names=[ID, *names])
+
+
+def _files(path: str, kind: Kind) -> Iterator[pa.RecordBatch]:
+    place = local(path)
+    for file in [place] if place.is_file() else files_of(place):
+        size = file.stat().st_size
+        content = file.read_bytes() if 0 < size <= kind.most else None
+        columns: list[Any] = [
+            pa.array([as_spark(file)]),
+            pa.array([size], pa.int64()),
+            pa.array([content], pa.binary()),
+        ]
+        yield pa.RecordBatch.from_arrays(columns, names=[PATH, LENGTH, CONTENT])

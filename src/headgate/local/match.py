@@ -1,0 +1,140 @@
+"""The match job in this process: a table of events to a table of matches, and one of what was refused."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.core.machine import memory
+from headgate.core.omission import Omissions
+from headgate.core.stepping import within
+from headgate.local.events import read_events
+from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
+from headgate.runtime.progress import step
+from headgate.runtime.questions import RANK, SCORE
+from headgate.runtime.targets import open_target, opened
+from headgate.tables.event_rows import REASON, ROW
+from headgate.tables.places import UnsureError
+from headgate.tables.requests import check_match
+from headgate.tables.results import Batch, Matched
+from headgate.tables.tuples import tuples_of, tuples_schema
+from headgate.tables.writing import write_table, writing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headgate.core.omission import Omission
+    from headgate.local.events import Given
+    from headgate.runtime.pieces import Pieces
+    from headgate.runtime.questions import Top
+    from headgate.runtime.targets import Target
+    from headgate.tables.event_rows import Rows
+
+_KINDS: dict[str, pa.DataType] = {"long": pa.int64(), "string": pa.string()}
+SHARE = 4
+"""A snapshot may take one part in so many of the memory."""
+
+
+def match_events(
+    snapshot: str,
+    events: str,
+    output: str,
+    *,
+    rejected: str,
+    graph: bool | None = None,
+    top: Top | None = None,
+    content_type: str | None = None,
+    tuples: str | None = None,
+    quiet: bool = False,
+) -> Matched:
+    """Match a table of events against a snapshot, as `spark.match.match_events` does."""
+    check_match(snapshot, events, output, rejected=rejected, content_type=content_type, tuples=tuples)
+    target = open_target(snapshot, graph=graph, top=top)
+    room = memory() // SHARE
+    groups = target.groups(room)
+    if len(groups) > 1:
+        raise UnsureError(
+            f"{snapshot} is too large for one process: its shards are asked by workers of Spark"
+        )
+    with step("reading events", quiet=quiet) as reading:
+        given = read_events(events, target, target.sources(room), content_type)
+    left_out: dict[Omission, None] = {}
+    pieces = opened(groups[0])
+    clock, begun, before = time.thread_time(), time.time(), pieces.met
+    matches = 0
+    with (
+        step("matching", quiet=quiet) as matching,
+        writing(output, _schema(given, target, top)) as write,
+    ):
+        for rows in given.rows:
+            matches += _match(pieces, rows, top, left_out, write)
+        if tuples is not None:
+            _write_tuples(given, target, tuples)
+        _write_refused(given, left_out, rejected)
+    spent = (0.0, time.thread_time() - clock, 0.0, 0.0)
+    return Matched(
+        events=given.count,
+        rejected=len(given.refused),
+        matches=matches,
+        unknown_attributes=given.unknown,
+        survey_seconds=reading.seconds,
+        match_seconds=matching.seconds,
+        batches=(Batch(0, begun, matching.seconds, given.count, spent),),
+        feeds=given.feeds,
+        shards=len(target.shards),
+        met=pieces.met - before,
+        left_out=len(left_out),
+    )
+
+
+def _schema(given: Given, target: Target, top: Top | None) -> pa.Schema:
+    types = {
+        EVENT_ID: _KINDS[given.id_type],
+        SUBSCRIPTION_ID: _KINDS["long" if target.numbered else "string"],
+    }
+    if top is not None:
+        types |= {SCORE: pa.float64(), RANK: pa.int32()}
+    return pa.schema(types)
+
+
+def _match(
+    pieces: Pieces,
+    rows: Rows,
+    top: Top | None,
+    left_out: dict[Omission, None],
+    write: Callable[[pa.RecordBatch], Any],
+) -> int:
+    """Match some events, and write the matches; returns how many there are."""
+    numbers = pa.array(np.arange(len(rows.events), dtype=np.int64))
+    omitted = Omissions()
+    count = 0
+    for found in within(lambda: omitted, pieces.ask(rows.events, numbers, top)):
+        named = rows.ids.take(found.column(EVENT_ID))
+        write(found.set_column(0, EVENT_ID, named))
+        count += found.num_rows
+    for each in omitted:
+        left_out[each._replace(event=rows.ids[int(each.event or 0)].as_py())] = None
+    return count
+
+
+def _write_tuples(given: Given, target: Target, output: str) -> None:
+    schema = tuples_schema(given.id_type, numbered=target.numbered)
+    with writing(output, schema) as write:
+        for shard in target.shards:
+            for batch in tuples_of(given.documents, shard, schema):
+                write(batch)
+
+
+def _write_refused(given: Given, left_out: dict[Omission, None], rejected: str) -> None:
+    """Write what was refused, and the filters that were left out of an event."""
+    told = [
+        (json.dumps({"id": event, "subscription": subscription}, ensure_ascii=False), reason)
+        for event, subscription, reason in left_out
+    ]
+    rows, reasons = zip(*given.refused, *told, strict=True) if given.refused or told else ((), ())
+    columns = [pa.array(list(column), pa.string()) for column in (rows, reasons)]
+    write_table(pa.table(columns, names=[ROW, REASON]), rejected)

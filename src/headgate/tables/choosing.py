@@ -1,0 +1,70 @@
+"""Which kind of content the filters of tables are for, by the dialects that their rows name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from headgate.contents.registry import content_of, kind_of, quoted, strange
+from headgate.errors import HeadgateError, TableError
+from headgate.runtime.rows import DIALECT, FILTER, read_line
+from headgate.tables.filter_rows import UNUSUAL
+from headgate.tables.lines import VALUE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from headgate.contents.kind import Wanted
+    from headgate.contents.protocol import Contents
+
+SAMPLE = 4096
+"""Events of a sample that are looked at: the first of the table."""
+
+
+def choose(
+    wanted: Wanted, tables: Sequence[str], dialects: set[str], read_sample: Callable[[str], Any]
+) -> Contents:
+    """Choose the kind that the filters of tables are for; refuses a mixture, and what does not fit."""
+    what = f"the filters of {' and '.join(tables)}"
+    kind = kind_of(content_of(dialects, what) or content_of([wanted.dialect], what))
+    wrong = strange(kind, wanted)
+    if wrong is not None:
+        owner, settings = wrong
+        spoken = quoted(sorted(dialects)) if dialects else "none"
+        raise TableError(
+            f"{settings} are for filters of {owner.title}, and {what} are {spoken}: leave them out, or say "
+            f"--dialect {owner.dialects[0]}"
+        )
+    return kind.compiler(wanted, read_sample)
+
+
+class _Row(msgspec.Struct, gc=False):
+    filter: Any = None
+    dialect: Any = None
+
+
+_ROWS = msgspec.json.Decoder(_Row)
+
+
+def find_dialects(batches: Iterable[pa.RecordBatch], default: str) -> Iterator[pa.RecordBatch]:
+    """List the dialects of the filters of each batch; lines that cannot be read are for the job to refuse."""
+    for batch in batches:
+        found = {each for line in batch[VALUE].to_pylist() if (each := _dialect(line, default)) is not None}
+        yield pa.RecordBatch.from_pydict({DIALECT: pa.array(sorted(found), pa.string())})
+
+
+def _dialect(line: bytes | None, default: str) -> str | None:
+    if not line or not line.strip():
+        return None
+    try:
+        row = _ROWS.decode(line)
+        text, dialect = row.filter, row.dialect
+        if text is None or dialect is None:
+            # Names have no case.
+            given = read_line(line)
+            text, dialect = given.get(FILTER), given.get(DIALECT)
+    except (*UNUSUAL, HeadgateError):
+        return None
+    return None if text is None else default if dialect is None else str(dialect)

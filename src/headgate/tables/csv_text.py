@@ -1,0 +1,171 @@
+"""Tables of CSV, read without Spark where it would read the same: regular quotes, one header, clear types.
+
+Whatever could be read in two ways is `UnsureError`: quotes inside a value, lines of blanks, numbers with an
+exponent, times. Spark infers the type of a column from all of its values, and so does `typed`.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+import pyarrow.csv
+
+from headgate.core.values import fold
+from headgate.tables.places import UnsureError, check_header
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+_REGULAR = re.compile(rb'(?:(?:"(?:[^"]|"")*+"|[^",\r\n]*+)(?:,|\r?\n|\Z))*+')
+_BLANK = re.compile(rb"^[ \t]+\r?$", re.MULTILINE)
+_MARK = b"\xef\xbb\xbf"
+
+WHOLE, FRACTION, TRUTH, DAY, TEXT = "whole", "fraction", "truth", "day", "text"
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
+_FRACTION = re.compile(r"[+-]?[0-9]*\.[0-9]+\Z")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
+_UNCLEAR = re.compile(r"[\s+.0-9-]|T[0-9]|(?:nan|inf|infinity)\Z", re.IGNORECASE)
+"""What begins as a number or a time does."""
+_NUMBER_SIGNS = re.compile(r"[0-9+\-:. TZ/eEdDfF]*\Z|[+-]?0[xX]")
+_TIME = re.compile(r"[+-]?[0-9]+[-:]")
+_EARLIEST = date(1600, 1, 1)
+"""Before, calendars differ."""
+
+
+@dataclass(frozen=True)
+class Csv:
+    """A table of texts, and the lines that do not fit its header."""
+
+    names: list[str]
+    columns: pa.Table
+    broken: list[str]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """List the rows; what is empty is NULL."""
+        for batch in self.columns.to_batches():
+            yield from batch.to_pylist()
+
+
+def read_csv(path: str, files: list[Path]) -> Csv:
+    """Read all columns as text."""
+    check_header(path)
+    tables: list[pa.Table] = []
+    broken: list[str] = []
+    for file in files:
+        data = file.read_bytes().removeprefix(_MARK)
+        if not data.strip():
+            continue
+        if not _REGULAR.fullmatch(data) or _BLANK.search(data) or b"\0" in data:
+            raise UnsureError(
+                f"{path}: quotes, line ends or blank lines of {file.name} may be read in two ways"
+            )
+        table = _texts(data.decode(errors="replace").encode(), broken)
+        names = table.column_names
+        if any(not name.strip() for name in names):
+            raise UnsureError(f"{path}: a column of {file.name} has no name")
+        if tables and tables[0].column_names != names:
+            raise UnsureError(f"{path}: its files differ in their columns")
+        tables.append(table)
+    whole = pa.concat_tables(tables) if tables else pa.table({})
+    return Csv(whole.column_names, whole, broken)
+
+
+def _texts(data: bytes, broken: list[str]) -> pa.Table:
+    """Read one file; an empty value is NULL, also one in quotes."""
+    header = pa.csv.read_csv(
+        io.BytesIO(data),
+        pa.csv.ReadOptions(use_threads=False, block_size=max(1 << 20, len(data) + 1)),
+        pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _: "skip"),
+        pa.csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=True, null_values=[""]),
+    ).column_names
+
+    def keep(row: Any) -> Literal["skip"]:
+        broken.append(row.text)
+        return "skip"
+
+    return pa.csv.read_csv(
+        io.BytesIO(data),
+        pa.csv.ReadOptions(use_threads=False, block_size=max(1 << 20, len(data) + 1)),
+        pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=keep),
+        pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(header, pa.string()),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+            null_values=[""],
+        ),
+    )
+
+
+def typed(table: Csv, path: str, texts: Iterable[str]) -> pa.Table:
+    """Give columns the types that Spark infers, but for the columns `texts`."""
+    texts = set(texts)
+    columns = [
+        column if fold(name) in texts else _typed(column, name, path)
+        for name, column in zip(table.names, table.columns.columns, strict=True)
+    ]
+    return pa.table(columns, names=table.names) if columns else table.columns
+
+
+def _typed(column: pa.ChunkedArray[Any], name: str, path: str) -> pa.ChunkedArray[Any]:
+    kinds: set[str] = set()
+    unclear: str | None = None
+    for text in column.unique().to_pylist():
+        if text is None:
+            continue
+        kind = kind_of_text(text)
+        unclear = text if kind is None else unclear
+        kinds.add(kind or TEXT)
+        if kind == TEXT:
+            return column
+    if unclear is not None:
+        raise UnsureError(f"{path}: column {name} holds {unclear[:40]!r}, whose type is not clear")
+    if kinds == {DAY}:
+        return column.cast(pa.date32())
+    if kinds == {TRUTH}:
+        truths = [None if text is None else text.lower() == "true" for text in column.to_pylist()]
+        return pa.chunked_array([pa.array(truths, pa.bool_())])
+    if kinds == {WHOLE}:
+        return pa.chunked_array([_parsed(column, int, pa.int64())])
+    if kinds and kinds <= {WHOLE, FRACTION}:
+        return pa.chunked_array([_parsed(column, float, pa.float64())])
+    if DAY in kinds:
+        raise UnsureError(f"{path}: column {name} holds days and numbers")
+    return column
+
+
+def _parsed(column: pa.ChunkedArray[Any], read: Any, kind: pa.DataType) -> pa.Array[Any]:
+    return pa.array([None if text is None else read(text) for text in column.to_pylist()], kind)
+
+
+def kind_of_text(text: str) -> str | None:
+    """Say what Spark takes a value for; None if that is not clear.
+
+    >>> [kind_of_text(text) for text in ("7", "-1.5", "TRUE", "2024-02-29", "art", "3rd", "", "1e5", "12:30")]
+    ['whole', 'fraction', 'truth', 'day', 'text', 'text', 'text', None, None]
+    """
+    if _WHOLE.match(text):
+        return WHOLE
+    if _FRACTION.match(text):
+        return FRACTION
+    if text.lower() in {"true", "false"}:
+        return TRUTH
+    if not _UNCLEAR.match(text):
+        return TEXT
+    if _DAY.match(text):
+        return DAY if _is_day(text) else None
+    if text[0].isspace() or _TIME.match(text) or _NUMBER_SIGNS.match(text):
+        return None
+    return TEXT if text[0] in "0123456789+-." else None
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text) >= _EARLIEST
+    except ValueError:
+        return False

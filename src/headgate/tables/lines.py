@@ -1,0 +1,173 @@
+"""Rows of tables as lines of JSON, each with its place, whatever the format of the table. Read without Spark.
+
+JSON lines are handed on as they are. Of CSV and Parquet an object is written for each row, as Spark's
+`to_json` writes it. What Spark might read in another way than we do is `UnsureError`, and left to Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.core.values import fold
+from headgate.errors import TableError
+from headgate.tables.csv_text import read_csv
+from headgate.tables.places import Format, UnsureError, check_input, local, table_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+FILE, BLOCK, POSITION = ORDER = ("file", "block", "position")
+"""A row's place. Spark hands files out by size, so its own numbers do not follow their names."""
+VALUE = "value"
+BROKEN = "_headgate_broken"
+"""Where Spark puts a CSV line that does not fit the header."""
+_TYPES: dict[str, pa.DataType] = {
+    FILE: pa.string(),
+    BLOCK: pa.int64(),
+    POSITION: pa.int64(),
+    VALUE: pa.binary(),
+    BROKEN: pa.string(),
+}
+LINES = pa.schema(_TYPES)
+"""What workers get of a table: its place and a line of JSON; of a line of CSV that is broken, that."""
+TOGETHER = 10_000
+"""Rows in a batch, at most; as many as Spark hands to workers."""
+
+_ENDS = re.compile(rb"\r\n|\n|\r")
+_MARK = b"\xef\xbb\xbf"
+
+
+def read_lines(path: str, *wanted: str) -> Iterator[pa.RecordBatch]:
+    """Read a table as one JSON object a row, in batches of `LINES`.
+
+    CSV and Parquet must have the columns `wanted`; JSON lines are judged one by one.
+    """
+    form = check_input(path)
+    files = files_of(path)
+    if form is Format.JSONL:
+        return _batches((_name(file, files), line, None) for file in files for line in json_lines(file))
+    if form is Format.CSV:
+        table = read_csv(path, files)
+        check_columns(table.names, path, *wanted)
+        rows = ((json_of(row), None) for row in table.rows())
+        broken = ((None, line) for line in table.broken)
+        return _batches(("", line, other) for line, other in (*rows, *broken))
+    table_ = read_parquet(path, files)
+    check_columns(table_.column_names, path, *wanted)
+    return _batches(("", json_of(row), None) for row in _plain_rows(table_, path))
+
+
+def files_of(path: str) -> list[Path]:
+    """List the files of a table; what lies in folders inside a folder is left to Spark."""
+    files = table_files(path)
+    place = local(path)
+    for file in files:
+        if place not in (file, file.parent):
+            raise UnsureError(f"{path}: {file.relative_to(place)} lies in a folder inside it")
+    return files
+
+
+def json_lines(file: Path) -> list[bytes]:
+    """Take a file of JSON lines apart; a byte order mark at its start is left out."""
+    lines = _ENDS.split(file.read_bytes().removeprefix(_MARK))
+    return lines if lines[-1] else lines[:-1]
+
+
+def _name(file: Path, files: list[Path]) -> str:
+    """One file needs no name in every row."""
+    return str(file) if len(files) > 1 else ""
+
+
+def _batches(rows: Iterable[tuple[str, bytes | None, str | None]]) -> Iterator[pa.RecordBatch]:
+    held: list[tuple[str, int, int, bytes | None, str | None]] = []
+    for position, (file, value, broken) in enumerate(rows):
+        held.append((file, 0, position, value, broken))
+        if len(held) == TOGETHER:
+            yield _batch(held)
+            held = []
+    if held:
+        yield _batch(held)
+
+
+def _batch(rows: list[tuple[str, int, int, bytes | None, str | None]]) -> pa.RecordBatch:
+    columns = [
+        pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), LINES, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=LINES)
+
+
+def check_columns(names: Iterable[str], path: str, *wanted: str) -> None:
+    """Refuse a table that lacks a column altogether; a table without any columns is an empty file."""
+    names = list(names)
+    for name in wanted:
+        if names and name not in map(fold, names):
+            raise TableError(f"{path} has no column {name!r}; its columns are {', '.join(names)}")
+
+
+def read_parquet(path: str, files: list[Path], columns: list[str] | None = None) -> pa.Table:
+    """Read Parquet files that have the same columns."""
+    try:
+        schemas = [pq.read_schema(file) for file in files]
+        if any(schema.remove_metadata() != schemas[0].remove_metadata() for schema in schemas[1:]):
+            raise UnsureError(f"{path}: its files differ in their columns")
+        found = [pq.read_table(file, columns=columns, partitioning=None) for file in files]
+    except (OSError, pa.ArrowException) as error:
+        raise UnsureError(f"{path} cannot be read: {error}") from None
+    return pa.concat_tables(found) if found else pa.table({})
+
+
+def _plain_rows(table: pa.Table, path: str) -> Iterator[dict[str, Any]]:
+    for field in table.schema:
+        if not is_plain(field.type):
+            raise UnsureError(f"{path}: column {field.name} is {field.type}")
+    for batch in table.to_batches(TOGETHER):
+        yield from batch.to_pylist()
+
+
+def is_plain(kind: pa.DataType) -> bool:
+    """Tell whether values of a type are written in JSON in one way only."""
+    if isinstance(kind, pa.MapType):
+        return pa.types.is_string(kind.key_type) and is_plain(kind.item_type)
+    if isinstance(kind, pa.StructType):
+        return all(is_plain(field.type) for field in kind)
+    if isinstance(kind, pa.ListType):
+        return is_plain(kind.value_type)
+    tests = (pa.types.is_signed_integer, pa.types.is_string, pa.types.is_boolean, pa.types.is_float64)
+    return any(test(kind) for test in (*tests, pa.types.is_null, pa.types.is_date32))
+
+
+def json_of(row: dict[str, Any]) -> bytes:
+    """Write a row as Spark does: without what is NULL.
+
+    >>> json_of({"id": 7, "filter": None, "weights": [("age", 0.5)], "score": float("inf")})
+    b'{"id":7,"weights":{"age":0.5},"score":"Infinity"}'
+    """
+    found = {name: _value(value) for name, value in row.items() if value is not None}
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":"), default=str).encode()
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {name: _value(each) for name, each in value.items() if each is not None}
+    if isinstance(value, list):
+        if value and isinstance(value[0], tuple):
+            return {name: _value(each) for name, each in value}
+        return [_value(each) for each in value]
+    return value
+
+
+def column_names(path: str) -> list[str]:
+    """List the columns of a CSV or Parquet table."""
+    files = files_of(path)
+    if check_input(path) is Format.CSV:
+        return read_csv(path, files).names
+    return list(read_parquet(path, files).column_names)

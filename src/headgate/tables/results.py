@@ -1,0 +1,103 @@
+"""What jobs did, and the tables of a graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headgate.core.rooms import RECORDS
+from headgate.graph.build.tables import EDGES, NODES, SUBSCRIPTIONS
+
+if TYPE_CHECKING:
+    from headgate.contents.kind import Feeds
+    from headgate.contents.protocol import Counted
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What the job did."""
+
+    subscriptions: int
+    rejected: int
+    attributes: tuple[str, ...]
+    parse_seconds: float
+    build_seconds: float
+    ranked: bool = False
+    shards: int = 1
+    content: str = RECORDS
+    """The kind of content that filters look at."""
+    holds: Counted | None = None
+    """What there is of patterns over documents, if the filters are such."""
+
+
+@dataclass(frozen=True)
+class CompiledGraph:
+    """What the job did. Rows in the graph and rejected ones are all that were given, blank lines left out."""
+
+    nodes: int
+    edges: int
+    subscriptions: int
+    """Those of the table, and those that nodes serve by themselves."""
+    rows: dict[str, int]
+    """Rows that are in the graph, by table."""
+    refused: dict[str, int]
+    """Rows that are not, by table."""
+    rejected: int
+    shards: int
+    attributes: tuple[str, ...]
+    parse_seconds: float
+    build_seconds: float
+    ranked: bool = False
+    """Whether clauses can be ranked, too: scores can in any case."""
+    content: str = RECORDS
+    """The kind of content that filters look at."""
+    holds: Counted | None = None
+    """What there is of patterns over documents, if the filters are such."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Where the tables of a graph are."""
+
+    nodes: str
+    edges: str
+    subscriptions: str | None = None
+
+    @property
+    def places(self) -> dict[str, str]:
+        """List those that are given, by name."""
+        found = {NODES: self.nodes, EDGES: self.edges, SUBSCRIPTIONS: self.subscriptions}
+        return {name: path for name, path in found.items() if path is not None}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One batch of events in a worker: when it began, how long it took, how many events."""
+
+    task: int
+    start: float
+    seconds: float
+    events: int
+    spent: tuple[float, ...] = ()
+    """Seconds of the worker's CPU, for each of `worker.STAGES`."""
+
+
+@dataclass(frozen=True)
+class Matched:
+    """What the job did."""
+
+    events: int
+    rejected: int
+    matches: int
+    unknown_attributes: tuple[str, ...]
+    """Attributes that filters name and the events' table lacks: NULL in every event."""
+    survey_seconds: float
+    match_seconds: float
+    batches: tuple[Batch, ...]
+    feeds: Feeds | None = None
+    """What was read of RSS feeds, if there were any."""
+    shards: int = 1
+    met: int = 0
+    """How often an event met a shard, of at most events times shards; the others could not match there."""
+    left_out: int = 0
+    """Filters that were too much for an event, for each event; they are in the rejected table, too."""

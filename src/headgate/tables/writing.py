@@ -1,0 +1,115 @@
+"""Tables written whole: beside their place first, so that nothing is seen there before all is written.
+
+JSON lines and CSV are one file, Parquet is a folder; as Spark writes them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.tables.places import Format, check_output, local
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    Discard = Callable[[Path], None]
+
+
+def _discard(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def replacing(path: str, discard: Discard = _discard) -> Iterator[Path]:
+    """Yield a folder to be filled, which then takes the place of a local Parquet table."""
+    with beside(path, discard) as (place, folder):
+        yield folder
+        if place.is_dir():
+            shutil.rmtree(place)
+        folder.rename(place)
+
+
+@contextmanager
+def beside(path: str, discard: Discard = _discard) -> Iterator[tuple[Path, Path]]:
+    """Yield a local table's own place and that of a folder beside it, which is removed if the body fails.
+
+    `discard` removes it: tasks of Spark may still write to it.
+    """
+    # Through symbolic links, so that a link stays one.
+    place = local(path).resolve()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    parts = place.with_name(f".{place.name}.{os.getpid()}.parts")
+    try:
+        yield place, parts
+    except BaseException:
+        discard(parts)
+        raise
+
+
+def quoted(name: str) -> str:
+    """Write a value of CSV, in quotes if it must."""
+    special = any(sign in name for sign in ',"\n')
+    return '"' + name.replace('"', '""') + '"' if special else name
+
+
+@contextmanager
+def writing(path: str, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """Yield what writes rows to a table on this machine, which takes its place after the block."""
+    form = check_output(path)
+    if form is Format.PARQUET:
+        with replacing(path) as folder:
+            folder.mkdir(parents=True)
+            with pq.ParquetWriter(folder / "part-00000.snappy.parquet", schema) as writer:
+                yield writer.write_batch
+            (folder / "_SUCCESS").touch()
+        return
+    with beside(path) as (place, folder):
+        folder.mkdir(parents=True)
+        file = folder / place.name
+        with file.open("w", encoding="utf-8", newline="") as text:
+            if form is Format.CSV:
+                text.write(",".join(map(quoted, schema.names)) + "\n")
+            line = _csv if form is Format.CSV else _json
+            yield lambda rows: text.writelines(map(line, rows.to_pylist()))
+        file.replace(place)
+        folder.rmdir()
+
+
+def write_table(table: pa.Table, path: str) -> None:
+    """Write a table that is in memory."""
+    with writing(path, table.schema) as write:
+        for batch in table.to_batches():
+            write(batch)
+
+
+def _json(row: dict[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"), default=_moment) + "\n"
+
+
+def _moment(value: object) -> str:
+    """Write times as Spark does: in JSON with milliseconds."""
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return str(value)
+
+
+def _csv(row: dict[str, Any]) -> str:
+    return ",".join(_cell(value) for value in row.values()) + "\n"
+
+
+def _cell(value: object) -> str:
+    """Write a value: nothing for NULL, and quotes for a text without signs."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return quoted(str(value)) if value != "" else '""'

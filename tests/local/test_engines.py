@@ -1,0 +1,224 @@
+"""A command does the same on Spark and in this process: its tables, its words, its JSON."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from headgate.local import small
+from headgate.tables.lines import read_lines
+from headgate.tables.places import UnsureError
+from tests.spark.files import get_table, put, put_lines, put_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.running import Command
+
+ENGINES = ("local", "spark")
+SUBSCRIPTIONS = [
+    {"id": "s1", "filter": "age > 30"},
+    {"id": "s2", "filter": "topic = 'art' AND price < 2.5"},
+    {"id": "s3", "filter": "age >"},
+    {"id": "s1", "filter": "age > 31"},
+    {"id": "s4", "filter": "born >= DATE '1990-01-01' OR new"},
+]
+EVENTS = [
+    {"id": 1, "age": 35, "topic": "art", "price": 1.5, "new": True, "born": "1991-02-03"},
+    {"id": 2, "age": 20, "topic": 'art, "fine"', "price": 3.0, "new": False, "born": "1980-02-03"},
+    {"id": 30, "age": 31, "topic": "", "price": 2.0, "new": True, "born": "1999-12-31"},
+]
+TIMES = {"parse_seconds", "build_seconds", "survey_seconds", "match_seconds", "seconds"}
+
+
+def rows(path: Path) -> Counter[str]:
+    """Read a table, whatever the order of its rows."""
+    return Counter(json.dumps(row, sort_keys=True, default=str) for row in get_table(path))
+
+
+def told(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what a command printed, without times."""
+    return {name: value for name, value in found.items() if name not in TIMES}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_compile_and_match(headgate: Command, tmp_path: Path, form: str) -> None:
+    """Rows, refused rows, counts and words are the same."""
+    subscriptions = put_table(tmp_path / f"subs.{form}", SUBSCRIPTIONS)
+    events = put_table(tmp_path / f"events.{form}", EVENTS)
+    if form == "csv":
+        put(
+            tmp_path / "events.csv", (tmp_path / "events.csv").read_text() + "4,5\n,6,x,1.0,true,2000-01-01\n"
+        )
+    printed: list[Any] = []
+    for engine in ENGINES:
+        place = tmp_path / engine
+        snapshot, output = place / "snapshot", place / f"matches.{form}"
+        compiled = headgate(
+            "compile", "--subscriptions", subscriptions, "--output", snapshot, "--json", "--engine", engine
+        )
+        assert compiled.code == 0, compiled.err
+        matched = headgate(
+            *("match", "--snapshot", snapshot, "--events", events, "--output", output),
+            *("--rejected", place / "refused.jsonl", "--json", "--engine", engine),
+        )
+        assert matched.code == 0, matched.err
+        here = str(place)
+        printed.append(
+            [
+                {name: str(value).replace(here, "") for name, value in told(each.json).items()}
+                for each in (compiled, matched)
+            ]
+        )
+        printed[-1] += [rows(output), rows(place / "refused.jsonl"), rows(place / "snapshot-rejected.jsonl")]
+    assert printed[0] == printed[1]
+    assert printed[0][2]
+
+
+@pytest.mark.spark
+def test_generate(headgate: Command, tmp_path: Path) -> None:
+    """The same rows are made, with the same types."""
+    for engine in ENGINES:
+        ran = headgate(
+            *(
+                "generate",
+                "records",
+                "--output",
+                tmp_path / engine,
+                "--subscriptions",
+                "40",
+                "--events",
+                "30",
+            ),
+            *("--engine", engine, "--format", "parquet", "--quiet"),
+        )
+        assert ran.code == 0, ran.err
+        lines = headgate(
+            *(
+                "generate",
+                "records",
+                "--output",
+                tmp_path / engine,
+                "--subscriptions",
+                "40",
+                "--events",
+                "30",
+            ),
+            *("--engine", engine, "--quiet"),
+        )
+        assert lines.code == 0, lines.err
+    for name in ("subscriptions", "events"):
+        here, there = (tmp_path / engine / f"{name}.parquet" for engine in ENGINES)
+        assert pq.read_table(here).to_pylist() == pq.read_table(there).to_pylist()
+        here, there = (tmp_path / engine / f"{name}.jsonl" for engine in ENGINES)
+        assert here.read_text() == there.read_text()
+
+
+@pytest.mark.spark
+def test_plan(headgate: Command, tmp_path: Path) -> None:
+    """The same network is made of a sample, with sites and refused rows."""
+    views = [{"id": f"v{number}", "filter": f"age > {10 * number}"} for number in range(4)]
+    subscriptions = put_lines(tmp_path / "views.jsonl", views)
+    sample = put(
+        tmp_path / "sample.jsonl", "".join(f"{json.dumps(row)}\n" for row in EVENTS) + '{"age": 3}\n'
+    )
+    sites = put_lines(tmp_path / "sites.jsonl", [{"id": "v1", "site": "hub", "fan_out": 2}])
+    snapshot = tmp_path / "snapshot"
+    assert headgate("compile", "--subscriptions", subscriptions, "--output", snapshot).code == 0
+    printed = []
+    for engine in ENGINES:
+        place = tmp_path / engine
+        ran = headgate(
+            *("plan", "--snapshot", snapshot, "--sample", sample, "--output", place / "network"),
+            *("--sites", sites, "--json", "--engine", engine, "--quiet"),
+        )
+        assert ran.code == 0, ran.err
+        found = {name: str(value).replace(str(place), "") for name, value in told(ran.json).items()}
+        tables = [pq.read_table(place / "network" / f"{name}.parquet") for name in ("views", "feeds")]
+        printed.append(
+            (found, [table.to_pylist() for table in tables], rows(place / "network-rejected.jsonl"))
+        )
+    assert printed[0] == printed[1]
+
+
+def test_what_is_not_small_goes_to_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large tables, and those elsewhere, are for Spark."""
+    table = put(tmp_path / "events.jsonl", "{}\n" * 10)
+    assert small.why_large([table, str(tmp_path / "absent.jsonl")]) is None
+    monkeypatch.setattr(small, "BYTES", 20)
+    assert small.why_large([table]) == "the tables have 0 MB, and up to 0 are small"
+    assert (
+        small.why_large(["s3a://bucket/events.parquet"])
+        == "s3a://bucket/events.parquet is not on this machine"
+    )
+
+
+def test_what_is_unsure_is_refused_by_local(headgate: Command, tmp_path: Path) -> None:
+    """Who insists on this process is told what it cannot read."""
+    subscriptions = put(tmp_path / "subs.csv", 'id,filter\n1,a = "b" c\n')
+    ran = headgate(
+        "compile", "--subscriptions", subscriptions, "--output", tmp_path / "s", "--engine", "local"
+    )
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.endswith("that is left to Spark, so leave --engine local out\n")
+    assert not (tmp_path / "s").exists()
+    ran = headgate(
+        *("compile", "--subscriptions", subscriptions, "--output", tmp_path / "s"),
+        *("--engine", "local", "--master", "local[2]"),
+    )
+    assert (ran.code, ran.err) == (
+        2,
+        (
+            "headgate: --master and --conf are for Spark: leave them out, or --engine local "
+            "(see headgate compile --help)\n"
+        ),
+    )
+
+
+WITHOUT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"pyspark", "py4j"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from headgate.cli import main
+main()
+"""
+
+
+def test_small_jobs_need_no_spark(tmp_path: Path) -> None:
+    """Where Spark is not installed, small tables are compiled and matched."""
+    put_lines(tmp_path / "subs.jsonl", SUBSCRIPTIONS)
+    put_lines(tmp_path / "events.jsonl", EVENTS)
+    for words in (
+        ("compile", "--subscriptions", "subs.jsonl", "--output", "snapshot"),
+        ("match", "--snapshot", "snapshot", "--events", "events.jsonl", "--output", "matches.jsonl"),
+    ):
+        command = [sys.executable, "-c", WITHOUT, *words, "--quiet"]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stderr) == (0, "")
+    assert [row["subscription_id"] for row in get_table(tmp_path / "matches.jsonl")] == [
+        "s1",
+        "s2",
+        "s4",
+        "s1",
+        "s4",
+    ]
+
+
+def test_folders_inside_a_folder_are_left_to_spark(tmp_path: Path) -> None:
+    """What lies deeper may be a partition, which Spark makes a column of."""
+    put(tmp_path / "events" / "a.jsonl", "{}\n")
+    put(tmp_path / "events" / "day=1" / "b.jsonl", "{}\n")
+    with pytest.raises(UnsureError, match=r"day=1/b.jsonl lies in a folder inside it"):
+        list(read_lines(str(tmp_path / "events")))
