@@ -222,3 +222,34 @@ def test_folders_inside_a_folder_are_left_to_spark(tmp_path: Path) -> None:
     put(tmp_path / "events" / "day=1" / "b.jsonl", "{}\n")
     with pytest.raises(UnsureError, match=r"day=1/b.jsonl lies in a folder inside it"):
         list(read_lines(str(tmp_path / "events")))
+
+
+def test_ids_of_documents_of_both_types(headgate: Command, tmp_path: Path) -> None:
+    """Where one id is text, all are."""
+    put_lines(tmp_path / "subs.jsonl", [{"id": 1, "filter": "//a", "dialect": "xpath"}])
+    rows = [{"id": each, "data": "<a/>", "datacontenttype": "xml"} for each in (1, "x")]
+    events = put_lines(tmp_path / "events.jsonl", rows)
+    output = tmp_path / "matches.jsonl"
+    words = (
+        "compile",
+        "--subscriptions",
+        tmp_path / "subs.jsonl",
+        "--output",
+        tmp_path / "s",
+        "--engine",
+        "local",
+    )
+    assert headgate(*words).code == 0
+    words = (
+        "match",
+        "--snapshot",
+        tmp_path / "s",
+        "--events",
+        events,
+        "--output",
+        output,
+        "--engine",
+        "local",
+    )
+    assert headgate(*words).code == 0
+    assert get_table(output) == [{"event_id": each, "subscription_id": 1} for each in ("1", "x")]

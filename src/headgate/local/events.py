@@ -261,9 +261,10 @@ def _parsed(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
     """Take the events of what was read, with ids of one type."""
     kept = batch.filter(batch[PARSED].is_valid())
     pairs = zip(kept["id_text"].to_pylist(), kept["id_number"].to_pylist(), strict=True)
-    ids = pa.array([number if text is None else text for text, number in pairs])
+    read = int if pa.types.is_integer(kind) else str
+    ids = pa.array([read(number if text is None else text) for text, number in pairs], kind)
     names = ("source_number", "source_text", PARSED)
-    columns: list[Any] = [ids.cast(kind), *(kept.column(name) for name in names)]
+    columns: list[Any] = [ids, *(kept.column(name) for name in names)]
     return pa.RecordBatch.from_arrays(columns, names=[ID, *names])
 
 
