@@ -229,27 +229,12 @@ def test_ids_of_documents_of_both_types(headgate: Command, tmp_path: Path) -> No
     put_lines(tmp_path / "subs.jsonl", [{"id": 1, "filter": "//a", "dialect": "xpath"}])
     rows = [{"id": each, "data": "<a/>", "datacontenttype": "xml"} for each in (1, "x")]
     events = put_lines(tmp_path / "events.jsonl", rows)
-    output = tmp_path / "matches.jsonl"
-    words = (
-        "compile",
-        "--subscriptions",
-        tmp_path / "subs.jsonl",
-        "--output",
-        tmp_path / "s",
-        "--engine",
-        "local",
+    output, snapshot = tmp_path / "matches.jsonl", tmp_path / "snapshot"
+    subscriptions = tmp_path / "subs.jsonl"
+    ran = headgate("compile", "--subscriptions", subscriptions, "--output", snapshot, "--engine", "local")
+    assert ran.code == 0
+    ran = headgate(
+        *("match", "--snapshot", snapshot, "--events", events, "--output", output, "--engine", "local")
     )
-    assert headgate(*words).code == 0
-    words = (
-        "match",
-        "--snapshot",
-        tmp_path / "s",
-        "--events",
-        events,
-        "--output",
-        output,
-        "--engine",
-        "local",
-    )
-    assert headgate(*words).code == 0
+    assert ran.code == 0
     assert get_table(output) == [{"event_id": each, "subscription_id": 1} for each in ("1", "x")]

@@ -57,7 +57,7 @@ from headgate.tables.places import Format, UnsureError, as_spark, check_input, l
 from headgate.tables.requests import check_events, check_type, files_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from headgate.contents.kind import Kind
     from headgate.core.values import Path as Attribute
@@ -261,7 +261,7 @@ def _parsed(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
     """Take the events of what was read, with ids of one type."""
     kept = batch.filter(batch[PARSED].is_valid())
     pairs = zip(kept["id_text"].to_pylist(), kept["id_number"].to_pylist(), strict=True)
-    read = int if pa.types.is_integer(kind) else str
+    read: Callable[[Any], Any] = int if pa.types.is_integer(kind) else str
     ids = pa.array([read(number if text is None else text) for text, number in pairs], kind)
     names = ("source_number", "source_text", PARSED)
     columns: list[Any] = [ids, *(kept.column(name) for name in names)]
