@@ -64,10 +64,12 @@ class Tree(NamedTuple):
     def run(self, code: str, *arguments: str) -> None:
         """Run code with this revision's packages."""
         places = os.pathsep.join(str(self.folder / part) for part in ("src", "."))
+        # As for a package that was installed, Python keeps modules in its own form.
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         done = subprocess.run(
             [sys.executable, "-c", code, *arguments],
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": places},
+            env={**kept, "PYTHONPATH": places},
             capture_output=True,
             text=True,
             check=False,
