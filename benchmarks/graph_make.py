@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from headgate import GraphIndex, RecordIndex
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.graph.base import Base, Names
 from headgate.graph.build.build import build
+from headgate.graph.index import GraphIndex
 from headgate.graph.model import Parts
+from headgate.records.index.index import RecordIndex
 from headgate.records.programs.programs import take
 
 if TYPE_CHECKING:

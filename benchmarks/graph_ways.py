@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from benchmarks.graph_series import interleaved
 from benchmarks.results import Result
-from headgate import Edge, Event, GraphIndex, RecordIndex
+from headgate import Edge, Event
+from headgate.graph.index import GraphIndex
+from headgate.records.index.index import RecordIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable

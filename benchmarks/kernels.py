@@ -16,18 +16,18 @@ from benchmarks.results import Result
 MATCHES = {
     "records": """
 engine = Engine.build([Subscription("s", "age > 30 AND topic IN ('news', 'sport')")])
-assert engine.publish(Event("e", {"age": 35, "topic": "news"})) == ["s"]
+assert engine.match(Event("e", {"age": 35, "topic": "news"})) == ["s"]
 """,
     "rdf": """
 pattern = "ASK { ?x a <urn:Art> ; <urn:year> ?y FILTER(?y > 2000) }"
 engine = Engine.build([Subscription("s", pattern, "sparql")])
 event = Event("e", "<urn:x> a <urn:Art> ; <urn:year> 2001 .", content_type="text/turtle")
-assert engine.publish(event) == ["s"]
+assert engine.match(event) == ["s"]
 """,
     "xml": """
 engine = Engine.build([Subscription("s", "//news[company = 'ACME']//headline", "xpath")])
 page = "<all><news><company>ACME</company><headline>up</headline></news></all>"
-assert engine.publish(Event("e", page, content_type="application/xml")) == ["s"]
+assert engine.match(Event("e", page, content_type="application/xml")) == ["s"]
 """,
     "graph": """
 engine = Engine.build(
@@ -35,7 +35,7 @@ engine = Engine.build(
     nodes=[Node("pub"), Node("net", "topic = 'sport'")],
     edges=[Edge("pub", "net")],
 )
-assert engine.publish(Event("e", {"age": 35, "topic": "sport"}, source="pub")) == ["s"]
+assert engine.match(Event("e", {"age": 35, "topic": "sport"}, source="pub")) == ["s"]
 """,
     "plan": """
 from headgate import Dissemination

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from benchmarks.measure import best, once
 from benchmarks.results import Result
-from headgate import RecordIndex, Subscription
+from headgate import Subscription
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.records.index.index import RecordIndex
 from headgate.records.programs.binding import compile_filter
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.records.specification_programs import programs

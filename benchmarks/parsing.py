@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from benchmarks.measure import best
 from benchmarks.results import Result
-from headgate import parse_filter
+from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs.binding import Binder, compile_filter, compile_filters
 from headgate.records.programs.program import Program, compile_program

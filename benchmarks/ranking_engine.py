@@ -10,8 +10,10 @@ import numpy as np
 from benchmarks.graph_series import interleaved
 from benchmarks.ranking_data import SEED, K, say
 from benchmarks.results import Result
-from headgate import Event, RankedIndex, RecordIndex, Subscription
+from headgate import Event, Subscription
+from headgate.ranking.filters.index import RankedIndex
 from headgate.ranking.filters.reference import relaxed
+from headgate.records.index.index import RecordIndex
 from headgate.workloads.columns import Key, uniform
 from headgate.workloads.ranking import Ranking
 from headgate.workloads.records.mixed import Mixed

@@ -15,12 +15,14 @@ from benchmarks.live import measure_live
 from benchmarks.measure import best, held_bytes, make_base, match_encoded, once
 from benchmarks.results import Result
 from benchmarks.scan import scan_all
-from headgate import Event, RecordIndex, parse_filter
+from headgate import Event
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.records import reference
 from headgate.records.events.encode import encode_batch
 from headgate.records.index.build import by_events, by_filters
+from headgate.records.index.index import RecordIndex
+from headgate.records.language.parse import parse_filter
 from headgate.records.programs.binding import compile_filters
 from headgate.records.programs.programs import concatenate
 from headgate.workloads.catalogue import synthetic

@@ -7,7 +7,9 @@ import statistics
 import time
 from typing import TYPE_CHECKING
 
-from headgate import Event, RdfIndex, Subscription, XmlIndex
+from headgate import Event, Subscription
+from headgate.rdf.index.index import RdfIndex
+from headgate.xml.index.index import XmlIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
+from headgate import Event, Subscription
+from headgate.errors import FilterError
+from headgate.records.index.index import RecordIndex
+from headgate.records.language.parse import parse_filter
 
 SUBSCRIPTIONS = [
     Subscription("anna", "topic = 'news' AND country IN ('CH', 'DE')"),

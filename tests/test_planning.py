@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headgate import Dissemination, Event, PlanError, Settings, Subscription
+from headgate import Dissemination, Event, Settings, Subscription
 from headgate.engine.views import views_of
+from headgate.errors import PlanError
 from headgate.plan.graphs.rewritability import Search
 from headgate.rdf.events.triples import write_lines
 from headgate.xml.answers.answers import answer

@@ -11,8 +11,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate import Event, EventError, FilterError, Options, RdfIndex, Subscription, Taxonomy
+from headgate import Event, Options, Subscription, Taxonomy
+from headgate.errors import EventError, FilterError
 from headgate.rdf.events.feeds import read_feed
+from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.language.model import parts
 
 if TYPE_CHECKING:

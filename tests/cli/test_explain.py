@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import RecordIndex, Subscription
+from headgate import Subscription
+from headgate.records.index.index import RecordIndex
 
 if TYPE_CHECKING:
     from pathlib import Path

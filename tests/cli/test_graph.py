@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import Edge, GraphIndex, Node, RecordIndex, Subscription
+from headgate import Edge, Node, Subscription
 from headgate.graph.build.sharding import save_shards
 from headgate.graph.build.tables import from_models
+from headgate.graph.index import GraphIndex
+from headgate.records.index.index import RecordIndex
 from tests.spark.files import get_lines, names, put_lines
 
 if TYPE_CHECKING:

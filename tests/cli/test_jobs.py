@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from headgate import RecordIndex
+from headgate.records.index.index import RecordIndex
 from headgate.workloads.catalogue import NAMES
 from headgate.workloads.catalogue import workload as named
 from tests.spark.files import get_lines, get_table, names, put, put_lines

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from headgate import Edge, Engine, Node, RecordIndex, Subscription, XmlIndex
+from headgate import Edge, Engine, Node, Subscription
+from headgate.records.index.index import RecordIndex
+from headgate.xml.index.index import XmlIndex
 from tests.spark.files import put, put_lines
 
 if TYPE_CHECKING:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import Edge, Engine, GraphIndex, Node, RecordIndex, Subscription
+from headgate import Edge, Engine, Node, Subscription
+from headgate.graph.index import GraphIndex
 from headgate.ranking.filters.index import RankedIndex
+from headgate.records.index.index import RecordIndex
 from tests.spark.files import get_lines, names, put_lines
 
 if TYPE_CHECKING:

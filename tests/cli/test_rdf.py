@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headgate import Edge, Engine, Node, RdfIndex, RecordIndex, Subscription, Taxonomy
+from headgate import Edge, Engine, Node, Subscription, Taxonomy
 from headgate.core.snapshot import open_snapshot
+from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.language.model import SUBCLASS
+from headgate.records.index.index import RecordIndex
 from tests.spark.files import get_lines, put, put_lines, put_table
 
 if TYPE_CHECKING:

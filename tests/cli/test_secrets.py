@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import RecordIndex, Subscription
+from headgate import Subscription
 from headgate.cli.shell import shown_command
+from headgate.records.index.index import RecordIndex
 from tests.spark.files import put_lines
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import headgate as package
-from headgate import RecordIndex, Subscription
+from headgate import Subscription
+from headgate.records.index.index import RecordIndex
 from tests.spark.files import names, put, put_lines
 
 if TYPE_CHECKING:

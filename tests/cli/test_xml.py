@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import Edge, Engine, Node, RdfIndex, RecordIndex, Subscription, XmlIndex
+from headgate import Edge, Engine, Node, Subscription
+from headgate.rdf.index.index import RdfIndex
+from headgate.records.index.index import RecordIndex
+from headgate.xml.index.index import XmlIndex
 from tests.spark.files import get_lines, put, put_table
 
 if TYPE_CHECKING:

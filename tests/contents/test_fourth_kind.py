@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import Edge, Engine, Event, FilterError, Node, Subscription, SubscriptionError
+from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.contents import registry
 from headgate.core import event as events
 from headgate.core import subscription as subscriptions
+from headgate.errors import FilterError, SubscriptionError
 from tests.contents.lines_kind import KIND
 from tests.docs.fences import ROOT
 from tests.spark.classes import java_options
@@ -66,12 +67,12 @@ def line(identity: str, source: str | None = None) -> Event:
 
 def test_the_library(tmp_path: Path) -> None:
     engine = Engine.build(subscribed(), ranked=False)
-    assert {each: engine.publish(line(each)) for each in LINES} == expected()
+    assert {each: engine.match(line(each)) for each in LINES} == expected()
     engine.unsubscribe("all")
     engine.subscribe(Subscription("info", "INFO", "prefix"))
     engine.save(tmp_path / "snapshot")
     opened = Engine.open(tmp_path / "snapshot")
-    assert opened.publish(line("3")) == ["info"]
+    assert opened.match(line("3")) == ["info"]
     assert opened.explain(line("3"), "error").lines() == ["no match: ERROR does not hold"]
     with pytest.raises(FilterError, match="a prefix is empty"):
         engine.subscribe(Subscription("none", "", "prefix"))
@@ -88,9 +89,9 @@ def test_a_graph_and_ranks(tmp_path: Path) -> None:
     ]
     Engine.build(given, nodes=nodes, edges=edges, ranked=True).save(tmp_path / "graph")
     engine = Engine.open(tmp_path / "graph")
-    assert engine.publish(line("4", "pub")) == ["all", "error"]
-    assert engine.publish(line("3", "pub")) == []
-    assert engine.publish(line("2", "pub")) == ["warning"]
+    assert engine.match(line("4", "pub")) == ["all", "error"]
+    assert engine.match(line("3", "pub")) == []
+    assert engine.match(line("2", "pub")) == ["warning"]
     assert [each.subscription for each in engine.top(line("1", "pub"), 2)] == ["disk", "error"]
     ranked = Engine.build(subscribed())
     assert [each.subscription for each in ranked.top(line("1"), 2)] == ["disk", "error"]

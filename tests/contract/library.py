@@ -50,7 +50,7 @@ class Library(Surface):
         for rows, offer in (
             (world.bad_nodes, lambda row: engine.graph.add_node(Node(**row))),
             (world.bad_edges, lambda row: engine.graph.add_edge(Edge(**row))),
-            (world.bad_subscriptions, lambda row: engine.subscribe(Subscription(**row))),
+            (world.bad_subscriptions, lambda row: _subscribe(engine, row)),
         ):
             refused += _offered(rows, offer)
         return refused
@@ -76,7 +76,7 @@ class Library(Surface):
     def _answer(self, event: Event, question: Question) -> list[Match]:
         top = question.top
         if top is None:
-            return [(event.id, each) for each in self._asked.publish(event)]
+            return [(event.id, each) for each in self._asked.match(event)]
         best: Any = self._asked.top(event, top.k, top.mode, factors=top.weighing)
         return [(event.id, each.subscription, each.value, rank) for rank, each in enumerate(best, 1)]
 
@@ -86,7 +86,7 @@ class Library(Surface):
         def apply(row: Row) -> None:
             given = {name: value for name, value in row.items() if name != "op"}
             if row["op"] == "subscribe":
-                engine.subscribe(Subscription(**given))
+                _subscribe(engine, given)
             elif row["op"] == "unsubscribe":
                 engine.unsubscribe(given["id"])
             elif row["op"] == "score":
@@ -112,6 +112,15 @@ class Library(Surface):
         found: Any = self._asked.explain(Event.from_row(event), subscription)
         # A filter may span lines.
         return Told(found.matches, "\n".join(found.lines()).splitlines())
+
+
+def _subscribe(engine: Engine, row: Row) -> None:
+    """Subscribe a row; jobs tell the id in a column of its own, and the engine before the reason."""
+    subscription = Subscription(**row)
+    try:
+        engine.subscribe(subscription)
+    except HeadgateError as error:
+        raise HeadgateError(str(error).removeprefix(f"subscription {row['id']!r}: ")) from error
 
 
 def _offered(rows: Iterable[Bad], offer: Callable[[Row], object]) -> Counter[Refusal]:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from headgate import RdfIndex, RecordIndex, XmlIndex
+from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.language.model import Edge, Pattern
 from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.language.printing import print_pattern
 from headgate.rdf.language.rewrite import substitute
+from headgate.records.index.index import RecordIndex
+from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.model import Pattern as Tree
 from headgate.xml.language.parse import parse_filter as parse_tree
 from headgate.xml.language.printing import print_pattern as print_tree

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, EventError, Subscription, SubscriptionError
+from headgate import Event, Subscription
+from headgate.errors import EventError, SubscriptionError
 from tests.contract.rooms import Room, every_room
 from tests.seeds import examples
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from headgate import Edge, Event, GraphIndex, Node, Subscription
+from headgate import Edge, Event, Node, Subscription
+from headgate.graph.index import GraphIndex
 from headgate.graph.reference import reach_nodes, reach_subscriptions
 from headgate.graph.walk.evaluators import EVALUATORS
 from tests.contract.rooms import Room, WithoutPlanes, every_room

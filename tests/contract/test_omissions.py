@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from headgate import Edge, Engine, Event, Node, Omission, Omissions, RankedIndex, Subscription
+from headgate import Edge, Engine, Event, Node, Omission, Omissions, Subscription
+from headgate.ranking.filters.index import RankedIndex
 from headgate.rdf.events.reading import make_graph
 from headgate.rdf.explain import explain
 from headgate.rdf.index import matching
@@ -50,8 +51,8 @@ def test_rankings() -> None:
     index, event = engine.index, dense()
     assert isinstance(index, RankedIndex)
     left = [Omission("e", "hard", WHY)]
-    assert told(engine.publish, event) == left
-    assert engine.publish(event) == ["easy"]
+    assert told(engine.match, event) == left
+    assert engine.match(event) == ["easy"]
     assert told(engine.top, event, 2) == left
     assert [each.subscription for each in engine.top(event, 2)] == ["easy"]
     events, rows = [event, dense("f")], pa.array(["x", "y"])
@@ -112,5 +113,5 @@ def test_graphs() -> None:
     # Those that came later have numbers of their own, and those that are gone are not told.
     engine.subscribe(Subscription("later", HARD, "sparql", node="b"))
     engine.unsubscribe("hard")
-    for found in (told(engine.publish, event), told(engine.graph.match_events, events, rows)):
+    for found in (told(engine.match, event), told(engine.graph.match_events, events, rows)):
         assert {each.subscription for each in found} == {None, "later"}

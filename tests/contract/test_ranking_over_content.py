@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, RankedIndex, Subscription
+from headgate import Event, Subscription
 from headgate.ranking.filters import reference as content_reference
-from headgate.ranking.filters.index import EXACT, MODES, RELAXED
+from headgate.ranking.filters.index import EXACT, MODES, RELAXED, RankedIndex
 from tests.contract.rooms import Room, every_room
 from tests.seeds import examples, seeds
 

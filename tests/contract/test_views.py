@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from headgate import GraphIndex, Node, Options, RdfIndex, RecordIndex
+from headgate import Node, Options
 from headgate.core.event import N_TRIPLES, XML, Event
 from headgate.core.subscription import SPARQL, SQL, XPATH, Subscription
 from headgate.engine.views import views_at, views_of
 from headgate.errors import PlanError, SubscriptionError
+from headgate.graph.index import GraphIndex
+from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.language.printing import print_pattern as print_rdf
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from headgate.records.index.index import RecordIndex
 from headgate.records.views.views import KEY
 from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.printing import print_pattern as print_xml

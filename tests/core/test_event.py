@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, EventError, Subscription, SubscriptionError
+from headgate import Event, Subscription
 from headgate.core.event import read_object
+from headgate.errors import EventError, SubscriptionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,7 +17,8 @@ from headgate.core.jit.warming import remove_old
 
 PACKAGE = Path(headgate.__file__).parent
 MATCH = """
-from headgate import Event, RecordIndex, Subscription
+from headgate import Event, Subscription
+from headgate.records.index.index import RecordIndex
 from headgate.records.index import kernels
 filters = ["a > 1 AND b LIKE '%x_'", "a IN (1, 2) OR c IS NULL", "array_contains(d, 5) AND NOT a = 7", "TRUE"]
 index = RecordIndex.build(Subscription(n, text) for n, text in enumerate(filters))
@@ -144,7 +145,8 @@ def own(values):
     return values.sum()
 
 own(np.arange(3))
-from headgate import Event, RecordIndex, Subscription
+from headgate import Event, Subscription
+from headgate.records.index.index import RecordIndex
 index = RecordIndex.build([Subscription("s", "a = 1")])
 assert index.match(Event("e", {"a": 1})) == ["s"]
 own(np.arange(3.0))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from headgate import Schema, TableError
+from headgate import Schema
 from headgate.core.schema import Type, arrow_kind
 from headgate.core.values import Kind
+from headgate.errors import TableError
 
 NAMES = ["null", "bool", "int64", "float64", "string", "timestamp"]
 NAMES += [f"array<{name}>" for name in NAMES]

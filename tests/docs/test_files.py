@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from headgate import RecordIndex, SnapshotError, Subscription
+from headgate import Subscription
 from headgate.core.snapshot import MANIFEST, VERSION
+from headgate.errors import SnapshotError
+from headgate.records.index.index import RecordIndex
 from headgate.records.index.live import LAYOUT
 from tests.docs.fences import ROOT
 

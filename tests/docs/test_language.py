@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import pytest
 
-from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
+from headgate import Event, Subscription
 from headgate.core.casts import to_timestamp
 from headgate.core.values import MAX_DEPTH, Kind
+from headgate.errors import FilterError
 from headgate.records import reference
+from headgate.records.index.index import RecordIndex
 from headgate.records.language import literals, model
 from headgate.records.language import refusal as limits
 from headgate.records.language.model import Literal, LiteralType
+from headgate.records.language.parse import parse_filter
 from tests.docs.fences import ROOT, without_fences
 
 if TYPE_CHECKING:

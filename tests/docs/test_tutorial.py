@@ -139,6 +139,7 @@ def test_tutorial_is_quick(page: str) -> None:
         "README.md",
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
+        "docs/engine.md",
         "docs/graph.md",
         "docs/language.md",
         "docs/live.md",

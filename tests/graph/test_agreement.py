@@ -7,10 +7,11 @@ from functools import partial
 
 import pytest
 
-from headgate import GraphIndex, RecordIndex
 from headgate.errors import GraphError
+from headgate.graph.index import GraphIndex
 from headgate.graph.reference import reach_nodes, reach_subscriptions
 from headgate.graph.walk.evaluators import EVALUATORS
+from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph, valid_text
 from tests.seeds import seeds
 

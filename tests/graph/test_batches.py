@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from headgate import Edge, Event, EventError, GraphIndex, Node, RecordIndex, SnapshotError
+from headgate import Edge, Event, Node
+from headgate.errors import EventError, SnapshotError
+from headgate.graph.index import GraphIndex
+from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
 
 if TYPE_CHECKING:

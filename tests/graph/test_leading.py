@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from headgate import Edge, Event, GraphIndex, Node, RecordIndex, Subscription
+from headgate import Edge, Event, Node, Subscription
 from headgate.graph.arrays import bits_of
+from headgate.graph.index import GraphIndex
 from headgate.graph.walk.hits import BY_FILTERS
 from headgate.graph.walk.leading import MOST, Above, above, mark, unmark
+from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES
 from tests.graph.test_batches import table
 from tests.graph.test_ranked import drawn_graph

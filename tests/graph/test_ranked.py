@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import Edge, Event, EventError, GraphError, GraphIndex, Node, RecordIndex, Subscription
+from headgate import Edge, Event, Node, Subscription
+from headgate.errors import EventError, GraphError
+from headgate.graph.index import GraphIndex
 from headgate.graph.ranked.kernels import VISITED
 from headgate.graph.ranked.ranked import search
 from headgate.graph.reference import best_paths, passes
+from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, Drawn, draw_event, draw_filter, draw_graph, valid_text
 from tests.seeds import NIGHTLY, seeds
 

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from headgate import Edge, Event, GraphError, GraphIndex, Node, RecordIndex, SnapshotError, Subscription
+from headgate import Edge, Event, Node, Subscription
 from headgate.core.ids import Ids
+from headgate.errors import GraphError, SnapshotError
 from headgate.graph.build.sharding import homes, save_shards, shard, shard_places
 from headgate.graph.build.tables import from_models
+from headgate.graph.index import GraphIndex
+from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import Edge, Event, GraphIndex, Node, RecordIndex, Subscription
+from headgate import Edge, Event, Node, Subscription
 from headgate.errors import EventError, GraphError
 from headgate.graph import summary
+from headgate.graph.index import GraphIndex
 from headgate.graph.reference import passes, reach_nodes, reach_subscriptions
 from headgate.graph.summary import (
     ANYWHERE,
@@ -26,6 +27,7 @@ from headgate.graph.summary import (
     SEVERAL,
     SUBSCRIBER,
 )
+from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph, holds
 from tests.seeds import seeds
 

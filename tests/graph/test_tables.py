@@ -7,9 +7,11 @@ import math
 import pyarrow as pa
 import pytest
 
-from headgate import Edge, Event, GraphIndex, Node, RecordIndex, Subscription
+from headgate import Edge, Event, Node, Subscription
 from headgate.errors import GraphError
 from headgate.graph.build.tables import read_tables
+from headgate.graph.index import GraphIndex
+from headgate.records.index.index import RecordIndex
 
 
 def nodes(**columns: list[object]) -> pa.Table:

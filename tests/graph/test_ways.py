@@ -9,10 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headgate import Edge, Event, EventError, GraphError, GraphIndex, Node, RecordIndex, Subscription
+from headgate import Edge, Event, Node, Subscription
+from headgate.errors import EventError, GraphError
 from headgate.graph import batch
+from headgate.graph.index import GraphIndex
 from headgate.graph.walk import hits
 from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, TRIAL, Ways
+from headgate.records.index.index import RecordIndex
 from tests.contract.rooms import WithoutPlanes
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
 from tests.graph.test_batches import pairs, table

@@ -144,7 +144,7 @@ event = Event("e1", "<shop><item><price>12</price></item></shop>", content_type=
 FIRST = """
 from headgate import Edge, Engine, Event, Node, Subscription
 {}
-assert engine.publish(event) == ["s1"]
+assert engine.match(event) == ["s1"]
 import time
 print("SPENT", time.process_time())
 """
@@ -349,18 +349,18 @@ LIBRARY = f"""
 from headgate import Dissemination, Edge, Engine, Event, Node, Subscription
 from pathlib import Path
 {RECORDS}
-assert engine.publish(event) == ["s1"]
+assert engine.match(event) == ["s1"]
 engine.save(Path("records"))
-assert Engine.open(Path("records")).publish(event) == ["s1"]
+assert Engine.open(Path("records")).match(event) == ["s1"]
 {GRAPH}
-assert engine.publish(event) == ["s1"]
+assert engine.match(event) == ["s1"]
 engine.save(Path("graph"))
 ranked = Engine.build([Subscription("s1", "age > 30", score=1), Subscription("s2", "age > 20", score=2)])
 assert [each.subscription for each in ranked.top(event, 2)] == ["s2", "s1"]
 {RDF}
-assert engine.publish(event) == ["s1"]
+assert engine.match(event) == ["s1"]
 {XML}
-assert engine.publish(event) == ["s1"]
+assert engine.match(event) == ["s1"]
 given = [Subscription("s1", "//item{{id}}", "xpath"), Subscription("s2", "//item/price{{id}}", "xpath")]
 plan = Dissemination.build(given, [event])
 assert set(plan.deliver(event)) == {{"s1", "s2"}}

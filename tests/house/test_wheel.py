@@ -29,20 +29,20 @@ FIRST_MATCHES = """
 from headgate import Dissemination, Edge, Engine, Event, Node, Subscription
 
 records = Engine.build([Subscription("s", "age > 30 AND topic IN ('news', 'sport')", score=2.0)])
-print(records.publish(Event("e", {"age": 35, "topic": "news"})), end=" ")
+print(records.match(Event("e", {"age": 35, "topic": "news"})), end=" ")
 print([best.subscription for best in records.top(Event("e", {"age": 35, "topic": "news"}), 1)], end=" ")
 rdf = Engine.build([Subscription("r", "ASK { ?x a <urn:Art> ; <urn:year> ?y FILTER(?y > 2000) }", "sparql")])
 art = Event("e", "<urn:x> a <urn:Art> ; <urn:year> 2001 .", content_type="text/turtle")
-print(rdf.publish(art), end=" ")
+print(rdf.match(art), end=" ")
 xml = Engine.build([Subscription("x", "//news[company = 'ACME']//headline", "xpath")])
 page = "<all><news><company>ACME</company><headline>up</headline></news></all>"
-print(xml.publish(Event("e", page, content_type="application/xml")), end=" ")
+print(xml.match(Event("e", page, content_type="application/xml")), end=" ")
 graph = Engine.build(
     [Subscription("g", "age > 30", node="net")],
     nodes=[Node("pub"), Node("net", "topic = 'sport'")],
     edges=[Edge("pub", "net")],
 )
-print(graph.publish(Event("e", {"age": 35, "topic": "sport"}, source="pub")), end=" ")
+print(graph.match(Event("e", {"age": 35, "topic": "sport"}, source="pub")), end=" ")
 views = [
     Subscription("all", "//news{id}[author{val}]//title{val}", "xpath"),
     Subscription("titles", "//news//title{val}", "xpath"),

@@ -51,7 +51,7 @@ def answers(engine: Engine, events: Iterable[dict[str, Any]]) -> Pairs:
     return Counter(
         (row["id"], str(match))
         for row in events
-        for match in engine.publish(Event(row["id"], {k: v for k, v in row.items() if k != "id"}))
+        for match in engine.match(Event(row["id"], {k: v for k, v in row.items() if k != "id"}))
     )
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headgate import Engine, Event, HeadgateError, Subscription
+from headgate import Engine, Event, Subscription
+from headgate.errors import HeadgateError
 from headgate.ranking import reference
 from headgate.ranking.boxes.index import BoxIndex, methods
 from headgate.ranking.model import Best, Box, Interval

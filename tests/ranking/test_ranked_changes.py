@@ -11,11 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, FilterError, RankedIndex, RecordIndex, Subscription, SubscriptionError
+from headgate import Event, Subscription
 from headgate.core.ids import Ids
+from headgate.errors import FilterError, SubscriptionError
 from headgate.ranking.filters import clause_index
+from headgate.ranking.filters.index import RankedIndex
 from headgate.ranking.filters.keys import GAP, LIMIT, RankKeys, rank
 from headgate.ranking.rows import Moments, Rows
+from headgate.records.index.index import RecordIndex
 from tests.seeds import examples
 
 if TYPE_CHECKING:

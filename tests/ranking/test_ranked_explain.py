@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, RankedIndex, RecordIndex, Subscription, SubscriptionError
+from headgate import Event, Subscription
+from headgate.errors import SubscriptionError
 from headgate.ranking.filters.explain import ClauseValue, enough, total
+from headgate.ranking.filters.index import RankedIndex
+from headgate.records.index.index import RecordIndex
 from tests.seeds import examples
 
 if TYPE_CHECKING:

@@ -9,22 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headgate import (
-    Best,
-    Event,
-    EventError,
-    FilterError,
-    RankedIndex,
-    RecordIndex,
-    Subscription,
-    SubscriptionError,
-)
+from headgate import Best, Event, Subscription
 from headgate.core.ids import Ids
 from headgate.core.snapshot import write_snapshot
-from headgate.errors import SnapshotError
+from headgate.errors import EventError, FilterError, SnapshotError, SubscriptionError
 from headgate.ranking.filters.clause_index import ClauseIndex
 from headgate.ranking.filters.clauses import Collector, weigh
+from headgate.ranking.filters.index import RankedIndex
 from headgate.ranking.filters.keys import rank
+from headgate.records.index.index import RecordIndex
 
 if TYPE_CHECKING:
     from pathlib import Path

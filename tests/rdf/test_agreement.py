@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from headgate import Event, Options, RdfIndex, Subscription, Taxonomy
+from headgate import Event, Options, Subscription, Taxonomy
 from headgate.core.interning import TextPool
 from headgate.rdf import reference
 from headgate.rdf.events.reading import make_graph
 from headgate.rdf.index.columns import compile_all, concatenate, take
+from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.language.model import (
     BELOW_PROPERTY,
     ISA,

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import Event, EventError
+from headgate import Event
+from headgate.errors import EventError
 from headgate.rdf.events.feeds import feed_events
 from headgate.rdf.events.isolation import Document, Isolation
 from headgate.rdf.events.reading import Reader, default_reader, read_graph, read_graphs

@@ -9,8 +9,9 @@ import re
 
 import pytest
 
-from headgate import Event, EventError
+from headgate import Event
 from headgate.core.event import RSS, SECOND_MARK
+from headgate.errors import EventError
 from headgate.rdf.events.feeds import CHANNEL, ITEM, ITEMS, Feed, feed_events, read_feed
 from headgate.rdf.events.forgiving import DC, RSS_SPACE, read_date
 from headgate.rdf.events.reading import Reader, graph_of, read_graph

@@ -8,8 +8,10 @@ import time
 import pyarrow as pa
 import pytest
 
-from headgate import Event, EventError, Omission, Omissions, Options, RdfIndex, Subscription
+from headgate import Event, Omission, Omissions, Options, Subscription
+from headgate.errors import EventError
 from headgate.rdf.events.reading import make_graph
+from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.language.model import XSD, literal
 from tests.seeds import seeds
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import Event, RdfIndex, Subscription
+from headgate import Event, Subscription
 from headgate.rdf.events.reading import make_graph, read_graph
+from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.language.model import literal
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headgate import Event, EventError
+from headgate import Event
 from headgate.core.event import JSON_LD, N_TRIPLES, RDF_XML, RSS, SECOND_MARK, TURTLE
+from headgate.errors import EventError
 from headgate.rdf.events.reading import Reader, graph_of, make_graph, read_graph, read_graphs
 from headgate.rdf.events.screening import Limits, format_of
 from headgate.rdf.events.triples import Settings, parse, read_lines, write_lines

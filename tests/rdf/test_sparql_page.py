@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import Event, FilterError, RdfIndex, Subscription
+from headgate import Event, Subscription
+from headgate.errors import FilterError
 from headgate.rdf.events.reading import read_graph
+from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.language import refusal as limits
 from headgate.rdf.language.evaluate import evaluate, truth
 from headgate.rdf.language.model import PATHS, PLAIN, SUBCLASS, SUBPROPERTY, TYPE, Options

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import TaxonomyError
+from headgate.errors import TaxonomyError
 from headgate.rdf.events.reading import Reader
 from headgate.rdf.language.model import RDF, RDFS, SUBCLASS, SUBPROPERTY, TYPE
 from headgate.rdf.taxonomy import taxonomy as closing

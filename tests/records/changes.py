@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headgate import Event, RecordIndex, Subscription
+from headgate import Event, Subscription
+from headgate.records.index.index import RecordIndex
 from tests.records.crowd import walk
 from tests.records.random_filters import SCHEMA
 

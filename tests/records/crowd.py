@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate import Event, RecordIndex, Subscription, parse_filter
+from headgate import Event, Subscription
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.records import reference
 from headgate.records.index.access import POSTING
 from headgate.records.index.arrays import FLAGS, REFERENCE, TREE
 from headgate.records.index.build import build
+from headgate.records.index.index import RecordIndex
 from headgate.records.index.live import Base
+from headgate.records.language.parse import parse_filter
 from headgate.records.programs.binding import compile_filters
 from tests.seeds import JIT
 

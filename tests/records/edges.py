@@ -6,8 +6,8 @@ import datetime as dt
 import math
 from itertools import product
 
-from headgate import parse_filter
 from headgate.records.language.model import Op
+from headgate.records.language.parse import parse_filter
 
 
 def _split(text: str, mark: str = " ") -> list[str]:

@@ -13,16 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
+from headgate import Event, Subscription
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.errors import FilterError
 from headgate.records.events.encode import encode_batch
 from headgate.records.index import build
 from headgate.records.index.access import MOST_SPOILERS
 from headgate.records.index.arrays import DUPLICATE, FLAGS, POINTS, RANGES, check_length
 from headgate.records.index.build import by_events, by_filters
 from headgate.records.index.checking import SHORT
+from headgate.records.index.index import RecordIndex
 from headgate.records.index.live import Base
+from headgate.records.language.parse import parse_filter
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.records.specification_programs import programs
 from headgate.workloads.statistics import matches

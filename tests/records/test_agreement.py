@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, RecordIndex, Subscription, parse_filter, print_filter
+from headgate import Event, Subscription
 from headgate.records import reference
+from headgate.records.index.index import RecordIndex
+from headgate.records.language.parse import parse_filter
+from headgate.records.language.printing import print_filter
 from headgate.records.language.rewrite import normalise
 from tests.records.random_filters import SCHEMA, random_event, random_filter
 from tests.seeds import examples

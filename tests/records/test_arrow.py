@@ -11,8 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headgate import Event, EventError, RecordIndex, Subscription, parse_filter
+from headgate import Event, Subscription
+from headgate.errors import EventError
 from headgate.records import reference
+from headgate.records.index.index import RecordIndex
+from headgate.records.language.parse import parse_filter
 
 if TYPE_CHECKING:
     from headgate.core.values import Path

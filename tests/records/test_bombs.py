@@ -7,7 +7,9 @@ from time import thread_time
 
 import pytest
 
-from headgate import Event, FilterError, RecordIndex, Subscription
+from headgate import Event, Subscription
+from headgate.errors import FilterError
+from headgate.records.index.index import RecordIndex
 from tests.records.crowd import access_of, check, holding, index_of
 from tests.seeds import JIT, share
 

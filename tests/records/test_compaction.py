@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
-from headgate import Event, FilterError, RecordIndex, Subscription, SubscriptionError
+from headgate import Event, Subscription
+from headgate.errors import FilterError, SubscriptionError
 from headgate.records.index import live
-from headgate.records.index.index import CHUNK
+from headgate.records.index.index import CHUNK, RecordIndex
 from tests.records.changes import PATIENCE, after, assert_same, batch_of, pairs, rebuilt
 from tests.records.crowd import COMMON, RARE, check, holding, index_of, scaled, shares, walk
 from tests.records.random_filters import random_event, random_filter

@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, parse_filter, print_filter
+from headgate import Event
 from headgate.records.explain.explain import explain
 from headgate.records.language.model import And, Constant, Not, Or
+from headgate.records.language.parse import parse_filter
+from headgate.records.language.printing import print_filter
 from headgate.records.language.rewrite import push_not
 from headgate.records.reference import evaluate
 from tests.records.random_filters import random_event, random_filter

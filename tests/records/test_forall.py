@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headgate import Event, RecordIndex, Subscription, parse_filter
+from headgate import Event, Subscription
 from headgate.records import reference
+from headgate.records.index.index import RecordIndex
+from headgate.records.language.parse import parse_filter
 from tests.records.random_filters import SCHEMA, random_event
 
 if TYPE_CHECKING:

@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from headgate import (
-    Event,
-    EventError,
-    FilterError,
-    RecordIndex,
-    Subscription,
-    SubscriptionError,
-    parse_filter,
-)
+from headgate import Event, Subscription
 from headgate.core.snapshot import open_snapshot
+from headgate.errors import EventError, FilterError, SubscriptionError
 from headgate.records import reference
-from headgate.records.index.index import CHUNK
+from headgate.records.index.index import CHUNK, RecordIndex
+from headgate.records.language.parse import parse_filter
 from tests.records.random_filters import SCHEMA, random_event, random_filter
 
 if TYPE_CHECKING:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pytest
 
-from headgate import Event, FilterError, RecordIndex, Subscription, SubscriptionError
+from headgate import Event, Subscription
 from headgate.core.subscription import LABELS, dialects
+from headgate.errors import FilterError, SubscriptionError
 from headgate.records import reference
+from headgate.records.index.index import RecordIndex
 from headgate.records.language.dialects import labels_to_sql, to_sql
 from headgate.records.language.parse import parse_filter
 from headgate.records.programs.binding import bindable

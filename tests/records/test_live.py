@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, RecordIndex, Subscription, SubscriptionError
+from headgate import Event, Subscription
+from headgate.errors import SubscriptionError
+from headgate.records.index.index import RecordIndex
 from tests.records.changes import after, assert_same, batch_of, pairs, rebuilt
 from tests.records.crowd import check, holding, scaled, walk
 from tests.records.random_filters import random_event, random_filter

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, RecordIndex, Subscription, parse_filter
+from headgate import Event, Subscription
 from headgate.records import reference
+from headgate.records.index.index import RecordIndex
 from headgate.records.language.model import (
     ArrayContains,
     ArraysOverlap,
@@ -19,6 +20,7 @@ from headgate.records.language.model import (
     Literal,
     LiteralType,
 )
+from headgate.records.language.parse import parse_filter
 from headgate.records.language.printing import print_literal
 from headgate.records.programs import lowering
 from tests.records.edges import FILTERS, LITERALS, SCALARS, TREES, VALUES

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, RecordIndex, Subscription
+from headgate import Event, Subscription
 from headgate.records import reference
+from headgate.records.index.index import RecordIndex
 from headgate.records.index.live import Cursor
 from tests.records.crowd import COMMON, MIDDLING, RARE, index_of, scaled, shares, tree_of, walk
 from tests.records.random_filters import random_event, random_filter

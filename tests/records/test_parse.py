@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headgate import FilterError, parse_filter, print_filter
+from headgate.errors import FilterError
 from headgate.records.language import refusal as limits
 from headgate.records.language.model import (
     NULL,
@@ -33,6 +33,8 @@ from headgate.records.language.model import (
     Or,
     Truth,
 )
+from headgate.records.language.parse import parse_filter
+from headgate.records.language.printing import print_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs.program import compile_program
 from tests.records.soup import (

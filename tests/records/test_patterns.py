@@ -10,10 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
+from headgate import Event, Subscription
 from headgate.core.interning import TextPool
+from headgate.errors import FilterError
 from headgate.records.index.checking import match_glob
+from headgate.records.index.index import RecordIndex
 from headgate.records.language.model import Attribute, Like
+from headgate.records.language.parse import parse_filter
 from headgate.records.language.patterns import ANY_CHARACTER, ANY_TEXT, problem, to_regex, tokens
 from headgate.records.language.printing import print_filter
 from headgate.records.programs.leaves import GlobLeaf

@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, FilterError, RecordIndex, Subscription, parse_filter
+from headgate import Event, Subscription
+from headgate.errors import FilterError
 from headgate.records import reference
+from headgate.records.index.index import RecordIndex
 from headgate.records.language.model import And, Constant, Not, Or, Truth
+from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs.leaves import SetLeaf, both, either, never
 from headgate.records.programs.lowering import lower

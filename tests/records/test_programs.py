@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import parse_filter
 from headgate.records.compiling import from_bytes, to_bytes
+from headgate.records.language.parse import parse_filter
 from headgate.records.programs.binding import compile_filter, compile_filters
 from headgate.records.programs.programs import Programs, concatenate, in_columns, take
 from tests.records.edges import FILTERS

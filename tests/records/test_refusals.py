@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headgate import FilterError, parse_filter
+from headgate.errors import FilterError
+from headgate.records.language.parse import parse_filter
 
 LAMBDAS = "forall takes an attribute and x -> x IN ('…', …), x -> x = '…' or x -> x IS NULL OR x IN ('…', …)"
 

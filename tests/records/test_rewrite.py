@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, parse_filter
+from headgate import Event
 from headgate.records.language.model import And, Comparison, Constant, Not, Op, Or, Truth
+from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import (
     PASSES,
     drop_unknown,

@@ -13,7 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlglot.dialects.spark import Spark
 
-from headgate import FilterError, parse_filter
+from headgate.errors import FilterError
+from headgate.records.language.parse import parse_filter
 from headgate.records.language.refusal import KEYWORDS
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs import binding, clauses, plain, shapes

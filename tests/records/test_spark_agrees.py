@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from headgate import Event, RecordIndex, Subscription, parse_filter
+from headgate import Event, Subscription
 from headgate.core import casts
 from headgate.records import reference
+from headgate.records.index.index import RecordIndex
+from headgate.records.language.parse import parse_filter
 from tests.records.random_filters import SCHEMA, random_event, random_filter
 
 if TYPE_CHECKING:

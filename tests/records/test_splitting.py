@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import Event, RecordIndex
+from headgate import Event
 from headgate.core.values import dotted
+from headgate.records.index.index import RecordIndex
 from headgate.records.language.model import And, predicates
 from headgate.records.language.parse import parse_filter
 from headgate.records.language.printing import print_filter

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from headgate import Event, FilterError, parse_filter
+from headgate import Event
+from headgate.errors import FilterError
 from headgate.records import reference
 from headgate.records.language.model import NULL, In, Like, LiteralType, predicates
+from headgate.records.language.parse import parse_filter
 from tests.records.random_filters import SCHEMA, TEXTS, random_event
 from tests.records.soup import chained, changed_filter, random_soup
 

@@ -12,11 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, EventError, RecordIndex, parse_filter
+from headgate import Event
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.errors import EventError
 from headgate.records import reference
 from headgate.records.events.columns import find_column, from_arrow, from_values, missing
+from headgate.records.index.index import RecordIndex
+from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs.program import Program, compile_program
 from headgate.records.tail.code import MOST_POINTS

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from headgate import FilterError, Schema, parse_filter
+from headgate import Schema
+from headgate.errors import FilterError
 from headgate.records.compiling import check_types
+from headgate.records.language.parse import parse_filter
 
 SCHEMA = Schema.from_json(
     {

@@ -15,10 +15,12 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import FancyBboxPatch
 
-from headgate import Edge, Event, GraphIndex, Node, RecordIndex, Subscription
+from headgate import Edge, Event, Node, Subscription
 from headgate.errors import TableError
 from headgate.graph import summary
 from headgate.graph.build.tables import read_tables
+from headgate.graph.index import GraphIndex
+from headgate.records.index.index import RecordIndex
 from headgate.report.graph import picture as graph_picture
 from headgate.report.graph.page import GraphReport, render, write
 from headgate.report.graph.scene import MOST_NODES, State, scene

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from lxml import etree
 
-from headgate import TableError
+from headgate.errors import TableError
 from headgate.plan.measures import levels
 from headgate.plan.model import SOURCE
 from headgate.report.plan_page import charts, render, write_report

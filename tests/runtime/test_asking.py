@@ -59,7 +59,7 @@ def expected(engine: Engine, top: Top | None) -> Iterator[tuple[Any, ...]]:
     for number, row in enumerate(ROWS):
         event = Event.from_row(row)
         if top is None:
-            yield from ((number, each) for each in engine.publish(event))
+            yield from ((number, each) for each in engine.match(event))
         else:
             best: Any = engine.top(event, top.k, top.mode, factors=top.weighing)
             yield from ((number, each.subscription, each.value, rank) for rank, each in enumerate(best, 1))

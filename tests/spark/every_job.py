@@ -198,16 +198,16 @@ def jobs_of(content: str) -> tuple[str, ...]:
 def expected(world: World) -> dict[str, Answer]:
     """Say what the jobs must give, by the engine alone."""
     events, before, through, ranked = world.events(), world.plain(), world.graph(), world.ranked()
-    plain = [[event.id, found] for event in events for found in before.publish(event)]
-    graph = [[event.id, found] for event in events for found in through.publish(event)]
+    plain = [[event.id, found] for event in events for found in before.match(event)]
+    graph = [[event.id, found] for event in events for found in through.match(event)]
     first = world.subscriptions()[0].id
-    backtested = [[event.id] for event in events if first in before.publish(event)]
+    backtested = [[event.id] for event in events if first in before.match(event)]
     changed = world.plain()
     changed.unsubscribe("s00")
     changed.unsubscribe("s01")
     for row in world.changes()[:2]:
         changed.subscribe(Subscription(row["id"], row["filter"], row["dialect"]))
-    after = [[event.id, found] for event in events for found in changed.publish(event)]
+    after = [[event.id, found] for event in events for found in changed.match(event)]
     found: dict[str, Answer] = {
         "match": plain,
         "match, empty partitions": plain,
@@ -232,10 +232,7 @@ def expected(world: World) -> dict[str, Answer]:
     if world.content == XML:
         engine = world.plain()
         found["tuples"] = [
-            [event.id, each]
-            for event in events
-            for each in engine.publish(event)
-            if engine.answer(event, each)
+            [event.id, each] for event in events for each in engine.match(event) if engine.answer(event, each)
         ]
     return {name: sorted(rows) for name, rows in found.items()}
 

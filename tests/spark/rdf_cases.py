@@ -64,7 +64,7 @@ def subscription_row(subscription: Subscription) -> Row:
 def answers(engine: Engine, rows: Iterable[Row]) -> list[tuple[Id, Id]]:
     """Ask the engine in this process, sorted."""
     events = [Event.from_row(row) for row in rows]
-    return sorted((event.id, found) for event in events for found in engine.publish(event))
+    return sorted((event.id, found) for event in events for found in engine.match(event))
 
 
 # A document for every way to be refused, and what the reason says.

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate import Event, RecordIndex, Subscription
+from headgate import Event, Subscription
 from headgate.errors import FilterError, TableError
+from headgate.records.index.index import RecordIndex
 from headgate.spark.backtest.backtest import backtest
 from headgate.workloads.records import advertising
 from tests.lanes import some

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headgate import RecordIndex
+from headgate.records.index.index import RecordIndex
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.match.match import match_events
 from tests.spark.files import get_lines, put, put_lines

@@ -17,7 +17,8 @@ import numpy as np
 import pyspark
 import pytest
 
-from headgate import RecordIndex, Subscription
+from headgate import Subscription
+from headgate.records.index.index import RecordIndex
 from headgate.workloads.records import advertising
 from tests.conftest import SMALL_TABLES
 from tests.docs.fences import ROOT

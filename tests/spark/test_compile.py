@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate import Event, RecordIndex, Subscription
+from headgate import Event, Subscription
 from headgate.contents.registry import kind_of
 from headgate.core.event import SECOND_MARK
 from headgate.core.rooms import RDF, RECORDS, XML
@@ -20,7 +20,7 @@ from headgate.core.snapshot import open_snapshot
 from headgate.errors import SnapshotError, TableError
 from headgate.rdf.compiling import RdfContents
 from headgate.records.compiling import RecordContents
-from headgate.records.index.index import ROOM
+from headgate.records.index.index import ROOM, RecordIndex
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.tables.tables import to_frame, write_table
 from headgate.tables import filter_rows as compiling

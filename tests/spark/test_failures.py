@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate import RecordIndex, SnapshotError, Subscription, TableError
+from headgate import Subscription
 from headgate.core.snapshot import digest_of
+from headgate.errors import SnapshotError, TableError
+from headgate.records.index.index import RecordIndex
 from headgate.runtime.targets import opened_as
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.match.match import match_events

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from headgate import Edge, Event, GraphIndex, Node, RecordIndex, Subscription
+from headgate import Edge, Event, Node, Subscription
 from headgate.core.snapshot import open_snapshot
 from headgate.errors import GraphError, SnapshotError, TableError
+from headgate.graph.index import GraphIndex
+from headgate.records.index.index import RecordIndex
 from headgate.runtime.targets import open_target
 from headgate.spark.compile.graph import compile_graph
 from headgate.spark.match.match import match_events

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark import TaskContext
 
-from headgate import Event, RecordIndex, Subscription
+from headgate import Event, Subscription
 from headgate.errors import SnapshotError, TableError
+from headgate.records.index.index import RecordIndex
 from headgate.runtime.targets import Group
 from headgate.spark.match import match
 from headgate.spark.match.match import match_events

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate import RecordIndex, Subscription
+from headgate import Subscription
 from headgate.core.snapshot import digest_of
 from headgate.errors import TableError
+from headgate.records.index.index import RecordIndex
 from headgate.runtime.targets import Group
 from headgate.spark.match import worker
 from headgate.spark.match.worker import Task, match_rows, retype, write_matches

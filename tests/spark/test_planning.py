@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from headgate import Event, Network, PlanError, RecordIndex, Settings, Subscription, TableError, XmlIndex
+from headgate import Event, Network, Settings, Subscription
 from headgate.engine.views import views_of
+from headgate.errors import PlanError, TableError
 from headgate.local.plan import rows_of
 from headgate.plan.costs import averages, sums
 from headgate.plan.graphs.rewritability import Search
 from headgate.plan.running.validate import problems
+from headgate.records.index.index import RecordIndex
 from headgate.spark.plan.planning import estimate, plan_subscriptions
 from headgate.tables.sites import Bounds, read_sites
+from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.printing import print_pattern
 from tests.spark.files import get_lines, put_lines
 from tests.xml.random_patterns import random_document

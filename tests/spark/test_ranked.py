@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate import Edge, Engine, Event, Node, RecordIndex, Subscription
+from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.core.snapshot import room_of
 from headgate.errors import SnapshotError, TableError
 from headgate.ranking.filters.index import RankedIndex
+from headgate.records.index.index import RecordIndex
 from headgate.runtime.questions import Top
 from headgate.runtime.rows import RANKS
 from headgate.spark.compile.choosing import has_any

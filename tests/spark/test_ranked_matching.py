@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from headgate import Event, RecordIndex, Subscription
+from headgate import Event, Subscription
 from headgate.core.snapshot import digest_of
 from headgate.ranking.filters.index import RankedIndex
+from headgate.records.index.index import RecordIndex
 from headgate.runtime import asking
 from headgate.runtime.questions import Top
 from headgate.runtime.targets import Group

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from headgate import Engine, Event, Options, RdfIndex, Subscription, SubscriptionError, TableError
+from headgate import Engine, Event, Options, Subscription
 from headgate.contents.kind import Wanted
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import SPARQL
+from headgate.errors import SubscriptionError, TableError
 from headgate.rdf.compiling import RdfContents
 from headgate.rdf.events.feeds import feed_events
 from headgate.rdf.events.reading import default_reader
+from headgate.rdf.index.index import RdfIndex
 from headgate.spark.backtest.backtest import backtest_documents
 from headgate.spark.compile.choosing import contents_of
 from tests.lanes import some
@@ -238,14 +240,14 @@ def test_folders_and_feeds(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     expected: list[tuple[Id, Id]] = [
         (name, found)
         for name, kind in documents.items()
-        for found in engine.publish(Event(name, (folder / name).read_text(), content_type=kind))
+        for found in engine.match(Event(name, (folder / name).read_text(), content_type=kind))
     ]
     feeds = [
         Event(name, (folder / name).read_bytes(), content_type="rss") for name in ("good.rss", "lenient.rss")
     ]
     items = [item for each in feeds for item in feed_events(each)]
     assert [item.id for item in items] == ["good.rss#1", "good.rss#2", "lenient.rss#1"]
-    expected += [(item.id, found) for item in items for found in engine.publish(item)]
+    expected += [(item.id, found) for item in items for found in engine.match(item)]
     assert job.pairs() == sorted(expected)
     assert (done.events, done.rejected) == (5, 6)
     assert done.feeds is not None
@@ -285,7 +287,7 @@ def test_the_format_of_what_does_not_say(drawn: tuple[Job, Engine], tmp_path: Pa
     assert (done.events, done.rejected) == (3, 0)
     expected = answers(engine, [{**rows[0], "datacontenttype": "turtle"}, rows[1]])
     items = feed_events(Event("feed", rows[2]["data"], content_type="rss"))
-    assert job.pairs() == sorted(expected + [(each.id, s) for each in items for s in engine.publish(each)])
+    assert job.pairs() == sorted(expected + [(each.id, s) for each in items for s in engine.match(each)])
     done = job.match(put(tmp_path / "document.txt", text), content_type="turtle")
     assert done.events == 1
     assert job.pairs() == [("document.txt", found) for name, found in expected if name == "plain"]

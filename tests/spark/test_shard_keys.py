@@ -13,16 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, RdfIndex, RecordIndex, Subscription, TableError, Taxonomy, XmlIndex
+from headgate import Event, Subscription, Taxonomy
 from headgate.core.subscription import SPARQL, XPATH
-from headgate.errors import GraphError
+from headgate.errors import GraphError, TableError
 from headgate.rdf.compiling import rdf_keys
 from headgate.rdf.events.triples import write_lines
 from headgate.rdf.index.columns import compile_all as compile_rdf
+from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.language.model import Options
 from headgate.rdf.language.parse import parse_filter as parse_rdf
 from headgate.rdf.language.printing import print_pattern as print_rdf
 from headgate.records.compiling import RecordFinder
+from headgate.records.index.index import RecordIndex
 from headgate.records.keys import MOST, record_keys
 from headgate.records.programs.binding import compile_filters
 from headgate.runtime.routes import MOST_KEYS, Route, Routes
@@ -33,6 +35,7 @@ from headgate.spark.shards.rows import _Told, tenant_of
 from headgate.xml.compiling import xml_keys
 from headgate.xml.events.reading import read_document
 from headgate.xml.index.columns import compile_all as compile_xml
+from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.parse import parse_filter as parse_xml
 from headgate.xml.language.printing import print_pattern as print_xml
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate import RecordIndex, Subscription
+from headgate import Subscription
+from headgate.records.index.index import RecordIndex
 
 if TYPE_CHECKING:
     from pathlib import Path

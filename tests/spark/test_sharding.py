@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headgate import RecordIndex, Subscription, XmlIndex
+from headgate import Subscription
 from headgate.core.snapshot import room_of
 from headgate.errors import SnapshotError, TableError
+from headgate.records.index.index import RecordIndex
 from headgate.runtime.questions import Top
 from headgate.runtime.sharding import ACCESS, RULES, TENANT, Sharding
 from headgate.runtime.shards import ids_at, shard_places
@@ -18,6 +19,7 @@ from headgate.spark.match.match import match_events
 from headgate.spark.match.worker import Task, match_rows
 from headgate.tables.event_rows import LINES
 from headgate.tables.tuples import _of_event
+from headgate.xml.index.index import XmlIndex
 from tests.lanes import some
 from tests.spark.files import get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.shard_cases import draw_case

@@ -83,7 +83,7 @@ def difference(
     for engine, sign, count in ((before, -1, counts[0]), (after, 1, counts[1])):
         for event in events:
             if top is None:
-                found = engine.publish(event)
+                found = engine.match(event)
             else:
                 best = engine.top(event, top.k, top.mode, factors=top.weighing)
                 found = [each.subscription for each in best]

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from headgate import Engine, Event, Subscription, SubscriptionError, TableError, XmlIndex
+from headgate import Engine, Event, Subscription
 from headgate.core.subscription import XPATH
+from headgate.errors import SubscriptionError, TableError
 from headgate.spark.backtest.backtest import backtest_documents
 from headgate.spark.tables.events import _left_out
+from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.printing import print_pattern
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table
@@ -173,13 +175,13 @@ def test_a_filter_is_tried_on_the_past(drawn: tuple[Job, Engine], tmp_path: Path
     names = [
         each
         for each in engine.index.ids
-        if sum(each in engine.publish(Event.from_row(row)) for row in rows) > 3
+        if sum(each in engine.match(Event.from_row(row)) for row in rows) > 3
     ]
     output = tmp_path / "found.jsonl"
     done = backtest_documents(
         job.spark, engine.index.filter(names[0]), table, dialect=XPATH, output=str(output), quiet=True
     )
-    matching = [row for row in rows if names[0] in engine.publish(Event.from_row(row))]
+    matching = [row for row in rows if names[0] in engine.match(Event.from_row(row))]
     assert (done.events, done.rejected, done.matches) == (20, 1, len(matching))
     found = {row["id"]: row["data"] for row in get_lines(output)}
     assert found == {row["id"]: row["data"] for row in matching}

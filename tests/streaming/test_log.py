@@ -36,7 +36,7 @@ def opened(world: World, **more: Any) -> Subscriptions:
 def answers(engine: Engine | Pieces) -> list[list[Any]]:
     """Ask for all events."""
     if isinstance(engine, Engine):
-        return [engine.publish(event) for event in EVENTS]
+        return [engine.match(event) for event in EVENTS]
     return [published(engine, event) for event in EVENTS]
 
 

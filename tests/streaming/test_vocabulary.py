@@ -238,7 +238,7 @@ def members(asked: Engine | Pieces, rows: Sequence[Given]) -> set[Id]:
 def answers(asked: Engine | Pieces, tops: Sequence[Top]) -> list[Any]:
     """Ask all events."""
     if isinstance(asked, Engine):
-        found: list[Any] = [asked.publish(event) for event in EVENTS]
+        found: list[Any] = [asked.match(event) for event in EVENTS]
         for top in tops:
             found += [
                 [(each.subscription, each.value) for each in asked.top(event, top.k, top.mode)]
@@ -337,7 +337,7 @@ def test_every_format_of_a_what_if_can_go_live(tmp_path: Path, form: str) -> Non
     assert told == refused == ([("short", MISFIT)] if form == "csv" else [])
     assert taken == done == len(TABLE)
     events = [Event(n, {"age": n, "price": n % 4}, source=1) for n in range(12)]
-    assert [published(pieces, event) for event in events] == [engine.publish(event) for event in events]
+    assert [published(pieces, event) for event in events] == [engine.match(event) for event in events]
     assert published(pieces, events[7]) == [1, 2, 4, 10, 11]
     for mode in ("exact", "relaxed"):
         found = [engine.top(event, 5, mode) for event in events]

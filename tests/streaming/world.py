@@ -218,7 +218,7 @@ def answer(engine: Engine, event: Event, settings: StreamSettings) -> list[Match
     top = settings.best
     try:
         if top is None:
-            return [(str(event.id), found) for found in engine.publish(event)]
+            return [(str(event.id), found) for found in engine.match(event)]
         best: Any = engine.top(event, top.k, top.mode, factors=top.weighing)
     except GraphError:
         return []

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Event, RecordIndex, Subscription
+from headgate import Event, Subscription
 from headgate.errors import HeadgateError
+from headgate.records.index.index import RecordIndex
 from headgate.records.programs.binding import bindable
 from headgate.workloads.ranking import TABLE_1, Columns, Lists, Ranking, RankingWorkload, Sparse
 from headgate.workloads.statistics import measure_boxes

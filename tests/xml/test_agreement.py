@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from headgate import Event, Subscription, XmlIndex
+from headgate import Event, Subscription
 from headgate.contents.columns import from_bytes, to_bytes
 from headgate.core.interning import TextPool
 from headgate.xml import reference
 from headgate.xml.events.reading import read_document
 from headgate.xml.index import matching
 from headgate.xml.index.columns import Columns, compile_all, concatenate, take
+from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.model import DESCENDANT, SIGNS, Node, Pattern
 from headgate.xml.language.model import Test as Condition
 from headgate.xml.language.printing import print_pattern

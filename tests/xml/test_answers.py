@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 
-from headgate import EventError
+from headgate.errors import EventError
 from headgate.xml.answers.answers import Answer, answer, prepared
 from headgate.xml.answers.structural import Ids, kept
 from headgate.xml.events import serialising

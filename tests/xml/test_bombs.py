@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import EventError
+from headgate.errors import EventError
 from headgate.xml.events.reading import read_document
 from tests.timing import thread_time
 

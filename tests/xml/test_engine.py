@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import Edge, Engine, Event, EventError, Node, Subscription, SubscriptionError, XmlIndex
+from headgate import Edge, Engine, Event, Node, Subscription
+from headgate.errors import EventError, SubscriptionError
+from headgate.xml.index.index import XmlIndex
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +49,7 @@ def test_all_kinds_answer(kind: str, tmp_path: Path) -> None:
     engine.save(tmp_path / "snapshot")
     for each in (engine, Engine.open(tmp_path / "snapshot")):
         got = ["acme"] if kind == "graph" else ["acme", "titles"]
-        assert each.publish(EVENT) == got
+        assert each.match(EVENT) == got
         assert each.explain(EVENT, "acme").matches
         assert not each.explain(EVENT, "other").matches
         answer = each.answer(EVENT, "acme")
@@ -58,7 +60,7 @@ def test_all_kinds_answer(kind: str, tmp_path: Path) -> None:
         with pytest.raises(SubscriptionError, match="these filters bind no variables"):
             each.bindings(EVENT, "acme")
         with pytest.raises(EventError, match="look at XML"):
-            each.publish(Event("r", {"a": 1}, source="pub"))
+            each.match(Event("r", {"a": 1}, source="pub"))
 
 
 def test_ranks_and_changes() -> None:

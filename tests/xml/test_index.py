@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from headgate import Event, EventError, FilterError, Subscription, SubscriptionError, XmlIndex
+from headgate import Event, Subscription
+from headgate.errors import EventError, FilterError, SubscriptionError
 from headgate.xml.answers import answers
 from headgate.xml.events import serialising
 from headgate.xml.events.document import Document
@@ -19,6 +20,7 @@ from headgate.xml.index import kernels, matching
 from headgate.xml.index.arrays import read_only
 from headgate.xml.index.build import build
 from headgate.xml.index.columns import compile_all
+from headgate.xml.index.index import XmlIndex
 from headgate.xml.index.scratch import DONE, OUT, PATHS, Scratch, make_fixed, make_lists, make_sized
 from headgate.xml.language.parse import parse_filter
 from tests.seeds import seeds

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import threading
 
-from headgate import Event, Subscription, XmlIndex
+from headgate import Event, Subscription
 from headgate.xml.events.reading import read_document
+from headgate.xml.index.index import XmlIndex
 
 
 def test_an_older_view_of_the_tail_stays_sound() -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headgate import Event, EventError
+from headgate import Event
 from headgate.core.event import SECOND_MARK
+from headgate.errors import EventError
 from headgate.xml.events.document import Document, Limits, equal
 from headgate.xml.events.reading import document_of, parse, read_document, walk
 from headgate.xml.language.model import TEXT, StructuralId

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headgate import Event, Omissions, Subscription, XmlIndex
+from headgate import Event, Omissions, Subscription
 from headgate.core.jit import kernel
 from headgate.core.searching import has_part, two_way
 from headgate.xml.answers.answers import answer
 from headgate.xml.events.reading import read_document
+from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.parse import parse_filter
 from tests.seeds import seeds
 from tests.timing import thread_time

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import Event, SnapshotError, Subscription, XmlIndex
+from headgate import Event, Subscription
 from headgate.core.snapshot import open_snapshot, write_snapshot
+from headgate.errors import SnapshotError
 from headgate.xml.events.reading import read_document
+from headgate.xml.index.index import XmlIndex
 from headgate.xml.index.live import ROOM
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import Event, FilterError, Subscription
+from headgate import Event, Subscription
+from headgate.errors import FilterError
 from headgate.xml.events.reading import read_document
 from headgate.xml.index.index import XmlIndex
 from headgate.xml.language import refusal as text_limits

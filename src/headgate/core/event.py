@@ -93,6 +93,9 @@ class Event:
         """Refuse what no room looks at."""
         if self.content_type == JSON:
             return
+        given: object = self.content_type
+        if not isinstance(given, str):
+            raise EventError(f"the content type of event {self.id!r} is {given!r}: give its name, as text")
         kind = media_type(self.content_type)
         if kind is None:
             discover()
@@ -140,6 +143,9 @@ class Event:
         >>> Event.from_row({"id": 8, "datacontenttype": "nt", "data": ""}).content_type
         'application/n-triples'
         """
+        given: object = row
+        if not isinstance(given, Mapping):
+            raise EventError(f"the event is {type(row).__name__}: give a mapping with its fields")
         identity = _field(row, ID)
         if isinstance(identity, bool) or not isinstance(identity, str | int):
             found = "no id" if identity is None else f"id {identity!r}"
@@ -161,6 +167,9 @@ class Event:
         >>> Event.from_json('{"id": "e1", "topic": "news"}').data
         {'id': 'e1', 'topic': 'news'}
         """
+        given: object = text
+        if not isinstance(given, str | bytes):
+            raise EventError(f"the event is {type(text).__name__}: give JSON, as text or bytes")
         return cls.from_row(read_object(text))
 
 
@@ -191,14 +200,14 @@ def media_type(name: str) -> str | None:
     return kind if all(charset in allowed for charset in charsets) else None
 
 
-def _field(row: Mapping[str, object], name: str) -> object:
+def _field(row: Mapping[Any, object], name: str) -> object:
     """Find a field by its name, without regard to case."""
     found = row.get(name)
     if found is None:
         size = len(name)
         for given, value in row.items():
             # Folding keeps the length of whatever folds to a name of ours.
-            if len(given) == size and fold(given) == name:
+            if isinstance(given, str) and len(given) == size and fold(given) == name:
                 return value
     return found
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headgate.core.event import read_object
 from headgate.core.values import Kind, dotted, fold
 from headgate.errors import TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     import pyarrow as pa
 
@@ -74,6 +75,9 @@ class Schema:
     @classmethod
     def from_json(cls, tree: Mapping[str, object]) -> Schema:
         """Read `{"age": "int64", "tags": "array<string>", "user": {"city": "string"}}`."""
+        given: object = tree
+        if not isinstance(given, Mapping):
+            raise TableError(f"schema: {type(tree).__name__} is given: give a mapping of names and types")
         types: dict[Path, Type] = {}
         _read(tree, (), types)
         return cls(types)
@@ -81,6 +85,9 @@ class Schema:
     @classmethod
     def from_arrow(cls, schema: pa.Schema) -> Schema:
         """Take over the types of a table; columns of types we do not know count as objects."""
+        given: object = schema
+        if not hasattr(given, "pandas_metadata"):
+            raise TableError(f"schema: {type(schema).__name__} is given: give the schema of an Arrow table")
         types: dict[Path, Type] = {}
         for field in schema:
             _read_arrow(field, (), types)
@@ -93,8 +100,10 @@ class Schema:
         return close[0] if close else None
 
 
-def _read(tree: Mapping[str, object], prefix: Path, types: dict[Path, Type]) -> None:
+def _read(tree: Mapping[Any, object], prefix: Path, types: dict[Path, Type]) -> None:
     for name, entry in tree.items():
+        if not isinstance(name, str):
+            raise TableError(f"schema: the name {name!r} is not text")
         path = (*prefix, fold(name))
         if path in types:
             raise TableError(

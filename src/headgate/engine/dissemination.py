@@ -10,9 +10,11 @@ import numpy as np
 
 from headgate.contents.kind import Wanted
 from headgate.contents.registry import content_of, room_of_content
+from headgate.core.given import told
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.subscription import Subscription
+from headgate.engine.inputs import event_of, events_of, id_of, subscriptions_of
 from headgate.engine.views import views_of
 from headgate.errors import PlanError
 from headgate.plan.costs import averages, costs_of, sums
@@ -106,14 +108,14 @@ class Dissemination:
         taxonomy: Taxonomy | None = None,
     ) -> Dissemination:
         """Plan who feeds whom; the sample of events tells how much each subscription gives."""
-        settings = settings or Settings()
-        subscriptions = list(subscriptions)
+        settings = settings_of(settings)
+        subscriptions = subscriptions_of(subscriptions)
         ids = Ids.of(each.id for each in subscriptions)
         by_id = {each.id: each for each in subscriptions}
         given = [by_id[identity] for identity in ids]
         taken = _Taken(carries, taxonomy)
         views = taken.views(given)
-        found = averages(*sums(views, taken.matching(given), sample))
+        found = averages(*sums(views, taken.matching(given), events_of(sample)))
         filters = TextPool.build([each.filter for each in given])
         made = make_network(views, Given(ids, filters, found.rows, found.bytes), settings)
         return cls(given, views, made.network, (found.rows, found.bytes), settings, taken)
@@ -134,6 +136,7 @@ class Dissemination:
 
     def deliver(self, event: Event) -> dict[Id, Any]:
         """Give each subscription what it gets for an event, by the plan; None where that is nothing."""
+        event = event_of(event)
         now = self._plan.current()
         numbers = now.views.tolist()
         some = _Some(self._views, numbers)
@@ -168,6 +171,7 @@ class Dissemination:
 
         Views are built anew for it, so add many at once.
         """
+        subscriptions = tuple(one for each in subscriptions for one in subscriptions_of(each))
         new: set[Id] = set()
         for each in subscriptions:
             if each.id in self._numbers:
@@ -242,7 +246,7 @@ class Dissemination:
         self._plan.replan(solver)
 
     def _number(self, identity: Id) -> int:
-        number = self._numbers.get(identity)
+        number = self._numbers.get(id_of(identity))
         if number is None:
             raise PlanError(f"there is no subscription {identity!r} here")
         return number
@@ -258,6 +262,15 @@ class Dissemination:
         alive = np.zeros(len(self._subscriptions), np.bool_)
         alive[list(self._numbers.values())] = True
         return alive
+
+
+def settings_of(given: object) -> Settings:
+    """Take what is asked of a network; nothing is the usual."""
+    if given is None:
+        return Settings()
+    if not isinstance(given, Settings):
+        raise PlanError(f"the settings of a network are {told(given)}: give Settings")
+    return given
 
 
 class _Taken(NamedTuple):

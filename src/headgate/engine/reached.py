@@ -85,6 +85,12 @@ class ReachedClauses:
         with self._clauses.moments.lock:
             self._graph.save(path, source=source, inside={CLAUSES: self._save_clauses})
 
+    def compact(self) -> None:
+        """Number the graph anew with all its changes, and fold those of the clauses."""
+        with self._clauses.moments.lock:
+            self._graph.compact()
+            self._clauses.compact()
+
     def _save_clauses(self, path: Path) -> None:
         """Write a snapshot of the clauses, without those of subscriptions that the graph has lost."""
         with self._clauses.moments.lock:

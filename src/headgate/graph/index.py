@@ -47,7 +47,9 @@ class GraphIndex:
     Any number of threads may ask while others change the graph; an answer is about the graph at some moment
     of the call. Changes are kept beside the numbered graph until `compact` numbers it anew.
 
-    >>> from headgate import Edge, Event, GraphIndex, Node, RecordIndex
+    >>> from headgate import Edge, Event, Node
+    >>> from headgate.graph.index import GraphIndex
+    >>> from headgate.records.index.index import RecordIndex
     >>> nodes = [Node("pub"), Node("net", "topic = 'sport'"), Node("adv", subscription="shoes")]
     >>> graph = GraphIndex.build(nodes, [Edge("pub", "net"), Edge("net", "adv")], room=RecordIndex)
     >>> graph.match(Event("e1", {"topic": "sport"}, source="pub"))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.contents.kind import Kind, Results
 from headgate.core.event import JSON_LD, N_TRIPLES, RDF_TYPES, RDF_XML, RSS, TURTLE
+from headgate.core.given import told
 from headgate.core.rooms import RDF
 from headgate.core.subscription import SPARQL, TUPLES
-from headgate.errors import EventError, PlanError
+from headgate.errors import EventError, PlanError, SubscriptionError, TaxonomyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -55,7 +56,10 @@ class Rdf(Kind):
         """Return what builds and opens indexes, all with one taxonomy."""
         from headgate.rdf.index.index import RdfRoom
 
-        return RdfRoom() if wanted is None else RdfRoom(wanted.taxonomy, wanted.options)
+        if wanted is None:
+            return RdfRoom()
+        _check_settings(wanted.taxonomy, wanted.options)
+        return RdfRoom(wanted.taxonomy, wanted.options)
 
     def compiler(self, wanted: Wanted, read_sample: Callable[[str], Any]) -> RdfContents:
         """Return what compiles tables of patterns."""
@@ -146,6 +150,7 @@ class Rdf(Kind):
         from headgate.rdf.language.parse import parse_filter
         from headgate.rdf.views.views import RdfViews
 
+        _check_settings(taxonomy, None)
         return RdfViews.build([parse_filter(each.filter, each.dialect) for each in subscriptions], taxonomy)
 
     def views_at(self, path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
@@ -163,6 +168,17 @@ class Rdf(Kind):
                 "compile it without them"
             )
         return base.ids, RdfViews.build([parse_filter(text) for text in base.filters.texts()], base.taxonomy)
+
+
+def _check_settings(taxonomy: object, options: object) -> None:
+    """Refuse what is no taxonomy, and what are no options."""
+    from headgate.rdf.language.model import Options
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+
+    if taxonomy is not None and not isinstance(taxonomy, Taxonomy):
+        raise TaxonomyError(f"the taxonomy is {told(taxonomy)}: give a Taxonomy")
+    if options is not None and not isinstance(options, Options):
+        raise SubscriptionError(f"the options of filters are {told(options)}: give Options")
 
 
 KIND = Rdf()

@@ -63,7 +63,8 @@ _SEEN = {
 def check_types(expression: Expression, schema: Schema, text: str) -> None:
     """Refuse a filter that names an unknown attribute or compares one with a literal of another type.
 
-    >>> from headgate import Schema, parse_filter
+    >>> from headgate import Schema
+    >>> from headgate.records.language.parse import parse_filter
     >>> text = "aeg > 30"
     >>> check_types(parse_filter(text), Schema.from_json({"age": "int64"}), text)
     Traceback (most recent call last):

@@ -6,32 +6,26 @@ Events come as an Arrow batch or as Python values, and are not turned into the o
 from __future__ import annotations
 
 from dataclasses import replace
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.contents.sharing import slice_of
-from headgate.core.event import SOURCE, Event
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.core.event import SOURCE
 from headgate.core.id_types import fit_id, fit_ids
-from headgate.core.omission import Renamed
-from headgate.core.values import fold, kind_of
-from headgate.errors import EventError
-from headgate.graph.index import GraphIndex
-from headgate.ranking.filters.index import RankedIndex
-from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
-from headgate.runtime.questions import EXACT, RANK, SCORE
+from headgate.core.values import fold
+from headgate.runtime.questions import RANK, SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from headgate.core.event import Event
     from headgate.engine.engine import Engine
-    from headgate.graph.ranked.ranked import Ranked
-    from headgate.ranking.model import Best
+    from headgate.graph.index import GraphIndex
     from headgate.runtime.questions import Top
 
     Column = pa.Array[Any]
@@ -39,74 +33,17 @@ if TYPE_CHECKING:
 
 PAIRS = 1 << 24
 """What holds, in memory, at most: fewer events are asked about together if each may have much."""
-_NAMES = [EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK]
 _compute: Any = pc
 
 
 def at_once(engine: Engine, top: Top | None) -> int:
     """Say how many events an engine may be asked about together, for the answer to fit into memory."""
-    index = engine.index
-    if isinstance(index, GraphIndex):
-        if top is None:
-            return PAIRS
-        found = len(index.base.names.subscription_ids)
-        # The best of many events are found in portions: only answers take room.
-        return max(1, PAIRS // max(1, min(found, top.k) if top.mode == EXACT else found))
-    return max(1, PAIRS // max(1, len(index))) if isinstance(index, RankedIndex) else PAIRS
+    return engine.backing.at_once(top, PAIRS)
 
 
 def ask(engine: Engine, events: Events, ids: Column, top: Top | None) -> Iterator[pa.RecordBatch]:
     """Ask an engine for all matches of events, or the best of each, in portions; `ids` stand for theirs."""
-    index = engine.index
-    if top is None and not isinstance(index, RankedIndex):
-        yield from index.match_portions(events, ids)
-        return
-    size = at_once(engine, top)
-    for begin in range(0, len(events), size):
-        some = slice_of(events, begin, begin + size)
-        yield _answer(engine, some, ids.slice(begin, len(some)), top)
-
-
-def _answer(engine: Engine, events: Events, ids: Column, top: Top | None) -> pa.RecordBatch:
-    index, batch = engine.index, isinstance(events, pa.RecordBatch)
-    given: Any = events
-    if isinstance(index, RankedIndex):
-        if top is None:
-            return index.match_batch(given, ids) if batch else index.match_events(given, ids)
-        best = index.top_batch if batch else index.top_events
-        return best(given, top.k, top.mode, identities=ids, factors=top.weighing)
-    assert top is not None
-    if isinstance(index, GraphIndex) and top.mode == EXACT:
-        found = (index.top_batch if batch else index.top_events)(given, top.k, ids)
-        return found.rename_columns(_NAMES)
-    return _one_by_one(engine, map(_event, given.to_pylist()) if batch else given, ids, top)
-
-
-def _one_by_one(engine: Engine, events: Iterable[Event], ids: Column, top: Top) -> pa.RecordBatch:
-    rows = []
-    for event, identity in zip(events, ids.to_pylist(), strict=True):
-        with Renamed(methodcaller("_replace", event=identity)):
-            best: Sequence[Ranked | Best] = engine.top(event, top.k, top.mode, factors=top.weighing)
-        rows += [(identity, each.subscription, each.value, rank) for rank, each in enumerate(best, 1)]
-    columns: list[Column] = [pa.array([row[place] for row in rows]) for place in range(4)]
-    return pa.RecordBatch.from_arrays(columns, names=_NAMES)
-
-
-def _event(row: dict[str, Any]) -> Event:
-    """Make an event of a row. Of values that filters cannot compare they see only that they are there."""
-    return Event.from_row({name: _visible(value) for name, value in row.items()})
-
-
-def _visible(value: object) -> object:
-    if isinstance(value, dict):
-        return {name: _visible(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_visible(each) for each in value]
-    try:
-        kind_of(value)
-    except EventError:
-        return True
-    return value
+    return engine.backing.portions(events, ids, top, PAIRS)
 
 
 def merged(answers: Sequence[pa.RecordBatch], ids: Column, top: Top | None) -> pa.RecordBatch:

@@ -5,11 +5,9 @@ A change that is refused has changed nothing.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from headgate.errors import GraphError, HeadgateError, SubscriptionError
-from headgate.graph.index import GraphIndex
 from headgate.runtime.operations import (
     REPLACE,
     SUBSCRIBE,
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from headgate.core.ranks import Weights
     from headgate.core.subscription import Subscription
     from headgate.engine.engine import Engine
+    from headgate.graph.index import GraphIndex
     from headgate.runtime.operations import Change
 
 
@@ -156,35 +155,20 @@ class Single:
     @property
     def graph(self) -> bool:
         """Tell whether there is a graph."""
-        return isinstance(self.engine.index, GraphIndex)
+        return self.engine.backing.routed
 
     def __contains__(self, identity: Id) -> bool:
         """Tell whether a subscription is there."""
-        index = self.engine.index
-        return index.serves(identity) if isinstance(index, GraphIndex) else identity in index
+        return identity in self.engine.backing
 
     def subscribe(self, subscription: Subscription) -> None:
         """Add a subscription."""
-        self.engine.subscribe(subscription)
+        self.engine.backing.subscribe(subscription)
         self.whole_ids = isinstance(subscription.id, int)
 
     def replace(self, subscription: Subscription) -> None:
         """Have a subscription in the place of another of its id, or refuse it and leave that one."""
-        self._probe(subscription)
-        self.engine.unsubscribe(subscription.id)
-        self.engine.subscribe(subscription)
-
-    def _probe(self, wanted: Subscription) -> None:
-        """Find out whether a subscription will be taken, before the one that it replaces is gone."""
-        probe: Id = f"{wanted.id}\N{SYMBOL FOR NULL}" if isinstance(wanted.id, str) else -(2**62)
-        while probe in self:
-            probe = f"{probe}\N{SYMBOL FOR NULL}" if isinstance(probe, str) else probe - 1
-        try:
-            self.engine.subscribe(replace(wanted, id=probe))
-        except HeadgateError as error:
-            # It is about the row, and the row does not know of the probe.
-            raise SubscriptionError(str(error).replace(repr(probe), repr(wanted.id))) from error
-        self.engine.unsubscribe(probe)
+        self.engine.replace(subscription)
 
     def unsubscribe(self, identity: Id) -> None:
         """Remove a subscription."""

@@ -28,10 +28,7 @@ from headgate.errors import GraphError, SubscriptionError
 from headgate.graph.batch import by_row
 from headgate.graph.build import sharding
 from headgate.graph.build.sharding import shard_name
-from headgate.graph.index import GraphIndex
 from headgate.graph.ranked.ranked import served
-from headgate.ranking.filters.base import open_frozen
-from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime import shards as shard_snapshots
 from headgate.runtime.asking import ask, at_once, fitted, known, merged, refused_by_all
 from headgate.runtime.live import Single
@@ -51,6 +48,7 @@ if TYPE_CHECKING:
     from headgate.core.ranks import Weights
     from headgate.core.snapshot import Snapshot
     from headgate.core.subscription import Subscription
+    from headgate.graph.index import GraphIndex
     from headgate.runtime.asking import Events
     from headgate.runtime.questions import Top
     from headgate.runtime.routes import Route
@@ -76,13 +74,7 @@ class _Piece:
     @classmethod
     def open(cls, place: Path, route: Route | None = None, *, verify: bool) -> _Piece:
         engine = Engine.open(place, verify=verify)
-        index = engine.index
-        if isinstance(index, GraphIndex):
-            ids = index.base.names.subscription_ids
-        elif isinstance(index, RankedIndex):
-            ids = open_frozen(place, verify=False).ids
-        else:
-            ids = index.ids
+        ids = engine.backing.built
         return cls(engine, ids, len(ids), route)
 
     def had(self, identity: Id) -> bool:
@@ -101,8 +93,8 @@ class _Piece:
         here = np.ones(len(events), np.bool_)
         if self.route is not None and (top is None or top.mode == EXACT):
             here = self.route.met(events)
-        if isinstance(self.engine.index, GraphIndex):
-            here &= known(self.engine.index, events)
+        if self.engine.backing.routed:
+            here &= known(self.engine.graph, events)
         return np.flatnonzero(here)
 
 
@@ -153,7 +145,7 @@ class Pieces:
     @property
     def graph(self) -> bool:
         """Tell whether there is a graph."""
-        return isinstance(self._pieces[0].engine.index, GraphIndex)
+        return self._pieces[0].engine.backing.routed
 
     @property
     def numbered_nodes(self) -> bool:
@@ -218,7 +210,7 @@ class Pieces:
     def __contains__(self, identity: Id) -> bool:
         """Tell whether a subscription is there."""
         if len(self._pieces) == 1:
-            return identity in Single(self._pieces[0].engine)
+            return identity in self._pieces[0].engine.backing
         return self._home(identity) is not None
 
     def subscribe(self, subscription: Subscription) -> None:
@@ -242,7 +234,7 @@ class Pieces:
         home.count -= 1
 
     def _enter(self, piece: _Piece, subscription: Subscription) -> None:
-        piece.engine.subscribe(subscription)
+        piece.engine.backing.subscribe(subscription)
         self._type = type(subscription.id)
         piece.count += 1
         piece.route = None

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
+from headgate.core.ranks import double
 from headgate.errors import GraphError
 from headgate.graph.base import NO_CELLS, no_planes
 from headgate.graph.model import DECAY, MINUS, NODE, SUBSCRIPTION, TIMES
@@ -75,9 +76,10 @@ def check_ranking(k: int, by: str, decay: float) -> None:
     """Refuse a ranking that there is not."""
     if k < 1:
         raise GraphError(f"k is {k!r}: give the number of subscriptions wanted, 1 or more")
-    if by not in {MINUS, TIMES}:
+    if by not in (MINUS, TIMES):
         raise GraphError(f"there is no ranking by {by!r}: use {MINUS!r} or {TIMES!r}")
-    if not 0 < decay <= 1:
+    number = double(decay)
+    if number is None or not 0 < number <= 1:
         raise GraphError(f"decay is {decay!r}: give a number above 0, 1 at most")
 
 

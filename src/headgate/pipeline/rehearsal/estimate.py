@@ -151,7 +151,7 @@ def _pairs(engine: Engine, events: Sequence[Event]) -> list[tuple[Any, list[Any]
     found = []
     for event in events:
         try:
-            found.append((event.id, engine.publish(event)))
+            found.append((event.id, engine.match(event)))
         except (EventError, GraphError):
             found.append((event.id, []))
     return found

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.core.interning import TextPool
+from headgate.core.ranks import double
 from headgate.errors import PlanError
 from headgate.plan.costs import Settings as CostSettings
 from headgate.plan.costs import costs_of
@@ -41,8 +42,24 @@ if TYPE_CHECKING:
 
 HELD = 300_000
 """Views whose embeddings are held at once, at most: they grow with the square of the views."""
+MOST_THREADS = 1024
 MARGIN = 0.2
 """What the source is given beyond the views that only it can feed, as a part of these: the paper's 20 %."""
+
+
+_NUMBERS = (
+    "fan_out",
+    "bandwidth",
+    "cpu",
+    "source_fan_out",
+    "source_bandwidth",
+    "source_cpu",
+    "alpha",
+    "beta",
+    "relax",
+    "time_limit",
+    "gap",
+)
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,20 @@ class Settings:
     time_limit: float = 300.0
     gap: float = 0.01
     threads: int = 2
+
+    def __post_init__(self) -> None:
+        """Refuse what is no setting."""
+        for name, kind in (("search", Search), ("costs", CostSettings), ("swaps", bool)):
+            if not isinstance(getattr(self, name), kind):
+                raise PlanError(f"{name} is {getattr(self, name)!r}: give one of the class {kind.__name__}")
+        for name in _NUMBERS:
+            value = getattr(self, name)
+            number = double(value)
+            none = name == "source_fan_out" and value is None
+            if not none and (number is None or not number >= 0):
+                raise PlanError(f"{name} is {value!r}: give a number of 0 or more")
+        if type(self.threads) is not int or not 1 <= self.threads <= MOST_THREADS:
+            raise PlanError(f"threads is {self.threads!r}: give a whole number from 1 to {MOST_THREADS:,}")
 
     @classmethod
     def of(cls, rewritings: int, asked: Mapping[str, Any]) -> Settings:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.core.given import place_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.snapshot import open_snapshot, write_snapshot
@@ -93,6 +94,7 @@ class Network(NamedTuple):
 
     def save(self, path: Path) -> None:
         """Write it as a snapshot: arrays for Headgate, the tables `views` and `feeds` for everybody."""
+        path = place_of(path)
         capacities = self.capacities._asdict()
         about = {
             **self.about,
@@ -121,7 +123,7 @@ class Network(NamedTuple):
     @classmethod
     def open(cls, path: Path, *, verify: bool = True) -> Network:
         """Open a snapshot, memory-mapped."""
-        snapshot = open_snapshot(path, ROOM, verify=verify)
+        snapshot = open_snapshot(place_of(path), ROOM, verify=verify)
         found, about = snapshot.arrays, dict(snapshot.about)
         if about.pop("layout", None) != LAYOUT:
             raise SnapshotError(f"snapshot {path} has another layout than {LAYOUT}: plan it again")

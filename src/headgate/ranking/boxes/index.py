@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headgate.core.given import is_id, listed, place_of, source_of, told
 from headgate.core.ids import Ids, check_id
 from headgate.errors import SubscriptionError
 from headgate.ranking.boxes.boxes import Boxes, of_boxes, of_columns, renumbered, take
@@ -15,7 +16,7 @@ from headgate.ranking.boxes.ends import OVERLAP
 from headgate.ranking.boxes.explain import BoxExplanation, explain
 from headgate.ranking.boxes.live import ROOM, Base, View, changed, compacted, fresh, widened
 from headgate.ranking.boxes.methods import AUTO, EXACTLY, Question, check_method, methods
-from headgate.ranking.model import Best, check_k, check_score, check_total, check_weight
+from headgate.ranking.model import Best, Box, check_k, check_score, check_total, check_weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
     from headgate.ranking.boxes.boxes import Combine
-    from headgate.ranking.model import Box
 
 __all__ = ["ROOM", "BoxIndex", "methods"]
 
@@ -63,7 +63,7 @@ class BoxIndex:
     @classmethod
     def build(cls, boxes: Iterable[Box]) -> BoxIndex:
         """Index boxes; refuses repeated ids. Dimensions are all that occur, sorted by name."""
-        every = list(boxes)
+        every = [_box(box) for box in listed(boxes, SubscriptionError, "give a list of boxes")]
         ids = Ids.of(box.id for box in every)
         given = {box.id: box for box in every}
         dimensions = sorted({name for box in every for name in box.intervals})
@@ -99,7 +99,7 @@ class BoxIndex:
     @classmethod
     def open(cls, path: FilePath, *, verify: bool = True) -> BoxIndex:
         """Open a snapshot, memory-mapped; see `headgate.core.snapshot` for what is refused."""
-        return cls(Base.open(path, verify=verify))
+        return cls(Base.open(place_of(path), verify=verify))
 
     def save(self, path: FilePath, *, source: Mapping[str, object] | None = None) -> None:
         """Write a snapshot, compacted if need be; `source` says what it was built from."""
@@ -107,7 +107,7 @@ class BoxIndex:
             if self._view.moment:
                 self.compact()
             base = self._view.base
-        base.save(path, source=source)
+        base.save(place_of(path), source=source_of(source))
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -176,7 +176,7 @@ class BoxIndex:
 
     def insert(self, box: Box) -> None:
         """Add a box; it is ranked from now on. Refuses an id that is here."""
-        check_id(box.id)
+        check_id(_box(box).id)
         with self._writing:
             self._check_type(box.id)
             if self._row(box.id) >= 0:
@@ -244,6 +244,8 @@ class BoxIndex:
 
     def _row(self, identity: Id) -> int:
         """Find the row of a box, those of the tail behind those of the base; -1 for none."""
+        if not is_id(identity):
+            return -1
         view = self._view
         if identity in self._places:
             return view.base.boxes.size + self._places[identity]
@@ -264,6 +266,13 @@ class BoxIndex:
         if isinstance(some, int) is not isinstance(identity, int):
             wanted = "whole numbers" if isinstance(some, int) else "text"
             raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
+
+
+def _box(given: object) -> Box:
+    """Refuse what is no box."""
+    if not isinstance(given, Box):
+        raise SubscriptionError(f"{told(given)} is given for a box: give a Box")
+    return given
 
 
 def _by_name(boxes: Boxes, given: list[str], names: list[str]) -> Boxes:

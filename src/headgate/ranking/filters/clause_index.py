@@ -45,7 +45,8 @@ FOLD_AFTER = 16_384
 class ClauseIndex:
     """Subscriptions as rows of weighted clauses: the best k of those of which anything holds.
 
-    >>> from headgate import Event, RecordIndex, Subscription
+    >>> from headgate import Event, Subscription
+    >>> from headgate.records.index.index import RecordIndex
     >>> filters = [Subscription("s1", "age > 30 AND topic = 'news'"), Subscription("s2", "age > 20")]
     >>> index = ClauseIndex.build(filters, room=RecordIndex)
     >>> index.top(Event("e1", {"age": 35, "topic": "news"}), 5)

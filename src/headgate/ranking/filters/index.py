@@ -48,7 +48,8 @@ class RankedIndex:
 
     Any number of threads may ask while others change subscriptions, scores and weights.
 
-    >>> from headgate import Event, RecordIndex, Subscription
+    >>> from headgate import Event, Subscription
+    >>> from headgate.records.index.index import RecordIndex
     >>> index = RankedIndex.build(
     ...     [
     ...         Subscription("s1", "age > 30", score=1.0),
@@ -142,6 +143,21 @@ class RankedIndex:
     def __contains__(self, identity: Id) -> bool:
         """Tell whether there is a subscription of this id."""
         return self._moments.reading(lambda: self._state.rows.find(identity) >= 0)
+
+    @property
+    def ids(self) -> Ids:
+        """Return the ids, in order."""
+
+        def ask() -> Ids:
+            rows = self._state.rows
+            return rows.folded()[0].base if rows.changed else rows.base
+
+        return self._moments.reading(ask)
+
+    @property
+    def content(self) -> Content:
+        """Return the filters, which have their ranks in the place of ids."""
+        return self._state.content
 
     @property
     def relaxed(self) -> bool:

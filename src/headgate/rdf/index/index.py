@@ -53,7 +53,8 @@ class RdfIndex(DocumentIndex[State]):
     thread of its own, once the tail is a quarter of the base (`compact_after` is the least tail for it, None
     turns it off). The taxonomy may be changed at any time: `index.taxonomy.add(…)`.
 
-    >>> from headgate import Event, RdfIndex, Subscription
+    >>> from headgate import Event, Subscription
+    >>> from headgate.rdf.index.index import RdfIndex
     >>> text = "PREFIX : <http://example.org/> ASK { ?x :topic :Art ; :year ?y FILTER(?y > 2000) }"
     >>> index = RdfIndex.build([Subscription("s1", text, "sparql")])
     >>> data = "@prefix : <http://example.org/> . :a :topic :Art ; :year 2001 ."

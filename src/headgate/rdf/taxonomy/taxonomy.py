@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from headgate.core.given import listed, told
 from headgate.errors import TaxonomyError
 from headgate.rdf.events.reading import Reader, make_graph
 from headgate.rdf.events.screening import Limits
@@ -203,7 +204,7 @@ class Taxonomy:
     def of(cls, statements: Iterable[Statement]) -> Taxonomy:
         """Make a taxonomy of statements; those that say nothing about one are counted and left out."""
         taxonomy = cls()
-        for statement in statements:
+        for statement in listed(statements, TaxonomyError, "give a list of statements, of three terms each"):
             if taxonomy._counts(statement):
                 taxonomy._held[statement] = None
         return taxonomy
@@ -211,6 +212,7 @@ class Taxonomy:
     @classmethod
     def read(cls, data: str | bytes, content_type: str, reader: Reader | None = None) -> Taxonomy:
         """Read a vocabulary in one of the RDF formats; it may be much larger than an event."""
+        _check_vocabulary(data, content_type)
         if reader is not None:
             return cls.of(reader.read(data, content_type).statements())
         with contextlib.closing(Reader(limits=VOCABULARY)) as large:
@@ -242,6 +244,7 @@ class Taxonomy:
 
     def remove(self, statement: Statement) -> None:
         """Remove a statement."""
+        _check(statement)
         with self._lock:
             if statement not in self._held:
                 raise TaxonomyError(f"{' '.join(statement)} is not in the taxonomy")
@@ -250,16 +253,19 @@ class Taxonomy:
 
     def ancestors(self, term: Term) -> frozenset[Term]:
         """List a class and all above it; a class that the taxonomy does not know is alone."""
+        _check_term(term)
         made = self._now()
         return made.row(made.closure.class_start, made.closure.class_up, term) or frozenset((term,))
 
     def property_ancestors(self, term: Term) -> frozenset[Term]:
         """List a property and all above it."""
+        _check_term(term)
         made = self._now()
         return made.row(made.closure.property_start, made.closure.property_up, term) or frozenset((term,))
 
     def types(self, term: Term) -> frozenset[Term]:
         """List the classes that the taxonomy gives an instance, without their ancestors."""
+        _check_term(term)
         made = self._now()
         return made.row(made.closure.type_start, made.closure.type_of, term)
 
@@ -326,8 +332,32 @@ def _make(version: int, held: Iterable[Statement]) -> _Made:
 _UNNAMED = "a class, a property and an instance are IRIs"
 
 
+def _check_vocabulary(data: object, content_type: object) -> None:
+    if not isinstance(data, str | bytes) or not isinstance(content_type, str):
+        raise TaxonomyError(
+            f"a vocabulary is {told(data)} and its content type {content_type!r}: give text or bytes, and "
+            "the name of a format of RDF"
+        )
+
+
+def _check_term(term: object) -> None:
+    if not isinstance(term, str):
+        raise TaxonomyError(f"{term!r} is no term: give an IRI in angle brackets, as text")
+
+
+def _check(statement: object) -> None:
+    """Refuse what is no statement."""
+    if (
+        not isinstance(statement, tuple)
+        or len(statement) != 3
+        or not all(isinstance(term, str) for term in statement)
+    ):
+        raise TaxonomyError(f"{statement!r} is no statement: give a tuple of three terms, as text")
+
+
 def _unfit(statement: Statement) -> str:
     """Say why a statement is no part of a taxonomy, or nothing."""
+    _check(statement)
     low, relation, high = statement
     if relation not in {SUBCLASS, SUBPROPERTY, TYPE}:
         return "the property is one of rdfs:subClassOf, rdfs:subPropertyOf, rdf:type"

@@ -58,7 +58,8 @@ class RecordIndex(Living[State]):
     thread of its own, once the tail is a quarter of the base (`compact_after` is the least tail for it, None
     turns it off).
 
-    >>> from headgate import Event, RecordIndex, Subscription
+    >>> from headgate import Event, Subscription
+    >>> from headgate.records.index.index import RecordIndex
     >>> index = RecordIndex.build([Subscription("s1", "age > 30"), Subscription("s2", "topic = 'news'")])
     >>> index.match(Event("e1", {"age": 35, "topic": "news"}))
     ['s1', 's2']

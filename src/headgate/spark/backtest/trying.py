@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.contents.registry import kind_of, room_at
 from headgate.core.subscription import Subscription
 from headgate.engine.engine import Engine
-from headgate.engine.reached import own_filter
-from headgate.graph.index import GraphIndex
+from headgate.engine.filters import PlainFilters, RankedFilters
 from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime.live import Single
 from headgate.runtime.operations import subscription_id
@@ -87,7 +86,7 @@ def try_changes(snapshot: str, changes: str, rows: list[Row], folder: Path, top:
     dialect, form = kind_of(whole.content).dialects[0], check_input(changes)
     if whole.graph or top is not None:
         engine = Engine.open(Path(snapshot).absolute(), verify=False)
-        size = engine.graph.view.subscriptions if whole.graph else _size(engine)
+        size = engine.graph.view.subscriptions if whole.graph else len(engine)
         numbered = whole.numbered if size else None
         asked = read_changes(
             rows, form, dialect, numbered=numbered, numbered_nodes=whole.graph and whole.numbered_nodes
@@ -147,20 +146,14 @@ class _Current:
     def engine(self, subscriptions: Sequence[Subscription]) -> Engine:
         """Build an engine of some subscriptions, that takes and refuses what the whole would."""
         if not self._ranked:
-            return Engine(self._room.build(subscriptions), room=self._room)
+            return Engine(PlainFilters(self._room.build(subscriptions), self._room))
         relaxed = all(index.relaxed for index in self._indexes)
         ranked = RankedIndex.build(subscriptions, room=self._room, relaxed=relaxed)
-        return Engine(ranked, room=self._room)
-
-
-def _size(engine: Engine) -> int:
-    """Count the subscriptions of an engine without a graph."""
-    assert not isinstance(engine.index, GraphIndex)
-    return len(engine.index)
+        return Engine(RankedFilters(ranked, self._room))
 
 
 def _saved(engine: Engine, place: Path) -> Target | None:
-    if not _size(engine):
+    if not len(engine):
         return None
     engine.save(place)
     return open_target(str(place))
@@ -172,8 +165,5 @@ def _filters(engine: Engine, asked: Iterable[Asked]) -> dict[Id, str]:
     for identity in _named(asked):
         if identity not in live:
             continue
-        if isinstance(engine.index, GraphIndex):
-            found[identity] = own_filter(engine.index.view, identity) or ""
-        else:
-            found[identity] = engine.index.filter(identity)
+        found[identity] = engine.backing.filter(identity) or ""
     return found

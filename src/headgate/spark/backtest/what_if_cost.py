@@ -128,7 +128,7 @@ def size_of(place: Path) -> int:
 
 def _ask(engine: Engine, top: Top | None) -> Callable[[Event], object]:
     if top is None:
-        return engine.publish
+        return engine.match
     return lambda event: engine.top(event, top.k, top.mode, factors=top.weighing)
 
 

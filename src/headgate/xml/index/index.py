@@ -48,7 +48,8 @@ class XmlIndex(DocumentIndex[State]):
     thread of its own, once the tail is a quarter of the base (`compact_after` is the least tail for it, None
     turns it off).
 
-    >>> from headgate import Event, Subscription, XmlIndex
+    >>> from headgate import Event, Subscription
+    >>> from headgate.xml.index.index import XmlIndex
     >>> index = XmlIndex.build([Subscription("s1", "//item[price > 10]/name{val}", "xpath")])
     >>> event = Event("e1", "<shop><item><name>pen</name><price>12</price></item></shop>", content_type="xml")
     >>> index.match(event)

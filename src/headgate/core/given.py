@@ -1,0 +1,77 @@
+"""What callers give to public functions: taken for what it is, or refused in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headgate.errors import SnapshotError, SubscriptionError
+
+if TYPE_CHECKING:
+    from headgate.core.event import Id
+    from headgate.errors import HeadgateError
+
+
+def told(given: object) -> str:
+    """Say what something is.
+
+    >>> told(None), told(7), told("x")
+    ('nothing', 'an int', 'a str')
+    """
+    return "nothing" if given is None else with_article(type(given).__name__)
+
+
+def with_article(noun: str) -> str:
+    """Write a noun with its article.
+
+    >>> with_article("edge")
+    'an edge'
+    """
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def listed(given: object, error: type[HeadgateError], need: str) -> list[Any]:
+    """Take any iterable that is neither a text nor a mapping; `need` says what would be right."""
+    if isinstance(given, Mapping | str | bytes | type) or not isinstance(given, Iterable):
+        raise error(f"{told(given)} is given for many: {need}")
+    return list(given)
+
+
+def is_id(given: object) -> bool:
+    """Tell whether something may be an id: text or a whole number."""
+    return isinstance(given, str | int) and not isinstance(given, bool)
+
+
+def usable_id(given: object) -> Id:
+    """Take the id of a subscription: text or a whole number."""
+    if isinstance(given, bool) or not isinstance(given, str | int):
+        raise SubscriptionError(f"id {given!r} is not usable: give text or a whole number")
+    return given
+
+
+def place_of(given: object) -> Path:
+    """Take the place of a snapshot: a path, or its text."""
+    if not isinstance(given, str | os.PathLike):
+        raise SnapshotError(f"the place of a snapshot is {told(given)}: give a path")
+    try:
+        text = os.fsencode(given)
+    except UnicodeEncodeError:
+        raise SnapshotError(f"the place of a snapshot is {given!r}, which no file can be called") from None
+    if b"\0" in text:
+        raise SnapshotError(f"the place of a snapshot is {given!r}, which no file can be called")
+    return Path(os.fsdecode(text))
+
+
+def source_of(given: object) -> Mapping[str, object] | None:
+    """Take what a snapshot says that it was built from: a mapping that can be written as JSON."""
+    if given is None:
+        return None
+    try:
+        if isinstance(given, Mapping) and json.dumps(dict(given)):
+            return given
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise SnapshotError(f"the source of a snapshot is {given!r}: give a mapping that JSON can hold")

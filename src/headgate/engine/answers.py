@@ -1,0 +1,103 @@
+"""Answers about many events: tables of them, found together or one event after the other."""
+
+from __future__ import annotations
+
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.core.omission import Renamed
+from headgate.core.values import kind_of
+from headgate.engine.inputs import event_of
+from headgate.engine.question import RANK, SCORE
+from headgate.errors import EventError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from headgate.core.event import Event, Id
+    from headgate.core.omission import Omission
+    from headgate.engine.backing import Backing, Column, Events
+    from headgate.engine.question import Top
+
+MOST = 1 << 24
+"""Answers that are found together, in memory, at most."""
+_RANKED = [EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK]
+
+
+def one_by_one(
+    best: Callable[[Event, Top], Iterable[Any]], events: Events, ids: Column, top: Top
+) -> pa.RecordBatch:
+    """Ask for the best of one event after the other; `ids` stand for theirs."""
+    rows: list[tuple[Any, ...]] = []
+    for event, identity in zip(_each(events, ids), ids.to_pylist(), strict=True):
+        with Renamed(methodcaller("_replace", event=identity)):
+            found = best(event, top)
+        rows += [(identity, each.subscription, each.value, rank) for rank, each in enumerate(found, 1)]
+    columns: list[Column] = [pa.array([row[place] for row in rows]) for place in range(4)]
+    return pa.RecordBatch.from_arrays(columns, names=_RANKED)
+
+
+def _each(events: Events, ids: Column) -> Iterable[Event]:
+    """Make events of rows. Of values that filters cannot compare they see only that they are there."""
+    if not isinstance(events, pa.RecordBatch):
+        return events
+    rows: Any = zip(events.to_pylist(), ids.to_pylist(), strict=True)
+    return (
+        event_of({name: _visible(value) for name, value in row.items()}, identity) for row, identity in rows
+    )
+
+
+def _visible(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _visible(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_visible(each) for each in value]
+    try:
+        kind_of(value)
+    except EventError:
+        return True
+    return value
+
+
+def table_of(backing: Backing, asked: Iterable[tuple[Events, Column]], top: Top | None) -> pa.Table:
+    """Put answers about all events into one table."""
+    kinds: dict[str, pa.DataType] = {SUBSCRIPTION_ID: pa.int64() if backing.numbered else pa.string()}
+    if top is not None:
+        kinds |= {SCORE: pa.float64(), RANK: pa.int32()}
+    found: list[pa.RecordBatch] = []
+    ids: Any = pa.int64()
+    for events, names in asked:
+        ids = names.type
+        backing.check_sources(events, names)
+        found += backing.portions(events, names, top, MOST)
+    schema = pa.schema({EVENT_ID: ids, **kinds})
+    # One without rows does not know the types of its ids.
+    return pa.Table.from_batches([_cast(each, schema) for each in found if each.num_rows], schema)
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def lists_of(backing: Backing, asked: Iterable[tuple[Events, Column]]) -> list[list[Id]]:
+    """List the matches of each event, sorted."""
+    found: list[list[Any]] = []
+    for events, ids in asked:
+        begin = len(found)
+        found += [[] for _ in range(len(events))]
+        rows = pa.array(range(len(events)), pa.int64())
+        backing.check_sources(events, ids)
+        with Renamed(_by_row(ids)):
+            for part in backing.portions(events, rows, None, MOST):
+                for row, identity in zip(*(column.to_pylist() for column in part.columns), strict=True):
+                    found[begin + row].append(identity)
+    return [sorted(each) for each in found]
+
+
+def _by_row(ids: Column) -> Callable[[Omission], Omission]:
+    """Give events that are told by their rows their ids."""
+    return lambda told: told._replace(event=ids[int(told.event or 0)].as_py())

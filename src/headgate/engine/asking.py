@@ -1,0 +1,195 @@
+"""How an engine is asked: about one event, and about many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from headgate.contents.protocol import Answers, Binds
+from headgate.contents.registry import kind_of
+from headgate.core.ranks import check_k, read_factors
+from headgate.engine.inputs import asked_of, event_of, id_of
+from headgate.engine.question import ANY_WAY, Top, Way
+from headgate.errors import GraphError, SubscriptionError
+from headgate.graph.model import DECAY, MINUS
+from headgate.ranking.model import EXACT, check_asked
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from headgate.contents.protocol import Verdict
+    from headgate.core.event import Event, Id
+    from headgate.engine.backing import Backing
+    from headgate.engine.unknown import Unknown
+    from headgate.graph.ranked.ranked import Ranked
+    from headgate.ranking.filters.explain import RankExplanation
+    from headgate.ranking.model import Best
+    from headgate.rdf.index.bindings import Bindings
+    from headgate.xml.answers.answers import Answer
+
+    AnyEvent = Event | Mapping[str, Any]
+
+
+class Asking:
+    """The calls of an engine that leave it as it is."""
+
+    backing: Backing
+
+    # Asking about one event
+
+    def match(self, event: AnyEvent) -> list[Id]:
+        """List the subscriptions that get an event, sorted."""
+        return self.backing.match(event_of(event))
+
+    def explain(self, event: AnyEvent, identity: Id) -> Verdict:
+        """Say why a subscription gets an event or not."""
+        return self.backing.explain(event_of(event), id_of(identity))
+
+    def bindings(self, event: AnyEvent, identity: Id, limit: int = 1000) -> Bindings:
+        """List the bindings under which a subscription's filter holds for an RDF event, at most `limit`.
+
+        There is none if no way through the graph leads the event to the subscription.
+        """
+        given, identity = event_of(event), id_of(identity)
+        check_k(limit)
+        self._check_given("bindings", Binds, "these filters bind no variables: those of RDF do")
+        content, own = self.backing.alone(identity)
+        found = cast("Bindings", cast("Binds", content).bindings(given, own, limit))
+        if self.backing.comes_to(given, identity):
+            return found
+        return found._replace(rows=(), complete=True)
+
+    def answer(self, event: AnyEvent, identity: Id) -> Answer | None:
+        """Return what a subscription's pattern gives for an XML event; None if it does not match.
+
+        None too if no way through the graph leads the event to the subscription.
+        """
+        given, identity = event_of(event), id_of(identity)
+        self._check_given("tuples", Answers, "these filters return no nodes: those of XML do")
+        if not self.backing.comes_to(given, identity):
+            return None
+        content, own = self.backing.alone(identity)
+        return cast("Answer | None", cast("Answers", content).answer(given, own))
+
+    def _check_given(self, results: str, able: type, reason: str) -> None:
+        if not isinstance(self.backing.index, able) and (
+            kind_of(self.backing.room.room_name).results != results
+        ):
+            raise SubscriptionError(reason)
+
+    def top(
+        self,
+        event: AnyEvent,
+        k: int,
+        mode: str = EXACT,
+        *,
+        factors: Mapping[str, float] | None = None,
+        by: str = MINUS,
+        decay: float = DECAY,
+        hops: bool = False,
+    ) -> list[Ranked] | list[Best]:
+        """List the best k of the subscriptions that get an event, or in mode "relaxed" nearly do.
+
+        Exact: by score, which in a graph falls with the way there (`by`, `decay` and `hops` say how).
+        Relaxed: by the weights of the clauses that hold, at least one; in a graph, of the subscriptions at
+        nodes that are reached, whatever the way. `factors` re-weigh attributes for this event: 0 drops them.
+        """
+        asked = self._asked(k, mode, factors)
+        return self.backing.top(event_of(event), asked, self._way(mode, by, decay, hops))
+
+    def explain_rank(
+        self,
+        event: AnyEvent,
+        identity: Id,
+        k: int,
+        mode: str = EXACT,
+        *,
+        factors: Mapping[str, float] | None = None,
+        by: str = MINUS,
+        decay: float = DECAY,
+        hops: bool = False,
+    ) -> RankExplanation:
+        """Say why a subscription has its rank, and what it lacked to enter the best k."""
+        asked, way = self._asked(k, mode, factors), self._way(mode, by, decay, hops)
+        return self.backing.explain_rank(event_of(event), id_of(identity), asked, way)
+
+    def _asked(self, k: int, mode: str, factors: Mapping[str, float] | None) -> Top:
+        check_asked(k, mode, factors)
+        return Top(k, mode, tuple(read_factors(factors).items()))
+
+    def _way(self, mode: str, by: str, decay: float, hops: bool) -> Way:
+        """Refuse to be told of a way where there is none."""
+        if not isinstance(hops, bool):
+            raise GraphError(f"hops is {hops!r}: give True or False")
+        way = Way(by, decay, hops)
+        if way != ANY_WAY and (mode != EXACT or not self.backing.routed):
+            raise GraphError(
+                "`by`, `decay` and `hops` say what the way through a graph costs: leave them out without a "
+                "graph, and in mode 'relaxed'"
+            )
+        return way
+
+    # Asking about many
+
+    def unknown(self, events: Any) -> Unknown:
+        """Name attributes of events that no filter names, and names in filters that no event has.
+
+        With each goes the one that was likeliest meant, if there is one like it. For filters over records;
+        what was unsubscribed may count until it is compacted.
+
+        >>> from headgate import Engine
+        >>> engine = Engine.build([{"id": "s1", "filter": "contry = 'CH' AND age > 30"}])
+        >>> engine.unknown([{"country": "CH", "age": 35, "lang": "de"}])
+        Unknown(attributes={'country': 'contry', 'lang': None}, names={'contry': 'country'})
+        """
+        from headgate.engine.unknown import find_unknown
+
+        return find_unknown(self.backing, asked_of(events))
+
+    def match_batch(self, events: Any) -> pa.Table:
+        """Match a table of events, or a list: (event_id, subscription_id), in the order of the events.
+
+        Rows without an `id` have the number of their row. In a graph the column `source` names nodes.
+
+        >>> import pyarrow as pa
+        >>> from headgate import Engine
+        >>> engine = Engine.build([{"id": "s1", "filter": "age > 30"}, {"id": "s2", "filter": "age > 20"}])
+        >>> engine.match_batch(pa.table({"age": [35, 25, 15]})).to_pydict()
+        {'event_id': [0, 0, 1], 'subscription_id': ['s1', 's2', 's2']}
+        """
+        from headgate.engine.answers import table_of
+
+        return table_of(self.backing, asked_of(events), None)
+
+    def match_events(self, events: Any) -> list[list[Id]]:
+        """List for each of some events the subscriptions that get it, sorted; many at once.
+
+        >>> from headgate import Engine
+        >>> engine = Engine.build([{"id": "s1", "filter": "age > 30"}, {"id": "s2", "filter": "age > 20"}])
+        >>> engine.match_events([{"age": 35}, {"age": 15}])
+        [['s1', 's2'], []]
+        """
+        from headgate.engine.answers import lists_of
+
+        return lists_of(self.backing, asked_of(events))
+
+    def top_batch(
+        self, events: Any, k: int, mode: str = EXACT, *, factors: Mapping[str, float] | None = None
+    ) -> pa.Table:
+        """Find the best k for each event of a table or a list: (event_id, subscription_id, score, rank).
+
+        `score` is what the subscription is ranked by, and ranks count from 1. Where nothing is ranked, the
+        first matches are the best, with the score 0.
+
+        >>> from headgate import Engine, Subscription
+        >>> engine = Engine.build(
+        ...     [Subscription("s1", "age > 30", score=1), Subscription("s2", "age > 20", score=2)]
+        ... )
+        >>> engine.top_batch([{"id": "e1", "age": 35}], 1).to_pylist()
+        [{'event_id': 'e1', 'subscription_id': 's2', 'score': 2.0, 'rank': 1}]
+        """
+        from headgate.engine.answers import table_of
+
+        asked = self._asked(k, mode, factors)
+        return table_of(self.backing, asked_of(events) if k else (), asked)

@@ -1,0 +1,240 @@
+"""What stands behind an engine: one protocol, which filters alone, ranked filters and a graph fulfil.
+
+    Engine ──► Backing ──┬── PlainFilters     an index of one kind of content
+                         ├── RankedFilters    the same, with scores and clauses
+                         └── GraphFilters     a graph, perhaps with the clauses of its subscriptions
+
+An engine checks and converts what it is given, and asks this. Jobs and streams ask it about many events at
+once, with ids in the place of theirs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from headgate.contents.protocol import Informed
+from headgate.contents.sharing import slice_of
+from headgate.core.subscription import Subscription
+from headgate.engine.question import ANY_WAY
+from headgate.errors import GraphError, SubscriptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from headgate.contents.protocol import Content, ContentRoom, Verdict
+    from headgate.core.event import Event, Id
+    from headgate.core.ids import Ids
+    from headgate.core.ranks import Weights
+    from headgate.engine.question import Top, Way
+    from headgate.graph.index import GraphIndex
+    from headgate.graph.ranked.ranked import Ranked
+    from headgate.ranking.filters.explain import RankExplanation
+    from headgate.ranking.model import Best
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+
+    Column = pa.Array[Any]
+    Events = pa.RecordBatch | Sequence[Event]
+
+_NO_CLAUSES = "clauses are not ranked here: build the engine with ranked=True"
+
+
+class Backing(ABC):
+    """Subscriptions of one kind of content, to be asked and changed."""
+
+    ranked: ClassVar[bool] = False
+    """Whether there are scores."""
+    routed: ClassVar[bool] = False
+    """Whether there is a graph."""
+
+    def __init__(self, index: Any, room: ContentRoom) -> None:
+        self.index = index
+        self.room = room
+        self.changes = 0
+        """How often subscriptions were changed since this was built or opened."""
+        self._numbered: bool | None = None
+
+    # What is here
+
+    def __len__(self) -> int:
+        """Count the subscriptions."""
+        return len(self.index)
+
+    def __contains__(self, identity: Id) -> bool:
+        """Tell whether there is a subscription of this id."""
+        return identity in self.index
+
+    @property
+    def built(self) -> Ids:
+        """Return the ids of what was built or opened; those of now, where that is as easy."""
+        ids: Ids = self.index.ids
+        return ids
+
+    @property
+    def ids(self) -> list[Id]:
+        """List the ids, sorted."""
+        return self.built[:]
+
+    @property
+    def numbered(self) -> bool:
+        """Tell whether ids are whole numbers rather than text; without any, they are text."""
+        if self._numbered is None:
+            # Asked about often, and ids of one type stay together.
+            built = self.built
+            self._numbered = len(built) > 0 and built.numbered
+        return self._numbered
+
+    @property
+    def changed(self) -> bool:
+        """Tell whether anything was changed since this was built or opened."""
+        return self.changes > 0
+
+    @property
+    def contents(self) -> list[Content]:
+        """List the indexes of filters that events are held against."""
+        return [self.index]
+
+    @property
+    def graph(self) -> GraphIndex:
+        """Return the graph; refuses if there is none."""
+        raise GraphError("there is no graph here: build the engine with nodes and edges")
+
+    @property
+    def taxonomy(self) -> Taxonomy | None:
+        """Return the taxonomy through which filters see events, if there is one."""
+        for each in (self.index, self.room):
+            if isinstance(each, Informed) and each.taxonomy is not None:
+                return cast("Taxonomy", each.taxonomy)
+        return None
+
+    def filter(self, identity: Id) -> str | None:
+        """Return the text of a subscription's filter; None if it has none of its own."""
+        text: str = self.index.filter(identity)
+        return text
+
+    def alone(self, identity: Id) -> tuple[Content, Id]:
+        """Return an index that has a subscription, and the id there.
+
+        A filter is indexed by itself if need be: what is asked for rarely need not be kept.
+        """
+        text = self.filter(identity) or self.room.always
+        return self.room.build([Subscription(0, text, self.room.dialect)]), 0
+
+    # Asking about one event
+
+    def match(self, event: Event) -> list[Id]:
+        """List the subscriptions that get an event, sorted."""
+        found: list[Id] = self.index.match(event)
+        return found
+
+    def explain(self, event: Event, identity: Id) -> Verdict:
+        """Say why a subscription gets an event or not."""
+        verdict: Verdict = self.index.explain(event, identity)
+        return verdict
+
+    def comes_to(self, event: Event, identity: Id) -> bool:
+        """Tell whether an event comes to a subscription, whether or not its filter holds."""
+        del event, identity
+        return True
+
+    @abstractmethod
+    def top(self, event: Event, top: Top, way: Way = ANY_WAY) -> list[Ranked] | list[Best]:
+        """List the best subscriptions of an event."""
+
+    @abstractmethod
+    def explain_rank(self, event: Event, identity: Id, top: Top, way: Way = ANY_WAY) -> RankExplanation:
+        """Say why a subscription has its rank, and what it lacked to be among the best."""
+
+    # Asking about many
+
+    def at_once(self, top: Top | None, most: int) -> int:
+        """Say how many events may be asked about together, if `most` answers fit into memory."""
+        del top
+        return most
+
+    def portions(self, events: Events, ids: Column, top: Top | None, most: int) -> Iterator[pa.RecordBatch]:
+        """Find all matches of events, or the best of each, in portions; `ids` stand for theirs.
+
+        Columns are those of `match_batch` and `top_batch` of an engine.
+        """
+        if top is None:
+            yield from self.index.match_portions(events, ids)
+            return
+        for some, names in in_slices(events, ids, self.at_once(top, most)):
+            yield self._best(some, names, top)
+
+    def _best(self, events: Events, ids: Column, top: Top) -> pa.RecordBatch:
+        from headgate.engine.answers import one_by_one
+
+        return one_by_one(self.top, events, ids, top)
+
+    def check_sources(self, events: Events, ids: Column) -> None:
+        """Refuse events of which one enters a graph at no node."""
+        del events, ids
+
+    # Changing
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Add a subscription; it matches from now on."""
+        self._subscribe(subscription)
+        self._numbered = isinstance(subscription.id, int)
+        self.changes += 1
+
+    def _subscribe(self, subscription: Subscription) -> None:
+        if subscription.weights is not None and not self.weighs:
+            raise SubscriptionError(
+                f"subscription {subscription.id!r} has weights, and clauses are not ranked here: "
+                "build the engine with ranked=True, or leave them out"
+            )
+        self.index.subscribe(subscription)
+
+    @property
+    def weighs(self) -> bool:
+        """Tell whether clauses may have weights."""
+        return False
+
+    def unsubscribe(self, identity: Id) -> None:
+        """Remove a subscription; it matches no more."""
+        self.index.unsubscribe(identity)
+        self.changes += 1
+
+    def set_score(self, identity: Id, score: float) -> None:
+        """Give a subscription another score."""
+        if not self.ranked:
+            raise SubscriptionError("nothing is ranked here: build the engine with ranked=True")
+        self.index.set_score(identity, score)
+        self.changes += 1
+
+    def set_weights(self, identity: Id, weights: Weights | None) -> None:
+        """Give the clauses of a subscription other weights."""
+        self.relaxed().set_weights(identity, weights)
+        self.changes += 1
+
+    def relaxed(self) -> Any:
+        """Return the clauses; refuses if there are none."""
+        raise SubscriptionError(_NO_CLAUSES)
+
+    def compact(self) -> None:
+        """Fold what was changed into what was built."""
+        self.index.compact()
+
+    def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
+        """Write a snapshot; `source` says what it was built from."""
+        self.index.save(path, source=source)
+
+
+def in_slices(events: Events, ids: Column, size: int) -> Iterator[tuple[Any, Column]]:
+    """Take some events at a time, and what stands for their ids."""
+    for begin in range(0, len(events), size):
+        some = slice_of(events, begin, begin + size)
+        yield some, ids.slice(begin, len(some))
+
+
+def in_columns(events: Events) -> bool:
+    """Tell whether events are an Arrow batch rather than Python values."""
+    import pyarrow as pa
+
+    return isinstance(events, pa.RecordBatch)

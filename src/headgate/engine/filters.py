@@ -1,0 +1,96 @@
+"""Filters behind an engine that have no graph around them: alone, or ranked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headgate.engine.backing import Backing, in_columns, in_slices
+from headgate.engine.question import ANY_WAY
+from headgate.ranking.model import EXACT, Best
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from headgate.contents.protocol import Content
+    from headgate.core.event import Event, Id
+    from headgate.engine.backing import Column, Events
+    from headgate.engine.question import Top, Way
+    from headgate.graph.ranked.ranked import Ranked
+    from headgate.ranking.filters.explain import RankExplanation
+
+
+class PlainFilters(Backing):
+    """Filters alone: all that match are equally good."""
+
+    def alone(self, identity: Id) -> tuple[Content, Id]:
+        """Return the index itself."""
+        return self.index, identity
+
+    def top(self, event: Event, top: Top, way: Way = ANY_WAY) -> list[Ranked] | list[Best]:
+        """List the first matches."""
+        del way
+        if top.mode != EXACT:
+            self.relaxed()
+        return [Best(identity, 0.0) for identity in self.match(event)[: top.k]]
+
+    def explain_rank(self, event: Event, identity: Id, top: Top, way: Way = ANY_WAY) -> RankExplanation:
+        """Say which matches have a lower id."""
+        from headgate.ranking.filters.explain import explain_exact
+
+        del way
+        if top.mode != EXACT:
+            self.relaxed()
+        verdict = self.explain(event, identity)
+        found = [Best(each, 0.0) for each in self.match(event)]
+        return explain_exact(found, Best(identity, 0.0), top.k, verdict)
+
+
+class RankedFilters(Backing):
+    """Filters with scores, and perhaps with clauses that have weights."""
+
+    ranked = True
+
+    @property
+    def contents(self) -> list[Content]:
+        """List the filters as they are indexed by rank."""
+        return [self.index.content]
+
+    def top(self, event: Event, top: Top, way: Way = ANY_WAY) -> list[Ranked] | list[Best]:
+        """Ask the scores, or the clauses."""
+        del way
+        found: list[Best] = self.index.top(event, top.k, top.mode, factors=top.weighing)
+        return found
+
+    def explain_rank(self, event: Event, identity: Id, top: Top, way: Way = ANY_WAY) -> RankExplanation:
+        """Ask the scores, or the clauses."""
+        del way
+        found: RankExplanation = self.index.explain_rank(
+            event, identity, top.k, top.mode, factors=top.weighing
+        )
+        return found
+
+    def at_once(self, top: Top | None, most: int) -> int:
+        """Say how many events may have all subscriptions as answers."""
+        del top
+        return max(1, most // max(1, len(self.index)))
+
+    def portions(self, events: Events, ids: Column, top: Top | None, most: int) -> Iterator[pa.RecordBatch]:
+        """Ask about some events at a time."""
+        for some, names in in_slices(events, ids, self.at_once(top, most)):
+            columns = in_columns(some)
+            if top is None:
+                yield (self.index.match_batch if columns else self.index.match_events)(some, names)
+            else:
+                best = self.index.top_batch if columns else self.index.top_events
+                yield best(some, top.k, top.mode, identities=names, factors=top.weighing)
+
+    @property
+    def weighs(self) -> bool:
+        """Tell that clauses may have weights: an index without them passes over these."""
+        return True
+
+    def relaxed(self) -> Any:
+        """Return the clauses; refuses if there are none."""
+        return self.index.clauses

@@ -1,0 +1,248 @@
+"""What an engine may be given, and what it takes it for: events, tables of events, subscriptions.
+
+    one event            an Event, or a mapping of attributes
+    many events          a list of these, or a table
+    subscriptions        a Subscription, a mapping of its fields, a list of these, or a table
+
+A table is what Arrow can read: its own batches and tables, and what has `__arrow_c_stream__`, as frames of
+pandas and Polars do. All else is refused, in the words of whoever gave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from headgate.core.event import ID, JSON, Event
+from headgate.core.given import listed, told, usable_id, with_article
+from headgate.core.subscription import Subscription
+from headgate.core.values import fold
+from headgate.engine.native import native, native_row
+from headgate.engine.refusing import Refused
+from headgate.errors import EventError, HeadgateError, SubscriptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from headgate.core.event import Id
+    from headgate.engine.backing import Column, Events
+
+Model = TypeVar("Model")
+_STREAM, _ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
+_EVENTS = "give a table, or a list of events and mappings"
+
+
+def event_of(given: object, identity: Id = 0) -> Event:
+    """Take an event, or make one of a mapping; `identity` is the id of one that has none.
+
+    A mapping is read as a row is: its `id` and `source` are those of the event, and `datacontenttype` and
+    `data` make it a document.
+
+    >>> event_of({"id": "e1", "source": "pub", "age": 35}).source, event_of({"age": 35}).id
+    ('pub', 0)
+    """
+    if isinstance(given, Event):
+        return _taken(given)
+    if not isinstance(given, Mapping):
+        raise EventError(f"an event is an Event or a mapping of attributes, not {told(given)}")
+    row = native_row(given)
+    for name in row:
+        if not isinstance(name, str):
+            raise EventError(f"the attribute name {name!r} is not text")
+    if any(fold(name) == ID and value is not None for name, value in row.items()):
+        return Event.from_row(row)
+    made = Event.from_row({**row, ID: identity})
+    # Filters look at what was sent, and that has no id.
+    return made if made.content_type != JSON else Event(identity, row, source=made.source)
+
+
+def _taken(event: Event) -> Event:
+    if event.content_type != JSON or "attributes" in vars(event):
+        return event
+    data = event.data
+    if type(data) is not dict and not isinstance(data, Mapping):
+        raise EventError(
+            f"event {event.id!r} is {JSON}: its data is a mapping of attributes, not {told(data)}"
+        )
+    row = native_row(data)
+    return event if row is data else replace(event, data=row)
+
+
+def events_of(given: object) -> list[Event]:
+    """Take events: any iterable of events and mappings, or a table. One without an id has its row's number.
+
+    >>> [event.id for event in events_of([{"age": 35}, Event("e2", {})])]
+    [0, 'e2']
+    """
+    if _is_table(given):
+        given = _table(given, EventError).to_pylist()
+    return [event_of(each, row) for row, each in enumerate(listed(given, EventError, _EVENTS))]
+
+
+def asked_of(given: object) -> Iterator[tuple[Events, Column]]:
+    """Take events for Arrow, in columns if they came so; with each part the ids, or numbers of rows."""
+    import pyarrow as pa
+
+    if not _is_table(given):
+        events = events_of(given)
+        yield events, _ids([event.id for event in events])
+        return
+    table, begin = _table(given, EventError), 0
+    names = [fold(name) for name in table.schema.names]
+    for batch in _usual(table).combine_chunks().to_batches():
+        end = begin + batch.num_rows
+        yield batch, batch.column(names.index(ID)) if ID in names else pa.array(range(begin, end), pa.int64())
+        begin = end
+
+
+def _ids(ids: list[Id]) -> Column:
+    import pyarrow as pa
+
+    kind = pa.string() if any(isinstance(each, str) for each in ids) else pa.int64()
+    try:
+        return pa.array([str(each) for each in ids] if kind == pa.string() else ids, kind)
+    except (ValueError, OverflowError, TypeError) as error:
+        raise EventError(f"the ids of the events do not fit into a column of {kind}: {error}") from None
+
+
+@overload
+def subscriptions_of(given: object) -> list[Subscription]: ...
+
+
+@overload
+def subscriptions_of(given: object, refused: list[Refused] | None) -> list[Subscription | Refused]: ...
+
+
+def subscriptions_of(given: object, refused: list[Refused] | None = None) -> Sequence[Subscription | Refused]:
+    """Take subscriptions: one, a mapping of its fields, any iterable of these, or a table.
+
+    One that is none is told in its place, and to `refused`, if there is such a list.
+
+    >>> subscriptions_of([{"id": "s1", "filter": "age > 30", "score": 2}])[0].score
+    2
+    """
+    found: list[Subscription | Refused] = []
+    for row, each in enumerate(_rows(given, Subscription, "subscription", SubscriptionError)):
+        try:
+            found.append(_model(each, Subscription, "subscription", SubscriptionError))
+        except HeadgateError as error:
+            if refused is None:
+                raise
+            identity = native(each.get("id")) if isinstance(each, Mapping) else None
+            usable = isinstance(identity, str | int) and not isinstance(identity, bool)
+            refused.append(Refused(row, identity if usable else None, str(error)))
+            found.append(refused[-1])
+    return found
+
+
+def models_of(given: object, model: type[Model], what: str, error: type[HeadgateError]) -> list[Model]:
+    """Take what users write down: objects of a class, or mappings and rows with the names of its fields."""
+    return [_model(each, model, what, error) for each in _rows(given, model, what, error)]
+
+
+def _rows(given: object, model: type[Any], what: str, error: type[HeadgateError]) -> list[Any]:
+    if isinstance(given, model | Mapping):
+        given = [given]
+    if _is_table(given):
+        table = _table(given, error)
+        known = [name for name in table.schema.names if fold(name) in _names(model)]
+        given = _usual(table.select(known)).to_pylist()
+    need = f"give a table, or a list with the {what}s or mappings of their fields"
+    return listed(given, error, need)
+
+
+def _model(given: object, model: type[Model], what: str, error: type[HeadgateError]) -> Model:
+    if isinstance(given, model):
+        return given
+    if not isinstance(given, Mapping):
+        need = f"give {with_article(model.__name__)}, or a mapping of its fields"
+        raise error(f"{with_article(what)} is {told(given)}: {need}")
+    names, found = _names(model), {}
+    which = with_article(what) if given.get("id") is None else f"{what} {given['id']!r}"
+    for name, value in given.items():
+        field = fold(name) if isinstance(name, str) else None
+        if field not in names or value is None:
+            continue
+        if field in found:
+            raise error(f"{which} has two fields {field!r}: names that differ in case only are the same")
+        found[field] = _fit(field, native(value))
+    for name, needed in names.items():
+        if needed and name not in found:
+            raise error(f"{which} has no {name!r}: its fields are {', '.join(names)}")
+    return model(**found)
+
+
+def _fit(field: str | None, value: Any) -> Any:
+    """Read weights as they come out of a table: of a map as pairs, of a struct with nothing for some."""
+    if field != "weights":
+        return value
+    if isinstance(value, list) and value and isinstance(value[0], list | tuple):
+        value = dict(value)
+    if isinstance(value, dict):
+        return {name: weight for name, weight in value.items() if weight is not None}
+    return value
+
+
+def _names(model: type[Any]) -> dict[str, bool]:
+    """List the fields of a class, and whether they must be given."""
+    needed = ("id", "filter") if model is Subscription else ("id", "source", "target")
+    return {field.name: field.name in needed for field in fields(model)}
+
+
+def id_of(given: object) -> Id:
+    """Take the id of a subscription."""
+    return usable_id(native(given))
+
+
+def _is_table(given: object) -> bool:
+    return hasattr(given, _STREAM) or hasattr(given, _ARRAY)
+
+
+def _table(given: Any, error: type[HeadgateError]) -> pa.Table:
+    """Read a table through Arrow's interface."""
+    import pyarrow as pa
+
+    try:
+        if hasattr(given, _STREAM):
+            return pa.RecordBatchReader.from_stream(given).read_all()
+        return pa.Table.from_batches([pa.record_batch(given)])
+    except (pa.ArrowException, TypeError, ValueError, AttributeError, NotImplementedError) as reason:
+        raise error(f"{told(given)} is no table that Arrow can read: {_line(reason)}") from None
+
+
+def _usual(table: pa.Table) -> pa.Table:
+    """Have numbers and texts in the types that filters compare."""
+    import pyarrow as pa
+
+    schema = pa.schema([field.with_type(_usual_type(field.type)) for field in table.schema])
+    if schema == table.schema:
+        return table
+    try:
+        return table.cast(schema)
+    except pa.ArrowException as reason:
+        raise EventError(f"a column of the table holds what does not fit: {_line(reason)}") from None
+
+
+def _usual_type(kind: Any) -> Any:
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_decimal(kind):
+        return pa.int64() if kind.scale <= 0 and kind.precision <= 18 else pa.float64()
+    if types.is_string_view(kind):
+        return pa.string()
+    if types.is_list(kind) or types.is_large_list(kind):
+        inner = _usual_type(kind.value_type)
+        return kind if inner == kind.value_type else pa.list_(inner)
+    if types.is_struct(kind):
+        inside = [kind.field(place) for place in range(kind.num_fields)]
+        usual = [field.with_type(_usual_type(field.type)) for field in inside]
+        return kind if usual == inside else pa.struct(usual)
+    return kind
+
+
+def _line(reason: Exception) -> str:
+    return str(reason).partition("\n")[0] or type(reason).__name__

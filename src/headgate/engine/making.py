@@ -1,0 +1,155 @@
+"""How an engine comes to what stands behind it: built of subscriptions, or opened from a snapshot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headgate.contents.kind import Wanted
+from headgate.contents.registry import (
+    content_of,
+    kind_of,
+    kinds,
+    quoted,
+    room_at,
+    room_of_content,
+    strange,
+    titles,
+)
+from headgate.core.rooms import CLAUSES, GRAPH, RANKING
+from headgate.core.snapshot import is_snapshot, open_with_inside, room_of
+from headgate.core.subscription import Subscription
+from headgate.engine.filters import PlainFilters, RankedFilters
+from headgate.engine.graph_filters import GraphFilters
+from headgate.engine.refusing import Refused, check_node, named, sort_out
+from headgate.errors import FilterError, GraphError, HeadgateError, SnapshotError, SubscriptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from headgate.contents.protocol import ContentRoom
+    from headgate.engine.backing import Backing
+    from headgate.graph.model import Edge, Node
+
+
+class Parts(NamedTuple):
+    """What an engine is built of besides subscriptions."""
+
+    nodes: Sequence[Node] | None
+    edges: Sequence[Edge]
+    taxonomy: Any = None
+    options: Any = None
+
+    @property
+    def filtered(self) -> list[Node | Edge]:
+        """List what may have a filter."""
+        return [*(self.nodes or ()), *self.edges]
+
+
+def build(subscriptions: Sequence[Subscription], parts: Parts, *, ranked: bool | None) -> Backing:
+    """Index subscriptions, alone or in a graph; `ranked` is found out if it is not said."""
+    return _build(subscriptions, parts, _room(subscriptions, parts), ranked=ranked)
+
+
+def _build(
+    subscriptions: Sequence[Subscription], parts: Parts, room: ContentRoom, *, ranked: bool | None
+) -> Backing:
+    weighed = any(each.weights is not None for each in subscriptions)
+    if parts.nodes is None:
+        _check_without_graph(subscriptions, parts.edges)
+        if ranked is None:
+            ranked = weighed or any(each.score != 0 for each in subscriptions)
+        if not ranked:
+            return PlainFilters(room.build(subscriptions), room)
+        from headgate.ranking.filters.index import RankedIndex
+
+        return RankedFilters(RankedIndex.build(subscriptions, room=room), room)
+    from headgate.graph.index import GraphIndex
+
+    graph = GraphIndex.build(parts.nodes, parts.edges, subscriptions, room=room)
+    if not (weighed if ranked is None else ranked):
+        return GraphFilters(graph, room)
+    from headgate.engine.reached import ReachedClauses
+
+    return GraphFilters(graph, room, ReachedClauses.build(parts.nodes, subscriptions, room=room))
+
+
+def blamed(error: HeadgateError, subscriptions: Sequence[Subscription], parts: Parts) -> HeadgateError | None:
+    """Find the subscription whose filter kept an engine from being built, and name it."""
+    if not isinstance(error, FilterError):
+        return None
+    room = _room(subscriptions, parts)
+    for each in subscriptions:
+        try:
+            room.clauses(each.filter, each.dialect)
+        except HeadgateError as found:
+            return named(found, each.id)
+    return None
+
+
+def sorted_out(
+    rows: Sequence[Subscription | Refused], parts: Parts, *, ranked: bool | None
+) -> tuple[list[Subscription], list[Refused]]:
+    """Try subscriptions one after another; returns those that are taken, and all that are refused.
+
+    All look at what the first filter looks at, which is that of a node if there is one.
+    """
+    given = [each for each in rows if isinstance(each, Subscription)]
+    first = [each for each in (*parts.filtered, *given) if each.filter is not None][:1]
+    weighed = any(each.weights is not None or (each.score and parts.nodes is None) for each in given)
+    trial = _build((), parts, _room(first, parts), ranked=weighed if ranked is None else ranked)
+    return sort_out(rows, trial)
+
+
+def _check_without_graph(subscriptions: Sequence[Subscription], edges: Sequence[Edge]) -> None:
+    if edges:
+        raise GraphError("there are edges and no nodes: give both, or neither")
+    for each in subscriptions:
+        check_node(each, routed=False)
+
+
+def open_at(path: Path, *, verify: bool) -> Backing:
+    """Open a snapshot, with a graph or without, ranked or not, of any kind of content."""
+    kind = room_of(path)
+    if kind not in {GRAPH, RANKING, *kinds()}:
+        raise SnapshotError(
+            f"snapshot {path} belongs to the room {kind!r}: give one of {titles()}, of a ranking, or of "
+            "a graph in one piece"
+        )
+    room = room_at(path)
+    if kind == GRAPH:
+        return open_with_inside(path, lambda: _open_graph(path, room, verify=verify))
+    if kind == RANKING:
+        from headgate.ranking.filters.index import RankedIndex
+
+        return RankedFilters(RankedIndex.open(path, room=room, verify=verify), room)
+    return PlainFilters(room.open(path, verify=verify), room)
+
+
+def _open_graph(path: Path, room: ContentRoom, *, verify: bool) -> Backing:
+    from headgate.graph.index import GraphIndex
+
+    clauses = None
+    if is_snapshot(path / CLAUSES):
+        from headgate.ranking.filters.clause_index import ClauseIndex
+
+        clauses = ClauseIndex.open(path / CLAUSES, room=room, verify=verify)
+    return GraphFilters(GraphIndex.open(path, room=room, verify=verify), room, clauses)
+
+
+def _room(subscriptions: Iterable[Subscription | Node | Edge], parts: Parts) -> ContentRoom:
+    """Find the kind that the dialects of filters ask for; without any, what is given for RDF says."""
+    filtered = (*subscriptions, *parts.filtered)
+    dialects = {each.dialect for each in filtered if each.filter is not None}
+    content = content_of(dialects, "the filters")
+    wanted = Wanted(taxonomy=parts.taxonomy, options=parts.options)
+    wrong = strange(kind_of(content), wanted)
+    if wrong is None:
+        return room_of_content(content, wanted)
+    owner, settings = wrong
+    if content is None:
+        return owner.room(wanted)
+    raise SubscriptionError(
+        f"{settings} are for filters of {owner.title}, and these are {quoted(sorted(dialects))}: leave them "
+        "out, or give the filters their dialect"
+    )

@@ -1,0 +1,74 @@
+"""Values of other libraries as what they are: NumPy's and pandas' scalars, decimals, subclasses of ours.
+
+    NumPy scalar, array          the Python value, a list
+    datetime64, Timestamp        datetime; NaT and NA are nothing
+    Decimal                      as JSON would have it: a whole number if it is written without fraction or
+                                 exponent, else a float
+    subclass of str, int, …      the value itself, of an IntEnum say
+
+Nothing is imported for it: a value tells by its type where it comes from.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+_USUAL = frozenset({type(None), bool, int, float, str, dt.datetime, dt.date})
+
+
+def native(value: Any) -> Any:
+    """Return a value as Python has it; one that is so already, or is not known, as it is.
+
+    >>> native(Decimal("2")), native(Decimal("2.50")), native({"sizes": (Decimal("1"), "x")})
+    (2, 2.5, {'sizes': [1, 'x']})
+    """
+    kind = type(value)
+    if kind in _USUAL:
+        return value
+    if kind is list or kind is tuple:
+        return value if _USUAL.issuperset(map(type, value)) else [native(each) for each in value]
+    if isinstance(value, Mapping):
+        return native_row(value)
+    return _native(value)
+
+
+def native_row(row: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return a mapping with values as Python has them; a dict of such is not copied."""
+    if type(row) is dict and _USUAL.issuperset(map(type, row.values())):
+        return row
+    return {name: native(value) for name, value in row.items()}
+
+
+def _native(value: Any) -> Any:
+    home = type(value).__module__.partition(".")[0]
+    if home == "numpy" and hasattr(value, "tolist"):
+        if value.dtype.kind == "M":
+            value = value.astype("datetime64[us]")
+        return native(value.tolist())
+    if home == "pandas" and type(value).__name__ in {"NAType", "NaTType"}:
+        return None
+    if isinstance(value, Decimal):
+        return _number(value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, dt.datetime):
+        # Replacing nothing would keep the subclass.
+        parts = value.timetuple()[:6]
+        return dt.datetime(*parts, value.microsecond, value.tzinfo, fold=value.fold)
+    if isinstance(value, dt.date):
+        return dt.date(value.year, value.month, value.day)
+    if isinstance(value, list | tuple):
+        return [native(each) for each in value]
+    return value
+
+
+def _number(value: Decimal) -> float:
+    exponent = value.as_tuple().exponent
+    return int(value) if exponent == 0 else float(value)

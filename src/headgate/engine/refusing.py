@@ -1,0 +1,105 @@
+"""Subscriptions that are refused: which it was, and the rest without them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headgate.core.given import usable_id
+from headgate.errors import FilterError, GraphError, HeadgateError, SubscriptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headgate.core.event import Id
+    from headgate.core.subscription import Subscription
+    from headgate.engine.backing import Backing
+
+RAISE, COLLECT = WAYS = ("raise", "collect")
+"""What is done about a subscription that is refused: nothing goes on, or the others do."""
+
+
+class Refused(NamedTuple):
+    """A subscription that was refused: its row, counted from 0, its id if it has one, and why."""
+
+    row: int
+    id: Id | None
+    reason: str
+
+
+def check_way(on_error: object) -> bool:
+    """Refuse a way that there is not; tells whether refusals are collected."""
+    if on_error not in WAYS:
+        raise SubscriptionError(f"on_error is {on_error!r}: give {' or '.join(map(repr, WAYS))}")
+    return on_error == COLLECT
+
+
+def named(error: HeadgateError, identity: object) -> HeadgateError:
+    """Say of which subscription an error is, if it does not say so.
+
+    >>> print(named(FilterError("a subquery is not part of the filter language", "a IN (SELECT 1)", 6), "s7"))
+    subscription 's7': a subquery is not part of the filter language, at character 7: a IN (⟪SELECT 1)
+    """
+    if repr(identity) in str(error):
+        return error
+    what = f"subscription {identity!r}"
+    if isinstance(error, FilterError):
+        # The place is part of the text already.
+        found = FilterError(f"{what}: {error}", "", None)
+        found.position = error.position
+        return found
+    return type(error)(f"{what}: {error}")
+
+
+def add(backing: Backing, subscription: Subscription) -> None:
+    """Subscribe one; refuses a node where there is no graph, and tells of all that is refused whose it is."""
+    try:
+        check_node(subscription, routed=backing.routed)
+        backing.subscribe(subscription)
+    except HeadgateError as error:
+        raise named(error, subscription.id) from error
+
+
+def check_node(subscription: Subscription, *, routed: bool) -> None:
+    """Refuse a node that is none, or where there is no graph."""
+    node = subscription.node
+    if node is not None and (isinstance(node, bool) or not isinstance(node, str | int)):
+        raise GraphError(f"node {node!r} is not usable: give text or a whole number")
+    if node is not None and not routed:
+        raise GraphError(
+            f"subscription {subscription.id!r} hangs at node {node!r}, and there is no graph: "
+            "give nodes, or leave `node` out"
+        )
+
+
+def sort_out(
+    rows: Sequence[Subscription | Refused], backing: Backing
+) -> tuple[list[Subscription], list[Refused]]:
+    """Try subscriptions one after another; returns those that are taken, and all that are refused.
+
+    `backing` has none of them, and is left with none.
+    """
+    taken: dict[Any, Subscription] = {}
+    refused: list[Refused] = []
+    for row, each in enumerate(rows):
+        if isinstance(each, Refused):
+            refused.append(each)
+            continue
+        try:
+            _check_beside(each.id, taken)
+            add(backing, each)
+            backing.unsubscribe(each.id)
+        except HeadgateError as error:
+            refused.append(Refused(row, each.id, str(error)))
+        else:
+            taken[each.id] = each
+    return list(taken.values()), refused
+
+
+def _check_beside(identity: Any, taken: dict[Any, Subscription]) -> None:
+    usable_id(identity)
+    if identity in taken:
+        raise SubscriptionError(f"id {identity!r} is given twice: the first one is taken")
+    other = next(iter(taken), identity)
+    if isinstance(other, int) is not isinstance(identity, int):
+        wanted = "whole numbers" if isinstance(other, int) else "text"
+        raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")

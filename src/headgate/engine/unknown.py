@@ -1,0 +1,63 @@
+"""Names that filters and events do not share: mostly slips of the pen, which no error ever tells."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headgate.contents.registry import kind_of
+from headgate.core.event import ID, SOURCE
+from headgate.core.values import dotted
+from headgate.errors import SubscriptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from headgate.core.values import Path
+    from headgate.engine.backing import Backing, Events
+
+
+class Unknown(NamedTuple):
+    """Names that one side has and the other has not, each with the one that was likeliest meant, if any.
+
+    `attributes` are those of events that no filter names, `names` those of filters that no event has.
+    """
+
+    attributes: dict[str, str | None]
+    names: dict[str, str | None]
+
+
+def find_unknown(backing: Backing, asked: Iterable[tuple[Events, Any]]) -> Unknown:
+    """Compare the names in filters with those of events; for filters over records."""
+    kind = kind_of(backing.room.room_name)
+    if kind.documents:
+        raise SubscriptionError(
+            f"these filters look at {kind.title}, where names are part of a pattern: those over records name "
+            "attributes"
+        )
+    in_filters = {name for content in backing.contents for name in getattr(content, "attributes", ())}
+    in_events = {dotted(path) for events, _ in asked for path in _paths(events)}
+    seen = {_upper for name in in_filters for _upper in _uppers(name)} | {ID, SOURCE}
+    return Unknown(
+        {name: _likeliest(name, in_filters) for name in sorted(in_events - seen)},
+        {name: _likeliest(name, in_events) for name in sorted(in_filters - in_events - {ID, SOURCE})},
+    )
+
+
+def _paths(events: Any) -> Iterable[Path]:
+    from headgate.core.schema import Schema
+
+    if hasattr(events, "schema"):
+        return Schema.from_arrow(events.schema).types
+    return {path for event in events for path in event.attributes}
+
+
+def _uppers(name: str) -> Iterable[str]:
+    """List a dotted name and the objects around it."""
+    parts = name.split(".")
+    return (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+
+
+def _likeliest(name: str, known: Iterable[str]) -> str | None:
+    close = difflib.get_close_matches(name, sorted(known), n=1)
+    return close[0] if close else None

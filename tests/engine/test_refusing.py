@@ -1,0 +1,177 @@
+"""Which subscription was refused, the rest without them, and names that nobody has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headgate import Edge, Engine, Node, Subscription, Taxonomy
+from headgate.engine.refusing import Refused
+from headgate.engine.unknown import Unknown
+from headgate.errors import FilterError, GraphError, HeadgateError, SubscriptionError
+
+KINDS = ["plain", "ranked", "graph", "ranked graph"]
+BAD = "age + 1 = 2"
+WHY = "is not part of the filter language here, at character 5"
+
+
+def built(kind: str, rows: Any, **more: Any) -> Engine:
+    if "graph" not in kind:
+        return Engine.build(rows, ranked=kind == "ranked", **more)
+    hung = [{"node": "net", **row} if isinstance(row, dict) else row for row in rows]
+    return Engine.build(
+        hung, nodes=[Node("pub"), Node("net")], edges=[Edge("pub", "net")], ranked="ranked" in kind, **more
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bad_filter_is_told_with_its_id(kind: str) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": f"s{row}", "filter": BAD if row == 7 else "a = 1"} for row in range(9)
+    ]
+    reason = f"^subscription 's7': '\\+' {WHY}"
+    with pytest.raises(HeadgateError, match=reason) as found:
+        built(kind, rows)
+    if "graph" not in kind:
+        assert isinstance(found.value, FilterError)
+        assert found.value.position == 4
+    engine = built(kind, rows[:7])
+    wrong = {**rows[7], "node": "net" if "graph" in kind else None}
+    with pytest.raises(FilterError, match=reason) as later:
+        engine.subscribe(wrong)
+    assert later.value.position == 4
+    assert len(engine) == 7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_rest_is_built(kind: str) -> None:
+    rows: list[Any] = [
+        {"id": "s0", "filter": "age > 30"},
+        {"id": "s1", "filter": BAD},
+        {"id": "s2"},
+        7,
+        {"id": "s4", "filter": "//a", "dialect": "xpath"},
+        {"id": "s0", "filter": "TRUE"},
+        {"id": 6, "filter": "TRUE"},
+        {"id": "s7", "filter": "age > 20"},
+        {"id": "s8", "filter": "TRUE", "dialect": "prose"},
+        {"id": "s9", "filter": "TRUE", "node": "nowhere"},
+        {"id": [], "filter": "TRUE"},
+    ]
+    engine = built(kind, rows, on_error="collect")
+    assert engine.ids == ["s0", "s7"]
+    assert engine.match({"age": 25, "source": "pub"}) == ["s7"]
+    assert [(each.row, each.id) for each in engine.refused] == [
+        (1, "s1"),
+        (2, "s2"),
+        (3, None),
+        (4, "s4"),
+        (5, "s0"),
+        (6, 6),
+        (8, "s8"),
+        (9, "s9"),
+        (10, []),
+    ]
+    reasons = [each.reason for each in engine.refused]
+    for reason, words in zip(
+        reasons,
+        [
+            f"subscription 's1': '+' {WHY}: age ⟪+ 1 = 2",
+            "subscription 's2' has no 'filter'",
+            "a subscription is an int",
+            "subscription 's4': dialect 'xpath' is for",
+            "id 's0' is given twice: the first one is taken",
+            "id 6 is not one of these: ids here are text",
+            "dialect 'prose' is not known",
+            "nowhere",
+            "id [] is not usable",
+        ],
+        strict=True,
+    ):
+        assert words in reason
+        assert "\n" not in reason
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_rest_is_subscribed(kind: str) -> None:
+    engine = built(kind, [{"id": "s0", "filter": "age > 30"}], on_error="collect")
+    assert engine.refused == ()
+    node = "net" if "graph" in kind else None
+    rows = [
+        {"id": "s1", "filter": BAD, "node": node},
+        {"id": "s0", "filter": "TRUE", "node": node},
+        {"id": "s2", "filter": None},
+        {"id": "s3", "filter": "age > 20", "node": node},
+    ]
+    refused = engine.subscribe(rows, on_error="collect")
+    assert [(each.row, each.id) for each in refused] == [(0, "s1"), (1, "s0"), (2, "s2")]
+    assert engine.ids == ["s0", "s3"]
+    assert engine.subscribe([], on_error="collect") == []
+    some: list[Any] = ["ignore", None, 7, []]
+    for wrong in some:
+        with pytest.raises(SubscriptionError, match=r"on_error is .*: give 'raise' or 'collect'"):
+            engine.subscribe(rows, on_error=wrong)
+
+
+def test_what_is_not_about_a_subscription_is_raised() -> None:
+    for way in ("raise", "collect"):
+        with pytest.raises(GraphError, match="node 'net': "):
+            Engine.build([], nodes=[Node("net", BAD)], on_error=way)
+        with pytest.raises(SubscriptionError, match="a taxonomy and options are for filters of RDF"):
+            Engine.build([Subscription("s", "TRUE")], taxonomy=Taxonomy(), on_error=way)
+    table = pa.table({"id": ["s1", "s2"], "filter": ["age > 1", None]})
+    assert Engine.build(table, on_error="collect").refused == (
+        Refused(
+            1,
+            "s2",
+            "subscription 's2' has no 'filter': its fields are id, filter, dialect, node, score, weights",
+        ),
+    )
+
+
+def test_the_content_is_that_of_the_first() -> None:
+    rows = [{"id": "x", "filter": "//a", "dialect": "xpath"}, {"id": "r", "filter": "age > 1"}]
+    assert Engine.build(rows, on_error="collect").ids == ["x"]
+    assert Engine.build(rows[::-1], on_error="collect").ids == ["r"]
+    of_nodes = Engine.build(
+        [{**row, "node": "n"} for row in rows], nodes=[Node("n", "age > 1")], on_error="collect"
+    )
+    assert of_nodes.ids == ["r"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_that_nobody_has(kind: str) -> None:
+    engine = built(
+        kind,
+        [
+            {"id": "s0", "filter": "contry = 'CH' AND age > 30"},
+            {"id": "s1", "filter": "user.city = 'Bern' OR id = 'e1'"},
+        ],
+    )
+    events: list[dict[str, Any]] = [
+        {"id": "e1", "source": "pub", "Country": "CH", "age": 3},
+        {"source": "pub", "user": {"citi": "Bern"}, "lang": "de"},
+    ]
+    expected = Unknown(
+        {"country": "contry", "lang": None, "user.citi": "user.city"},
+        {"contry": "country", "user.city": "user.citi"},
+    )
+    assert engine.unknown(events) == expected
+    assert engine.unknown(pa.Table.from_pylist(events)) != Unknown({}, {})
+    engine.subscribe({"id": "s2", "filter": "lang = 'de'", "node": "net" if "graph" in kind else None})
+    assert "lang" not in engine.unknown(events).attributes
+    nested = pa.table({"country": ["CH"], "user": [{"citi": "Bern"}], "age": [1]})
+    assert engine.unknown(nested) == Unknown(
+        {"country": "contry", "user.citi": "user.city"},
+        {"contry": "country", "lang": None, "user.city": "user.citi"},
+    )
+
+
+def test_names_of_documents_are_not_compared() -> None:
+    engine = Engine.build([Subscription("s", "//a", "xpath")])
+    with pytest.raises(
+        SubscriptionError, match="these filters look at XML, where names are part of a pattern"
+    ):
+        engine.unknown([{"a": 1}])
