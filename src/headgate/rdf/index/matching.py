@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
 _LAST_EPOCH = 2**31 - 2
+_UNDONE = (FULL, TOO_MUCH)
+"""How the loops end when they have not decided all."""
 _MASKS = 10
 """How many edges a triple can match: eight combinations of constants, and two of `?x p ?x`."""
 
@@ -83,7 +85,13 @@ class Matcher:
         self, graph: Graph, event: Encoded, left_out: dict[int, str] | None = None
     ) -> NDArray[np.int32]:
         """List the filters that hold for a graph that is encoded, rising."""
-        return _Asked(self, graph, event, self._room(len(event.s)), left_out).answer()
+        room = self._room(len(event.s))
+        scratch, epoch = room.scratch, room.stamp()
+        scratch.counts[10] = BUDGET
+        done = kernels.match(self.arrays, event, scratch, epoch, self.options.injective, START)
+        if done in _UNDONE or scratch.counts[3]:
+            return _Asked(self, graph, event, room, left_out).answer(int(done))
+        return np.sort(scratch.out[: scratch.counts[2]])
 
     def opaque_hold(
         self,
@@ -130,7 +138,7 @@ class Matcher:
 
 
 class _Asked:
-    """One event, as it is asked about: what is found, and what is left out."""
+    """One event that the loops did not decide in one go: what is found, and what is left out."""
 
     def __init__(
         self, matcher: Matcher, graph: Graph, event: Encoded, room: _Room, left_out: dict[int, str] | None
@@ -138,7 +146,7 @@ class _Asked:
         self._matcher = matcher
         self._graph = graph
         self._event = event
-        self._scratch, self._epoch = room.scratch, room.stamp()
+        self._scratch, self._epoch = room.scratch, room.epoch
         self._left_out = {} if left_out is None else left_out
         self._found: list[NDArray[np.int32]] = []
         self._known: dict[tuple[int, ...], bool] = {}
@@ -149,23 +157,30 @@ class _Asked:
         self._steps, self._search_steps = BUDGET, STEPS
         """What the next filter may take: less, with each that took too much."""
 
-    def answer(self) -> NDArray[np.int32]:
-        """List the filters that hold, rising."""
+    def answer(self, done: int) -> NDArray[np.int32]:
+        """List the filters that hold, rising; `done` is how the loops ended first."""
         scratch = self._scratch
-        how = START
-        while self._run(how, self._steps) == TOO_MUCH:
+        done = self._decide(START, done)
+        while done == TOO_MUCH:
             self._part(int(scratch.counts[9]))
-            how = PASS
+            done = self._run(PASS, self._steps)
         certain = scratch.out[: scratch.counts[2]]
         return np.sort(np.concatenate([*self._found, certain]) if self._found else certain)
 
     def _run(self, how: int, steps: int) -> int:
         """Run the loops, and decide what they doubt."""
+        self._scratch.counts[10] = steps
+        return self._decide(how, self._match(how))
+
+    def _match(self, how: int) -> int:
+        matcher = self._matcher
+        injective = matcher.options.injective
+        return int(kernels.match(matcher.arrays, self._event, self._scratch, self._epoch, injective, how))
+
+    def _decide(self, how: int, done: int) -> int:
+        """Decide what the loops doubt, and have them go on where they had no more room."""
         scratch = self._scratch
-        scratch.counts[10] = steps
-        injective = self._matcher.options.injective
         while True:
-            done = kernels.match(self._matcher.arrays, self._event, scratch, self._epoch, injective, how)
             doubts = int(scratch.counts[3])
             if doubts:
                 asked = scratch.doubts[: 4 * doubts].reshape(-1, 4).tolist()
@@ -174,8 +189,9 @@ class _Asked:
                 self._found.append(more)
                 scratch.counts[3], scratch.counts[4] = 0, 0
             if done != FULL:
-                return int(done)
+                return done
             how = ONLY_ROW if how >= ONLY else ROW
+            done = self._match(how)
 
     def _part(self, pattern: int) -> None:
         """Ask fewer filters at a time of a pattern that was too much for all of its filters at once.
