@@ -387,9 +387,9 @@ def test_what_needs_no_spark_works_without_it(tmp_path: Path) -> None:
 
 
 NEED = {
-    "compile": ["compile", "--subscriptions", "subs.jsonl", "--output", "x"],
+    "compile": ["compile", "--subscriptions", "subs.jsonl", "--output", "x", "--engine", "spark"],
     "backtest": ["backtest", "--filter", "age > 30", "--events", "subs.jsonl"],
-    "generate": ["generate", "records", "--output", "made"],
+    "generate": ["generate", "records", "--output", "made", "--engine", "spark"],
     "run": ["run", "sound.toml"],
     "demo": ["demo", "--output", "demo"],
 }

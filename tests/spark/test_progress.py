@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from headgate.runtime import progress
 from headgate.runtime.progress import Tasks, left, step
-from headgate.spark.session import progress
 from headgate.spark.session.listening import listening
 from headgate.spark.session.progress import watch
 

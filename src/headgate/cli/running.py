@@ -249,8 +249,7 @@ def run(
     try:
         pipeline = read_pipeline(file, overrides)
         until(steps_of(pipeline), last)
-        if engine == "spark" or master is not None or conf:
-            ready(master, conf)
+        ready(master, conf)
         if dry_run:
             _rehearse(pipeline, last, fresh=fresh, quiet=quiet, as_json=as_json)
             return
