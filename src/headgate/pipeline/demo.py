@@ -61,6 +61,8 @@ def run_demo(demo: Demo) -> Outcome:
     write_whole(file, pipeline_text(demo))
     asked = Asked(
         fresh=True,
+        # It shows the jobs on Spark, however small it is made.
+        engine="spark",
         master=demo.master,
         settings=demo.settings or {},
         quiet=demo.quiet,
