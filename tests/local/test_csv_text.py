@@ -88,6 +88,7 @@ FILES = {
     "empty": 'id,filter,dialect\n1,,""\n"",x,\n',
     "fewer": "id,filter\n1\n2,b\n3,c,d\n",
     "blank": "id,filter\n\n1,a\n\n\n2,b\n",
+    "late": "\n\nid,filter\n1,7\n",
     "nothing": "",
     "header": "id,filter\n",
 }

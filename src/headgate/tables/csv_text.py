@@ -6,6 +6,7 @@ exponent, times. Spark infers the type of a column from all of its values, and s
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from dataclasses import dataclass
@@ -78,12 +79,8 @@ def read_csv(path: str, files: list[Path]) -> Csv:
 
 def _texts(data: bytes, broken: list[str]) -> pa.Table:
     """Read one file; an empty value is NULL, also one in quotes."""
-    header = pa.csv.read_csv(
-        io.BytesIO(data),
-        pa.csv.ReadOptions(use_threads=False, block_size=max(1 << 20, len(data) + 1)),
-        pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _: "skip"),
-        pa.csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=True, null_values=[""]),
-    ).column_names
+    # Lines without a sign are passed over, also before the header.
+    header = next(row for row in csv.reader(io.StringIO(data.decode())) if row)
 
     def keep(row: Any) -> Literal["skip"]:
         broken.append(row.text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -72,9 +73,9 @@ class Job:
         if self.local and why_large(path for path in tables if path is not None) is None:
             try:
                 return here()
-            except UnsureError:
-                # What is not sure is left to Spark.
-                pass
+            except UnsureError as error:
+                if not self.quiet:
+                    print(f"{self.step.name}: this goes to Spark: {error}", file=sys.stderr, flush=True)
         return on_spark(self.spark())
 
 
