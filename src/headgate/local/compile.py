@@ -140,7 +140,7 @@ def compile_graph(
 
 def _check_whole(sharding: Sharding) -> None:
     if sharding.count > 1:
-        raise UnsureError("shards are built by the workers of Spark: leave them out, or --engine local")
+        raise UnsureError("shards are built by the workers of Spark")
 
 
 def has_any(path: str, form: Format, names: Sequence[str]) -> bool:
