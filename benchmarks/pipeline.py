@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.tables.results import Compiled, Matched
+    from headgate.tables.results import CompileResult, MatchResult
     from headgate.workloads.catalogue import Workload
 
 
@@ -160,7 +160,7 @@ class Spent(NamedTuple):
 
 
 def _costs(
-    session: SparkSession, place: Place, plan: Plan, wall: float, whole: Spent, done: Matched
+    session: SparkSession, place: Place, plan: Plan, wall: float, whole: Spent, done: MatchResult
 ) -> list[Result]:
     """Divide the CPU of a run among its steps; those of Java are measured by running them alone."""
     table = session.read.parquet(place.events)
@@ -199,7 +199,7 @@ def _costs(
     return found
 
 
-def _spent(work: Callable[[], Matched]) -> tuple[float, Spent, Matched]:
+def _spent(work: Callable[[], MatchResult]) -> tuple[float, Spent, MatchResult]:
     before, begun = _clocks(), time.perf_counter()
     done = work()
     wall, after = time.perf_counter() - begun, _clocks()
@@ -258,13 +258,13 @@ def _make(session: SparkSession, workload: Workload, place: Place, filters: int,
     print(f"{filters:,} filters, {events:,} events", file=sys.stderr, flush=True)
 
 
-def _compile(session: SparkSession, place: Place) -> Compiled:
+def _compile(session: SparkSession, place: Place) -> CompileResult:
     return compile_subscriptions(
         session, place.subscriptions, place.snapshot, rejected=place.rejected, quiet=True
     )
 
 
-def _match(session: SparkSession, place: Place) -> Matched:
+def _match(session: SparkSession, place: Place) -> MatchResult:
     return match_events(
         session, place.snapshot, place.events, place.matches, rejected=place.rejected, quiet=True
     )

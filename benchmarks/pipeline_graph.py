@@ -20,7 +20,7 @@ from benchmarks.measure import once
 from benchmarks.results import Result
 from headgate import Engine
 from headgate.core.event import Event
-from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, Ways
+from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, StrategyChooser
 from headgate.runtime.questions import Top
 from headgate.spark.compile.graph import compile_graph
 from headgate.spark.match.match import match_events
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
-    from headgate.tables.results import Matched
+    from headgate.tables.results import MatchResult
 
 PUBLISHERS, EXCHANGES, NETWORKS = 100, 30, 300
 FEEDS, SELLS = 3, 150
@@ -89,7 +89,7 @@ def measure(
     return [Result(**{**vars(result), "section": section}) for result in found] + both_ways(place, runs)
 
 
-class Only(Ways):
+class Only(StrategyChooser):
     """Goes one way."""
 
     def __init__(self, way: int) -> None:
@@ -137,7 +137,7 @@ def _cpu(ask: Callable[[], object]) -> float:
     return time.thread_time() - begun
 
 
-def match(session: SparkSession, place: Place) -> Matched:
+def match(session: SparkSession, place: Place) -> MatchResult:
     """Run the match job."""
     return match_events(
         session, place.snapshot, place.events, place.matches, rejected=place.rejected, top=Top(K), quiet=True

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.tables.results import Matched
+    from headgate.tables.results import MatchResult
 
 COLUMN = "cat04"
 """The attribute of the rule `access`: some filters demand a value of it, the others are open."""
@@ -35,7 +35,7 @@ def measure(
     filters: int,
     runs: int,
     counts: Sequence[int],
-    spent: Callable[[Callable[[], Matched]], tuple[float, tuple[float, float], Matched]],
+    spent: Callable[[Callable[[], MatchResult]], tuple[float, tuple[float, float], MatchResult]],
 ) -> list[Result]:
     """Compile and match with each number and rule; the matches must be those of one piece.
 
@@ -59,7 +59,7 @@ def measure(
             wanted = found if wanted is None else wanted
             if found != wanted:
                 raise AssertionError(f"{_name(count, by)}: not the matches of one piece")
-    done: dict[tuple[int, str], list[tuple[float, float, Matched]]] = {case: [] for case in places}
+    done: dict[tuple[int, str], list[tuple[float, float, MatchResult]]] = {case: [] for case in places}
     for _ in range(runs):
         for case, place in places.items():
             wall, both, matched = spent(partial(_match, session, place, events))
@@ -86,7 +86,7 @@ def _name(count: int, by: str) -> str:
     return PLAIN if count == 1 else f"{count} shards by {by}"
 
 
-def _match(session: SparkSession, place: Path, events: str) -> Matched:
+def _match(session: SparkSession, place: Path, events: str) -> MatchResult:
     return match_events(
         session,
         str(place / "snapshot"),

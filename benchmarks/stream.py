@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.stream.run import Streamed
+    from headgate.spark.stream.run import StreamResult
 
 SEED = 1
 POOL = 20_000
@@ -183,7 +183,7 @@ def _check(here: Path, sent: dict[str, float], plan: Plan) -> None:
         assert sorted(found[number], key=str) == sorted(wanted, key=str), number
 
 
-def _figures(here: Path, sent: dict[str, float], plan: Plan, done: Streamed) -> list[Result]:
+def _figures(here: Path, sent: dict[str, float], plan: Plan, done: StreamResult) -> list[Result]:
     visible = _visible(here)
     begun = min(sent.values())
     times, waits = [], []

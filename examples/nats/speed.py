@@ -15,7 +15,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING
 
-from headgate.brokers.nats.link import Link
+from headgate.brokers.nats.connection import Connection
 from headgate.brokers.nats.reading import Range
 from headgate.brokers.nats.settings import NatsSettings
 from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream
@@ -49,7 +49,7 @@ def main(server: str) -> None:
         rows.append(_line(f"read by Spark, two tasks, batches of {BATCH:,}", lambda: _drain(session, said)))
     finally:
         close_session(session)
-        with Link(said) as link:
+        with Connection(said) as link:
             link.ask(f"STREAM.DELETE.{name}")
     print("\n".join(rows))
     print(f"load {os.getloadavg()[0]:.1f} at the end")

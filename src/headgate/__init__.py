@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from headgate.engine.dissemination import Dissemination
     from headgate.engine.engine import Engine
     from headgate.graph.model import Edge, Node
-    from headgate.plan.running.making import Settings
     from headgate.plan.running.network import Network
+    from headgate.plan.running.planner import Settings
     from headgate.ranking.boxes.index import BoxIndex
     from headgate.ranking.model import Best, Box, Interval
     from headgate.rdf.language.model import Options
@@ -67,7 +67,7 @@ _HOMES = {
     "Explanation": "headgate.records.explain.explain",
     "Dissemination": "headgate.engine.dissemination",
     "Network": "headgate.plan.running.network",
-    "Settings": "headgate.plan.running.making",
+    "Settings": "headgate.plan.running.planner",
 }
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
     from headgate.runtime.sharding import Sharding
-    from headgate.tables.results import Matched
+    from headgate.tables.results import MatchResult
     from tests.contract.world import Question, World
     from tests.spark.files import Row
 
@@ -172,7 +172,7 @@ class Batch(Surface):
         assert done.met <= done.events * done.shards
         return found
 
-    def _run(self, snapshot: str, events: str, output: str, question: Question) -> Matched:
+    def _run(self, snapshot: str, events: str, output: str, question: Question) -> MatchResult:
         rejected, top = str(self._rejected), question.top
         spark = self._snapshots.spark
         return match_events(spark, snapshot, events, output, rejected=rejected, top=top, quiet=True)
@@ -191,7 +191,7 @@ class Local(Batch):
 
     name, spark, here = "local", False, True
 
-    def _run(self, snapshot: str, events: str, output: str, question: Question) -> Matched:
+    def _run(self, snapshot: str, events: str, output: str, question: Question) -> MatchResult:
         rejected, top = str(self._rejected), question.top
         return local_match.match_events(snapshot, events, output, rejected=rejected, top=top)
 

@@ -182,7 +182,7 @@ def test_building_and_opening(tmp_path: Path) -> None:
             call(partial(Engine.build, nodes=NODES, edges=edges), edges)
     Engine.build(RECORDS).save(tmp_path / "snapshot")
     try_all("open", Engine.open, path=tmp_path / "snapshot", verify=True)
-    try_all("Engine", Engine, backing=None)
+    try_all("Engine", Engine, backend=None)
 
 
 def test_what_is_written_down() -> None:

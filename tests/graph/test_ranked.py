@@ -22,7 +22,7 @@ from tests.seeds import NIGHTLY, seeds
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
-    from headgate.graph.ranked.ranked import Ranked
+    from headgate.graph.ranked.ranked import RankedMatch
 
 pytestmark = pytest.mark.jit_off
 
@@ -75,7 +75,7 @@ def check(index: GraphIndex, drawn: Drawn, event: Event, ranking: tuple[str, flo
         assert index.top(event, k, by=by, decay=decay, hops=hops) == found[:k]
 
 
-def check_path(drawn: Drawn, event: Event, found: Ranked, *, hops: bool) -> None:
+def check_path(drawn: Drawn, event: Event, found: RankedMatch, *, hops: bool) -> None:
     """Walk a path by its names: it must be valid, cost what it is said to, and end where it serves."""
     nodes: dict[Id, Node] = {node.id: node for node in drawn.nodes}
     valid = partial(valid_text, event)

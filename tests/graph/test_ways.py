@@ -14,7 +14,7 @@ from headgate.errors import EventError, GraphError
 from headgate.graph import batch
 from headgate.graph.index import GraphIndex
 from headgate.graph.walk import hits
-from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, TRIAL, Ways
+from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, TRIAL, StrategyChooser
 from headgate.records.index.index import RecordIndex
 from tests.contract.rooms import WithoutPlanes
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from headgate.graph.walk.hits import Found
 
 
-class Only(Ways):
+class Only(StrategyChooser):
     """Goes one way, and notes that it was asked."""
 
     def __init__(self, way: int) -> None:
@@ -175,7 +175,7 @@ def test_bad_questions_about_many_events() -> None:
 
 
 def test_the_quicker_way_is_taken_after_a_trial() -> None:
-    ways, asked = Ways(), []
+    ways, asked = StrategyChooser(), []
 
     def work(way: int, begin: int, end: int) -> list[int]:
         asked.append((way, end - begin))

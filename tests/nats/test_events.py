@@ -10,7 +10,7 @@ import pytest
 from headgate.brokers.nats.reading import Message, as_row
 from headgate.core.event import Event
 from headgate.spark.nats.source import as_batch
-from headgate.spark.stream.reading import Reading, read_given
+from headgate.spark.stream.reading import ReadSettings, read_given
 
 if TYPE_CHECKING:
     from headgate.errors import EventError
@@ -24,7 +24,7 @@ def message(data: bytes, headers: dict[str, str] | None = None) -> Message:
 
 
 def read(one: Message, content: str = "records") -> Event | EventError:
-    ((given,),) = read_given([as_batch([one])], Reading(content, None, "time"))
+    ((given,),) = read_given([as_batch([one])], ReadSettings(content, None, "time"))
     return given.event
 
 

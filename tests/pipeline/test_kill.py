@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.pipeline.file.read import read_pipeline
-from headgate.pipeline.run.run import Asked, run_pipeline
+from headgate.pipeline.run.run import RunOptions, run_pipeline
 from headgate.pipeline.run.state import stamp
 from tests.cli.running import HEADGATE, run_alone
 from tests.spark.files import names, put
@@ -69,7 +69,7 @@ def test_a_run_that_was_killed_is_completed_by_the_next(tmp_path: Path, kills: i
     print(f"seed {seed}")
     chance = random.Random(seed)
     whole = Path(put(tmp_path / "whole.toml", TEXT))
-    run_pipeline(read_pipeline(whole), Asked(quiet=True))
+    run_pipeline(read_pipeline(whole), RunOptions(quiet=True))
     killed = Path(put(tmp_path / "killed.toml", TEXT))
     few = sorted(chance.sample(range(len(STEPS)), min(kills, 3)))
     for number in range(kills):
@@ -79,7 +79,7 @@ def test_a_run_that_was_killed_is_completed_by_the_next(tmp_path: Path, kills: i
         kill_in(killed, step, chance.random() * 2, *anew)
     if kills == 1:
         # The Spark that is there completes it as well as one of its own.
-        run_pipeline(read_pipeline(killed), Asked(quiet=True))
+        run_pipeline(read_pipeline(killed), RunOptions(quiet=True))
     else:
         ran = run_alone("run", killed, "--quiet", "--json")
         assert ran.code == 0, ran.err

@@ -10,16 +10,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import TableError
+from headgate.pipeline.dry_run.dry_run import rehearse
 from headgate.pipeline.file.setting import PipelineError
-from headgate.pipeline.rehearsal.rehearsal import rehearse
-from headgate.pipeline.run.run import Asked, run_pipeline
+from headgate.pipeline.run.run import RunOptions, run_pipeline
 from tests.pipeline.pipelines import SUBSCRIPTIONS, shop
 from tests.spark.files import put, put_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.pipeline.rehearsal.rehearsal import Rehearsal
+    from headgate.pipeline.dry_run.dry_run import DryRun
 
 PLAIN = '[subscriptions]\ntable = "plain.jsonl"\n[events]\ntable = "events.jsonl"\n'
 XML = '[subscriptions]\ntable = "xml.jsonl"\n[events]\ntable = "docs"\n'
@@ -42,7 +42,7 @@ def tables(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def rehearsed(folder: Path, text: str, sets: dict[str, Any] | None = None) -> Rehearsal:
+def rehearsed(folder: Path, text: str, sets: dict[str, Any] | None = None) -> DryRun:
     return rehearse(shop(folder, text, sets), quiet=True)
 
 
@@ -176,7 +176,7 @@ def test_a_stream_and_its_secrets_are_not_told(tables: Path) -> None:
     text = PLAIN + '[stream]\nevents = "in"\ndead_letters = "nats://ann:PASSWORD@host/E?token=TOKEN"\n'
     pipeline = shop(tables, text)
     with pytest.raises(PipelineError) as caught:
-        run_pipeline(pipeline, Asked(quiet=True))
+        run_pipeline(pipeline, RunOptions(quiet=True))
     told = json.loads((tables / "shop" / "run.json").read_text("utf-8"))
     assert not told["ok"]
     for line in (*caught.value.lines, told["error"]):
@@ -191,13 +191,13 @@ def test_a_run_that_is_refused_is_not_told_to_be_the_one_before(tmp_path: Path) 
     place = tmp_path / "shop" / "run.json"
     put(place, '{"ok": true}')
     with pytest.raises(PipelineError, match=r"no\.jsonl does not exist"):
-        run_pipeline(pipeline, Asked(quiet=True))
+        run_pipeline(pipeline, RunOptions(quiet=True))
     told = json.loads(place.read_text("utf-8"))
     assert (told["ok"], told["steps"]) == (False, [])
     assert "no.jsonl does not exist" in told["error"]
     put(tmp_path / "shop" / ".headgate" / "state.json", "{")
     with pytest.raises(TableError, match="run with --fresh"):
-        run_pipeline(pipeline, Asked(quiet=True))
+        run_pipeline(pipeline, RunOptions(quiet=True))
     assert "run with --fresh" in json.loads(place.read_text("utf-8"))["error"]
 
 
@@ -209,5 +209,5 @@ def test_a_place_for_the_word_that_cannot_be_one_is_left_alone(
     text = PLAIN.replace("plain", "subs")
     for place in ("s3a://bucket/run.json", str(tmp_path / "folder")):
         with pytest.raises(PipelineError, match=r"report\.json: "):
-            run_pipeline(shop(tmp_path, text, {"report.json": place}), Asked(quiet=True))
+            run_pipeline(shop(tmp_path, text, {"report.json": place}), RunOptions(quiet=True))
     assert not list(tmp_path.glob("s3a*"))

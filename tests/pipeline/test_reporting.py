@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headgate.pipeline.run.reporting import Told, page_of, write_metrics
+from headgate.pipeline.run.reporting import FinishedRun, page_of, write_metrics
 from headgate.pipeline.run.run import StepDone
 from headgate.report.runs import page as run_page
 from tests.pipeline.pipelines import shop
@@ -23,14 +23,14 @@ MATCHED = {
 }
 
 
-def told(folder: Path, **matched: Any) -> Told:
+def told(folder: Path, **matched: Any) -> FinishedRun:
     """A run of the shop with two matches, the second of which was done before."""
     steps = (
         StepDone("compile", "done", "x", 1.0, COMPILED),
         StepDone("match.all", "done", "x", 1.0, {**MATCHED, **matched}),
         StepDone("match.best", "skipped", "", 1.0, {**MATCHED, "matches": 5}),
     )
-    return Told(shop(folder), steps, None, 1.0, 3.0, 0.0, "headgate run shop.toml")
+    return FinishedRun(shop(folder), steps, None, 1.0, 3.0, 0.0, "headgate run shop.toml")
 
 
 def test_the_tiles_have_what_was_refused_whatever_the_number_of_matches(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from headgate.errors import HeadgateError
 from headgate.pipeline.file import streams
 from headgate.pipeline.file.read import read_pipeline
 from headgate.pipeline.run import run
-from headgate.pipeline.run.run import Asked, run_pipeline
+from headgate.pipeline.run.run import RunOptions, run_pipeline
 from headgate.pipeline.run.state import stamp
 from tests.lanes import some
 from tests.pipeline.pipelines import EVENTS, EXAMPLES, MATCHES, SHOP, SUBSCRIPTIONS, pairs, shop
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("spark")
 
-QUIET = Asked(quiet=True)
+QUIET = RunOptions(quiet=True)
 
 
 def statuses(done: Outcome) -> dict[str, str]:
@@ -43,7 +43,7 @@ def done_now(done: Outcome) -> list[str]:
     return [each.name for each in done.steps if each.status == "done"]
 
 
-def run_shop(folder: Path, asked: Asked = QUIET, sets: dict[str, Any] | None = None) -> Outcome:
+def run_shop(folder: Path, asked: RunOptions = QUIET, sets: dict[str, Any] | None = None) -> Outcome:
     return run_pipeline(shop(folder, sets=sets), asked)
 
 
@@ -66,7 +66,7 @@ class Story:
 def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     """Run the shop until a step, and then the rest of it."""
     folder: Path = tmp_path_factory.mktemp("story")
-    begun = run_shop(folder, Asked(until="match.all", quiet=True), TABLES)
+    begun = run_shop(folder, RunOptions(until="match.all", quiet=True), TABLES)
     drawn = (folder / "shop" / "report.html").exists()
     return Story(folder, begun, drawn, run_shop(folder, sets=TABLES))
 

@@ -11,7 +11,7 @@ import pytest
 from headgate.errors import PlanError
 from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings, same_capacities
 from headgate.plan.reference import latency_of
-from headgate.plan.running.changes import LivingPlan
+from headgate.plan.running.changes import LivePlan
 from headgate.plan.running.options import Option
 from headgate.plan.running.validate import problems
 from tests.plan.instances import LIMITS, random_costs, random_instance, rewritings_of, valid_plan
@@ -27,7 +27,7 @@ def _all_direct(rewritings: Rewritings, costs: Costs, capacities: Capacities) ->
     return Plan(np.full(len(rewritings.offsets) - 1, SOURCE, dtype=np.int64))
 
 
-def _judge(living: LivingPlan) -> None:
+def _judge(living: LivePlan) -> None:
     """Check the plan as it is with the independent judge, and latencies by recursion."""
     now = living.current()
     assert problems(now.plan, now.rewritings, now.costs, now.capacities) == []
@@ -37,7 +37,7 @@ def _judge(living: LivingPlan) -> None:
     assert not set(living.unfed) & set(now.views.tolist())
 
 
-def _is_due(living: LivingPlan) -> bool:
+def _is_due(living: LivePlan) -> bool:
     """Ask anew: a type checker takes a property that was false once to stay so."""
     return living.due
 
@@ -68,7 +68,7 @@ def test_random_changes(seed: int) -> None:
     if seed % 2:
         direct = int((plan.chosen == SOURCE).sum())
         capacities = capacities._replace(source_fan_out=float(direct + rng.randint(0, 2)))
-    living = LivingPlan(plan, rewritings, costs, capacities, threshold=15)
+    living = LivePlan(plan, rewritings, costs, capacities, threshold=15)
     _judge(living)
     there = set(range(len(plan.chosen)))
     sites = dict(enumerate(capacities.sites.tolist()))
@@ -123,9 +123,9 @@ COSTS = random_costs(random.Random(0), REWRITINGS, whole=True)
 CHAIN = Plan(np.array([SOURCE, 0, 1, 2], dtype=np.int64))
 
 
-def _chain(fan_out: float = 3, source: float = 1) -> LivingPlan:
+def _chain(fan_out: float = 3, source: float = 1) -> LivePlan:
     """View 0 at the source, 1 of 0, 2 of 1, 3 of 2; 3 could also be fed by 0."""
-    return LivingPlan(CHAIN, REWRITINGS, COSTS, same_capacities(4, fan_out, source_fan_out=source))
+    return LivePlan(CHAIN, REWRITINGS, COSTS, same_capacities(4, fan_out, source_fan_out=source))
 
 
 def _by(*inputs: int) -> Option:
@@ -161,7 +161,7 @@ def test_room_is_given_to_those_that_wait() -> None:
 def test_a_site_that_fails_takes_its_views_along() -> None:
     """Views 1 and 2 are on one site: both are gone, and view 3 is fed by 0."""
     capacities = same_capacities(4, 3, source_fan_out=1, sites=[0, 1, 1, 2])
-    living = LivingPlan(CHAIN, REWRITINGS, COSTS, capacities)
+    living = LivePlan(CHAIN, REWRITINGS, COSTS, capacities)
     assert living.fail(1) == ((3,), (), ())
     assert living.current().views.tolist() == [0, 3]
     _judge(living)
@@ -213,7 +213,7 @@ def test_a_view_that_comes_back_is_a_new_one() -> None:
 
 def test_when_a_plan_is_due() -> None:
     """After so many changes, or with a change and a full source; a full plan ends it."""
-    living = LivingPlan(CHAIN, REWRITINGS, COSTS, same_capacities(4, 9, source_fan_out=9), threshold=2)
+    living = LivePlan(CHAIN, REWRITINGS, COSTS, same_capacities(4, 9, source_fan_out=9), threshold=2)
     site = living.add_site(9)
     assert not _is_due(living)
     living.add(site, [_by(0)], DIRECT)

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 import numpy as np
 
 from headgate.report.runs.model import (
-    Busy,
+    BusySubscription,
     Counts,
     Histogram,
     Machine,
     Partition,
     Reason,
-    Refused,
+    RefusedRows,
     RunPage,
     Stage,
     Step,
@@ -84,7 +84,7 @@ PAGE = RunPage(
     ),
     throughput=tuple(Partition(index, index // 2 * 0.5, 0.5, 500) for index in range(8)),
     rejected=(
-        Refused(
+        RefusedRows(
             "subscriptions",
             12,
             "out/rejected-subscriptions.jsonl",
@@ -95,11 +95,14 @@ PAGE = RunPage(
                 Reason("… is not part of the filter language", 1),
             ),
         ),
-        Refused("events", 0),
+        RefusedRows("events", 0),
     ),
     matches_per_event=Histogram.of(MATCHES),
     quantiles=tuple((share, quantile(MATCHES, share)) for share in (0.5, 0.9, 0.99)),
-    busiest=(Busy("campaign-7", "country = 'FR' AND age >= 18", 900), Busy("campaign-8", "age < 30", 400)),
+    busiest=(
+        BusySubscription("campaign-7", "country = 'FR' AND age >= 18", 900),
+        BusySubscription("campaign-8", "age < 30", 400),
+    ),
     machine=Machine("3.11.7", "4.3.0", "17.0.12", 2, 23.4, 0.25),
     command="headgate run pipeline.toml",
 )

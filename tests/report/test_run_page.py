@@ -15,12 +15,12 @@ from headgate.report.runs import charts
 from headgate.report.runs import page as run_page
 from headgate.report.runs import page as run_pictures
 from headgate.report.runs.model import (
-    Busy,
+    BusySubscription,
     Counts,
     Histogram,
     Partition,
     Reason,
-    Refused,
+    RefusedRows,
     RunPage,
     Stage,
     Step,
@@ -28,7 +28,7 @@ from headgate.report.runs.model import (
     stages_of,
     this_machine,
 )
-from headgate.spark.session import listening as heard
+from headgate.spark.session import listeners as activity
 from tests.report.reading import Reader, svg_texts
 from tests.report.runs import MATCHES, PAGE, STREAM, WHEN, batch, stage
 
@@ -123,10 +123,10 @@ def test_texts_of_users_are_shown_as_they_are(text: str) -> None:
         PAGE,
         title=text,
         command=text,
-        busiest=(Busy(text, text, 5),),
+        busiest=(BusySubscription(text, text, 5),),
         steps=(Step(text, 1.0), Step("match", 2.0, note=text)),
         stages=(Stage(text, 0, 1, (Task(text, 0, 1), Task(text, 1, 3, failure=text))),),
-        rejected=(Refused("events", 3, text, (Reason(text, 3, (text,)),)),),
+        rejected=(RefusedRows("events", 3, text, (Reason(text, 3, (text,)),)),),
         troubles=(text,),
     )
     reader = Reader(run_page.render(page))
@@ -218,9 +218,9 @@ def test_steps_without_a_start_follow_each_other() -> None:
 
 
 def test_what_spark_told_is_taken_over() -> None:
-    task = heard.Task(1, 0, 0, "3", "h", 102.0, 1.5, 1.4, 1.0, 0.0, 70, 0, 0, 0, 0, None)
+    task = activity.Task(1, 0, 0, "3", "h", 102.0, 1.5, 1.4, 1.0, 0.0, 70, 0, 0, 0, 0, None)
     other = replace(task, seconds=0.5, failure="lost")
-    told = heard.Stage(4, 0, "collect at x", "matching", 2, 101.0, 104.0, None, (task, other))
+    told = activity.Stage(4, 0, "collect at x", "matching", 2, 101.0, 104.0, None, (task, other))
     (found,) = stages_of([told], 100.0)
     assert found == Stage(
         "matching (4)", 1.0, 3.0, (Task("3", 2.0, 1.5, 70), Task("3", 2.0, 0.5, 70, "lost"))

@@ -13,18 +13,18 @@ import pytest
 from headgate.report import words
 from headgate.report.runs import what_if_page
 from headgate.report.runs import what_if_page as what_if_pictures
-from headgate.report.runs.model import Changed, Costs, WhatIfPage
+from headgate.report.runs.model import ChangedSubscription, Costs, WhatIfPage
 from tests.report.reading import Reader, svg_texts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def changed(number: int, events: int = 1000) -> Changed:
+def changed(number: int, events: int = 1000) -> ChangedSubscription:
     random = np.random.default_rng(number)
     before, after = (int(random.integers(0, events // (1 + number))) for _ in range(2))
     common = int(random.integers(0, min(before, after) + 1))
-    return Changed(
+    return ChangedSubscription(
         f"campaign-{number}", "replace", before, after, after - common, before - common, after / events,
         "noisy" if after > events / 10 else "", f"country = 'FR' AND age >= {number}",
     )  # fmt: skip
@@ -41,9 +41,9 @@ PAGE = WhatIfPage(
     gained=sum(each.gained for each in ROWS),
     lost=sum(each.lost for each in ROWS),
     subscriptions=(
-        Changed("all", "subscribe", 0, 1000, 1000, 0, 1.0, "noisy", "TRUE"),
+        ChangedSubscription("all", "subscribe", 0, 1000, 1000, 0, 1.0, "noisy", "TRUE"),
         *ROWS,
-        Changed("none", "subscribe", 0, 0, 0, 0, 0.0, "matches nothing", "age > 1000"),
+        ChangedSubscription("none", "subscribe", 0, 0, 0, 0, 0.0, "matches nothing", "age > 1000"),
     ),
     noise=0.1,
     deliveries_a_day=-120.4,

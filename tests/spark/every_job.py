@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.graph.ranked.ranked import Ranked
+    from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.model import Best
 
     Answer = list[list[Any]]
@@ -240,7 +240,7 @@ def expected(world: World) -> dict[str, Answer]:
 def _best(engine: Engine, events: list[Event], mode: str) -> Answer:
     found: Answer = []
     for event in events:
-        best: Sequence[Ranked | Best] = engine.top(event, K, mode)
+        best: Sequence[RankedMatch | Best] = engine.top(event, K, mode)
         found += [[event.id, each.subscription, each.value, rank] for rank, each in enumerate(best, 1)]
     return found
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from headgate import Engine
     from headgate.core.event import Id
-    from headgate.tables.results import Compiled, Matched
+    from headgate.tables.results import CompileResult, MatchResult
 
 PREFIX = "PREFIX : <http://example.org/> PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> "
 TURTLE = "@prefix : <http://example.org/> . "
@@ -101,12 +101,12 @@ class Job:
         """Return where the snapshot is."""
         return self.folder / "snapshot"
 
-    def compile(self, table: str, **options: Any) -> Compiled:
+    def compile(self, table: str, **options: Any) -> CompileResult:
         """Compile a table."""
         place, rejected = str(self.snapshot), str(self.folder / "refused.jsonl")
         return compile_subscriptions(self.spark, table, place, rejected=rejected, quiet=True, **options)
 
-    def match(self, events: str, output: str = "matches.parquet", **options: Any) -> Matched:
+    def match(self, events: str, output: str = "matches.parquet", **options: Any) -> MatchResult:
         """Match a table or files."""
         place, rejected = str(self.folder / output), str(self.folder / "refused-events.jsonl")
         return match_events(

@@ -44,7 +44,7 @@ SCRIPT = """
 import json
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.compile.graph import Tables, compile_graph
-from headgate.spark.session.listening import listening
+from headgate.spark.session.listeners import listening
 from headgate.spark.match.match import match_events
 from headgate.spark.session.session import close_session, open_session
 from pathlib import Path
@@ -52,7 +52,7 @@ from tests.spark.every_job import Jobs
 from tests.spark.test_cluster import CELLS, MASTER, QUICK
 
 session = open_session(MASTER, settings=QUICK)
-with listening(session) as heard:
+with listening(session) as activity:
     session.range(0, 800, 1, 8).selectExpr("id % 3 AS k").groupBy("k").count().collect()
 compiled = compile_subscriptions(session, "subs.jsonl", "snapshot", rejected="refused-subs.jsonl", quiet=True)
 matched = match_events(
@@ -71,8 +71,8 @@ with listening(session) as cut:
     session.range(5).count()
     close_session(session)
 said |= {"cut": len(cut.troubles)}
-stages = [[s.planned, len(s.tasks), sorted({t.executor for t in s.tasks})] for s in heard.stages]
-said |= {"heard": stages, "troubles": heard.troubles}
+stages = [[s.planned, len(s.tasks), sorted({t.executor for t in s.tasks})] for s in activity.stages]
+said |= {"activity": stages, "troubles": activity.troubles}
 said |= {"compiled": [compiled.subscriptions, compiled.rejected]}
 said |= {"matched": [matched.events, matched.rejected, matched.matches]}
 said |= {"graph": [through.nodes, through.edges, through.rejected]}
@@ -152,12 +152,12 @@ def test_a_cluster_gives_the_same_answers(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("listening to Spark: Spark was gone before all of its events were heard")
+    assert done.stderr.startswith("listening to Spark: Spark was gone before all of its events arrived")
     assert done.stderr.count("\n") == 1
     index = RecordIndex.build(Subscription(row["id"], row["filter"]) for row in made)
     answer = index.match_batch(events).to_pylist()
     told = json.loads(done.stdout)
-    stages = told.pop("heard")
+    stages = told.pop("activity")
     assert stages[0][:2] == [8, 8]
     assert {executor for stage in stages for executor in stage[2]} <= {"0", "1"}
     assert told == {

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headgate.contents.protocol import Contents
-    from headgate.tables.results import Compiled
+    from headgate.tables.results import CompileResult
 
 GOOD = [
     "age > 30 AND topic = 'news'",
@@ -68,12 +68,12 @@ class Job:
         self.snapshot = folder / "snapshot"
         self.rejected = folder / "rejected.jsonl"
 
-    def __call__(self, table: str, **options: Any) -> Compiled:
+    def __call__(self, table: str, **options: Any) -> CompileResult:
         return compile_subscriptions(
             self.spark, table, str(self.snapshot), rejected=str(self.rejected), quiet=True, **options
         )
 
-    def lines(self, *rows: Row | str, **options: Any) -> Compiled:
+    def lines(self, *rows: Row | str, **options: Any) -> CompileResult:
         texts = [row if isinstance(row, str) else json.dumps(row) for row in rows]
         return self(put(self.folder / "subs.jsonl", "\n".join(texts) + "\n"), **options)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.tables.results import Matched
+    from headgate.tables.results import MatchResult
 
 FILTERS, EVENTS = 300, 8_000
 
@@ -63,7 +63,7 @@ def place(made: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def match(spark: SparkSession, place: Path, events: str = "events") -> Matched:
+def match(spark: SparkSession, place: Path, events: str = "events") -> MatchResult:
     return match_events(
         spark,
         str(place / "snapshot"),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.tables.results import CompiledGraph, Matched
+    from headgate.tables.results import GraphCompileResult, MatchResult
     from tests.spark import without_spark
 
 DIALECTS = "'sql', 'labels', 'sparql', 'tuples', 'xpath' or 'tree'"
@@ -74,18 +74,18 @@ class Job:
         subscriptions: Sequence[Subscription | Row] | None = None,
         form: str = "jsonl",
         **options: Any,
-    ) -> CompiledGraph:
+    ) -> GraphCompileResult:
         subs = None if subscriptions is None else self.put("subs", map(row_of, subscriptions), form)
         tables = Tables(
             self.put("nodes", map(row_of, nodes), form), self.put("edges", map(row_of, edges), form), subs
         )
         return self.run(tables, **options)
 
-    def run(self, tables: Tables, **options: Any) -> CompiledGraph:
+    def run(self, tables: Tables, **options: Any) -> GraphCompileResult:
         rejected = str(self.folder / "refused.jsonl")
         return compile_graph(self.spark, tables, str(self.snapshot), rejected=rejected, quiet=True, **options)
 
-    def match(self, events: str, output: str = "matches.jsonl", **options: Any) -> Matched:
+    def match(self, events: str, output: str = "matches.jsonl", **options: Any) -> MatchResult:
         rejected = str(self.folder / "refused-events.jsonl")
         place = str(self.folder / output)
         return match_events(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as sf
 
-from headgate.spark.session.listening import Heard, Stage, Task, listening, metering
+from headgate.spark.session.listeners import SparkActivity, Stage, Task, listening, metering
 from headgate.spark.session.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def slow_third(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def test_it_hears_every_task_of_every_stage(spark: SparkSession, tmp_path: Path) -> None:
     spark.range(0, 1000, 1, 10).write.parquet(str(tmp_path / "in"))
     began = time.time()
-    with listening(spark) as heard:
+    with listening(spark) as activity:
         spark.sparkContext.setJobDescription("counting")
         table = spark.read.parquet(str(tmp_path / "in")).selectExpr("id % 7 AS k")
         assert table.groupBy("k").count().count() == 7
@@ -44,10 +44,12 @@ def test_it_hears_every_task_of_every_stage(spark: SparkSession, tmp_path: Path)
         spark.range(0, 500, 1, 4).write.parquet(str(tmp_path / "out"))
         spark.sparkContext.setJobDescription("")
     ended = time.time()
-    assert heard.troubles == ()
-    by = {title: [each for each in heard.stages if each.title == title] for title in ("counting", "writing")}
-    assert len(heard.stages) == len(by["counting"]) + len(by["writing"])
-    for stage in heard.stages:
+    assert activity.troubles == ()
+    by = {
+        title: [each for each in activity.stages if each.title == title] for title in ("counting", "writing")
+    }
+    assert len(activity.stages) == len(by["counting"]) + len(by["writing"])
+    for stage in activity.stages:
         assert (len(stage.tasks), stage.failure, stage.missing) == (stage.planned, None, 0)
         assert began - 0.01 <= stage.submitted <= stage.submitted + stage.seconds <= ended + 0.01
         for task in stage.tasks:
@@ -66,9 +68,9 @@ def test_skew_is_the_slowest_over_the_middle(spark: SparkSession) -> None:
     table = spark.range(0, 500, 1, 5).mapInArrow(slow_third, "id long")
     # Once before, so that no task is the one that must start a worker.
     table.collect()
-    with listening(spark) as heard:
+    with listening(spark) as activity:
         table.collect()
-    (stage,) = heard.stages
+    (stage,) = activity.stages
     assert stage.slowest is not None
     assert stage.slowest.index == 2
     assert stage.skew is not None
@@ -95,9 +97,9 @@ def test_failures_are_heard_with_their_reasons(spark: SparkSession) -> None:
                 raise ValueError("three is too many")
             yield batch
 
-    with pytest.raises(Exception, match="three is too many"), listening(spark) as heard:
+    with pytest.raises(Exception, match="three is too many"), listening(spark) as activity:
         spark.range(0, 4, 1, 2).mapInArrow(fail, "id long").collect()
-    (stage,) = heard.stages
+    (stage,) = activity.stages
     failed = [task for task in stage.tasks if task.failure]
     assert len(failed) >= 1
     assert {task.failure for task in failed} == {"ValueError: three is too many"}
@@ -108,18 +110,18 @@ def test_failures_are_heard_with_their_reasons(spark: SparkSession) -> None:
 def test_an_error_of_the_listener_is_told_and_breaks_nothing(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken(_self: Heard, event: dict[str, Any]) -> None:
+    def broken(_self: SparkActivity, event: dict[str, Any]) -> None:
         raise KeyError(event["Event"])
 
     with monkeypatch.context() as patch:
-        patch.setattr(Heard, "take", broken)
-        with listening(spark) as heard:
+        patch.setattr(SparkActivity, "take", broken)
+        with listening(spark) as activity:
             assert spark.range(100).count() == 100
-    assert "an event could not be read: KeyError: 'SparkListenerStageSubmitted'" in heard.troubles
+    assert "an event could not be read: KeyError: 'SparkListenerStageSubmitted'" in activity.troubles
     told = capsys.readouterr().err
     assert told.startswith("listening to Spark: an event could not be read: KeyError")
     assert told.count("\n") == 1
-    assert heard.stages == ()
+    assert activity.stages == ()
 
 
 def test_tasks_that_were_not_heard_are_told() -> None:
@@ -133,9 +135,9 @@ def test_tasks_that_were_not_heard_are_told() -> None:
 
 def test_what_was_heard_becomes_metrics(spark: SparkSession) -> None:
     metrics = Metrics()
-    with listening(spark) as heard:
+    with listening(spark) as activity:
         spark.range(0, 100, 1, 3).write.format("noop").mode("overwrite").save()
-    heard.count(metrics)
+    activity.count(metrics)
     assert metrics.value("headgate_tasks_total", status="done") == 3
     assert "headgate_task_seconds_count 3\n" in metrics.text()
     assert "headgate_stage_skew{" in metrics.text()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.tables.results import Matched
+    from headgate.tables.results import MatchResult
 
 FILTERS = {
     "all": "TRUE",
@@ -85,7 +85,7 @@ class Job:
     def build(self, filters: dict[Any, str]) -> RecordIndex:
         return build(self.folder, filters)
 
-    def __call__(self, events: str, output: str = "matches.jsonl") -> Matched:
+    def __call__(self, events: str, output: str = "matches.jsonl") -> MatchResult:
         return match_events(
             self.spark,
             str(self.folder / "snapshot"),
@@ -101,10 +101,10 @@ class Job:
     def refused(self) -> list[Row]:
         return get_lines(self.rejected)
 
-    def lines(self, *lines: bytes) -> Matched:
+    def lines(self, *lines: bytes) -> MatchResult:
         return self(put(self.folder / "events.jsonl", b"\n".join(lines)))
 
-    def parquet(self, **columns: Any) -> Matched:
+    def parquet(self, **columns: Any) -> MatchResult:
         pq.write_table(pa.table(columns), self.folder / "events.parquet")
         return self(str(self.folder / "events.parquet"))
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from headgate.errors import HeadgateError, MachineError, TableError
-from headgate.spark.session.metrics import BUCKETS, CATALOGUE, Described, Metrics
+from headgate.spark.session.metrics import BUCKETS, CATALOGUE, Metric, Metrics
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +74,7 @@ def _pairs(inside: str) -> tuple[tuple[str, str], ...]:
 @pytest.mark.parametrize("seed", range(20))
 def test_the_text_says_what_was_counted(seed: int) -> None:
     random = np.random.default_rng(seed)
-    metrics = Metrics([Described("own", "gauge", "Words \\ with\nodd signs.", ("a", "b"))])
+    metrics = Metrics([Metric("own", "gauge", "Words \\ with\nodd signs.", ("a", "b"))])
     counted: dict[str, float] = {}
     gauges: dict[tuple[str, str], float] = {}
     times: list[float] = []

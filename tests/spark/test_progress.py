@@ -12,7 +12,7 @@ import pytest
 
 from headgate.runtime import progress
 from headgate.runtime.progress import Tasks, left, step
-from headgate.spark.session.listening import listening
+from headgate.spark.session.listeners import listening
 from headgate.spark.session.progress import watch
 
 if TYPE_CHECKING:
@@ -89,13 +89,13 @@ def test_a_terminal_gets_a_bar(spark: SparkSession, slow: DataFrame, monkeypatch
 
 
 def test_jobs_bear_the_title(spark: SparkSession) -> None:
-    with listening(spark) as heard:
+    with listening(spark) as activity:
         with watch(spark, "outer"):
             with watch(spark, "inner", quiet=True):
                 spark.range(5).collect()
             spark.range(5).collect()
         spark.range(5).collect()
-    assert [stage.title for stage in heard.stages] == ["inner", "outer", ""]
+    assert [stage.title for stage in activity.stages] == ["inner", "outer", ""]
 
 
 @pytest.mark.usefixtures("impatient")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.tables.results import Compiled, Matched
+    from headgate.tables.results import CompileResult, MatchResult
 
     Best = list[tuple[Any, ...]]
 
@@ -123,11 +123,11 @@ class Job:
         self.folder = folder
         self.refused = folder / "refused.jsonl"
 
-    def compile(self, table: str, name: str = "snapshot", **options: Any) -> Compiled:
+    def compile(self, table: str, name: str = "snapshot", **options: Any) -> CompileResult:
         place, refused = str(self.folder / name), str(self.refused)
         return compile_subscriptions(self.spark, table, place, rejected=refused, quiet=True, **options)
 
-    def match(self, events: str, output: str, snapshot: str = "snapshot", **options: Any) -> Matched:
+    def match(self, events: str, output: str, snapshot: str = "snapshot", **options: Any) -> MatchResult:
         places = [str(self.folder / name) for name in (snapshot, events, output)]
         refused = str(self.folder / "refused-events.jsonl")
         return match_events(self.spark, *places, rejected=refused, quiet=True, **options)

@@ -12,7 +12,7 @@ from headgate import Event, Subscription
 from headgate.core.snapshot import digest_of
 from headgate.ranking.filters.index import RankedIndex
 from headgate.records.index.index import RecordIndex
-from headgate.runtime import asking
+from headgate.runtime import batch_queries
 from headgate.runtime.questions import Top
 from headgate.runtime.targets import Group
 from headgate.spark.match import worker
@@ -56,7 +56,7 @@ def test_the_answer_is_the_same_in_portions_of_any_size(
 ) -> None:
     for form in (COLUMNS, LINES):
         monkeypatch.setitem(event_rows.TOGETHER, form, events)
-    monkeypatch.setattr(asking, "PAIRS", pairs)
+    monkeypatch.setattr(batch_queries, "PAIRS", pairs)
     monkeypatch.setattr(worker, "PORTION", portion)
     index.save(tmp_path / "snapshot")
     expected: list[tuple[Any, ...]] = []

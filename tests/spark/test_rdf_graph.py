@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.tables.results import CompiledGraph
+    from headgate.tables.results import GraphCompileResult
 
 
 class GraphJob(Job):
     """A graph whose filters are patterns."""
 
-    def compile_graph(self, parts: Drawn, **options: Any) -> CompiledGraph:
+    def compile_graph(self, parts: Drawn, **options: Any) -> GraphCompileResult:
         nodes, edges, subscriptions = parts
         place, rejected = str(self.snapshot), str(self.folder / "refused.jsonl")
         tables = Tables(

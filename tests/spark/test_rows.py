@@ -11,7 +11,7 @@ import pytest
 from headgate.contents.kind import Wanted
 from headgate.core.subscription import SQL
 from headgate.errors import HeadgateError
-from headgate.pipeline.rehearsal.judging import Source, judge_edges, judge_nodes, judge_subscriptions
+from headgate.pipeline.dry_run.checked_rows import Source, judge_edges, judge_nodes, judge_subscriptions
 from headgate.runtime.rows import read_edge, read_line, read_node, read_site, read_subscription
 from headgate.tables.graph_rows import EDGES, NODES
 from tests.spark.files import put

@@ -29,9 +29,9 @@ from headgate.records.keys import MOST, record_keys
 from headgate.records.programs.binding import compile_filters
 from headgate.runtime.routes import MOST_KEYS, Route, Routes
 from headgate.runtime.sharding import Sharding
-from headgate.runtime.shards import Placing
+from headgate.runtime.shards import ShardPlacement
 from headgate.runtime.targets import in_memory
-from headgate.spark.shards.rows import _Told, tenant_of
+from headgate.spark.shards.rows import _ShardKeys, tenant_of
 from headgate.xml.compiling import xml_keys
 from headgate.xml.events.reading import read_document
 from headgate.xml.index.columns import compile_all as compile_xml
@@ -214,7 +214,7 @@ def test_a_shard_of_very_many_keys_is_met_by_all() -> None:
     routes = Routes.make("records", A, [(1, [many]), (1, [frozenset([*many][1:])]), (1, [frozenset(["=x"])])])
     assert routes.open.tolist() == [True, False, False]
     assert routes.keys.size == MOST_KEYS + 1
-    told = _Told()
+    told = _ShardKeys()
     told.take(["=x"])
     told.take(many)
     told.take(["=y"])
@@ -226,7 +226,7 @@ IDS = [f"s{number}" for number in range(400)]
 
 def homes(sharding: Sharding, keyed: int = 0, tenants: Any = None, keys: Any = None) -> list[int]:
     none: Any = pa.array([None] * len(IDS), pa.string())
-    placing = Placing(sharding, keyed, len(IDS) - keyed)
+    placing = ShardPlacement(sharding, keyed, len(IDS) - keyed)
     found = placing.homes(pa.array(IDS), none if tenants is None else tenants, none if keys is None else keys)
     assert found.dtype == np.int64
     places: list[int] = found.tolist()

@@ -14,7 +14,7 @@ from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.errors import SnapshotError, TableError
 from headgate.runtime.questions import Top
 from headgate.spark.backtest.change_rows import read_rows
-from headgate.spark.backtest.trying import try_changes
+from headgate.spark.backtest.trial import try_changes
 from headgate.spark.backtest.what_if import NOISY, NOTHING, WhatIf, what_if
 from headgate.tables.requests import Question
 from tests.contract.rooms import ROOMS, Room, every_room

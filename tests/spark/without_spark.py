@@ -27,7 +27,7 @@ from headgate.tables.event_rows import LINES, NUMBERS, REASON, ROW, TEXTS
 from headgate.tables.filter_rows import compile_batches
 from headgate.tables.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS
 from headgate.tables.graph_rows import compile_rows as compile_parts
-from headgate.tables.graph_tables import Read, Saving, assemble
+from headgate.tables.graph_tables import GraphWriter, ReadTable, assemble
 from headgate.tables.lines import BLOCK, BROKEN, FILE, POSITION, VALUE
 from headgate.tables.places import Format
 
@@ -146,9 +146,9 @@ def compile_graph_lines(
         weighed = ranked and name == SUBSCRIPTIONS
         made = SHAPES[name].ranked_schema if weighed else SHAPES[name].schema
         work = partial(compile_parts, table=name, writers=contents.writers, dialect=SQL, ranked=weighed)
-        read[name] = Read(pa.Table.from_batches(work([lines_of(lines)]), made), Format.JSONL)
+        read[name] = ReadTable(pa.Table.from_batches(work([lines_of(lines)]), made), Format.JSONL)
     assembled = assemble(read, contents)
-    save = Saving(assembled, contents).save
+    save = GraphWriter(assembled, contents).save
     if shards == 1:
         save(assembled.parts, place)
     else:

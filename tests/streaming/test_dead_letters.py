@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.stream.run import Streamed
+    from headgate.spark.stream.run import StreamResult
 
 
 def world_of(tmp_path: Path, **more: Any) -> World:
@@ -32,7 +32,7 @@ def kinds(world: World) -> Counter[str]:
     return Counter(row["kind"] for row in world.dead())
 
 
-def told(done: Streamed) -> dict[str, int]:
+def told(done: StreamResult) -> dict[str, int]:
     """Return the counts of dead letters that the run tells."""
     found = {
         "malformed": done.malformed,

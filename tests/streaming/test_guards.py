@@ -15,11 +15,11 @@ import pytest
 from headgate import Engine, Subscription
 from headgate.core.event import SECOND_MARK
 from headgate.errors import EventError, TableError
-from headgate.runtime.snapshots import Version, pieces_at
+from headgate.runtime.snapshots import Version, engines_at
 from headgate.runtime.state import State
 from headgate.spark.stream import rows as told
-from headgate.spark.stream.batch import Batches, Ended
-from headgate.spark.stream.reading import Reading, read_given
+from headgate.spark.stream.batch import Batches, StreamEnd
+from headgate.spark.stream.reading import ReadSettings, read_given
 from headgate.spark.stream.rows import Survey
 from headgate.spark.stream.run import _check_kind, run_stream
 from headgate.spark.stream.sources import COLUMNS, check_removed
@@ -119,7 +119,7 @@ def test_a_batch_is_not_begun_when_the_stream_ends() -> None:
     for held in (False, True):
         if held:
             batches.under_way.acquire()
-        with pytest.raises(Ended):
+        with pytest.raises(StreamEnd):
             batches(None, 1)  # type: ignore[arg-type]
 
 
@@ -151,13 +151,13 @@ def test_whoever_did_not_catch_up_begins_anew(world: World) -> None:
     move(log, "0000000001.jsonl", lines([head, change]))
     at = Version(str(world.snapshot), 0, 2, str(log), "me")
     with pytest.raises(FileNotFoundError):
-        pieces_at(at)
+        engines_at(at)
     move(log, "0000000002.jsonl", lines([head]))
-    assert len(pieces_at(at)) == 2
+    assert len(engines_at(at)) == 2
     # Another state at the same place has other changes.
     move(log, "0000000001.jsonl", lines([head]))
-    assert len(pieces_at(at)) == 2
-    assert len(pieces_at(at._replace(owner="other"))) == 1
+    assert len(engines_at(at)) == 2
+    assert len(engines_at(at._replace(owner="other"))) == 1
 
 
 def test_the_log_is_folded_once_though_no_batch_comes(world: World) -> None:
@@ -187,7 +187,7 @@ def test_versions_without_a_change_are_folded_too(world: World) -> None:
 
 
 def test_an_error_of_the_disk_is_no_dead_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reading = Reading("records", None, "time")
+    reading = ReadSettings("records", None, "time")
     (tmp_path / "1.jsonl").write_text('{"id": 1}\n')
     given = message(None, origin=str(tmp_path / "1.jsonl"))
     assert [each.event.id for [each] in read_given([given], reading)] == [1]  # type: ignore[union-attr]
@@ -205,7 +205,7 @@ def test_an_error_of_the_disk_is_no_dead_letter(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("content", ["records", "xml"])
 def test_a_file_may_begin_with_one_byte_order_mark(tmp_path: Path, content: str) -> None:
-    reading = Reading(content, "xml" if content == "xml" else None, "time")
+    reading = ReadSettings(content, "xml" if content == "xml" else None, "time")
     file = tmp_path / "1.jsonl"
     for marks in (1, 2):
         file.write_text("\ufeff" * marks + lines([{"id": 1, "data": "<a/>"}, {"id": 2, "data": "<a/>"}]))
@@ -224,7 +224,7 @@ def test_a_file_behind_a_link_that_leads_out_is_a_dead_letter(tmp_path: Path) ->
     (folder / "sub").symlink_to(tmp_path / "outside")
     (tmp_path / "link").symlink_to(folder)
     for root in (folder, tmp_path / "link"):
-        reading = Reading("records", None, "time", str(root))
+        reading = ReadSettings("records", None, "time", str(root))
         names = ("a.jsonl", "b.jsonl", "c.jsonl", "sub/a.jsonl")
         [given] = read_given([message(None, origin=str(root / name)) for name in names], reading)
         assert [isinstance(each.event, EventError) for each in given] == [False, False, True, True]
@@ -257,6 +257,6 @@ def test_nothing_is_removed_behind_a_link_to_a_folder(spark: SparkSession, world
 
 
 def test_an_empty_message_is_a_dead_letter() -> None:
-    [[letter]] = read_given([message(b"  ")], Reading("records", None, "time"))
+    [[letter]] = read_given([message(b"  ")], ReadSettings("records", None, "time"))
     assert isinstance(letter.event, EventError)
     assert str(letter.event) == "the message is empty"

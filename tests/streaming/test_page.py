@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.stream.run import Streamed
+    from headgate.spark.stream.run import StreamResult
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
@@ -55,10 +55,10 @@ def test_page(spark: SparkSession, tmp_path: Path, form: str) -> None:
     assert f">{done.matches}<" in text
 
 
-def _done(settings_batches: int) -> Streamed:
-    from headgate.spark.stream.run import Streamed
+def _done(settings_batches: int) -> StreamResult:
+    from headgate.spark.stream.run import StreamResult
 
-    return Streamed(settings_batches, 7, 9, 0, 0, 0, 0, 0, 0, 0, 3, 5, 60.0, None, "asked")
+    return StreamResult(settings_batches, 7, 9, 0, 0, 0, 0, 0, 0, 0, 3, 5, 60.0, None, "asked")
 
 
 def test_long_runs_stay_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.stream.run import Streamed
+    from headgate.spark.stream.run import StreamResult
 
 PATIENCE = 60.0
 
@@ -32,7 +32,7 @@ class Running:
     def __init__(self, spark: SparkSession, world: World, **more: Any) -> None:
         self.world = world
         self.stop = threading.Event()
-        self.done: Streamed | None = None
+        self.done: StreamResult | None = None
         self.error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, args=(spark,), kwargs=more, daemon=True)
         world.ends.append(self.stop.set)
@@ -52,7 +52,7 @@ class Running:
             assert self._thread.is_alive(), self.error
             time.sleep(0.01)
 
-    def end(self) -> Streamed:
+    def end(self) -> StreamResult:
         """End the stream, and return what it did."""
         self.stop.set()
         self._thread.join(PATIENCE)

@@ -19,12 +19,12 @@ from headgate.core.snapshot import room_of
 from headgate.core.subscription import SQL
 from headgate.errors import HeadgateError
 from headgate.records.keys import text_key
-from headgate.runtime.pieces import SHARDED, Pieces
+from headgate.runtime.engines import SHARDED, ShardEngines
 from headgate.runtime.questions import Top
 from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import ACCESS, HASH, Sharding
 from headgate.runtime.shards import save_shards
-from headgate.runtime.snapshots import pieces_at
+from headgate.runtime.snapshots import engines_at
 from headgate.runtime.state import State
 from headgate.runtime.targets import open_target
 from headgate.spark.compile.compile import compile_subscriptions
@@ -181,14 +181,14 @@ def test_events_pass_shards_by(make: Make) -> None:
         assert asked[3] == HASH or not routes.open.all()
 
 
-def check(pieces: Pieces, engine: Engine, made: Made) -> None:
+def check(engines: ShardEngines, engine: Engine, made: Made) -> None:
     """Assert that shards answer as the engine, to every question about all events at once, in its order."""
     tops = (Top.of(3), Top.of(5, "relaxed")) if made.ranked else ()
     ids = pa.array([str(event.id) for event in made.asked])
     for top in (None, *tops):
         settings = made.settings if top is None else replace(made.settings, top=top.k, mode=top.mode)
         wanted = [row for event in made.asked for row in answer(engine, event, settings)]
-        found = [tuple(row.values()) for row in rows_of(pieces, made.asked, ids, top)]
+        found = [tuple(row.values()) for row in rows_of(engines, made.asked, ids, top)]
         # All matches come shard by shard; the best of an event are in their order.
         assert (sorted(found) if top is None else found) == (sorted(wanted) if top is None else wanted)
 
@@ -204,7 +204,7 @@ def test_changes_and_folding(
     dialect = made.case.subscriptions[0].dialect
     rng = random.Random(5)
     subscriptions = log_of(world.settings(fold=6), State(world.state))
-    check(pieces_at(subscriptions.at(**subscriptions.pin())), engine, made)
+    check(engines_at(subscriptions.at(**subscriptions.pin())), engine, made)
     changes, wrong, since, refused = made.changes(), made.wrong(), set(), 0
     for number in range(0, len(changes), 6):
         some = changes[number : number + 6]
@@ -214,7 +214,7 @@ def test_changes_and_folding(
             do(engine, change, dialect)
         pin = subscriptions.pin()
         if number % EVERY == 0:
-            check(pieces_at(subscriptions.at(**pin)), engine, made)
+            check(engines_at(subscriptions.at(**pin)), engine, made)
         refused += len(bad)
         assert (subscriptions.refused, len(world.rejected())) == (refused, refused)
         since.add(pin["since"])
@@ -227,7 +227,7 @@ def test_changes_and_folding(
     assert len(list(place.glob("shard-*"))) == count
     subscriptions.close()
     again = log_of(world.settings(), State(world.state))
-    check(pieces_at(again.at(**again.pin())), engine, made)
+    check(engines_at(again.at(**again.pin())), engine, made)
     assert again.count == subscriptions.count
 
 
@@ -242,21 +242,21 @@ def test_routes_live(tmp_path: Path) -> None:
     routes = Routes.make(RECORDS, ("country",), keys)
     sharding = Sharding(3, ACCESS, "country")
     save_shards(tmp_path / "shards", staged, ranked=False, routes=routes, sharding=sharding)
-    pieces = Pieces.open(tmp_path / "shards")
+    engines = ShardEngines.open(tmp_path / "shards")
     here, other = (Event(n, {"country": country, "age": 9}) for n, country in enumerate(("DE", "IT")))
-    assert (published(pieces, here), published(pieces, other)) == (["DE-0", "DE-1"], [])
+    assert (published(engines, here), published(engines, other)) == (["DE-0", "DE-1"], [])
     with pytest.raises(HeadgateError, match="subscribed already"):
-        pieces.subscribe(Subscription("DE-1", "age > 5"))
+        engines.subscribe(Subscription("DE-1", "age > 5"))
     with pytest.raises(HeadgateError, match="ids here are text"):
-        pieces.subscribe(Subscription(7, "age > 5"))
-    assert published(pieces, other) == []
-    pieces.unsubscribe("FR-0")
+        engines.subscribe(Subscription(7, "age > 5"))
+    assert published(engines, other) == []
+    engines.unsubscribe("FR-0")
     # The one with the fewest gets it, and the next, too: every event meets that one anyway.
     for number in range(4):
-        pieces.subscribe(Subscription(f"new-{number}", f"age > {number}"))
-    pieces.unsubscribe("new-0")
-    pieces.save(tmp_path / "folded", source={})
-    for each in (pieces, Pieces.open(tmp_path / "folded")):
+        engines.subscribe(Subscription(f"new-{number}", f"age > {number}"))
+    engines.unsubscribe("new-0")
+    engines.save(tmp_path / "folded", source={})
+    for each in (engines, ShardEngines.open(tmp_path / "folded")):
         assert published(each, here) == ["DE-0", "DE-1", "FR-1", "new-1", "new-2", "new-3"]
         assert published(each, other) == ["FR-1", "new-1", "new-2", "new-3"]
         assert len(each) == 8

@@ -14,14 +14,14 @@ import pytest
 
 from headgate import Engine, Subscription
 from headgate.core.rooms import RECORDS
-from headgate.runtime.seen import Seen
+from headgate.runtime.seen import SeenIds
 from headgate.runtime.state import State
 from headgate.spark.stream.batch import Batches
-from headgate.spark.stream.reading import Reading
+from headgate.spark.stream.reading import ReadSettings
+from headgate.spark.stream.reporting import StreamReporter
 from headgate.spark.stream.rows import match_schema
 from headgate.spark.stream.sinks import open_sink
 from headgate.spark.stream.sources import SCHEMA
-from headgate.spark.stream.telling import Telling
 from tests.lanes import some
 from tests.streaming.world import World, lines, log_of
 
@@ -66,9 +66,9 @@ def attempt(world: World, batches: list[DataFrame], spark: SparkSession) -> None
     try:
         numbered = bool(state.fixed("numbered", subscriptions.numbered))
         sink = open_sink(spark, settings, match_schema(numbered=numbered, top=None))
-        seen = Seen(state.seen, -1 if state.last is None else state.last["batch"])
-        reading = Reading(RECORDS, None, "time")
-        telling = Telling(settings, state.root, quiet=True)
+        seen = SeenIds(state.seen, -1 if state.last is None else state.last["batch"])
+        reading = ReadSettings(RECORDS, None, "time")
+        telling = StreamReporter(settings, state.root, quiet=True)
         do = Batches(settings, state, subscriptions, sink, seen, reading, telling, numbered=numbered)
         for number, rows in enumerate(batches):
             do(rows, number)

@@ -15,14 +15,14 @@ import pytest
 
 from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.errors import HeadgateError
-from headgate.runtime.live import Single, apply
+from headgate.runtime.live import SingleEngine, apply
 from headgate.runtime.operations import GRAPH_OPERATIONS, OPERATIONS, read_change
 from headgate.runtime.questions import Top
 from headgate.runtime.rows import MISFIT, read_line
-from headgate.runtime.snapshots import pieces_at
+from headgate.runtime.snapshots import engines_at
 from headgate.runtime.state import State
 from headgate.spark.backtest.change_rows import Row
-from headgate.spark.backtest.trying import try_changes
+from headgate.spark.backtest.trial import try_changes
 from tests.spark.without_spark import compile_graph_lines
 from tests.streaming.killing import save
 from tests.streaming.world import World, best, lines, log_of, published
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headgate.core.event import Id
-    from headgate.runtime.pieces import Pieces
+    from headgate.runtime.engines import ShardEngines
 
 Given = dict[str, Any] | str
 
@@ -207,10 +207,10 @@ Outcome = tuple[Any, list[tuple[str, str]], int]
 def live(world: World) -> Outcome:
     """Let a stream take its changes."""
     log = log_of(world.settings(), State(world.state))
-    pieces = pieces_at(log.at(**log.pin()))
+    engines = engines_at(log.at(**log.pin()))
     log.close()
-    assert log.count == len(pieces)
-    return pieces, [(row["row"], row["reason"]) for row in world.rejected()], log.accepted
+    assert log.count == len(engines)
+    return engines, [(row["row"], row["reason"]) for row in world.rejected()], log.accepted
 
 
 def tried(world: World, file: Path, rows: Sequence[Row], top: Top | None) -> Outcome:
@@ -223,7 +223,7 @@ def tried(world: World, file: Path, rows: Sequence[Row], top: Top | None) -> Out
     return Engine.open(saved), refused, len(done.trial.accepted)
 
 
-def members(asked: Engine | Pieces, rows: Sequence[Given]) -> set[Id]:
+def members(asked: Engine | ShardEngines, rows: Sequence[Given]) -> set[Id]:
     """List the subscriptions of the snapshot, and those that rows name, that are there."""
     named = {each.id for each in SUBSCRIBED} | {"mine"}
     for row in rows:
@@ -231,11 +231,11 @@ def members(asked: Engine | Pieces, rows: Sequence[Given]) -> set[Id]:
             named |= {
                 row[name] for name in ("id", "Id", "subscription") if isinstance(row.get(name), str | int)
             }
-    there = Single(asked) if isinstance(asked, Engine) else asked
+    there = SingleEngine(asked) if isinstance(asked, Engine) else asked
     return {each for each in named if each in there}
 
 
-def answers(asked: Engine | Pieces, tops: Sequence[Top]) -> list[Any]:
+def answers(asked: Engine | ShardEngines, tops: Sequence[Top]) -> list[Any]:
     """Ask all events."""
     if isinstance(asked, Engine):
         found: list[Any] = [asked.match(event) for event in EVENTS]
@@ -333,16 +333,16 @@ def test_every_format_of_a_what_if_can_go_live(tmp_path: Path, form: str) -> Non
         place.write_bytes(b"\n".join(row.value or b"" for row in rows))
     engine, refused, taken = tried(world, place, rows, None)
     place.rename(world.changes / place.name)
-    pieces, told, done = live(world)
+    engines, told, done = live(world)
     assert told == refused == ([("short", MISFIT)] if form == "csv" else [])
     assert taken == done == len(TABLE)
     events = [Event(n, {"age": n, "price": n % 4}, source=1) for n in range(12)]
-    assert [published(pieces, event) for event in events] == [engine.match(event) for event in events]
-    assert published(pieces, events[7]) == [1, 2, 4, 10, 11]
+    assert [published(engines, event) for event in events] == [engine.match(event) for event in events]
+    assert published(engines, events[7]) == [1, 2, 4, 10, 11]
     for mode in ("exact", "relaxed"):
         found = [engine.top(event, 5, mode) for event in events]
         wanted = [[(each.subscription, each.value) for each in some] for some in found]
-        assert [best(pieces, event, Top.of(5, mode)) for event in events] == wanted
+        assert [best(engines, event, Top.of(5, mode)) for event in events] == wanted
 
 
 def test_a_graph_in_shards_keeps_its_nodes_and_edges(tmp_path: Path) -> None:
@@ -359,14 +359,14 @@ def test_a_graph_in_shards_keeps_its_nodes_and_edges(tmp_path: Path) -> None:
     ]
     refused = [{**moved[0], "node": "nowhere"}, {**moved[0], "filter": "age <"}]
     world.change("1.jsonl", [*moved, *refused, *graph])
-    pieces, told, taken = live(world)
-    assert (taken, len(pieces)) == (8, 12)
+    engines, told, taken = live(world)
+    assert (taken, len(engines)) == (8, 12)
     right = "compile it anew with the change, or in one piece to change it live"
     assert [reason for _, reason in told[2:]] == [f"{CUT}: {right}"] * len(graph)
     event = Event(1, {"age": 5}, source="pub")
     # Those that were replaced have another filter, and the others that of before.
-    assert published(pieces, event) == ["s6", "s7"]
-    assert published(pieces, Event(1, {"age": 9}, source="pub")) == ["s8"]
+    assert published(engines, event) == ["s6", "s7"]
+    assert published(engines, Event(1, {"age": 9}, source="pub")) == ["s8"]
 
 
 def test_every_operation_is_in_the_cases() -> None:

@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 from headgate import Engine, Event
 from headgate.errors import GraphError
 from headgate.records.index.index import SUBSCRIPTION_ID
-from headgate.runtime.live import Single, apply
+from headgate.runtime.live import SingleEngine, apply
 from headgate.runtime.log import Subscriptions
 from headgate.runtime.operations import read_change
 from headgate.runtime.questions import SCORE
 from headgate.runtime.snapshots import Version, default_dialect, read_segment
 from headgate.runtime.state import State
-from headgate.spark.stream.run import Streamed, run_stream
+from headgate.spark.stream.run import StreamResult, run_stream
 from headgate.spark.stream.settings import JSONL, PARQUET, StreamSettings
 from headgate.spark.stream.sources import open_changes
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.runtime.pieces import Pieces
+    from headgate.runtime.engines import ShardEngines
     from headgate.runtime.questions import Top
 
 Row = dict[str, Any]
@@ -63,7 +63,7 @@ def read_folder(folder: Path) -> list[Row]:
 
 def do(engine: Engine, change: Mapping[str, Any], dialect: str) -> None:
     """Do a change to an engine in one piece."""
-    apply(read_change(change, dialect), Single(engine))
+    apply(read_change(change, dialect), SingleEngine(engine))
 
 
 def log_of(settings: StreamSettings, state: State) -> Subscriptions:
@@ -114,7 +114,7 @@ class World:
             str(self.snapshot), str(self.events), str(self.output), str(self.state), **given
         )
 
-    def run(self, spark: SparkSession, stop: threading.Event | None = None, **more: Any) -> Streamed:
+    def run(self, spark: SparkSession, stop: threading.Event | None = None, **more: Any) -> StreamResult:
         """Run the stream."""
         return run_stream(spark, self.settings(**more), stop=stop, quiet=True)
 
@@ -196,21 +196,21 @@ def read_events(file: Path, default_type: str | None) -> list[tuple[Event, str]]
     return found
 
 
-def published(pieces: Pieces, event: Event) -> list[Any]:
+def published(engines: ShardEngines, event: Event) -> list[Any]:
     """Ask live subscriptions who gets an event, sorted."""
-    return sorted(row[SUBSCRIPTION_ID] for row in rows_of(pieces, [event], pa.array([0]), None))
+    return sorted(row[SUBSCRIPTION_ID] for row in rows_of(engines, [event], pa.array([0]), None))
 
 
-def best(pieces: Pieces, event: Event, top: Top) -> list[tuple[Any, float]]:
+def best(engines: ShardEngines, event: Event, top: Top) -> list[tuple[Any, float]]:
     """Ask live subscriptions for the best, with what each is worth."""
-    return [(row[SUBSCRIPTION_ID], row[SCORE]) for row in rows_of(pieces, [event], pa.array([0]), top)]
+    return [(row[SUBSCRIPTION_ID], row[SCORE]) for row in rows_of(engines, [event], pa.array([0]), top)]
 
 
 def rows_of(
-    pieces: Pieces, events: Sequence[Event], ids: pa.Array[Any], top: Top | None
+    engines: ShardEngines, events: Sequence[Event], ids: pa.Array[Any], top: Top | None
 ) -> list[dict[str, Any]]:
     """Ask live subscriptions, and put the portions of the answer together."""
-    return [row for part in pieces.ask(events, ids, top) for row in part.to_pylist()]
+    return [row for part in engines.ask(events, ids, top) for row in part.to_pylist()]
 
 
 def answer(engine: Engine, event: Event, settings: StreamSettings) -> list[Match]:

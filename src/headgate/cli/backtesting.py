@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.runtime.questions import Top
-    from headgate.spark.backtest.backtest import Backtested
+    from headgate.spark.backtest.backtest import BacktestResult
     from headgate.spark.backtest.what_if import Effect, WhatIf
     from headgate.spark.session.session import Session
     from headgate.tables.requests import Question
@@ -52,7 +52,7 @@ SHOWN = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class BacktestOptions:
     """What was given on the command line."""
 
     filter_text: str | None
@@ -159,7 +159,7 @@ def backtest(master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json:
         run, wanted = _try_changes, wanted_top("--top", given["top"], given["mode"], given["factors"])
     for name in ("mode", "factors"):
         del given[name]
-    asked = Asked(**{**given, "options": options, "top": wanted})
+    asked = BacktestOptions(**{**given, "options": options, "top": wanted})
     run(asked, master, conf, quiet=quiet, as_json=as_json)
 
 
@@ -179,7 +179,7 @@ def _refuse_changes_only() -> None:
 
 
 def _one_filter(
-    asked: Asked, master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool
+    asked: BacktestOptions, master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool
 ) -> None:
     """Try one filter and tell what it would have matched."""
     from headgate.contents.registry import DEFAULT, content_of, kind_of
@@ -202,8 +202,8 @@ def _one_filter(
 
 
 def _records(
-    asked: Asked, content: str, master: str | None, conf: tuple[str, ...]
-) -> Callable[..., Backtested]:
+    asked: BacktestOptions, content: str, master: str | None, conf: tuple[str, ...]
+) -> Callable[..., BacktestResult]:
     """Check what is asked of records, and return how to do it."""
     del content
     from headgate.tables.requests import check_backtest
@@ -222,8 +222,8 @@ def _records(
 
 
 def _documents(
-    asked: Asked, content: str, master: str | None, conf: tuple[str, ...]
-) -> Callable[..., Backtested]:
+    asked: BacktestOptions, content: str, master: str | None, conf: tuple[str, ...]
+) -> Callable[..., BacktestResult]:
     """Check what is asked of RDF or XML, and return how to do it."""
     from headgate.contents.registry import room_of_content
     from headgate.tables.requests import check_backtest_documents, check_taxonomy, read_taxonomy
@@ -247,7 +247,7 @@ def _documents(
 
 
 def _try_changes(
-    asked: Asked, master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool
+    asked: BacktestOptions, master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool
 ) -> None:
     """Try changes and tell what they would do."""
     from headgate.tables.requests import check_taxonomy, read_taxonomy
@@ -297,7 +297,7 @@ def _try_changes(
     tell(_fields(done, asked, effects, lost), lines, as_json=as_json)
 
 
-def _check_snapshot(asked: Asked) -> None:
+def _check_snapshot(asked: BacktestOptions) -> None:
     """Refuse options that a snapshot has answered already, or that its content knows nothing of."""
     from headgate.contents.registry import content_at
 
@@ -311,7 +311,7 @@ def _check_snapshot(asked: Asked) -> None:
     refuse_options(content_at(Path(asked.snapshot or "")))
 
 
-def _check_tables(asked: Asked, effects: str | None, rejected: str) -> None:
+def _check_tables(asked: BacktestOptions, effects: str | None, rejected: str) -> None:
     """Refuse tables that are not there, and places that are taken, as far as is known before compiling."""
     from headgate.tables.places import check_apart, check_input, check_output
 
@@ -325,7 +325,7 @@ def _check_tables(asked: Asked, effects: str | None, rejected: str) -> None:
 
 @contextmanager
 def _snapshot(
-    spark: Session, asked: Asked, taxonomy: Taxonomy | None, folder: str, *, quiet: bool
+    spark: Session, asked: BacktestOptions, taxonomy: Taxonomy | None, folder: str, *, quiet: bool
 ) -> Iterator[str]:
     """Yield the snapshot that was named, or one that is compiled from the table that was."""
     from headgate.spark.compile.compile import compile_subscriptions
@@ -349,7 +349,7 @@ def _snapshot(
     yield place
 
 
-def _lines(asked: Asked, done: WhatIf, effects: str | None, rejected: str | None) -> list[str]:
+def _lines(asked: BacktestOptions, done: WhatIf, effects: str | None, rejected: str | None) -> list[str]:
     what = "matches" if asked.top is None else f"places among the best {asked.top.k:,}"
     told = ", ".join(f"{count:,} {op}" for op, count in done.changes.items()) or "none"
     lines = [f"changes: {told}"]
@@ -393,7 +393,9 @@ def _effect_lines(effects: tuple[Effect, ...]) -> list[str]:
     return lines
 
 
-def _fields(done: WhatIf, asked: Asked, effects: str | None, rejected: str | None) -> dict[str, Any]:
+def _fields(
+    done: WhatIf, asked: BacktestOptions, effects: str | None, rejected: str | None
+) -> dict[str, Any]:
     """Return the result for JSON; the effects that are told, the others are in their table."""
     found: dict[str, Any] = {
         "events": done.events,

@@ -37,18 +37,20 @@ if TYPE_CHECKING:
     from headgate.runtime.questions import Top
 
 
-class Told(NamedTuple):
+class Answer(NamedTuple):
     """An answer, for machines and for people."""
 
     result: dict[str, Any]
     lines: list[str]
 
-    def with_results(self, name: str, found: Results) -> Told:
+    def with_results(self, name: str, found: Results) -> Answer:
         """Add what a filter gives besides that it holds."""
-        return Told({**self.result, name: found.plain}, [*self.lines, *found.lines])
+        return Answer({**self.result, name: found.plain}, [*self.lines, *found.lines])
 
 
-def explain_subscription(event: Event, snapshot: str, subscription: str, results: int | None = None) -> Told:
+def explain_subscription(
+    event: Event, snapshot: str, subscription: str, results: int | None = None
+) -> Answer:
     """Explain a subscription; with `results`, list so many of what its filter gives if it matches."""
     from headgate.contents.registry import kind_at
 
@@ -56,12 +58,12 @@ def explain_subscription(event: Event, snapshot: str, subscription: str, results
     if has_graph(place):
         way, given, engine = _explain_graph(event, place, subscription)
         matches, identity = way.matches, way.subscription
-        told = Told({"matches": matches, **asdict(way)}, way.lines())
+        told = Answer({"matches": matches, **asdict(way)}, way.lines())
     else:
         engine, identity = _without_graph(place, subscription)
         found: Any = engine.explain(event, identity)
         given, matches = event, found.matches
-        told = Told(asdict(found), found.lines())
+        told = Answer(asdict(found), found.lines())
     kind = kind_at(place)
     if results is None or kind.results is None:
         return told
@@ -69,7 +71,7 @@ def explain_subscription(event: Event, snapshot: str, subscription: str, results
     return told.with_results(kind.results, gives)
 
 
-def explain_rank(event: Event, snapshot: str, subscription: str, top: Top) -> Told:
+def explain_rank(event: Event, snapshot: str, subscription: str, top: Top) -> Answer:
     """Explain a rank, where one index knows all that compete for it."""
     from headgate.core.snapshot import room_of
     from headgate.engine.engine import Engine
@@ -93,7 +95,7 @@ def explain_rank(event: Event, snapshot: str, subscription: str, top: Top) -> To
         identity = _identity(subscription, numbered=names.subscription_ids.numbered)
         event, _ = _entering(event, names)
     found = engine.explain_rank(event, identity, top.k, top.mode, factors=top.weighing)
-    return Told(_rank_as_json(found), found.lines())
+    return Answer(_rank_as_json(found), found.lines())
 
 
 def has_graph(place: Path) -> bool:
@@ -285,7 +287,7 @@ def explain(
         told = explain_subscription(data, str(snapshot), subscription, results)
     elif why_not:
         near = _near_misses(str(snapshot), data, limit or LIMIT, within, quiet=quiet)
-        told = Told({"near_misses": [_as_json(miss) for miss in near]}, _near(near, within))
+        told = Answer({"near_misses": [_as_json(miss) for miss in near]}, _near(near, within))
     else:
         taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective)
         wanted_of_filter = Wanted(dialect or SQL, taxonomy=taxonomy, options=options)
@@ -308,13 +310,13 @@ def _record(given: str) -> Event:
     return Event("", read_object(sys.stdin.buffer.read() if given == "-" else given))
 
 
-def _explain_filter(kind: Kind, event: Event, text: str, wanted: Wanted, results: int | None) -> Told:
+def _explain_filter(kind: Kind, event: Event, text: str, wanted: Wanted, results: int | None) -> Answer:
     """Explain a filter that stands alone."""
     from headgate.core.subscription import Subscription
 
     index = kind.room(wanted).build([Subscription(0, text, wanted.dialect)])
     found: Any = index.explain(event, 0)
-    told = Told(asdict(found), found.lines())
+    told = Answer(asdict(found), found.lines())
     if results is None or kind.results is None:
         return told
     return told.with_results(kind.results, kind.given(index, event, 0, results))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from headgate.contents.kind import Wanted
     from headgate.runtime.sharding import Sharding
     from headgate.spark.session.session import Session
-    from headgate.tables.results import Compiled, CompiledGraph, Matched
+    from headgate.tables.results import CompileResult, GraphCompileResult, MatchResult
 
 
 @cli.command(name="compile")
@@ -162,7 +162,7 @@ def _sharding(count: int | None, by: str | None, column: str | None) -> Sharding
     return Sharding.of(count or 1, by or "hash", column)
 
 
-def _over(done: Compiled | CompiledGraph) -> str:
+def _over(done: CompileResult | GraphCompileResult) -> str:
     """Say what filters look at."""
     return f"over {len(done.attributes)} attributes" if done.holds is None else done.holds.sentence
 
@@ -187,7 +187,7 @@ def _compiling(
     more: dict[str, Any],
     *,
     quiet: bool,
-) -> Callable[..., Compiled | CompiledGraph]:
+) -> Callable[..., CompileResult | GraphCompileResult]:
     """Return how tables are compiled: a call with a session of Spark, or without."""
     said = {**more, **vars(wanted)}
     if nodes is not None and edges is not None:
@@ -195,7 +195,7 @@ def _compiling(
 
         tables = Tables(nodes, edges, subscriptions)
 
-        def with_graph(spark: Session | None = None) -> CompiledGraph:
+        def with_graph(spark: Session | None = None) -> GraphCompileResult:
             if spark is None:
                 from headgate.local import compile as here
 
@@ -207,7 +207,7 @@ def _compiling(
         return with_graph
     table = str(subscriptions)
 
-    def without(spark: Session | None = None) -> Compiled:
+    def without(spark: Session | None = None) -> CompileResult:
         if spark is None:
             from headgate.local import compile as here
 
@@ -219,12 +219,12 @@ def _compiling(
     return without
 
 
-def _compiled(done: Compiled | CompiledGraph) -> str:
+def _compiled(done: CompileResult | GraphCompileResult) -> str:
     """Say what was compiled."""
-    from headgate.tables.results import CompiledGraph
+    from headgate.tables.results import GraphCompileResult
 
     parts = f" in {done.shards} shards" if done.shards > 1 else ""
-    if isinstance(done, CompiledGraph):
+    if isinstance(done, GraphCompileResult):
         counts = f"{done.nodes:,} nodes, {done.edges:,} edges and {done.subscriptions:,} subscriptions"
         return counts + parts
     return f"{done.subscriptions:,} {'ranked ' if done.ranked else ''}subscriptions{parts}"
@@ -316,12 +316,12 @@ def match(
     more: dict[str, Any] = {"rejected": refused, "graph": graph, "top": wanted}
     more |= {"content_type": form, "tuples": tuples}
 
-    def here() -> Matched:
+    def here() -> MatchResult:
         from headgate.local.match import match_events
 
         return match_events(snapshot, events, output, quiet=quiet, **more)
 
-    def on_spark(spark: Session) -> Matched:
+    def on_spark(spark: Session) -> MatchResult:
         from headgate.spark.match.match import match_events
 
         return match_events(spark, snapshot, events, output, quiet=quiet, **more)

@@ -25,9 +25,9 @@ from headgate.cli.shell import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headgate.plan.running.making import Made
+    from headgate.plan.running.planner import PlannedNetwork
     from headgate.spark.session.session import Session
-    from headgate.tables.planning import Planned
+    from headgate.tables.planning import PlanResult
 
 _AMOUNT = click.FloatRange(0)
 
@@ -140,17 +140,17 @@ def plan(
     large = why_large([sample, *([sites] if sites else [])])
     if not is_here(engine, master, conf, large):
         ready(master, conf)
-    from headgate.plan.running.making import Settings
+    from headgate.plan.running.planner import Settings
 
     settings = Settings.of(rewritings, asked)
     more: dict[str, Any] = {"rejected": refused, "sites": sites, "content_type": form, "carries": carries}
 
-    def here() -> tuple[Planned, Made]:
+    def here() -> tuple[PlanResult, PlannedNetwork]:
         from headgate.local.plan import plan_subscriptions
 
         return plan_subscriptions(snapshot, sample, output, settings, quiet=quiet, **more)
 
-    def on_spark(spark: Session) -> tuple[Planned, Made]:
+    def on_spark(spark: Session) -> tuple[PlanResult, PlannedNetwork]:
         from headgate.spark.plan.planning import plan_subscriptions
 
         # Who insists on Spark has its workers find the graphs, too.
@@ -173,7 +173,7 @@ def plan(
     )
 
 
-def _lines(done: Planned, output: str, refused: str, report: str | None) -> list[str]:
+def _lines(done: PlanResult, output: str, refused: str, report: str | None) -> list[str]:
     fed = done.views - done.source_fed
     share = f"{fed / done.views:.1%}" if done.views else "none"
     less = 1 - done.latency / done.latency_before if done.latency_before else 0.0

@@ -253,10 +253,12 @@ def run(
         if dry_run:
             _rehearse(pipeline, last, fresh=fresh, quiet=quiet, as_json=as_json)
             return
-        from headgate.pipeline.run.run import Asked, run_pipeline
+        from headgate.pipeline.run.run import RunOptions, run_pipeline
 
         command = shown_command(sys.argv[1:])
-        done = run_pipeline(pipeline, Asked(fresh, last, engine, master, chosen, quiet, command, stopping))
+        done = run_pipeline(
+            pipeline, RunOptions(fresh, last, engine, master, chosen, quiet, command, stopping)
+        )
     except PipelineError as error:
         # All that is wrong, one line each; the last of them as every error is told.
         for line in error.lines:
@@ -268,7 +270,7 @@ def run(
 
 
 def _rehearse(pipeline: Pipeline, last: str | None, *, fresh: bool, quiet: bool, as_json: bool) -> None:
-    from headgate.pipeline.rehearsal.rehearsal import rehearse
+    from headgate.pipeline.dry_run.dry_run import rehearse
 
     rehearsed = rehearse(pipeline, last, fresh=fresh, quiet=quiet)
     tell(rehearsed.as_json, rehearsed.lines, as_json=as_json)

@@ -2,7 +2,7 @@
 
 A room that leaves a filter out tells it here, and goes on: the filter counts as one that does not hold. Who
 wants to know collects; what nobody collects is logged, so that it is never silent. Rooms that keep filters
-of others under numbers of their own give them the names back (`Renamed`).
+of others under numbers of their own give them the names back (`RenamedOmissions`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def tell_all(event: Id | None, left_out: Iterable[tuple[Id, str]]) -> None:
         tell(event, identity, reason)
 
 
-class _Telling:
+class _OmissionBlock:
     """Has omissions told to somebody else within a block, in this thread."""
 
     def __enter__(self) -> Self:
@@ -71,7 +71,7 @@ class _Telling:
         raise NotImplementedError
 
 
-class Omissions(_Telling):
+class Omissions(_OmissionBlock):
     """Collects what is left out within a block, each filter once an event, instead of logging it.
 
     >>> with Omissions() as left_out:
@@ -95,7 +95,7 @@ class Omissions(_Telling):
         self._found[found] = None
 
 
-class Renamed(_Telling):
+class RenamedOmissions(_OmissionBlock):
     """Gives what is told within a block other names, and tells that on; None is not told."""
 
     def __init__(self, rename: Callable[[Omission], Omission | None]) -> None:
@@ -110,4 +110,4 @@ class Renamed(_Telling):
 
 def renaming(rename: Callable[[Omission], Omission | None], items: Iterable[_T]) -> Iterator[_T]:
     """Go through items; what is told while one is made gets other names, and not what is told between."""
-    return within(lambda: Renamed(rename), items)
+    return within(lambda: RenamedOmissions(rename), items)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
-from headgate.core.omission import Renamed
+from headgate.core.omission import RenamedOmissions
 from headgate.core.values import kind_of
 from headgate.engine.inputs import event_of
 from headgate.engine.question import RANK, SCORE
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event, Id
     from headgate.core.omission import Omission
-    from headgate.engine.backing import Backing, Column, Events
+    from headgate.engine.backend import Backend, Column, Events
     from headgate.engine.question import Top
 
 MOST = 1 << 24
@@ -33,7 +33,7 @@ def one_by_one(
     """Ask for the best of one event after the other; `ids` stand for theirs."""
     rows: list[tuple[Any, ...]] = []
     for event, identity in zip(_each(events, ids), ids.to_pylist(), strict=True):
-        with Renamed(methodcaller("_replace", event=identity)):
+        with RenamedOmissions(methodcaller("_replace", event=identity)):
             found = best(event, top)
         rows += [(identity, each.subscription, each.value, rank) for rank, each in enumerate(found, 1)]
     columns: list[Column] = [pa.array([row[place] for row in rows]) for place in range(4)]
@@ -62,17 +62,17 @@ def _visible(value: object) -> object:
     return value
 
 
-def table_of(backing: Backing, asked: Iterable[tuple[Events, Column]], top: Top | None) -> pa.Table:
+def table_of(backend: Backend, asked: Iterable[tuple[Events, Column]], top: Top | None) -> pa.Table:
     """Put answers about all events into one table."""
-    kinds: dict[str, pa.DataType] = {SUBSCRIPTION_ID: pa.int64() if backing.numbered else pa.string()}
+    kinds: dict[str, pa.DataType] = {SUBSCRIPTION_ID: pa.int64() if backend.numbered else pa.string()}
     if top is not None:
         kinds |= {SCORE: pa.float64(), RANK: pa.int32()}
     found: list[pa.RecordBatch] = []
     ids: Any = pa.int64()
     for events, names in asked:
         ids = names.type
-        backing.check_sources(events, names)
-        found += backing.portions(events, names, top, MOST)
+        backend.check_sources(events, names)
+        found += backend.portions(events, names, top, MOST)
     schema = pa.schema({EVENT_ID: ids, **kinds})
     # One without rows does not know the types of its ids.
     return pa.Table.from_batches([_cast(each, schema) for each in found if each.num_rows], schema)
@@ -83,16 +83,16 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def lists_of(backing: Backing, asked: Iterable[tuple[Events, Column]]) -> list[list[Id]]:
+def lists_of(backend: Backend, asked: Iterable[tuple[Events, Column]]) -> list[list[Id]]:
     """List the matches of each event, sorted."""
     found: list[list[Any]] = []
     for events, ids in asked:
         begin = len(found)
         found += [[] for _ in range(len(events))]
         rows = pa.array(range(len(events)), pa.int64())
-        backing.check_sources(events, ids)
-        with Renamed(_by_row(ids)):
-            for part in backing.portions(events, rows, None, MOST):
+        backend.check_sources(events, ids)
+        with RenamedOmissions(_by_row(ids)):
+            for part in backend.portions(events, rows, None, MOST):
                 for row, identity in zip(*(column.to_pylist() for column in part.columns), strict=True):
                     found[begin + row].append(identity)
     return [sorted(each) for each in found]

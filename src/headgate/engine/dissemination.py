@@ -10,7 +10,7 @@ import numpy as np
 
 from headgate.contents.kind import Wanted
 from headgate.contents.registry import content_of, room_of_content
-from headgate.core.given import told
+from headgate.core.arguments import told
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.subscription import Subscription
@@ -24,10 +24,10 @@ from headgate.plan.latency.latency import loga
 from headgate.plan.measures import levels
 from headgate.plan.model import SOURCE, Plan
 from headgate.plan.program.program import solve
-from headgate.plan.running.changes import LivingPlan
-from headgate.plan.running.making import Given, Settings, default_source_fan_out, make_network
+from headgate.plan.running.changes import LivePlan
 from headgate.plan.running.network import disseminate
 from headgate.plan.running.options import Option
+from headgate.plan.running.planner import PlanInput, Settings, default_source_fan_out, make_network
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -53,7 +53,7 @@ class Feeding(NamedTuple):
     steps: tuple[str, ...]
 
 
-class Changed(NamedTuple):
+class ChangeEffect(NamedTuple):
     """What a change led to: subscriptions fed in another way, by nobody any more, or at last again."""
 
     moved: tuple[Id, ...]
@@ -117,7 +117,7 @@ class Dissemination:
         views = taken.views(given)
         found = averages(*sums(views, taken.matching(given), events_of(sample)))
         filters = TextPool.build([each.filter for each in given])
-        made = make_network(views, Given(ids, filters, found.rows, found.bytes), settings)
+        made = make_network(views, PlanInput(ids, filters, found.rows, found.bytes), settings)
         return cls(given, views, made.network, (found.rows, found.bytes), settings, taken)
 
     def __len__(self) -> int:
@@ -206,14 +206,14 @@ class Dissemination:
                 raise PlanError(f"subscription {each.id!r}: {error}") from None
             self._numbers[each.id] = number
 
-    def unsubscribe(self, identity: Id) -> Changed:
+    def unsubscribe(self, identity: Id) -> ChangeEffect:
         """Withdraw a subscription; those that it fed are fed in another way."""
         number = self._number(identity)
         found = self._plan.withdraw(number)
         del self._numbers[identity]
         return self._changed(found)
 
-    def fail(self, identity: Id) -> Changed:
+    def fail(self, identity: Id) -> ChangeEffect:
         """Let the site of a subscription fail: that is gone, and those that it fed are fed in another way."""
         number = self._number(identity)
         found = self._plan.fail(self._sites[number])
@@ -254,8 +254,8 @@ class Dissemination:
     def _named(self, numbers: Iterable[int]) -> tuple[Id, ...]:
         return tuple(self._subscriptions[number].id for number in numbers)
 
-    def _changed(self, found: Change) -> Changed:
-        return Changed(*(self._named(each) for each in found))
+    def _changed(self, found: Change) -> ChangeEffect:
+        return ChangeEffect(*(self._named(each) for each in found))
 
     def _plan_alive(self) -> NDArray[np.bool_]:
         """Tell which views are there."""
@@ -314,12 +314,12 @@ class _Some:
         return self._views.size(result)
 
 
-def _living(network: Network, settings: Settings) -> LivingPlan:
+def _living(network: Network, settings: Settings) -> LivePlan:
     capacities = network.capacities
     if settings.source_fan_out is None:
         # The default is there to spread the load; nobody shall go unfed for it when things change.
         capacities = capacities._replace(source_fan_out=math.inf)
-    return LivingPlan(
+    return LivePlan(
         network.plan,
         network.rewritings,
         network.costs,

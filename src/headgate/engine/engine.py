@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headgate.core.given import place_of, source_of
+from headgate.core.arguments import place_of, source_of
 from headgate.core.snapshot import digest_of
-from headgate.engine import making, showing
-from headgate.engine.asking import Asking
-from headgate.engine.backing import Backing
-from headgate.engine.changing import Changing
+from headgate.engine import construction, display
+from headgate.engine.backend import Backend
 from headgate.engine.inputs import id_of, models_of, subscriptions_of
-from headgate.engine.refusing import RAISE, Refused, check_way
+from headgate.engine.queries import Queries
+from headgate.engine.refusals import RAISE, RefusedSubscription, check_way
+from headgate.engine.updates import Updates
 from headgate.errors import (
     GraphError,
     HeadgateError,
@@ -43,7 +43,7 @@ class Origin(NamedTuple):
     taxonomy: int | None
 
 
-class Engine(Asking, Changing):
+class Engine(Queries, Updates):
     """Subscriptions, with a graph between them and the publishers or without, ranked or not.
 
     All filters of one engine look at one kind of content: records, RDF, XML, or what others have added.
@@ -81,13 +81,13 @@ class Engine(Asking, Changing):
     """
 
     def __init__(
-        self, backing: Backing, origin: Origin | None = None, refused: Sequence[Refused] = ()
+        self, backend: Backend, origin: Origin | None = None, refused: Sequence[RefusedSubscription] = ()
     ) -> None:
-        if not isinstance(backing, Backing):
+        if not isinstance(backend, Backend):
             raise SubscriptionError(
-                f"{backing!r} is nothing to ask: make an engine with Engine.build, or with Engine.open"
+                f"{backend!r} is nothing to ask: make an engine with Engine.build, or with Engine.open"
             )
-        self.backing = backing
+        self.backend = backend
         """What is asked: for jobs, which convert nothing."""
         self.refused = tuple(refused)
         """The subscriptions that were refused when it was built with `on_error="collect"`."""
@@ -119,42 +119,42 @@ class Engine(Asking, Changing):
         >>> Engine.build([{"id": "s1", "filter": "age > 30"}, {"id": "s2", "filter": "age < 20"}]).ids
         ['s1', 's2']
         """
-        refused: list[Refused] | None = [] if check_way(on_error) else None
+        refused: list[RefusedSubscription] | None = [] if check_way(on_error) else None
         rows = subscriptions_of(subscriptions, refused)
         joined: list[Edge] = models_of(edges, Edge, "edge", GraphError)
         places: list[Node] | None = None if nodes is None else models_of(nodes, Node, "node", GraphError)
-        parts = making.Parts(places, joined, taxonomy, options)
-        given = [each for each in rows if not isinstance(each, Refused)]
+        parts = construction.Parts(places, joined, taxonomy, options)
+        given = [each for each in rows if not isinstance(each, RefusedSubscription)]
         try:
-            return cls(making.build(given, parts, ranked=ranked), refused=refused or ())
+            return cls(construction.build(given, parts, ranked=ranked), refused=refused or ())
         except HeadgateError as error:
             if refused is None:
-                raise (making.blamed(error, given, parts) or error) from None
-        given, refused = making.sorted_out(rows, parts, ranked=ranked)
-        return cls(making.build(given, parts, ranked=ranked), refused=refused)
+                raise (construction.blamed(error, given, parts) or error) from None
+        given, refused = construction.sorted_out(rows, parts, ranked=ranked)
+        return cls(construction.build(given, parts, ranked=ranked), refused=refused)
 
     @classmethod
     def open(cls, path: str | PathLike[str], *, verify: bool = True) -> Engine:
         """Open a snapshot, with a graph or without, ranked or not, of any kind of content."""
         place = place_of(path).absolute()
         digest = digest_of(place)
-        backing = making.open_at(place_of(path), verify=verify)
-        return cls(backing, Origin(place, digest, _version(backing)))
+        backend = construction.open_at(place_of(path), verify=verify)
+        return cls(backend, Origin(place, digest, _version(backend)))
 
     def save(self, path: str | PathLike[str], *, source: Mapping[str, object] | None = None) -> None:
         """Write a snapshot; `source` says what it was built from."""
-        self.backing.save(place_of(path), source=source_of(source))
+        self.backend.save(place_of(path), source=source_of(source))
 
     # What is here
 
     @property
     def index(self) -> Any:
         """Return the index behind it: of the content, of the ranking, or the graph."""
-        return self.backing.index
+        return self.backend.index
 
     def __len__(self) -> int:
         """Count the subscriptions."""
-        return len(self.backing)
+        return len(self.backend)
 
     def __bool__(self) -> bool:
         """Be true, also without subscriptions."""
@@ -167,14 +167,14 @@ class Engine(Asking, Changing):
         True
         """
         try:
-            return id_of(identity) in self.backing
+            return id_of(identity) in self.backend
         except SubscriptionError:
             return False
 
     @property
     def ids(self) -> list[Id]:
         """List the ids of the subscriptions, sorted."""
-        return self.backing.ids
+        return self.backend.ids
 
     def filter(self, identity: Id) -> str | None:
         """Return the filter of a subscription as it was understood; None if it has none of its own.
@@ -182,35 +182,35 @@ class Engine(Asking, Changing):
         >>> Engine.build([{"id": "s1", "filter": "age > 30"}]).filter("s1")
         'age > 30'
         """
-        return self.backing.filter(id_of(identity))
+        return self.backend.filter(id_of(identity))
 
     @property
     def graph(self) -> GraphIndex:
         """Return the graph; refuses if there is none."""
-        return self.backing.graph
+        return self.backend.graph
 
     @property
     def taxonomy(self) -> Taxonomy:
         """Return the taxonomy, which may be changed; refuses if there is none."""
-        found = self.backing.taxonomy
+        found = self.backend.taxonomy
         if found is None:
             raise TaxonomyError("there is no taxonomy here: only filters of RDF have one")
         return found
 
     def __repr__(self) -> str:
         """Say what there is, and where it comes from."""
-        return showing.line(self.backing, None if self._origin is None else self._origin.path)
+        return display.line(self.backend, None if self._origin is None else self._origin.path)
 
     def _repr_html_(self) -> str:
         """Show what there is, and the first subscriptions, in a notebook."""
-        return showing.table(self.backing, None if self._origin is None else self._origin.path)
+        return display.table(self.backend, None if self._origin is None else self._origin.path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be opened again from the same snapshot, which must still be there; refuses what is not on disk."""
         origin = self._origin
         if origin is None:
             raise SnapshotError("an engine that was built is on no disk: save it, and pickle what you open")
-        if self.backing.changed or origin.taxonomy != _version(self.backing):
+        if self.backend.changed or origin.taxonomy != _version(self.backend):
             raise SnapshotError(
                 f"the engine was changed since it was opened from {origin.path}: save it, and pickle what "
                 "you open"
@@ -218,8 +218,8 @@ class Engine(Asking, Changing):
         return _open_again, (type(self), str(origin.path), origin.digest)
 
 
-def _version(backing: Backing) -> int | None:
-    return None if backing.taxonomy is None else backing.taxonomy.version
+def _version(backend: Backend) -> int | None:
+    return None if backend.taxonomy is None else backend.taxonomy.version
 
 
 def _open_again(kind: type[Engine], path: str, digest: str) -> Engine:

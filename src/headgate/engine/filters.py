@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headgate.engine.backing import Backing, in_columns, in_slices
-from headgate.engine.question import ANY_WAY
+from headgate.engine.backend import Backend, in_columns, in_slices
+from headgate.engine.question import DEFAULT_PATH_COST
 from headgate.ranking.model import EXACT, Best
 
 if TYPE_CHECKING:
@@ -15,31 +15,35 @@ if TYPE_CHECKING:
 
     from headgate.contents.protocol import Content
     from headgate.core.event import Event, Id
-    from headgate.engine.backing import Column, Events
-    from headgate.engine.question import Top, Way
-    from headgate.graph.ranked.ranked import Ranked
+    from headgate.engine.backend import Column, Events
+    from headgate.engine.question import PathCost, Top
+    from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.filters.explain import RankExplanation
 
 
-class PlainFilters(Backing):
+class PlainFilters(Backend):
     """Filters alone: all that match are equally good."""
 
     def alone(self, identity: Id) -> tuple[Content, Id]:
         """Return the index itself."""
         return self.index, identity
 
-    def top(self, event: Event, top: Top, way: Way = ANY_WAY) -> list[Ranked] | list[Best]:
+    def top(
+        self, event: Event, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
+    ) -> list[RankedMatch] | list[Best]:
         """List the first matches."""
-        del way
+        del path_cost
         if top.mode != EXACT:
             self.relaxed()
         return [Best(identity, 0.0) for identity in self.match(event)[: top.k]]
 
-    def explain_rank(self, event: Event, identity: Id, top: Top, way: Way = ANY_WAY) -> RankExplanation:
+    def explain_rank(
+        self, event: Event, identity: Id, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
+    ) -> RankExplanation:
         """Say which matches have a lower id."""
         from headgate.ranking.filters.explain import explain_exact
 
-        del way
+        del path_cost
         if top.mode != EXACT:
             self.relaxed()
         verdict = self.explain(event, identity)
@@ -47,7 +51,7 @@ class PlainFilters(Backing):
         return explain_exact(found, Best(identity, 0.0), top.k, verdict)
 
 
-class RankedFilters(Backing):
+class RankedFilters(Backend):
     """Filters with scores, and perhaps with clauses that have weights."""
 
     ranked = True
@@ -57,15 +61,19 @@ class RankedFilters(Backing):
         """List the filters as they are indexed by rank."""
         return [self.index.content]
 
-    def top(self, event: Event, top: Top, way: Way = ANY_WAY) -> list[Ranked] | list[Best]:
+    def top(
+        self, event: Event, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
+    ) -> list[RankedMatch] | list[Best]:
         """Ask the scores, or the clauses."""
-        del way
+        del path_cost
         found: list[Best] = self.index.top(event, top.k, top.mode, factors=top.weighing)
         return found
 
-    def explain_rank(self, event: Event, identity: Id, top: Top, way: Way = ANY_WAY) -> RankExplanation:
+    def explain_rank(
+        self, event: Event, identity: Id, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
+    ) -> RankExplanation:
         """Ask the scores, or the clauses."""
-        del way
+        del path_cost
         found: RankExplanation = self.index.explain_rank(
             event, identity, top.k, top.mode, factors=top.weighing
         )

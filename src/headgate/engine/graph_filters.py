@@ -5,8 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from headgate.engine.backing import Backing, in_columns
-from headgate.engine.question import ANY_WAY, RANK, SCORE
+from headgate.engine.backend import Backend, in_columns
+from headgate.engine.question import DEFAULT_PATH_COST, RANK, SCORE
 from headgate.errors import EventError
 from headgate.ranking.model import EXACT, Best
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from headgate.core.ids import Ids
     from headgate.core.ranks import Weights
     from headgate.core.subscription import Subscription
-    from headgate.engine.backing import Column, Events
-    from headgate.engine.question import Top, Way
+    from headgate.engine.backend import Column, Events
+    from headgate.engine.question import PathCost, Top
     from headgate.engine.reached import ReachedClauses
     from headgate.graph.index import GraphIndex
-    from headgate.graph.ranked.ranked import Ranked
+    from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.filters.clause_index import ClauseIndex
     from headgate.ranking.filters.explain import RankExplanation
 
 
-class GraphFilters(Backing):
+class GraphFilters(Backend):
     """A graph, which ranks by score and way; with clauses it ranks relaxed, too."""
 
     ranked = True
@@ -104,14 +104,18 @@ class GraphFilters(Backing):
 
         return comes_to(self._graph.view, event, identity)
 
-    def top(self, event: Event, top: Top, way: Way = ANY_WAY) -> list[Ranked] | list[Best]:
+    def top(
+        self, event: Event, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
+    ) -> list[RankedMatch] | list[Best]:
         """List the best by score and way, or by the clauses that hold at what is reached."""
         if top.mode != EXACT:
             found: list[Best] = self.relaxed().top(event, top.k, factors=top.weighing)
             return found
-        return self._graph.top(event, top.k, **way._asdict()) if top.k else []
+        return self._graph.top(event, top.k, **path_cost._asdict()) if top.k else []
 
-    def explain_rank(self, event: Event, identity: Id, top: Top, way: Way = ANY_WAY) -> RankExplanation:
+    def explain_rank(
+        self, event: Event, identity: Id, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
+    ) -> RankExplanation:
         """Say which subscriptions come before one."""
         from headgate.ranking.filters.explain import explain_exact
 
@@ -120,7 +124,7 @@ class GraphFilters(Backing):
             return told
         graph = self._graph
         verdict = graph.explain(event, identity)
-        whole = graph.top(event, graph.view.subscriptions + 1, **way._asdict())
+        whole = graph.top(event, graph.view.subscriptions + 1, **path_cost._asdict())
         found = [Best(each.subscription, each.value) for each in whole]
         return explain_exact(found, Best(identity, graph.score(identity)), top.k, verdict)
 

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from headgate.core.arguments import listed, told, usable_id, with_article
 from headgate.core.event import ID, JSON, Event
-from headgate.core.given import listed, told, usable_id, with_article
 from headgate.core.subscription import Subscription
 from headgate.core.values import fold
 from headgate.engine.native import native, native_row
-from headgate.engine.refusing import Refused
+from headgate.engine.refusals import RefusedSubscription
 from headgate.errors import EventError, HeadgateError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headgate.core.event import Id
-    from headgate.engine.backing import Column, Events
+    from headgate.engine.backend import Column, Events
 
 Model = TypeVar("Model")
 _STREAM, _ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
@@ -113,10 +113,14 @@ def subscriptions_of(given: object) -> list[Subscription]: ...
 
 
 @overload
-def subscriptions_of(given: object, refused: list[Refused] | None) -> list[Subscription | Refused]: ...
+def subscriptions_of(
+    given: object, refused: list[RefusedSubscription] | None
+) -> list[Subscription | RefusedSubscription]: ...
 
 
-def subscriptions_of(given: object, refused: list[Refused] | None = None) -> Sequence[Subscription | Refused]:
+def subscriptions_of(
+    given: object, refused: list[RefusedSubscription] | None = None
+) -> Sequence[Subscription | RefusedSubscription]:
     """Take subscriptions: one, a mapping of its fields, any iterable of these, or a table.
 
     One that is none is told in its place, and to `refused`, if there is such a list.
@@ -124,7 +128,7 @@ def subscriptions_of(given: object, refused: list[Refused] | None = None) -> Seq
     >>> subscriptions_of([{"id": "s1", "filter": "age > 30", "score": 2}])[0].score
     2
     """
-    found: list[Subscription | Refused] = []
+    found: list[Subscription | RefusedSubscription] = []
     for row, each in enumerate(_rows(given, Subscription, "subscription", SubscriptionError)):
         try:
             found.append(_model(each, Subscription, "subscription", SubscriptionError))
@@ -133,7 +137,7 @@ def subscriptions_of(given: object, refused: list[Refused] | None = None) -> Seq
                 raise
             identity = native(each.get("id")) if isinstance(each, Mapping) else None
             usable = isinstance(identity, str | int) and not isinstance(identity, bool)
-            refused.append(Refused(row, identity if usable else None, str(error)))
+            refused.append(RefusedSubscription(row, identity if usable else None, str(error)))
             found.append(refused[-1])
     return found
 

@@ -44,7 +44,7 @@ class Top(NamedTuple):
         return dict(self.factors) if self.mode == RELAXED else None
 
 
-class Way(NamedTuple):
+class PathCost(NamedTuple):
     """What the way through a graph takes off a score."""
 
     by: str = MINUS
@@ -52,5 +52,5 @@ class Way(NamedTuple):
     hops: bool = False
 
 
-ANY_WAY = Way()
+DEFAULT_PATH_COST = PathCost()
 """What is meant if nothing is said of the way."""

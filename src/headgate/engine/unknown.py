@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from headgate.core.values import Path
-    from headgate.engine.backing import Backing, Events
+    from headgate.engine.backend import Backend, Events
 
 
 class Unknown(NamedTuple):
@@ -27,15 +27,15 @@ class Unknown(NamedTuple):
     names: dict[str, str | None]
 
 
-def find_unknown(backing: Backing, asked: Iterable[tuple[Events, Any]]) -> Unknown:
+def find_unknown(backend: Backend, asked: Iterable[tuple[Events, Any]]) -> Unknown:
     """Compare the names in filters with those of events; for filters over records."""
-    kind = kind_of(backing.room.room_name)
+    kind = kind_of(backend.room.room_name)
     if kind.documents:
         raise SubscriptionError(
             f"these filters look at {kind.title}, where names are part of a pattern: those over records name "
             "attributes"
         )
-    in_filters = {name for content in backing.contents for name in getattr(content, "attributes", ())}
+    in_filters = {name for content in backend.contents for name in getattr(content, "attributes", ())}
     in_events = {dotted(path) for events, _ in asked for path in _paths(events)}
     seen = {_upper for name in in_filters for _upper in _uppers(name)} | {ID, SOURCE}
     return Unknown(

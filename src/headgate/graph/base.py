@@ -16,7 +16,7 @@ from headgate.core.subscription import Subscription
 from headgate.errors import FilterError, GraphError, SnapshotError
 from headgate.graph.arrays import GraphArrays
 from headgate.graph.model import EDGE, NODE
-from headgate.graph.walk.hits import Ways
+from headgate.graph.walk.hits import StrategyChooser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -142,9 +142,9 @@ class Base:
         return self.content.sieve(self.arrays.roots, self.arrays.vertices - self.arrays.roots)
 
     @cached_property
-    def ways(self) -> Ways:
+    def ways(self) -> StrategyChooser:
         """Return what is known of the quicker way through this graph for many events."""
-        return Ways()
+        return StrategyChooser()
 
     @cached_property
     def planes(self) -> Planes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from headgate.core.omission import Renamed
+from headgate.core.omission import RenamedOmissions
 from headgate.core.rooms import GRAPH
 from headgate.core.subscription import SQL
 from headgate.errors import GraphError, SubscriptionError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from headgate.graph.changes.view import View
     from headgate.graph.explain import GraphExplanation
     from headgate.graph.model import Edge, Node, Parts
-    from headgate.graph.ranked.ranked import Ranked
+    from headgate.graph.ranked.ranked import RankedMatch
 
 __all__ = ["EVALUATORS", "ROOM", "GraphIndex"]
 
@@ -221,7 +221,7 @@ class GraphIndex:
 
     def top(
         self, event: Event, k: int, *, by: str = MINUS, decay: float = DECAY, hops: bool = False
-    ) -> list[Ranked]:
+    ) -> list[RankedMatch]:
         """List the k subscriptions of highest value that get an event, equal ones by id.
 
         `by` "minus": the score less the cost of the cheapest path; "times": the score times `decay` to the
@@ -319,7 +319,7 @@ class Valid:
         if not len(view.base.content):
             return None
         while True:
-            with Renamed(view.named):
+            with RenamedOmissions(view.named):
                 found = view.base.content.next(self._event, at_least)
             if found is None:
                 return None

@@ -22,11 +22,11 @@ from headgate.tables.accepted import number_rows, save_index
 from headgate.tables.choosing import choose, find_dialects
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches, find_fields
 from headgate.tables.graph_rows import SHAPES, SUBSCRIPTIONS, compile_rows
-from headgate.tables.graph_tables import ORDER, TABLE, Read, Saving, assemble
+from headgate.tables.graph_tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
 from headgate.tables.lines import VALUE, column_names, read_lines
 from headgate.tables.places import Format, UnsureError, check_input, local
 from headgate.tables.requests import check_compile
-from headgate.tables.results import Compiled, CompiledGraph
+from headgate.tables.results import CompileResult, GraphCompileResult
 from headgate.tables.writing import write_table
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def compile_subscriptions(
     shards: int = 1,
     sharding: Sharding | None = None,
     quiet: bool = False,
-) -> Compiled:
+) -> CompileResult:
     """Compile a table of subscriptions to a snapshot, as `spark.compile.compile_subscriptions` does."""
     wanted = Wanted(dialect, schema, sample, taxonomy, options)
     check_compile(
@@ -72,7 +72,7 @@ def compile_subscriptions(
         source: dict[str, object] = {"subscriptions": Path(subscriptions).name}
         filters = save_index(compiled, numbered, contents, local(output), ranked=ranked, source=source)
         write_table(numbered.refused, rejected)
-    return Compiled(
+    return CompileResult(
         len(numbered.ids),
         numbered.refused.num_rows,
         filters.programs.attributes,
@@ -98,7 +98,7 @@ def compile_graph(
     sharding: Sharding | None = None,
     ranked: bool | None = None,
     quiet: bool = False,
-) -> CompiledGraph:
+) -> GraphCompileResult:
     """Compile a graph to a snapshot, as `spark.compile.compile_graph` does."""
     wanted = Wanted(dialect, schema, sample, taxonomy, options)
     places = tables.places
@@ -116,12 +116,12 @@ def compile_graph(
         }
     with step("building the graph", quiet=quiet) as building:
         assembled = assemble(read, contents)
-        saving = Saving(assembled, contents)
+        saving = GraphWriter(assembled, contents)
         source = {name: Path(path).name for name, path in places.items()}
         saving.save(assembled.parts, local(output), source=source)
         write_table(assembled.rejected, rejected)
     refused = assembled.rejected[TABLE].to_pylist()
-    return CompiledGraph(
+    return GraphCompileResult(
         nodes=len(assembled.parts.node_ids),
         edges=len(assembled.parts.edge_source),
         subscriptions=len(assembled.parts.subscription_ids),
@@ -159,11 +159,11 @@ def _contents(wanted: Wanted, tables: Sequence[str]) -> Contents:
     return choose(wanted, tables, dialects, read_sample)
 
 
-def _read(contents: Contents, dialect: str, name: str, path: str | None, *, ranked: bool) -> Read:
+def _read(contents: Contents, dialect: str, name: str, path: str | None, *, ranked: bool) -> ReadTable:
     shape = SHAPES[name]
     made = shape.ranked_schema if ranked else shape.schema
     if path is None:
-        return Read(made.empty_table(), Format.JSONL)
+        return ReadTable(made.empty_table(), Format.JSONL)
     lines = read_lines(path, *shape.columns.required)
     batches = compile_rows(lines, name, contents.writers, dialect=dialect, ranked=ranked)
-    return Read(pa.Table.from_batches(batches, made), check_input(path))
+    return ReadTable(pa.Table.from_batches(batches, made), check_input(path))

@@ -28,7 +28,7 @@ from headgate.tables.document_rows import (
     PATH,
     TALLY,
     WHOLE_TEXTS,
-    Reading,
+    ReadSettings,
 )
 from headgate.tables.document_rows import (
     read_documents as read_files,
@@ -68,7 +68,7 @@ Refused = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Given:
+class EventTable:
     """The events of a table, the rows that are none with their reasons, and what is known of the ids."""
 
     rows: list[Rows]
@@ -103,7 +103,7 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=table.column_names)
 
 
-def read_events(path: str, target: Target, sources: Sources | None, content_type: str | None) -> Given:
+def read_events(path: str, target: Target, sources: Sources | None, content_type: str | None) -> EventTable:
     """Read a table of events, or a folder of documents, as the content of the filters wants it."""
     if kind_of(target.content).documents:
         return read_documents(path, target.content, content_type, sources)
@@ -113,16 +113,16 @@ def read_events(path: str, target: Target, sources: Sources | None, content_type
         rows = list(read_rows(read_lines(path), LINES, target.content, judge))
         texts = sum(each.texts for each in rows)
         refused = [pair for each in rows for pair in each.refused]
-        return Given(rows, refused, "string" if texts else "long")
+        return EventTable(rows, refused, "string" if texts else "long")
     return _of_columns(path, form, target, sources)
 
 
-def _of_columns(path: str, form: Format, target: Target, sources: Sources | None) -> Given:
+def _of_columns(path: str, form: Format, target: Target, sources: Sources | None) -> EventTable:
     wanted = (ID,) if sources is None else (ID, SOURCE)
     table, broken = _columns(path, form, wanted)
     refused: Refused = [(line, MISFIT) for line in broken]
     if not table.column_names:
-        return Given([], refused, "string")
+        return EventTable([], refused, "string")
     check_columns(table.column_names, path, *wanted)
     table, id_type = _with_ids(table, path, form, refused)
     if sources is not None:
@@ -131,7 +131,7 @@ def _of_columns(path: str, form: Format, target: Target, sources: Sources | None
     needed = {attribute[0] for attribute in target.attributes} | set(wanted)
     table = table.select([name for name in table.column_names if fold(name) in needed])
     rows = [Rows(batch, check_ids(batch), None) for batch in _sliced(_one_batch(table))]
-    return Given(rows, refused, id_type, unknown if table.num_rows else ())
+    return EventTable(rows, refused, id_type, unknown if table.num_rows else ())
 
 
 def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -232,11 +232,11 @@ def _usual(kind: pa.DataType) -> bool:
     return pa.types.is_float32(kind) or (is_plain(kind) and not isinstance(kind, pa.MapType))
 
 
-def read_documents(path: str, content: str, content_type: str | None, sources: Sources | None) -> Given:
+def read_documents(path: str, content: str, content_type: str | None, sources: Sources | None) -> EventTable:
     kind = kind_of(content)
     form = check_events(path, kind, content_type)
     folder = f"{as_spark(local(path))}/"
-    reading = Reading(content, check_type(content_type, kind), sources, keep=False, folder=folder)
+    reading = ReadSettings(content, check_type(content_type, kind), sources, keep=False, folder=folder)
     if form is None:
         read = list(read_files(_files(path, kind), reading))
     else:
@@ -254,7 +254,7 @@ def read_documents(path: str, content: str, content_type: str | None, sources: S
     feeds = Feeds(tally[FEEDS], tally[LENIENT], tally[NOTES])
     rows = list(read_rows(events, DOCUMENTS, content))
     assert sum(len(each.events) for each in rows) == tally[NUMBERS] + tally[TEXTS]
-    return Given(rows, refused, id_type, feeds=feeds if feeds.feeds else None, documents=events)
+    return EventTable(rows, refused, id_type, feeds=feeds if feeds.feeds else None, documents=events)
 
 
 def _parsed(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:

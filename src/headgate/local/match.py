@@ -20,7 +20,7 @@ from headgate.runtime.targets import open_target, opened
 from headgate.tables.event_rows import REASON, ROW
 from headgate.tables.places import UnsureError
 from headgate.tables.requests import check_match
-from headgate.tables.results import Batch, Matched
+from headgate.tables.results import Batch, MatchResult
 from headgate.tables.tuples import tuples_of, tuples_schema
 from headgate.tables.writing import write_table, writing
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headgate.core.omission import Omission
-    from headgate.local.events import Given
-    from headgate.runtime.pieces import Pieces
+    from headgate.local.events import EventTable
+    from headgate.runtime.engines import ShardEngines
     from headgate.runtime.questions import Top
     from headgate.runtime.targets import Target
     from headgate.tables.event_rows import Rows
@@ -50,7 +50,7 @@ def match_events(
     content_type: str | None = None,
     tuples: str | None = None,
     quiet: bool = False,
-) -> Matched:
+) -> MatchResult:
     """Match a table of events against a snapshot, as `spark.match.match_events` does."""
     check_match(snapshot, events, output, rejected=rejected, content_type=content_type, tuples=tuples)
     target = open_target(snapshot, graph=graph, top=top)
@@ -63,20 +63,20 @@ def match_events(
     with step("reading events", quiet=quiet) as reading:
         given = read_events(events, target, target.sources(room), content_type)
     left_out: dict[Omission, None] = {}
-    pieces = opened(groups[0])
-    clock, begun, before = time.thread_time(), time.time(), pieces.met
+    engines = opened(groups[0])
+    clock, begun, before = time.thread_time(), time.time(), engines.met
     matches = 0
     with (
         step("matching", quiet=quiet) as matching,
         writing(output, _schema(given, target, top)) as write,
     ):
         for rows in given.rows:
-            matches += _match(pieces, rows, top, left_out, write)
+            matches += _match(engines, rows, top, left_out, write)
         if tuples is not None:
             _write_tuples(given, target, tuples)
         _write_refused(given, left_out, rejected)
     spent = (0.0, time.thread_time() - clock, 0.0, 0.0)
-    return Matched(
+    return MatchResult(
         events=given.count,
         rejected=len(given.refused),
         matches=matches,
@@ -86,12 +86,12 @@ def match_events(
         batches=(Batch(0, begun, matching.seconds, given.count, spent),),
         feeds=given.feeds,
         shards=len(target.shards),
-        met=pieces.met - before,
+        met=engines.met - before,
         left_out=len(left_out),
     )
 
 
-def _schema(given: Given, target: Target, top: Top | None) -> pa.Schema:
+def _schema(given: EventTable, target: Target, top: Top | None) -> pa.Schema:
     types = {
         EVENT_ID: _KINDS[given.id_type],
         SUBSCRIPTION_ID: _KINDS["long" if target.numbered else "string"],
@@ -102,7 +102,7 @@ def _schema(given: Given, target: Target, top: Top | None) -> pa.Schema:
 
 
 def _match(
-    pieces: Pieces,
+    engines: ShardEngines,
     rows: Rows,
     top: Top | None,
     left_out: dict[Omission, None],
@@ -112,7 +112,7 @@ def _match(
     numbers = pa.array(np.arange(len(rows.events), dtype=np.int64))
     omitted = Omissions()
     count = 0
-    for found in within(lambda: omitted, pieces.ask(rows.events, numbers, top)):
+    for found in within(lambda: omitted, engines.ask(rows.events, numbers, top)):
         named = rows.ids.take(found.column(EVENT_ID))
         write(found.set_column(0, EVENT_ID, named))
         count += found.num_rows
@@ -121,7 +121,7 @@ def _match(
     return count
 
 
-def _write_tuples(given: Given, target: Target, output: str) -> None:
+def _write_tuples(given: EventTable, target: Target, output: str) -> None:
     schema = tuples_schema(given.id_type, numbered=target.numbered)
     with writing(output, schema) as write:
         for shard in target.shards:
@@ -129,7 +129,7 @@ def _write_tuples(given: Given, target: Target, output: str) -> None:
                 write(batch)
 
 
-def _write_refused(given: Given, left_out: dict[Omission, None], rejected: str) -> None:
+def _write_refused(given: EventTable, left_out: dict[Omission, None], rejected: str) -> None:
     """Write what was refused, and the filters that were left out of an event."""
     told = [
         (json.dumps({"id": event, "subscription": subscription}, ensure_ascii=False), reason)

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event
     from headgate.plan.costs import Estimates
-    from headgate.plan.running.making import Made, Settings
-    from headgate.tables.planning import Planned, Refused
+    from headgate.plan.running.planner import PlannedNetwork, Settings
+    from headgate.tables.planning import PlanResult, RefusedEvent
 
 
 def plan_subscriptions(
@@ -52,7 +52,7 @@ def plan_subscriptions(
     content_type: str | None = None,
     carries: str | None = None,
     quiet: bool = False,
-) -> tuple[Planned, Made]:
+) -> tuple[PlanResult, PlannedNetwork]:
     """Plan who feeds whom among the subscriptions of a snapshot, as `spark.plan.plan_subscriptions` does."""
     check_plan(
         snapshot, sample, output, rejected=rejected, sites=sites, content_type=content_type, carries=carries
@@ -76,7 +76,7 @@ def estimate(
     snapshot = str(Path(snapshot).resolve())
     content = content_at(Path(snapshot))
     refused: list[tuple[str, str]] = []
-    read: Callable[[pa.RecordBatch], list[Event | Refused]]
+    read: Callable[[pa.RecordBatch], list[Event | RefusedEvent]]
     batches: Iterator[pa.RecordBatch]
     if kind_of(content).documents:
         given = read_documents(sample, content, content_type, None)

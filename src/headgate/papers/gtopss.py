@@ -36,7 +36,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headgate.errors import SubscriptionError
-from headgate.papers.published import Lineage, Published, demand
+from headgate.papers.published import Lineage, PublishedGraph, demand
 from headgate.rdf.language.model import ISA, is_variable
 from headgate.rdf.reference import SPARQL
 
@@ -64,7 +64,7 @@ class MergedEdge:
         self.rows: list[Row] = []
 
 
-class Held(NamedTuple):
+class StoredSubscription(NamedTuple):
     """A subscription: its edges, its variables in the order of their stars, and what it asks for beside."""
 
     merged: tuple[MergedEdge, ...]
@@ -78,7 +78,7 @@ class GToPSS:
     def __init__(self, taxonomy: Taxonomy | None = None, options: Options = SPARQL) -> None:
         self._lineage = Lineage(taxonomy)
         self._options = options
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, StoredSubscription] = {}
         self._pairs: dict[tuple[Label, Label], dict[Label, MergedEdge]] = {}
         self._widths: Counter[int] = Counter()
         """How many subscriptions have so many stars."""
@@ -128,7 +128,7 @@ class GToPSS:
                 merged = table[label] = MergedEdge((v, label, w))
             merged.subscriptions.append(number)
             found.append(merged)
-        self._held[number] = held = Held(tuple(found), tuple(stars), wanted)
+        self._held[number] = held = StoredSubscription(tuple(found), tuple(stars), wanted)
         self._tally(held, 1)
         if not found:
             self._without_edges[number] = None
@@ -148,7 +148,7 @@ class GToPSS:
         self._tally(held, -1)
         self._without_edges.pop(number, None)
 
-    def _tally(self, held: Held, change: int) -> None:
+    def _tally(self, held: StoredSubscription, change: int) -> None:
         """Count what tells which labels an event's edges are looked up with."""
         self._widths[len(held.variables)] += change
         for merged, edge in zip(held.merged, held.wanted.edges, strict=True):
@@ -160,7 +160,7 @@ class GToPSS:
 
     def match(self, graph: Graph) -> list[int]:
         """List the numbers of the filters that hold, rising."""
-        published = Published(graph, self._lineage)
+        published = PublishedGraph(graph, self._lineage)
         met: list[MergedEdge] = []
         try:
             complete = self._count(published, met)
@@ -176,11 +176,11 @@ class GToPSS:
         """List the numbers of the filters whose edges are all in the event: the first stage by itself."""
         met: list[MergedEdge] = []
         try:
-            return sorted((*self._count(Published(graph, self._lineage), met), *self._without_edges))
+            return sorted((*self._count(PublishedGraph(graph, self._lineage), met), *self._without_edges))
         finally:
             _clear(met)
 
-    def _count(self, published: Published, met: list[MergedEdge]) -> list[int]:
+    def _count(self, published: PublishedGraph, met: list[MergedEdge]) -> list[int]:
         """Fill binding tables, which go to `met`; returns the filters whose edges are all there."""
         counts: Counter[int] = Counter()
         stars = self.stars
@@ -214,7 +214,7 @@ class GToPSS:
                         counts.update(merged.subscriptions)
                     merged.rows.append(row)
 
-    def _satisfied(self, held: Held, published: Published) -> bool:
+    def _satisfied(self, held: StoredSubscription, published: PublishedGraph) -> bool:
         stars = [star(at + 1) for at in range(len(held.variables))]
         for row in join([(merged.columns, merged.rows) for merged in held.merged]):
             binding = {variable: row[label] for variable, label in zip(held.variables, stars, strict=True)}
@@ -256,7 +256,7 @@ class Table(NamedTuple):
     rows: list[tuple[Term, ...]]
 
 
-class Indexed(NamedTuple):
+class IndexedTable(NamedTuple):
     """A binding table by the stars that tables before it have bound."""
 
     shared: tuple[Label, ...]
@@ -274,7 +274,7 @@ def _narrow(
             yield tuple(found[label] for label in stars)
 
 
-def _ordered(tables: list[Table]) -> list[Indexed]:
+def _ordered(tables: list[Table]) -> list[IndexedTable]:
     """Put the smallest first, then the smallest of those that share a star with those before."""
     left, known, found = list(tables), set[str](), []
     while left:
@@ -285,12 +285,12 @@ def _ordered(tables: list[Table]) -> list[Indexed]:
         for row in table.rows:
             key = tuple(term for name, term in zip(table.stars, row, strict=True) if name in known)
             rows.setdefault(key, []).append(row)
-        found.append(Indexed(shared, table.stars, rows))
+        found.append(IndexedTable(shared, table.stars, rows))
         known.update(table.stars)
     return found
 
 
-def _join(tables: list[Indexed], at: int, bound: dict[Label, Term]) -> Iterator[dict[Label, Term]]:
+def _join(tables: list[IndexedTable], at: int, bound: dict[Label, Term]) -> Iterator[dict[Label, Term]]:
     if at == len(tables):
         yield bound
         return

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from headgate.errors import SubscriptionError
 from headgate.papers.gtopss import GToPSS
 from headgate.papers.ops import OpsStyle
-from headgate.papers.published import Lineage, Published, demand
+from headgate.papers.published import Lineage, PublishedGraph, demand
 from headgate.rdf.language.model import is_variable
 from headgate.rdf.reference import SPARQL
 
@@ -64,7 +64,7 @@ class Naive:
 
     def match(self, graph: Graph) -> list[int]:
         """List the numbers of the filters that hold, rising."""
-        published = Published(graph, self._lineage)
+        published = PublishedGraph(graph, self._lineage)
         return sorted(
             number
             for number, (wanted, order) in self._held.items()
@@ -77,7 +77,7 @@ class Naive:
         order: tuple[Step, ...],
         at: int,
         binding: dict[Term, Term],
-        published: Published,
+        published: PublishedGraph,
     ) -> bool:
         """Try the edges from `at` on, given those before it."""
         if at == len(order):

@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headgate.errors import SubscriptionError
-from headgate.papers.published import Lineage, Published, demand
+from headgate.papers.published import Lineage, PublishedGraph, demand
 from headgate.rdf.language.model import is_variable
 from headgate.rdf.reference import SPARQL
 
@@ -98,11 +98,11 @@ class OpsStyle:
     def match(self, graph: Graph) -> list[int]:
         """List the numbers of the filters that hold, rising."""
         found: set[int] = set()
-        self._walk(self._root, (), Published(graph, self._lineage), found)
+        self._walk(self._root, (), PublishedGraph(graph, self._lineage), found)
         return sorted(found)
 
     def _walk(
-        self, junction: Junction, mapped: tuple[Term, ...], published: Published, found: set[int]
+        self, junction: Junction, mapped: tuple[Term, ...], published: PublishedGraph, found: set[int]
     ) -> None:
         """Go on from a structure that is mapped: `mapped[place]` is what a place stands for."""
         for number, ending in junction.ending.items():
@@ -120,7 +120,7 @@ class OpsStyle:
                 if larger is not None:
                     self._walk(onward, larger, published, found)
 
-    def _holds(self, ending: Ending, mapped: tuple[Term, ...], published: Published) -> bool:
+    def _holds(self, ending: Ending, mapped: tuple[Term, ...], published: PublishedGraph) -> bool:
         return all(mapped[place] == term for place, term in ending.constants) and ending.wanted.accepts(
             {variable: mapped[place] for place, variable in ending.variables}, published, self._options
         )

@@ -37,7 +37,7 @@ class Demand(NamedTuple):
     apart: tuple[Term, ...]
     """What stands for different nodes, if the match shall be injective; else empty."""
 
-    def accepts(self, binding: dict[Term, Term], published: Published, options: Options) -> bool:
+    def accepts(self, binding: dict[Term, Term], published: PublishedGraph, options: Options) -> bool:
         """Tell whether constraints and filters hold for a binding under which all edges do."""
         return (
             all(_lies_below(each, binding, published) for each in self.constraints)
@@ -59,7 +59,7 @@ def demand(pattern: Pattern, options: Options, *, types_bind: bool = False) -> D
     """Part a filter into what binds and what is checked.
 
     An ISA edge is a constraint, as in the paper, if plain edges bind its variables. Otherwise, or always with
-    `types_bind`, it is an edge like others, over the triples of `Published.isa`.
+    `types_bind`, it is an edge like others, over the triples of `PublishedGraph.isa`.
     """
     edges = dict.fromkeys(pattern.edges)
     bound = {
@@ -87,7 +87,7 @@ def _is_checked(edge: Edge, bound: set[Term]) -> bool:
     return edge.subject in bound and (edge.object in bound or not is_variable(edge.object))
 
 
-def _lies_below(edge: Edge, binding: dict[Term, Term], published: Published) -> bool:
+def _lies_below(edge: Edge, binding: dict[Term, Term], published: PublishedGraph) -> bool:
     low, high = image(edge.subject, binding), image(edge.object, binding)
     if edge.path == ISA:
         return high in published.classes.get(low, ())
@@ -135,7 +135,7 @@ class Lineage:
         return found
 
 
-class Published:
+class PublishedGraph:
     """An event's graph: its triples, and `x rdf:type C` for each node x that the taxonomy lists under C."""
 
     def __init__(self, graph: Graph, lineage: Lineage) -> None:

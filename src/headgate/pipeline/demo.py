@@ -51,7 +51,7 @@ def run_demo(demo: Demo) -> Outcome:
     """Write the demo's pipeline file and run it, from nothing."""
     check_place(demo.directory)
     from headgate.pipeline.file.read import read_pipeline
-    from headgate.pipeline.run.run import Asked, run_pipeline
+    from headgate.pipeline.run.run import RunOptions, run_pipeline
     from headgate.pipeline.run.state import write_whole
 
     here = demo.directory
@@ -59,7 +59,7 @@ def run_demo(demo: Demo) -> Outcome:
     here.mkdir(parents=True, exist_ok=True)
     (here / _MARK).touch()
     write_whole(file, pipeline_text(demo))
-    asked = Asked(
+    asked = RunOptions(
         fresh=True,
         # It shows the jobs on Spark, however small it is made.
         engine="spark",

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headgate.contents.kind import Kind, Results
+from headgate.core.arguments import told
 from headgate.core.event import JSON_LD, N_TRIPLES, RDF_TYPES, RDF_XML, RSS, TURTLE
-from headgate.core.given import told
 from headgate.core.rooms import RDF
 from headgate.core.subscription import SPARQL, TUPLES
 from headgate.errors import EventError, PlanError, SubscriptionError, TaxonomyError

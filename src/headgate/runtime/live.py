@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from headgate.runtime.operations import Change
 
 
-class Changing(Protocol):
+class ChangeTarget(Protocol):
     """What changes are done to. A method that refuses has changed nothing."""
 
     @property
@@ -57,7 +57,7 @@ class Changing(Protocol):
     def change_graph(self, change: Callable[[GraphIndex], None]) -> None: ...
 
 
-def apply(change: Change, live: Changing) -> str:
+def apply(change: Change, live: ChangeTarget) -> str:
     """Do a change, or refuse it and change nothing; returns the operation, what was meant by `upsert`."""
     identity = subscription_id(change)
     if identity is None:
@@ -83,7 +83,7 @@ def apply(change: Change, live: Changing) -> str:
     return op
 
 
-def _do(change: Change, op: str, live: Changing) -> None:
+def _do(change: Change, op: str, live: ChangeTarget) -> None:
     if isinstance(change, Put):
         _put(change.subscription, op, live)
     elif isinstance(change, SetScore):
@@ -102,7 +102,7 @@ _DOING = {
 }
 
 
-def _check_there(op: str, identity: Id, live: Changing) -> None:
+def _check_there(op: str, identity: Id, live: ChangeTarget) -> None:
     """Refuse to subscribe an id that is there, and to do anything else to one that is not."""
     there = identity in live
     if op == SUBSCRIBE and there:
@@ -111,13 +111,13 @@ def _check_there(op: str, identity: Id, live: Changing) -> None:
         raise SubscriptionError(f"there is no subscription {identity!r} to {_DOING[op]}") from None
 
 
-def _check_type(identity: Id, live: Changing) -> None:
+def _check_type(identity: Id, live: ChangeTarget) -> None:
     if live.whole_ids is not None and isinstance(identity, int) is not live.whole_ids:
         wanted = "whole numbers" if live.whole_ids else "text"
         raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
 
 
-def _put(wanted: Subscription, op: str, live: Changing) -> None:
+def _put(wanted: Subscription, op: str, live: ChangeTarget) -> None:
     if wanted.node is not None and not live.graph:
         raise SubscriptionError(
             f"subscription {wanted.id!r} hangs at node {wanted.node!r}, and there is no graph here: leave "
@@ -145,7 +145,7 @@ def _graph_change(change: Change) -> Callable[[GraphIndex], None]:
     raise AssertionError(change)
 
 
-class Single:
+class SingleEngine:
     """One engine, as what changes are done to; `whole_ids` are known of more than it may hold."""
 
     def __init__(self, engine: Engine, whole_ids: bool | None = None) -> None:
@@ -155,15 +155,15 @@ class Single:
     @property
     def graph(self) -> bool:
         """Tell whether there is a graph."""
-        return self.engine.backing.routed
+        return self.engine.backend.routed
 
     def __contains__(self, identity: Id) -> bool:
         """Tell whether a subscription is there."""
-        return identity in self.engine.backing
+        return identity in self.engine.backend
 
     def subscribe(self, subscription: Subscription) -> None:
         """Add a subscription."""
-        self.engine.backing.subscribe(subscription)
+        self.engine.backend.subscribe(subscription)
         self.whole_ids = isinstance(subscription.id, int)
 
     def replace(self, subscription: Subscription) -> None:

@@ -23,10 +23,10 @@ import pyarrow as pa
 
 from headgate.contents.registry import content_at
 from headgate.errors import HeadgateError, SnapshotError, SubscriptionError
+from headgate.runtime.engines import ShardEngines
 from headgate.runtime.live import apply
 from headgate.runtime.operations import read_change, typed
 from headgate.runtime.parts import PartFolder, PartWriter
-from headgate.runtime.pieces import Pieces
 from headgate.runtime.questions import check_snapshot
 from headgate.runtime.rows import read_line
 from headgate.runtime.snapshots import Snapshots, Version, catch_up, default_dialect, segment, stamp_of
@@ -140,11 +140,11 @@ class Subscriptions:
         write_record(self._state.root / "base.json", {**base._asdict(), "position": self._position})
         return base
 
-    def _opened(self) -> Pieces:
+    def _opened(self) -> ShardEngines:
         place = self._snapshots.place(self._base.snapshot)
-        pieces = Pieces.open(place)
-        catch_up(pieces, place, self._state.log, self._base.since, self.version)
-        return pieces
+        engines = ShardEngines.open(place)
+        catch_up(engines, place, self._state.log, self._base.since, self.version)
+        return engines
 
     @property
     def content(self) -> str:
@@ -207,7 +207,7 @@ class Subscriptions:
         place = self._snapshots.place(digest)
         if content_at(place) != self.content:
             raise SnapshotError(f"snapshot {self._given} has filters of another kind of events")
-        if self._state.fixed("numbered", self.numbered) and not Pieces.open(place).numbered:
+        if self._state.fixed("numbered", self.numbered) and not ShardEngines.open(place).numbered:
             raise SnapshotError(f"snapshot {self._given} has text for ids, and matches so far have numbers")
 
     def poll(self) -> None:
@@ -247,11 +247,11 @@ class Subscriptions:
         if row.refusal is not None:
             raise SubscriptionError(row.refusal)
         fields = read_line(row.row)
-        pieces = self._pieces
+        engines = self._pieces
         if row.text:
-            nodes = pieces.graph and pieces.numbered_nodes
-            fields = typed(fields, numbered=pieces.whole_ids, numbered_nodes=nodes)
-        return fields, apply(read_change(fields, dialect), pieces)
+            nodes = engines.graph and engines.numbered_nodes
+            fields = typed(fields, numbered=engines.whole_ids, numbered_nodes=nodes)
+        return fields, apply(read_change(fields, dialect), engines)
 
     def _tell(self, version: int, refused: list[tuple[Any, str]]) -> None:
         """Put refused changes into their table; again, if the process dies before the version is written."""
@@ -292,9 +292,9 @@ class Subscriptions:
         try:
             place = self._snapshots.place(base.snapshot)
             # Pieces of its own: the others go on meanwhile.
-            pieces = Pieces.open(place, verify=False)
-            catch_up(pieces, place, self._state.log, base.since, version)
-            digest = self._snapshots.save(pieces)
+            engines = ShardEngines.open(place, verify=False)
+            catch_up(engines, place, self._state.log, base.since, version)
+            digest = self._snapshots.save(engines)
             with self._lock:
                 self._folded = base._replace(snapshot=digest, since=version)
         except BaseException as error:  # noqa: BLE001 -- raised by the next pin, where somebody sees it

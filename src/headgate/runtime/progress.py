@@ -47,7 +47,7 @@ class Tasks(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shown:
+class ProgressTask:
     """What is watched: its title, how to count, and how many rows of what there are, if that is known."""
 
     title: str
@@ -59,12 +59,12 @@ class Shown:
 @contextmanager
 def step(title: str, *, quiet: bool = False) -> Iterator[Timing]:
     """Show that the body, which is not Spark's work, is still running."""
-    with showing(Shown(title, _nothing), quiet) as timing:
+    with showing(ProgressTask(title, _nothing), quiet) as timing:
         yield timing
 
 
 @contextmanager
-def showing(shown: Shown, quiet: bool) -> Iterator[Timing]:
+def showing(shown: ProgressTask, quiet: bool) -> Iterator[Timing]:
     """Show how far something is while the body runs."""
     timing = Timing()
     over = threading.Event()
@@ -127,7 +127,7 @@ def in_words(seconds: float) -> str:
     return f"about {minutes} min left" if minutes < 60 else f"about {minutes // 60} h {minutes % 60} min left"
 
 
-def _in_lines(shown: Shown, over: threading.Event) -> None:
+def _in_lines(shown: ProgressTask, over: threading.Event) -> None:
     began = time.monotonic()
     wait = PATIENCE
     while not over.wait(wait):
@@ -142,7 +142,7 @@ def _in_lines(shown: Shown, over: threading.Event) -> None:
         print(f"{shown.title}: {', '.join(words)}", file=sys.stderr, flush=True)
 
 
-def _on_terminal(shown: Shown, over: threading.Event) -> None:
+def _on_terminal(shown: ProgressTask, over: threading.Event) -> None:
     # Work that is over at once would only flicker.
     if over.wait(_TERMINAL_PATIENCE):
         return

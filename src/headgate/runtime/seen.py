@@ -73,7 +73,7 @@ class _File(NamedTuple):
     path: Path
 
 
-class Seen:
+class SeenIds:
     """The files of committed batches; the driver's side."""
 
     def __init__(self, folder: Path, last: int) -> None:

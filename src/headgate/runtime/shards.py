@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from headgate.runtime.routes import Routes
 
 
-class Placing:
+class ShardPlacement:
     """Says where subscriptions lie; knows what must be known of the whole table.
 
     Those that anything may match (`open`) have the first shards for themselves, as many as their share is.

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headgate.contents.registry import kind_at
 from headgate.core.snapshot import MANIFEST, open_snapshot, room_of
 from headgate.errors import SnapshotError
+from headgate.runtime.engines import ShardEngines
 from headgate.runtime.live import apply
 from headgate.runtime.operations import read_change
-from headgate.runtime.pieces import Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ class Snapshots:
                 shutil.copytree(given, beside, copy_function=_linked)
                 if digest_of(given) != digest:
                     continue
-                Pieces.open(beside)
+                ShardEngines.open(beside)
             except (OSError, shutil.Error):
                 # It was replaced while we went through it.
                 if digest_of(given) == digest:
@@ -79,10 +79,10 @@ class Snapshots:
             return digest
         raise SnapshotError(f"snapshot {given} is replaced again and again: wait until it is compiled")
 
-    def save(self, pieces: Pieces) -> str:
+    def save(self, engines: ShardEngines) -> str:
         """Write live subscriptions as a snapshot of their own."""
         beside = self._folder / ".folded"
-        pieces.save(beside, source={"folded": "changes of a stream"})
+        engines.save(beside, source={"folded": "changes of a stream"})
         digest = digest_of(beside)
         if self.place(digest).exists():
             shutil.rmtree(beside)
@@ -123,35 +123,37 @@ class Version(NamedTuple):
 
 class _Held(NamedTuple):
     at: Version
-    pieces: Pieces
+    engines: ShardEngines
 
 
 _held: dict[str, _Held] = {}
 
 
-def pieces_at(wanted: Version) -> Pieces:
+def engines_at(wanted: Version) -> ShardEngines:
     """Return the subscriptions at a version: those of the last call, with what is new, if that will do."""
     # Taken out: of one that did not catch up it is not known how far it came.
     held = _held.pop(wanted.snapshot, None)
     if held is None or held.at.version > wanted.version or _lineage(held.at) != _lineage(wanted):
         # At most one is kept. The driver has verified the snapshot.
         _held.clear()
-        held = _Held(wanted._replace(version=wanted.since), Pieces.open(Path(wanted.snapshot), verify=False))
-    catch_up(held.pieces, Path(wanted.snapshot), Path(wanted.log), held.at.version, wanted.version)
-    _held[wanted.snapshot] = _Held(wanted, held.pieces)
-    return held.pieces
+        held = _Held(
+            wanted._replace(version=wanted.since), ShardEngines.open(Path(wanted.snapshot), verify=False)
+        )
+    catch_up(held.engines, Path(wanted.snapshot), Path(wanted.log), held.at.version, wanted.version)
+    _held[wanted.snapshot] = _Held(wanted, held.engines)
+    return held.engines
 
 
 def _lineage(at: Version) -> tuple[int, str]:
     return at.since, at.owner
 
 
-def catch_up(pieces: Pieces, snapshot: Path, log: Path, have: int, want: int) -> None:
+def catch_up(engines: ShardEngines, snapshot: Path, log: Path, have: int, want: int) -> None:
     """Apply the versions of a log after one, up to another."""
     dialect = default_dialect(snapshot)
     for version in range(have + 1, want + 1):
         for change in read_segment(log, version):
-            apply(read_change(change, dialect), pieces)
+            apply(read_change(change, dialect), engines)
 
 
 def segment(log: Path, version: int) -> Path:

@@ -17,8 +17,8 @@ from headgate.errors import MachineError, SnapshotError
 from headgate.graph.build import sharding
 from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime import shards as shard_snapshots
-from headgate.runtime.asking import sources_of
-from headgate.runtime.pieces import Pieces
+from headgate.runtime.batch_queries import sources_of
+from headgate.runtime.engines import ShardEngines
 from headgate.runtime.questions import check_target, graph_places
 from headgate.runtime.routes import Routes
 from headgate.runtime.shards import have_numbers, ids_at, shard_places
@@ -62,14 +62,14 @@ class Group(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def opened(group: Group) -> Pieces:
+def opened(group: Group) -> ShardEngines:
     """Open shards once in a process; the driver has verified them, and the pages are shared.
 
     Spark hands out one group after the other, so two are enough.
     """
     with in_memory(group.place):
         return opened_as(
-            group.place, group.digest, lambda place: Pieces.open(place, only=group.shards, verify=False)
+            group.place, group.digest, lambda place: ShardEngines.open(place, only=group.shards, verify=False)
         )
 
 

@@ -57,7 +57,7 @@ REJECTED = pa.schema(_TYPES)
 """The columns of a rejected table; `place` counts characters of the filter from 1."""
 
 
-class Numbered(NamedTuple):
+class NumberedRows(NamedTuple):
     """The accepted rows, as places in the table, sorted by their ids; and the table of the refused ones."""
 
     ids: Ids
@@ -65,7 +65,7 @@ class Numbered(NamedTuple):
     refused: pa.Table
 
 
-def number_rows(compiled: pa.Table, form: Format, *, numbered: bool | None = None) -> Numbered:
+def number_rows(compiled: pa.Table, form: Format, *, numbered: bool | None = None) -> NumberedRows:
     """Give the accepted rows numbers by their ids, which have one type; the first of equal ids wins.
 
     Whether ids are whole numbers is seen in the rows, unless it is said in `numbered`.
@@ -88,7 +88,7 @@ def number_rows(compiled: pa.Table, form: Format, *, numbered: bool | None = Non
     places = np.empty(len(ids), np.int64)
     places[by_id] = np.arange(len(ids))
     repeated: list[Any] = ids.take(places[again]).to_pylist()
-    return Numbered(
+    return NumberedRows(
         Ids.from_arrow(distinct),
         rows[by_id[first]],
         _refused(compiled.take(bad), compiled.select([ROW]).take(rows[again]), repeated),
@@ -129,7 +129,7 @@ def repeated_reason(identity: Id) -> str:
 
 def save_index(
     compiled: pa.Table,
-    numbered: Numbered,
+    numbered: NumberedRows,
     contents: Contents,
     place: Path,
     *,
@@ -146,7 +146,7 @@ def save_index(
     return filters
 
 
-def _filters(compiled: pa.Table, numbered: Numbered, contents: Contents) -> Filters:
+def _filters(compiled: pa.Table, numbered: NumberedRows, contents: Contents) -> Filters:
     """Put the accepted rows into the order of their ids, each with its program."""
     payloads = compiled.select([PART, PROGRAMS]).filter(pc.is_valid(compiled[PROGRAMS])).sort_by(PART)
     filed, counts = contents.file([payload.as_buffer() for payload in payloads[PROGRAMS]])

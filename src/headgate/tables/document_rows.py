@@ -60,7 +60,7 @@ DOCUMENTS, BYTES = 256, 8 << 20
 """Documents parsed together, at most, and how long they are together, about."""
 
 
-class Reading(NamedTuple):
+class ReadSettings(NamedTuple):
     """What workers must know to read events."""
 
     content: str
@@ -106,20 +106,20 @@ class _File(NamedTuple):
 _Given: TypeAlias = "_Line | _File"
 
 
-def read_rows(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[pa.RecordBatch]:
+def read_rows(batches: Iterable[pa.RecordBatch], reading: ReadSettings) -> Iterator[pa.RecordBatch]:
     """Read events that come as rows of JSON; blank lines are passed over."""
     return _read(batches, reading, _rows)
 
 
-def read_documents(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[pa.RecordBatch]:
+def read_documents(batches: Iterable[pa.RecordBatch], reading: ReadSettings) -> Iterator[pa.RecordBatch]:
     """Read events that come as files."""
     return _read(batches, reading, _documents)
 
 
 def _read(
     batches: Iterable[pa.RecordBatch],
-    reading: Reading,
-    given: Callable[[pa.RecordBatch, Reading], Iterable[_Given]],
+    reading: ReadSettings,
+    given: Callable[[pa.RecordBatch, ReadSettings], Iterable[_Given]],
 ) -> Iterator[pa.RecordBatch]:
     with _parsing(kind_of(reading.content)):
         for batch in batches:
@@ -150,7 +150,7 @@ def _together(given: Iterable[_Given]) -> Iterator[list[_Given]]:
         yield held
 
 
-def _rows(batch: pa.RecordBatch, reading: Reading) -> Iterator[_Line]:
+def _rows(batch: pa.RecordBatch, reading: ReadSettings) -> Iterator[_Line]:
     kind = kind_of(reading.content)
     values: list[bytes | None] = batch[VALUE].to_pylist()
     broken: list[str | None] = batch[BROKEN].to_pylist()
@@ -201,7 +201,7 @@ def _data(row: dict[str, object], kind: Kind) -> str:
     return data
 
 
-def _documents(batch: pa.RecordBatch, reading: Reading) -> Iterator[_File]:
+def _documents(batch: pa.RecordBatch, reading: ReadSettings) -> Iterator[_File]:
     kind = kind_of(reading.content)
     for path, length, found in zip(*(batch[name] for name in (PATH, LENGTH, CONTENT)), strict=True):
         name = _name(path.as_py(), reading.folder)
@@ -226,7 +226,7 @@ def _name(path: str, folder: str) -> str:
     return path.removeprefix(folder) if folder and path.startswith(folder) else path.rpartition("/")[2]
 
 
-def _events(given: Sequence[_Given], reading: Reading) -> pa.RecordBatch:
+def _events(given: Sequence[_Given], reading: ReadSettings) -> pa.RecordBatch:
     """Parse what is parsed together: rows of events, of what is none, and the tally."""
     kind = kind_of(reading.content)
     read = _parse([each.event for each in given], kind, reading.sources)

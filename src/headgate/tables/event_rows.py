@@ -20,7 +20,7 @@ from headgate.tables.lines import VALUE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from headgate.runtime.asking import Events
+    from headgate.runtime.batch_queries import Events
     from headgate.runtime.targets import Sources
 
     Column = pa.Array[Any]

@@ -61,7 +61,7 @@ REJECTED = pa.schema(_TYPES)
 ORDER = (NODES, EDGES, SUBSCRIPTIONS)
 
 
-class Read(NamedTuple):
+class ReadTable(NamedTuple):
     """A table as workers have read it, and the format that it had."""
 
     rows: pa.Table
@@ -69,7 +69,7 @@ class Read(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Assembled:
+class AssembledGraph:
     """A graph whose filters are numbers of programs; their texts; and what was refused."""
 
     parts: Parts
@@ -82,7 +82,7 @@ class Assembled:
     """The clauses of all subscriptions, in the order of their ids, if they are ranked."""
 
 
-def assemble(tables: dict[str, Read], contents: Contents) -> Assembled:
+def assemble(tables: dict[str, ReadTable], contents: Contents) -> AssembledGraph:
     """Put the tables of a graph together. Nothing is lost: a row is in the graph or in `rejected`.
 
     The tables are taken out of the dictionary, so that they are not in memory twice.
@@ -109,13 +109,13 @@ def assemble(tables: dict[str, Read], contents: Contents) -> Assembled:
         filtered = _flags(read.parts.subscription_filter.is_valid())
         ranks = subscriptions.ranks(read.subscription_row, contents)
         ranks = with_unfiltered(ranks, filtered, contents.room.always)
-    return Assembled(read.parts, programs, texts, rejected, accepted, ranks)
+    return AssembledGraph(read.parts, programs, texts, rejected, accepted, ranks)
 
 
 class _Table:
     """One of the tables, in the order of its rows."""
 
-    def __init__(self, name: str, read: Read) -> None:
+    def __init__(self, name: str, read: ReadTable) -> None:
         self.name = name
         self.form = read.form
         self.shape = SHAPES[name]
@@ -260,10 +260,10 @@ def _flags(column: Any) -> Bools:
     )
 
 
-class Saving:
+class GraphWriter:
     """Number and index a graph, or a shard of it, and write it; notes the attributes that filters name."""
 
-    def __init__(self, assembled: Assembled, contents: Contents) -> None:
+    def __init__(self, assembled: AssembledGraph, contents: Contents) -> None:
         self._assembled = assembled
         self._contents = contents
         self.attributes: set[str] = set()

@@ -24,7 +24,7 @@ from headgate.engine.views import views_at
 from headgate.errors import EventError
 from headgate.plan.costs import averages, sums
 from headgate.plan.measures import measures
-from headgate.plan.running.making import Given, make_network
+from headgate.plan.running.planner import PlanInput, make_network
 from headgate.runtime.progress import step
 from headgate.runtime.targets import opened_as
 from headgate.tables.event_rows import read_events
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.core.ids import Ids
     from headgate.plan.costs import Estimates
-    from headgate.plan.running.making import Made, Settings, Ways
+    from headgate.plan.running.planner import FoundRewritings, PlannedNetwork, Settings
     from headgate.tables.sites import Sites
 
 
@@ -65,14 +65,14 @@ def averages_of(found: pa.Table, count: int, rejected: int) -> Estimates:
     return averages(rows, size, int(found[EVENTS].to_numpy()[whole].sum()), rejected)
 
 
-class Refused(NamedTuple):
+class RefusedEvent(NamedTuple):
     """A row that is no event, and why."""
 
     row: str
     reason: str
 
 
-class Opened(NamedTuple):
+class OpenViews(NamedTuple):
     """The views of a snapshot, and the index that says which of them match."""
 
     filters: Content
@@ -81,29 +81,29 @@ class Opened(NamedTuple):
     numbers: dict[Id, int]
 
 
-def open_views(snapshot: str, carries: str | None) -> Opened:
+def open_views(snapshot: str, carries: str | None) -> OpenViews:
     """Open views, or return those that were opened last if they are the same."""
     place = Path(snapshot).resolve()
     return _opened(str(place), digest_of(place), carries)
 
 
 @lru_cache(maxsize=1)
-def _opened(snapshot: str, digest: str, carries: str | None) -> Opened:
+def _opened(snapshot: str, digest: str, carries: str | None) -> OpenViews:
     return opened_as(snapshot, digest, partial(_open, carries=carries))
 
 
-def _open(place: Path, *, carries: str | None) -> Opened:
+def _open(place: Path, *, carries: str | None) -> OpenViews:
     index = room_at(place).open(place, verify=False)
     ids, views = views_at(place, carries=carries)
-    return Opened(index, views, ids, {identity: number for number, identity in enumerate(ids)})
+    return OpenViews(index, views, ids, {identity: number for number, identity in enumerate(ids)})
 
 
-def read_records(batch: pa.RecordBatch) -> list[Event | Refused]:
+def read_records(batch: pa.RecordBatch) -> list[Event | RefusedEvent]:
     """Read events that come as rows of JSON; blank lines are passed over."""
-    found: list[Event | Refused] = []
+    found: list[Event | RefusedEvent] = []
     for value, broken in zip(batch[VALUE].to_pylist(), batch[BROKEN].to_pylist(), strict=True):
         if value is None:
-            found.append(Refused(broken or "", "the line does not have as many fields as the header"))
+            found.append(RefusedEvent(broken or "", "the line does not have as many fields as the header"))
         elif value.strip():
             try:
                 event = Event.from_json(value)
@@ -111,11 +111,11 @@ def read_records(batch: pa.RecordBatch) -> list[Event | Refused]:
                 _ = event.attributes
                 found.append(event)
             except EventError as error:
-                found.append(Refused(value.decode(errors="replace"), str(error)))
+                found.append(RefusedEvent(value.decode(errors="replace"), str(error)))
     return found
 
 
-def read_parsed(batch: pa.RecordBatch, content: str) -> list[Event | Refused]:
+def read_parsed(batch: pa.RecordBatch, content: str) -> list[Event | RefusedEvent]:
     """Read events that were documents."""
     return list(read_events(batch, content))
 
@@ -125,7 +125,7 @@ def sum_up(
     snapshot: str,
     digest: str,
     carries: str | None,
-    read: Callable[[pa.RecordBatch], list[Event | Refused]],
+    read: Callable[[pa.RecordBatch], list[Event | RefusedEvent]],
 ) -> Iterator[pa.RecordBatch]:
     """Sum up the results of all events of a task."""
     filters, views, _, numbers = _opened(snapshot, digest, carries)
@@ -134,7 +134,7 @@ def sum_up(
     def events() -> Iterator[Event]:
         for batch in batches:
             for event in read(batch):
-                if isinstance(event, Refused):
+                if isinstance(event, RefusedEvent):
                     refused.append(event._asdict())
                 else:
                     yield event
@@ -150,7 +150,7 @@ def sum_up(
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlanResult:
     """What the job did."""
 
     views: int
@@ -178,11 +178,11 @@ class Planned:
     seconds: dict[str, float]
 
 
-def _planned(made: Made, found: Estimates) -> Planned:
+def _planned(made: PlannedNetwork, found: Estimates) -> PlanResult:
     network, solution, statistics = made.network, made.solution, made.ways.statistics
     before = measures(network.before, network.rewritings, network.costs)
     after = measures(network.plan, network.rewritings, network.costs)
-    return Planned(
+    return PlanResult(
         views=len(network.ids),
         events=found.events,
         rejected=found.rejected,
@@ -205,20 +205,20 @@ def _planned(made: Made, found: Estimates) -> Planned:
 
 
 def plan_views(
-    views: Opened,
+    views: OpenViews,
     snapshot: str,
     sample: str,
     output: str,
     settings: Settings,
     found: Estimates,
     placed: Sites | None,
-    ways: Callable[[], Ways] | None,
+    ways: Callable[[], FoundRewritings] | None,
     *,
     carries: str | None,
     quiet: bool,
-) -> tuple[Planned, Made]:
+) -> tuple[PlanResult, PlannedNetwork]:
     """Plan who feeds whom, and write the network to `output`; `ways` finds the graphs elsewhere."""
-    given = Given(
+    given = PlanInput(
         views.ids,
         TextPool.build([views.filters.filter(identity) for identity in views.ids]),
         found.rows,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompileResult:
     """What the job did."""
 
     subscriptions: int
@@ -31,7 +31,7 @@ class Compiled:
 
 
 @dataclass(frozen=True)
-class CompiledGraph:
+class GraphCompileResult:
     """What the job did. Rows in the graph and rejected ones are all that were given, blank lines left out."""
 
     nodes: int
@@ -83,7 +83,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Matched:
+class MatchResult:
     """What the job did."""
 
     events: int

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
-from headgate.brokers.nats.link import ANSWER, ApiError, client_library, request, until
+from headgate.brokers.nats.connection import ANSWER, ApiError, client_library, request, until
 from headgate.errors import MachineError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Range(NamedTuple):
     """Without their data."""
 
 
-class Reading:
+class RangeReader:
     """A range being read, from `at` on."""
 
     def __init__(self, settings: NatsSettings, wanted: Range) -> None:

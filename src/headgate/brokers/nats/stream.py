@@ -9,8 +9,8 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.brokers.nats.link import ApiError, Link, until
-from headgate.brokers.nats.reading import Range, Reading, add_consumer, delete_consumer
+from headgate.brokers.nats.connection import ApiError, Connection, until
+from headgate.brokers.nats.reading import Range, RangeReader, add_consumer, delete_consumer
 from headgate.errors import MachineError, TableError
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ class Outgoing(NamedTuple):
     headers: dict[str, str]
 
 
-class Published(NamedTuple):
+class PublishResult(NamedTuple):
     """What became of messages: all are in the stream, some were there before."""
 
     messages: int
     duplicates: int
 
 
-class Publishing:
+class Publisher:
     """Messages on their way over one connection."""
 
     def __init__(self, settings: NatsSettings, client: Client) -> None:
@@ -55,7 +55,7 @@ class Publishing:
         self._refused: Exception | None = None
         self._moved = asyncio.Event()
 
-    async def all(self, messages: Sequence[Outgoing]) -> Published:
+    async def all(self, messages: Sequence[Outgoing]) -> PublishResult:
         """Publish messages, and wait until the server has said of each that it keeps it."""
         client = self._client
         inbox = client.new_inbox()
@@ -75,7 +75,7 @@ class Publishing:
         finally:
             if client.is_connected:
                 await listening.unsubscribe()
-        return Published(len(messages), self._duplicates)
+        return PublishResult(len(messages), self._duplicates)
 
     async def _until(self, count: int) -> None:
         """Wait for answers, for as long as they keep coming."""
@@ -149,7 +149,7 @@ class Stream:
     def __init__(self, settings: NatsSettings) -> None:
         self.settings = settings
         self.place = settings.place
-        self._link = Link(settings)
+        self._link = Connection(settings)
 
     def __enter__(self) -> Stream:
         return self
@@ -223,7 +223,7 @@ class Stream:
         """
         if wanted.start >= wanted.stop:
             return
-        reading = Reading(self.settings, wanted)
+        reading = RangeReader(self.settings, wanted)
         ahead = self._link.begin(reading.next)
         try:
             while True:
@@ -267,9 +267,9 @@ class Stream:
         if count > 0:
             lost(Loss(at, state.first, count))
 
-    def publish(self, messages: Sequence[Outgoing]) -> Published:
+    def publish(self, messages: Sequence[Outgoing]) -> PublishResult:
         """Publish messages, and wait until the server keeps them all.
 
         They are published again on another connection if one is lost, so they need message ids.
         """
-        return self._link.call(lambda client: Publishing(self.settings, client).all(messages))
+        return self._link.call(lambda client: Publisher(self.settings, client).all(messages))

@@ -38,7 +38,7 @@ class Unit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Warmed:
+class WarmResult:
     """What was done."""
 
     target: Target
@@ -72,7 +72,7 @@ def warm(
     native: bool = False,
     processes: int | None = None,
     tell: Callable[[int, int], None] | None = None,
-) -> Warmed:
+) -> WarmResult:
     """Compile what is not compiled yet; `tell` hears how many of how many are done.
 
     The code is for the baseline if this processor runs it, so that it serves all processors alike; `native`
@@ -90,9 +90,9 @@ def warm(
                 f"kernels cannot be kept in {own_place()} ({error.strerror}): set NUMBA_CACHE_DIR to a "
                 "directory that can be written"
             ) from error
-        crew = _Crew(waiting, target, tell)
+        crew = _WorkerPool(waiting, target, tell)
         seconds = crew.work(processes or min(cores(), lacking))
-    return Warmed(target, len(listed) - lacking, lacking, seconds, remove_old(own_place()))
+    return WarmResult(target, len(listed) - lacking, lacking, seconds, remove_old(own_place()))
 
 
 def remove_old(place: Path, days: float = OLD) -> int:
@@ -122,7 +122,7 @@ def copy_code(target: Target, folder: Path) -> int:
     return size
 
 
-class _Crew:
+class _WorkerPool:
     """Processes that share a list of kernels.
 
     Kernels of one module call the same others, so neighbours in the list would wait for each other: every

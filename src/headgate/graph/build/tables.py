@@ -35,7 +35,7 @@ NODES, EDGES, SUBSCRIPTIONS = "nodes", "edges", "subscriptions"
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedRow:
     """A row that is not in the graph, and why."""
 
     table: str
@@ -49,7 +49,7 @@ class GraphTables:
     """Parts of a graph, the rows that were refused, and for each part of it the row that it came from."""
 
     parts: Parts
-    refused: list[Refused]
+    refused: list[RefusedRow]
     node_row: NDArray[np.int64]
     edge_row: NDArray[np.int64]
     subscription_row: NDArray[np.int64]
@@ -102,7 +102,7 @@ def read_tables(nodes: pa.Table, edges: pa.Table, subscriptions: pa.Table | None
     A column `refusal` says why a row must be refused for what is not known here, such as its filter; null for
     the others. A node is refused for what is wrong with itself; then its edges lead nowhere and are refused.
     """
-    refused: list[Refused] = []
+    refused: list[RefusedRow] = []
     node_rows, node_ids, node_table = _unique(nodes, NODES, "node", refused)
     places = _Places(node_ids, nodes)
     edge_rows, edge_table, edge_source, edge_target = _edges(edges, places, refused)
@@ -164,14 +164,16 @@ def read_tables(nodes: pa.Table, edges: pa.Table, subscriptions: pa.Table | None
     return GraphTables(parts, refused, node_rows, edge_rows, sub_rows)
 
 
-def _refuse_unread(nodes: pa.Table, rows: NDArray[np.int64], itself: Bools, refused: list[Refused]) -> None:
+def _refuse_unread(
+    nodes: pa.Table, rows: NDArray[np.int64], itself: Bools, refused: list[RefusedRow]
+) -> None:
     for place in np.flatnonzero(itself).tolist():
         node, named = nodes["id"][place].as_py(), nodes["subscription"][place].as_py()
         reason = (
             f"node {node!r} does not serve {named!r}: a row of the subscriptions has no id that can be read, "
             "and may be its filter"
         )
-        refused.append(Refused(NODES, int(rows[place]), str(node), reason))
+        refused.append(RefusedRow(NODES, int(rows[place]), str(node), reason))
 
 
 class _Places:
@@ -247,7 +249,7 @@ def _kinds(column: Column) -> tuple[tuple[str, ...], NDArray[np.int32]]:
 
 
 def _unique(
-    table: pa.Table, name: str, noun: str, refused: list[Refused]
+    table: pa.Table, name: str, noun: str, refused: list[RefusedRow]
 ) -> tuple[NDArray[np.int64], Column, pa.Table]:
     """Take the rows with a usable id, sorted by it; returns their row numbers, the ids and the rows."""
     ids = _plain(table, "id")
@@ -270,7 +272,7 @@ def _unique(
             reason = f"{noun} {identity!r} has score {score[row]}: give a finite number"
         elif reason is None:
             reason = f"{noun} {identity!r} has cost {cost[row]}: give a number from 0 up"
-        refused.append(Refused(name, row, "" if identity is None else str(identity), reason))
+        refused.append(RefusedRow(name, row, "" if identity is None else str(identity), reason))
     rows = rows[~bad]
     sound = ids.take(rows)
     order = _compute.sort_indices(sound).to_numpy().astype(np.int64)
@@ -282,13 +284,13 @@ def _unique(
         again[1:] = _compute.equal(sound[1:], sound[:-1]).to_numpy(zero_copy_only=False)
     for row in np.sort(rows[again]).tolist():
         reason = f"{noun} {ids[row].as_py()!r} is given again: the first row with this id stands"
-        refused.append(Refused(name, row, str(ids[row].as_py()), reason))
+        refused.append(RefusedRow(name, row, str(ids[row].as_py()), reason))
     rows, sound = rows[~again], sound.filter(pa.array(~again))
     return rows, sound, table.take(rows)
 
 
 def _edges(
-    table: pa.Table, places: _Places, refused: list[Refused]
+    table: pa.Table, places: _Places, refused: list[RefusedRow]
 ) -> tuple[NDArray[np.int64], pa.Table, NDArray[np.int32], NDArray[np.int32]]:
     """Take the edges whose ends are nodes; returns their rows, and their ends as places."""
     source, target = _plain(table, "source"), _plain(table, "target")
@@ -304,7 +306,7 @@ def _edges(
             reason = f"{edge}: {places.missing(ends[0] if begin[row] < 0 else ends[1])}"
         else:
             reason = refusal[row].as_py() or f"{edge} has cost {cost[row]}: give a number from 0 up"
-        refused.append(Refused(EDGES, row, f"{ends[0]} → {ends[1]}", reason))
+        refused.append(RefusedRow(EDGES, row, f"{ends[0]} → {ends[1]}", reason))
     rows = np.flatnonzero(~bad)
     return rows, table.take(rows), begin[rows], end[rows]
 
@@ -315,7 +317,7 @@ def _hang(
     rows: NDArray[np.int64],
     nodes: pa.Table,
     places: _Places,
-    refused: list[Refused],
+    refused: list[RefusedRow],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], Bools]:
     """Find where subscriptions hang: at their own node, and at nodes that name them.
 
@@ -336,7 +338,7 @@ def _hang(
             places.missing(node) if node is not None else "it hangs at no node: name one in the column 'node'"
         )
         refused.append(
-            Refused(SUBSCRIPTIONS, int(rows[place]), str(identity), f"subscription {identity!r}: {why}")
+            RefusedRow(SUBSCRIPTIONS, int(rows[place]), str(identity), f"subscription {identity!r}: {why}")
         )
     kept &= ~lost
     both = kept[hang_sub]

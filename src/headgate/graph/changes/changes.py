@@ -20,7 +20,7 @@ from headgate.core.ids import check_id
 from headgate.core.subscription import SQL, Subscription
 from headgate.errors import GraphError, SubscriptionError
 from headgate.graph.arrays import bits_of
-from headgate.graph.changes.view import Later, View
+from headgate.graph.changes.view import Additions, View
 from headgate.graph.model import EDGE, NODE, SUBSCRIPTION
 from headgate.graph.walk.walking import Overlay, unchanged
 
@@ -206,7 +206,7 @@ class Changes:
             dirty=dirty,
             component=np.concatenate([arrays.component, last + np.arange(count - first, dtype=np.int32)]),
         )
-        later = Later(
+        later = Additions(
             stands_for=np.array(self._stands_for, np.uint8),
             place=np.array(self._place, np.int32),
             serves=np.array(self._serves, np.int32),

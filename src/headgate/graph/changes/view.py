@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.event import JSON, SOURCE
-from headgate.core.omission import Omission, Renamed
+from headgate.core.omission import Omission, RenamedOmissions
 from headgate.errors import EventError, GraphError
 from headgate.graph.arrays import bits_of
 from headgate.graph.base import NO_CELLS, no_planes
@@ -34,7 +34,7 @@ FIRST_BITE, LARGEST_BITE = 8, 4096
 
 
 @dataclass(frozen=True)
-class Later:
+class Additions:
     """Vertices, filters and names that came after the base was numbered.
 
     stands_for, place, serves…     by vertex, from the first new one on
@@ -69,7 +69,7 @@ class View:
         base: Base,
         overlay: walking.Overlay,
         costs: NDArray[np.float64],
-        later: Later | None,
+        later: Additions | None,
         serving: Words,
         *,
         skipping: bool,
@@ -222,12 +222,12 @@ class View:
         first, found = self.arrays.roots, []
         if complete:
             dirty = self.overlay.dirty
-            with Renamed(self.named):
+            with RenamedOmissions(self.named):
                 base = np.array(self.base.content.match(event), np.int64) - first
             base = base[base >= 0]
             found.append(base[(dirty[base >> 6] >> (base & 63).astype(np.uint64)) & np.uint64(1) == 0])
         if self.later is not None and self.later.filters is not None:
-            with Renamed(partial(self.named, later=True)):
+            with RenamedOmissions(partial(self.named, later=True)):
                 filters = np.array(self.later.filters.match(event), np.int64)
             # Filters that came after this view was taken are not of it.
             filters = filters[filters < len(self.later.filter_vertex)]

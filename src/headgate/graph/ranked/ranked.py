@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedMatch:
     """A subscription that gets the event, and the cheapest valid path to it: nodes and edges with a filter.
 
     `path` begins with the source and ends with the node that serves the subscription, or that it hangs at.
@@ -49,7 +49,7 @@ class Ranked:
 
 def top(
     view: View, event: Event, k: int, *, by: str = MINUS, decay: float = DECAY, hops: bool = False
-) -> list[Ranked]:
+) -> list[RankedMatch]:
     """List the best k, the highest value first, equal ones by id."""
     check_ranking(k, by, decay)
     found, ranking = search(view, event, k, by=by, decay=decay, hops=hops), ranking_of(view)
@@ -59,7 +59,7 @@ def top(
     subscriptions = subscriptions[np.lexsort((-ranks.order[subscriptions], -values))]
     names: dict[int, str] = {}
     return [
-        Ranked(
+        RankedMatch(
             view.subscription_id(subscription),
             float(found.value[subscription]),
             float(ranks.score[server + view.arrays.roots]),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from headgate.core.omission import Omission, Renamed, renaming
+from headgate.core.omission import Omission, RenamedOmissions, renaming
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -38,7 +38,7 @@ AGAIN = 1 << 20
 """Events until the next trial."""
 
 
-class Ways:
+class StrategyChooser:
     """Remembers which way was quicker. Threads may share it: at worst one of them tries once more."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ def find_hits(view: View, events: pa.RecordBatch | Sequence[Event]) -> Iterator[
         kept = position >= 0
         row, position = found[kept] - begin, position[kept]
         if view.later is not None:
-            with Renamed(partial(_from, begin)):
+            with RenamedOmissions(partial(_from, begin)):
                 row, position = _with_later(view, events[begin:end], row, position)
         yield begin, end, Hits(np.searchsorted(row, np.arange(end - begin + 1)), position)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from headgate.pipeline.file.model import Pipeline
     from headgate.spark.session.session import Session
-    from headgate.spark.stream.run import Streamed
+    from headgate.spark.stream.run import StreamResult
 
 _KINDS = {
     "str": Kind.TEXT,
@@ -126,7 +126,7 @@ def _settings(pipeline: Pipeline) -> StreamSettings:
 
 def stream(
     session: Session, pipeline: Pipeline, stop: threading.Event | None, *, quiet: bool, command: str
-) -> Streamed:
+) -> StreamResult:
     """Stream until the end, the time is over, or `stop` is set; `command` is for the page about it."""
     settings = settings_of_stream(pipeline)
     check_request(settings)

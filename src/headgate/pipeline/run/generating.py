@@ -30,7 +30,7 @@ _COUNTS: dict[str, tuple[int, int]] = {
 _PERSONS, _FOLLOWING = 1_000_000, 10_000_000
 
 
-class Made(NamedTuple):
+class GeneratedTable(NamedTuple):
     """A table that can be made, whole or some rows of it."""
 
     make: Maker
@@ -41,7 +41,7 @@ class Made(NamedTuple):
 class Workload(NamedTuple):
     """All tables of a workload, and the text of its taxonomy if it has one."""
 
-    tables: dict[str, Made]
+    tables: dict[str, GeneratedTable]
     taxonomy: str | None = None
 
 
@@ -67,8 +67,8 @@ def workload_of(given: Generate) -> Workload:
     else:
         made = workload(name, subscriptions)
     tables = {
-        "subscriptions": Made(made.subscriptions, made.subscription_schema(), subscriptions),
-        "events": Made(made.events, made.schema(), events),
+        "subscriptions": GeneratedTable(made.subscriptions, made.subscription_schema(), subscriptions),
+        "events": GeneratedTable(made.events, made.schema(), events),
     }
     return Workload(tables, text)
 
@@ -81,7 +81,7 @@ def _counts(given: Generate) -> tuple[int, int]:
     )
 
 
-def _graph(given: Generate, events: int) -> dict[str, Made]:
+def _graph(given: Generate, events: int) -> dict[str, GeneratedTable]:
     made: Any
     if given.workload == "exchange":
         from headgate.workloads.graphs.exchange import Exchange
@@ -94,9 +94,9 @@ def _graph(given: Generate, events: int) -> dict[str, Made]:
         edges = _FOLLOWING if given.edges is None else given.edges
         made = Social(nodes, edges, given.selectivity or "1/16")
     return {
-        "nodes": Made(made.nodes, made.node_schema(), made.node_count),
-        "edges": Made(made.edges, made.edge_schema(), made.edge_count),
-        "events": Made(made.events, made.schema(), events),
+        "nodes": GeneratedTable(made.nodes, made.node_schema(), made.node_count),
+        "edges": GeneratedTable(made.edges, made.edge_schema(), made.edge_count),
+        "events": GeneratedTable(made.events, made.schema(), events),
     }
 
 

@@ -12,14 +12,14 @@ from headgate.pipeline.run import plan
 from headgate.pipeline.run.state import write_whole
 from headgate.report.runs import what_if_page
 from headgate.report.runs.model import (
-    Busy,
-    Changed,
+    BusySubscription,
+    ChangedSubscription,
     Costs,
     Counts,
     Histogram,
     Partition,
     Reason,
-    Refused,
+    RefusedRows,
     RunPage,
     Step,
     WhatIfPage,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.run import StepDone
     from headgate.spark.backtest.what_if import WhatIf
-    from headgate.spark.session.listening import Heard
+    from headgate.spark.session.listeners import SparkActivity
     from headgate.tables.requests import Question
 
 
@@ -45,12 +45,12 @@ _LEFT_OUT = {"batches", "events_by_matches", "busiest"}
 
 
 @dataclass(frozen=True)
-class Told:
+class FinishedRun:
     """A run that is over."""
 
     pipeline: Pipeline
     steps: tuple[StepDone, ...]
-    heard: Heard | None
+    activity: SparkActivity | None
     starting: float
     seconds: float
     began: float
@@ -87,7 +87,7 @@ def told(step: plan.Step, result: Mapping[str, Any]) -> str:
     return f": {', '.join(parts)}" if parts else ""
 
 
-def write_json(run: Told, *, error: str | None = None) -> Path:
+def write_json(run: FinishedRun, *, error: str | None = None) -> Path:
     """Write what a run did for machines."""
     found = {
         "pipeline": run.pipeline.about.name,
@@ -106,14 +106,14 @@ def write_json(run: Told, *, error: str | None = None) -> Path:
             }
             for each in run.steps
         ],
-        "stages": _stages(run.heard),
+        "stages": _stages(run.activity),
     }
     place = Path(run.pipeline.report.json)
     write_whole(place, json.dumps(found, indent=1, ensure_ascii=False, default=str) + "\n")
     return place
 
 
-def _stages(heard: Heard | None) -> list[dict[str, Any]]:
+def _stages(activity: SparkActivity | None) -> list[dict[str, Any]]:
     return [
         {
             "step": stage.title,
@@ -124,11 +124,11 @@ def _stages(heard: Heard | None) -> list[dict[str, Any]]:
             "skew": stage.skew,
             "failed": sum(task.failure is not None for task in stage.tasks),
         }
-        for stage in (heard.stages if heard else ())
+        for stage in (activity.stages if activity else ())
     ]
 
 
-def page_of(run: Told) -> RunPage:
+def page_of(run: FinishedRun) -> RunPage:
     """Put together what the page shows; tiles and pictures are those of the first matches."""
     compiled = dict(run.results(plan.COMPILE)).get("", {})
     matched = run.results(plan.MATCH)
@@ -149,17 +149,18 @@ def page_of(run: Told) -> RunPage:
             rejected={"subscriptions": compiled.get("rejected", 0), "events": first.get("rejected", 0)},
         ),
         steps=tuple(steps_told(run)),
-        stages=stages_of(run.heard.stages, run.began) if run.heard else (),
+        stages=stages_of(run.activity.stages, run.began) if run.activity else (),
         throughput=tuple(_throughput(first, begun)),
         rejected=tuple(_refused(run)),
         matches_per_event=Histogram.of(spread) if spread else None,
         quantiles=tuple((share, quantile(spread, share)) for share in (0.5, 0.9, 0.99)) if spread else (),
         busiest=tuple(
-            Busy(str(identity), text, count) for identity, text, count in summary.get("busiest", [])
+            BusySubscription(str(identity), text, count)
+            for identity, text, count in summary.get("busiest", [])
         ),
         machine=this_machine(str(find_java().version)),
         command=run.command,
-        troubles=run.heard.troubles if run.heard else (),
+        troubles=run.activity.troubles if run.activity else (),
     )
 
 
@@ -175,7 +176,7 @@ def _throughput(matched: Mapping[str, Any], begun: float) -> Iterator[Partition]
         yield Partition(batch["task"], batch["start"] - begun, batch["seconds"], share)
 
 
-def _refused(run: Told) -> Iterator[Refused]:
+def _refused(run: FinishedRun) -> Iterator[RefusedRows]:
     """List the tables of refused rows, each with its kinds of reasons."""
     places = {step.name: step.outputs.get("rejected") for step in plan.steps_of(run.pipeline)}
     for each in run.steps:
@@ -188,10 +189,10 @@ def _refused(run: Told) -> Iterator[Refused]:
                 Reason(found["reason"], found["rows"], tuple(found["examples"]))
                 for found in each.result.get("refusals", [])
             ]
-            yield Refused(what, rows, places[each.name] if rows else None, tuple(reasons))
+            yield RefusedRows(what, rows, places[each.name] if rows else None, tuple(reasons))
 
 
-def steps_told(run: Told) -> list[Step]:
+def steps_told(run: FinishedRun) -> list[Step]:
     """List the parts of a run with their times, the parts of jobs apart."""
     parts = {
         plan.COMPILE: (("parse the filters", "parse_seconds"), ("build the index", "build_seconds")),
@@ -213,7 +214,7 @@ def steps_told(run: Told) -> list[Step]:
     return found
 
 
-def write_metrics(run: Told, place: Path) -> None:
+def write_metrics(run: FinishedRun, place: Path) -> None:
     """Write counts and times for Prometheus; counts are those of the first matches, as on the page."""
     from headgate.spark.session.metrics import Metrics
 
@@ -227,8 +228,8 @@ def write_metrics(run: Told, place: Path) -> None:
         metrics.count("headgate_events_total", result["events"])
         metrics.count("headgate_matches_total", result["matches"])
         metrics.count("headgate_rejected_total", result["rejected"], reason=plan.MATCH)
-    if run.heard is not None:
-        run.heard.count(metrics)
+    if run.activity is not None:
+        run.activity.count(metrics)
     place.parent.mkdir(parents=True, exist_ok=True)
     metrics.write(place)
 
@@ -246,7 +247,9 @@ def write_what_if(
         rejected=done.rejected,
         gained=done.gained,
         lost=done.lost,
-        subscriptions=tuple(Changed(**{**vars(each), "id": str(each.id)}) for each in done.effects),
+        subscriptions=tuple(
+            ChangedSubscription(**{**vars(each), "id": str(each.id)}) for each in done.effects
+        ),
         noise=question.noise,
         deliveries_a_day=done.deliveries_a_day,
         costs=Costs(*done.cost) if done.cost else None,

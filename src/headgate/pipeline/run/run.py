@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate.errors import HeadgateError, TableError
+from headgate.pipeline.dry_run.check import check
 from headgate.pipeline.file.setting import without_secrets
 from headgate.pipeline.file.together import places
-from headgate.pipeline.rehearsal.check import check
 from headgate.pipeline.run import reporting
 from headgate.pipeline.run.plan import COMPILE, steps_of, until
 from headgate.pipeline.run.reporting import DONE, SKIPPED
@@ -21,7 +21,7 @@ from headgate.pipeline.run.state import State, locked, remove_leftovers
 from headgate.pipeline.run.work import Job, work
 from headgate.report.runs import page as run_page
 from headgate.runtime.progress import step as shown
-from headgate.spark.session.listening import listening
+from headgate.spark.session.listeners import listening
 from headgate.spark.session.session import close_session, open_session
 from headgate.tables.places import is_remote, local
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.plan import Step
     from headgate.report.runs.model import RunPage
-    from headgate.spark.session.listening import Heard
+    from headgate.spark.session.listeners import SparkActivity
     from headgate.spark.session.session import Session
-    from headgate.spark.stream.run import Streamed
+    from headgate.spark.stream.run import StreamResult
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunOptions:
     """What is said of one run, beside the file."""
 
     fresh: bool = False
@@ -83,7 +83,7 @@ class Outcome:
     json: Path
     report: RunPage
     """What the page shows."""
-    streamed: Streamed | None = None
+    streamed: StreamResult | None = None
     """What the stream did, if there was one."""
 
     @property
@@ -99,9 +99,9 @@ class Outcome:
         return compiled + max(counts.values(), default=0)
 
 
-def run_pipeline(pipeline: Pipeline, asked: Asked | None = None) -> Outcome:
+def run_pipeline(pipeline: Pipeline, asked: RunOptions | None = None) -> Outcome:
     """Run a pipeline; what is done already and has not changed is passed over."""
-    asked = asked or Asked()
+    asked = asked or RunOptions()
     steps = until(steps_of(pipeline), asked.until)
     directory = pipeline.directory
     outputs = [each.path for each in places(pipeline) if each.output]
@@ -150,14 +150,14 @@ def _why(error: BaseException) -> str:
 class _Running:
     """One run: starts Spark when a step needs it, and notes what is done."""
 
-    def __init__(self, pipeline: Pipeline, asked: Asked) -> None:
+    def __init__(self, pipeline: Pipeline, asked: RunOptions) -> None:
         self._pipeline = pipeline
         self._asked = asked
         self._state = State(pipeline.directory)
         self._stack = ExitStack()
-        self._hearing = ExitStack()
+        self._listening = ExitStack()
         self._session: Session | None = None
-        self._heard: Heard | None = None
+        self._activity: SparkActivity | None = None
         self._begun = time.monotonic()
         self._began = time.time()
         self.starting = 0.0
@@ -167,7 +167,7 @@ class _Running:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._hearing.close()
+        self._listening.close()
         self._stack.close()
 
     def remember(self) -> State:
@@ -197,7 +197,7 @@ class _Running:
         before = {each.name: dict(each.result) for each in self.done}
 
         def spark() -> Session:
-            session = self._heard_session()
+            session = self._observed_session()
             session.sparkContext.setJobDescription(step.name)
             return session
 
@@ -228,11 +228,11 @@ class _Running:
             self._stack.callback(close_session, self._session)
         return self._session
 
-    def _heard_session(self) -> Session:
+    def _observed_session(self) -> Session:
         """Open the session for steps, which are listened to; a stream is not, for it may run for months."""
         session = self._opened()
-        if self._heard is None:
-            self._heard = self._hearing.enter_context(listening(session))
+        if self._activity is None:
+            self._activity = self._listening.enter_context(listening(session))
         return session
 
     def _say(self, line: str) -> None:
@@ -241,8 +241,8 @@ class _Running:
 
     def end(self, *, whole: bool) -> Outcome:
         """End Spark, write the report, and say what was done."""
-        # All that was heard of Spark is in by then.
-        self._hearing.close()
+        # All that Spark reported is in by then.
+        self._listening.close()
         told = self._told()
         report = reporting.page_of(told)
         page = Path(self._pipeline.report.page) if whole else None
@@ -277,11 +277,11 @@ class _Running:
         with suppress(OSError):
             reporting.write_json(self._told(), error=_why(error))
 
-    def _told(self) -> reporting.Told:
-        return reporting.Told(
+    def _told(self) -> reporting.FinishedRun:
+        return reporting.FinishedRun(
             pipeline=self._pipeline,
             steps=tuple(self.done),
-            heard=self._heard,
+            activity=self._activity,
             starting=self.starting,
             seconds=time.monotonic() - self._begun,
             began=self._began,

@@ -17,7 +17,7 @@ from headgate.report.runs.model import (
     Counts,
     Partition,
     Reason,
-    Refused,
+    RefusedRows,
     RunPage,
     Step,
     StreamBatch,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from headgate.runtime.state import Record
     from headgate.spark.session.session import Session
-    from headgate.spark.stream.run import Streamed
+    from headgate.spark.stream.run import StreamResult
     from headgate.spark.stream.settings import StreamSettings
 
 MOST = 10_000
@@ -114,12 +114,14 @@ class History:
                 with place.open("rb") as lines:
                     yield from map(json.loads, lines)
 
-    def page(self, done: Streamed, command: str) -> RunPage:
+    def page(self, done: StreamResult, command: str) -> RunPage:
         """Put together what the page shows."""
         dead = {kind: getattr(done, kind.replace("-", "_")) for kind in KINDS}
         reasons = [Reason(kind, rows, tuple(self._examples[kind])) for kind, rows in dead.items() if rows]
-        refused = [Refused("events", sum(dead.values()), self._settings.dead, tuple(reasons))]
-        refused.append(Refused("changes of subscriptions", done.rejected_changes, self._settings.rejected))
+        refused = [RefusedRows("events", sum(dead.values()), self._settings.dead, tuple(reasons))]
+        refused.append(
+            RefusedRows("changes of subscriptions", done.rejected_changes, self._settings.rejected)
+        )
         left_out = done.batches - len(self._batches)
         words = f"The charts show the last {len(self._batches):,} of {done.batches:,} micro-batches."
         return RunPage(
@@ -173,7 +175,7 @@ def run_told(
     stop: threading.Event | None = None,
     quiet: bool = False,
     command: str = "",
-) -> Streamed:
+) -> StreamResult:
     """Run a stream, and write the page about it, if one is named; `command` is how it was asked for."""
     if settings.report is None:
         return run_stream(session, settings, stop=stop, quiet=quiet)

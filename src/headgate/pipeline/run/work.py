@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from headgate.pipeline.file.settings import Match
     from headgate.pipeline.run.plan import Step
     from headgate.spark.session.session import Session
-    from headgate.tables.results import Compiled, CompiledGraph
+    from headgate.tables.results import CompileResult, GraphCompileResult
     from headgate.tables.summary import Refusal
 
 Result = dict[str, Any]
@@ -131,7 +131,7 @@ def _compile(job: Job) -> Result:
     said: dict[str, Any] = {"rejected": step.outputs["rejected"], "ranked": pipeline.ranked}
     said |= {**_sharding(pipeline), **vars(given)}
     snapshot = step.outputs["snapshot"]
-    done: Compiled | CompiledGraph
+    done: CompileResult | GraphCompileResult
     if pipeline.node_table is not None and pipeline.edge_table is not None:
         tables = Tables(pipeline.node_table, pipeline.edge_table, pipeline.subscription_table)
         done = job.run(
@@ -236,7 +236,7 @@ def _backtest(job: Job) -> Result:
 
 def _plan(job: Job) -> Result:
     pipeline, step, quiet = job.pipeline, job.step, job.quiet
-    from headgate.plan.running.making import Settings
+    from headgate.plan.running.planner import Settings
 
     given = pipeline.plan
     assert given is not None

@@ -19,7 +19,7 @@ import numpy as np
 
 from headgate.plan.graphs.cycles import without_cycles
 from headgate.plan.graphs.embeddings import SPREAD, EmbeddingFinder, embedding_graph
-from headgate.plan.graphs.rewritability import Search, Searched, find_rewritings
+from headgate.plan.graphs.rewritability import Search, SearchResult, find_rewritings
 from headgate.plan.model import Embeddings, Rewritings
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Graphs(NamedTuple):
     """Both graphs of some views; embeddings are without cycles."""
 
     embeddings: Embeddings
-    searched: Searched
+    searched: SearchResult
     statistics: GraphStatistics
 
     @property
@@ -88,7 +88,7 @@ def graphs_of(
     )
 
 
-def statistics_of(in_degrees: NDArray[np.int64], removed: int, found: Searched) -> GraphStatistics:
+def statistics_of(in_degrees: NDArray[np.int64], removed: int, found: SearchResult) -> GraphStatistics:
     """Count what Table 2 counts. `in_degrees` are those of the embedding graph with its cycles."""
     views, count = len(in_degrees), len(found.rewritings.input_offsets) - 1
     inputs = len(found.rewritings.inputs)
@@ -106,10 +106,10 @@ def statistics_of(in_degrees: NDArray[np.int64], removed: int, found: Searched) 
     )
 
 
-class Joined(NamedTuple):
+class JoinResult(NamedTuple):
     """What joined graphs leave: the embeddings of each target are counted only."""
 
-    searched: Searched
+    searched: SearchResult
     in_degrees: NDArray[np.int64]
     removed: int
 
@@ -123,7 +123,7 @@ def joined_rewritings(
     threads: int = 2,
     spread: int = SPREAD,
     progress: Progress | None = None,
-) -> Joined:
+) -> JoinResult:
     """Find rewritings, without ever holding the embeddings of more than some targets."""
     return join_targets(
         EmbeddingFinder(views, spread),
@@ -143,14 +143,14 @@ def join_targets(
     weights: NDArray[np.float64] | None = None,
     threads: int = 2,
     progress: Progress | None = None,
-) -> Joined:
+) -> JoinResult:
     """Find the rewritings of all targets, or of some, with what was prepared for their embeddings."""
     views = finder.views
     asked = np.arange(len(views), dtype=np.int32) if targets is None else np.unique(targets).astype(np.int32)
     order = order_of(views)
     in_degrees = np.zeros(len(views), np.int64)
     removed = 0
-    parts: list[Searched] = []
+    parts: list[SearchResult] = []
     for first in range(0, len(asked), BLOCK):
         some = asked[first : first + BLOCK]
         rows = finder.rows(some, threads=threads)
@@ -162,7 +162,7 @@ def join_targets(
         )
         if progress is not None:
             progress(first + len(some), len(asked))
-    return Joined(join_searched(len(views), parts), in_degrees, removed)
+    return JoinResult(join_searched(len(views), parts), in_degrees, removed)
 
 
 def only_earlier(
@@ -192,7 +192,7 @@ def order_of(views: Views) -> NDArray[np.int64]:
     return places
 
 
-def join_searched(views: int, parts: Iterable[Searched]) -> Searched:
+def join_searched(views: int, parts: Iterable[SearchResult]) -> SearchResult:
     """Join the rewritings of different targets, given in the order of these."""
     counts = np.zeros(views + 1, np.int64)
     sizes, inputs = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
@@ -203,4 +203,4 @@ def join_searched(views: int, parts: Iterable[Searched]) -> Searched:
         inputs.append(part.rewritings.inputs)
         cut.append(part.cut_short)
     joined = Rewritings(np.cumsum(counts), np.cumsum(np.concatenate(sizes)), np.concatenate(inputs))
-    return Searched(joined, np.concatenate(cut))
+    return SearchResult(joined, np.concatenate(cut))

@@ -42,7 +42,7 @@ class Search(NamedTuple):
     most_steps: int = 5_000
 
 
-class Searched(NamedTuple):
+class SearchResult(NamedTuple):
     """Rewritings, and the views whose search `most_steps` cut short: they may have more than these."""
 
     rewritings: Rewritings
@@ -71,7 +71,7 @@ def find_rewritings(
     weights: NDArray[np.float64] | None = None,
     threads: int = 2,
     progress: Progress | None = None,
-) -> Searched:
+) -> SearchResult:
     """Find rewritings of all views, or of some targets; others have none.
 
     `embeddings` are without cycles. Among sources that cover as much, one of a smaller weight comes first,
@@ -170,7 +170,7 @@ def _search(
     return _Part(counts, sizes[:covers].copy(), inputs[:total].copy(), cut)
 
 
-def _join(views: int, targets: NDArray[np.int32], found: list[_Part]) -> Searched:
+def _join(views: int, targets: NDArray[np.int32], found: list[_Part]) -> SearchResult:
     offsets = np.zeros(views + 1, np.int64)
     parts = [_NOTHING, *found]
     offsets[targets + 1] = np.concatenate([part.counts for part in parts])
@@ -179,4 +179,4 @@ def _join(views: int, targets: NDArray[np.int32], found: list[_Part]) -> Searche
     np.cumsum(sizes, out=input_offsets[1:])
     inputs = np.concatenate([part.inputs for part in parts])
     cut = targets[np.concatenate([part.cut for part in parts])]
-    return Searched(Rewritings(np.cumsum(offsets), input_offsets, inputs), cut)
+    return SearchResult(Rewritings(np.cumsum(offsets), input_offsets, inputs), cut)

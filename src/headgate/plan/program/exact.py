@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from headgate.plan.model import Capacities, Costs, Rewritings
 
 
-class Exact(NamedTuple):
+class ExactPlan(NamedTuple):
     """The best plan by mixed cost; no plan is below `bound`. `ended` is OPTIMAL or TIME_LIMIT."""
 
     plan: Plan
@@ -61,7 +61,7 @@ def exact(
     beta: float = 1.0,
     time_limit: float = 300.0,
     progress: Callable[[str], None] | None = None,
-) -> Exact:
+) -> ExactPlan:
     """Find the plan of least mixed cost that keeps all capacities, and prove it.
 
     Raises `InfeasibleError` if there is no plan. Made for small instances: how many views it proves depends
@@ -94,7 +94,7 @@ def exact(
         # Plans that `room` leaves out are not better than the one that was known.
         bound = max(bound, min(low, cost))
     gap = gap_of(cost, bound)
-    return Exact(
+    return ExactPlan(
         known,
         cost,
         min(bound, cost),
@@ -106,7 +106,7 @@ def exact(
     )
 
 
-class _Ways(NamedTuple):
+class _FastestPaths(NamedTuple):
     """Views with inputs first, the quickest way through each rewriting, and the quickest to each view."""
 
     order: NDArray[np.int32]
@@ -114,7 +114,7 @@ class _Ways(NamedTuple):
     least: NDArray[np.float64]
 
 
-def _ways(rewritings: Rewritings, costs: Costs) -> _Ways:
+def _ways(rewritings: Rewritings, costs: Costs) -> _FastestPaths:
     order = order_of(rewritings)
     through = np.zeros(len(costs.latency))
     least = costs.source_latency.astype(np.float64)
@@ -122,14 +122,14 @@ def _ways(rewritings: Rewritings, costs: Costs) -> _Ways:
         for number in range(rewritings.offsets[view], rewritings.offsets[view + 1]):
             through[number] = costs.latency[number] + least[_inputs(rewritings, number)].max()
             least[view] = min(least[view], through[number])
-    return _Ways(order, through, least)
+    return _FastestPaths(order, through, least)
 
 
 def _inputs(rewritings: Rewritings, number: int) -> NDArray[np.int32]:
     return rewritings.inputs[rewritings.input_offsets[number] : rewritings.input_offsets[number + 1]]
 
 
-def _latest(rewritings: Rewritings, costs: Costs, ways: _Ways, room: float) -> NDArray[np.float64]:
+def _latest(rewritings: Rewritings, costs: Costs, ways: _FastestPaths, room: float) -> NDArray[np.float64]:
     """Return how late each view can be in a plan that is better than the one that is known."""
     most = costs.source_latency.astype(np.float64)
     for view in ways.order.tolist():
@@ -144,7 +144,7 @@ def _branch(
     rewritings: Rewritings,
     costs: Costs,
     beta: float,
-    ways: _Ways,
+    ways: _FastestPaths,
     room: float,
     known: Plan,
     watch: Watch,
@@ -172,7 +172,7 @@ def _branch(
     return Plan(program.choices[chosen]), np.inf if outcome.status == highs.SOLVED else low
 
 
-def _delays(rewritings: Rewritings, costs: Costs, ways: _Ways, plan: Plan) -> NDArray[np.float64]:
+def _delays(rewritings: Rewritings, costs: Costs, ways: _FastestPaths, plan: Plan) -> NDArray[np.float64]:
     """Return how much later each view is in a plan than the quickest way through its choice."""
     latency = costs.source_latency.astype(np.float64)
     delays = np.zeros(len(latency))
@@ -189,7 +189,7 @@ def _matrix(
     rewritings: Rewritings,
     costs: Costs,
     beta: float,
-    ways: _Ways,
+    ways: _FastestPaths,
     most: NDArray[np.float64],
 ) -> tuple[highs.Matrix, float, float]:
     """Add the delays behind the columns, and a row for each view and each of its feeders."""
@@ -228,7 +228,7 @@ def _matrix(
 
 
 def _pairs(
-    program: Program, rewritings: Rewritings, costs: Costs, ways: _Ways, most: NDArray[np.float64]
+    program: Program, rewritings: Rewritings, costs: Costs, ways: _FastestPaths, most: NDArray[np.float64]
 ) -> tuple[
     NDArray[np.int64], NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 ]:

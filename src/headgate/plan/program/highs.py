@@ -1,7 +1,7 @@
 """The one place that calls HiGHS: arrays in, arrays out, with a time limit and a word every two seconds.
 
 Column-wise matrices go over as arrays; no modelling objects are made. Python is called back from within the
-solver, so that progress can be told and Ctrl-C is heard.
+solver, so that progress can be told and Ctrl-C works.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def branch(
 def _relax(matrix: Matrix, start: Start, watch: Watch, step: str) -> Outcome:
     import highspy
 
-    solver, heard = _solver(matrix, watch, step, whole=False)
+    solver, listener = _solver(matrix, watch, step, whole=False)
     solver.setOptionValue("solver", "simplex")
     solver.setOptionValue("presolve", "off")
     solver.setOptionValue("time_limit", max(0.01, watch.left()))
@@ -139,7 +139,7 @@ def _relax(matrix: Matrix, start: Start, watch: Watch, step: str) -> Outcome:
     ]
     basis.valid = True
     solver.setBasis(basis)
-    if not heard.run(solver):
+    if not listener.run(solver):
         raise PlanError(f"{step}: the solver failed: its numbers may be too far apart in size")
     ended = solver.getModelStatus()
     info, solution = solver.getInfo(), solver.getSolution()
@@ -162,7 +162,7 @@ def _branch(
 ) -> Outcome:
     import highspy
 
-    solver, heard = _solver(matrix, watch, step, whole=True)
+    solver, listener = _solver(matrix, watch, step, whole=True)
     limit = watch.left() if seconds is None else min(seconds, watch.left())
     solver.setOptionValue("time_limit", max(0.01, limit))
     solver.setOptionValue("mip_rel_gap", gap)
@@ -172,10 +172,10 @@ def _branch(
         known = highspy.HighsSolution()
         known.col_value = first.tolist()
         solver.setSolution(known)
-    if not heard.run(solver):
+    if not listener.run(solver):
         # Rarely, relaxations within cannot be solved that precisely.
         _tolerate(solver, 1e-7)
-        if not heard.run(solver):
+        if not listener.run(solver):
             return Outcome(STOPPED, None, np.zeros(0), -np.inf, 0)
     ended = solver.getModelStatus()
     info, solution = solver.getInfo(), solver.getSolution()
@@ -195,7 +195,7 @@ def _tolerate(solver: Any, tolerance: float) -> None:
         solver.setOptionValue(name, tolerance)
 
 
-class _Ear:
+class _SolverListener:
     """Runs a solver and listens; what is raised meanwhile stops the solver and is raised again after."""
 
     def __init__(self, watch: Watch, step: str) -> None:
@@ -228,7 +228,7 @@ class _Ear:
         return words
 
 
-def _solver(matrix: Matrix, watch: Watch, step: str, *, whole: bool) -> tuple[Any, _Ear]:
+def _solver(matrix: Matrix, watch: Watch, step: str, *, whole: bool) -> tuple[Any, _SolverListener]:
     """Make a solver and give it the arrays."""
     import highspy
 
@@ -255,7 +255,7 @@ def _solver(matrix: Matrix, watch: Watch, step: str, *, whole: bool) -> tuple[An
         raise PlanError(
             f"{step}: the solver refused the program: the numbers in it are too large or too small"
         )
-    ear = _Ear(watch, step)
+    ear = _SolverListener(watch, step)
     solver.cbSimplexInterrupt += ear.hear
     solver.cbMipInterrupt += ear.hear
     return solver, ear

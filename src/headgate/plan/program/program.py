@@ -54,7 +54,7 @@ NEAR = 10.0
 NEARLY = 1e-6
 
 
-class Rounded(NamedTuple):
+class RoundedPlan(NamedTuple):
     """The columns of the best plan (None if none was found) and a bound that may be better than before."""
 
     chosen: NDArray[np.int64] | None
@@ -120,7 +120,7 @@ def _start(
 
 def round_off(
     program: Program, relaxed: Relaxed, first: NDArray[np.int64] | None, gap: float, watch: Watch
-) -> Rounded:
+) -> RoundedPlan:
     """Find a plan near the relaxation's optimum; `first` is one that is known."""
     assert relaxed.parts is not None
     reduced = reduced_costs(program, relaxed.prices)
@@ -132,10 +132,10 @@ def round_off(
     best = min(found, key=lambda plan: value_of(program, plan))
     bound = relaxed.bound
     if best is None:
-        return Rounded(None, bound, len(fractional))
+        return RoundedPlan(None, bound, len(fractional))
     watch.say(f"rounding: gap {gap_of(value_of(program, best), bound):.2e} after {watch.seconds():.1f} s")
     best, bound = _close(program, best, bound, reduced, gap, watch)
-    return Rounded(best, bound, len(fractional))
+    return RoundedPlan(best, bound, len(fractional))
 
 
 def _near(
@@ -343,10 +343,10 @@ def solve(
     )
 
 
-def _solve(program: Program, inner: Program, gap: float, watch: Watch) -> Rounded:
+def _solve(program: Program, inner: Program, gap: float, watch: Watch) -> RoundedPlan:
     """Solve what presolving left; raises InfeasibleError in terms of the original."""
     if not len(inner.choices):
-        return Rounded(np.zeros(0, np.int64), 0.0, 0)
+        return RoundedPlan(np.zeros(0, np.int64), 0.0, 0)
     first = bargain(inner, np.zeros(len(inner.bounds)), watch)
     if len(inner.choices) <= SMALL:
         status, chosen, bound = decide(inner, watch, first=first)
@@ -357,7 +357,7 @@ def _solve(program: Program, inner: Program, gap: float, watch: Watch) -> Rounde
             bound = -np.inf
         if chosen is None or value_of(inner, first) < value_of(inner, chosen):
             chosen = first
-        return Rounded(chosen, bound, 0)
+        return RoundedPlan(chosen, bound, 0)
     watch.say("first plan: " + ("none" if first is None else f"{value_of(inner, first):.6g}"))
     relaxed = relax(inner, watch)
     if relaxed.status == highs.INFEASIBLE and first is None:
@@ -366,7 +366,7 @@ def _solve(program: Program, inner: Program, gap: float, watch: Watch) -> Rounde
     if relaxed.parts is not None:
         rounded = round_off(inner, relaxed, first, gap, watch)
     else:
-        rounded = Rounded(first, relaxed.bound if np.isfinite(relaxed.bound) else -np.inf, 0)
+        rounded = RoundedPlan(first, relaxed.bound if np.isfinite(relaxed.bound) else -np.inf, 0)
     if rounded.chosen is None or relaxed.parts is None:
         again = bargain(inner, relaxed.prices, watch)
         if value_of(inner, again) < value_of(inner, rounded.chosen):

@@ -7,7 +7,7 @@ Views that come later stand later in that order than all before, and only use th
 What the source has no room for either is left unfed and reported; it is tried again with each change that
 may make room. When `due`, it is time for a plan made anew.
 
-`Bearing` is what sites and the source have to bear, as feeding a view is begun and ended one by one.
+`SiteLoads` is what sites and the source have to bear, as feeding a view is begun and ended one by one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RESOURCES = ("fan-out", "bandwidth", "cpu")
 NEAR = 1.0 + 1e-9
 
 
-class Bearing:
+class SiteLoads:
     """Sites, their bounds, and what is asked of them."""
 
     def __init__(self, capacities: Capacities) -> None:
@@ -142,7 +142,7 @@ class Change(NamedTuple):
     fed_again: tuple[int, ...]
 
 
-class Current(NamedTuple):
+class CurrentPlan(NamedTuple):
     """The plan at one moment. `views` are the numbers of those that are fed; all else counts them from 0."""
 
     views: NDArray[np.int64]
@@ -152,7 +152,7 @@ class Current(NamedTuple):
     capacities: Capacities
 
 
-class LivingPlan:
+class LivePlan:
     """A plan, valid after every change. Not safe for several threads."""
 
     def __init__(
@@ -172,7 +172,7 @@ class LivingPlan:
         self.beta = beta
         self.threshold = threshold
         self._rows = OptionRows(rewritings, costs)
-        self._bearing = Bearing(capacities)
+        self._bearing = SiteLoads(capacities)
         views = len(plan.chosen)
         self._ranks = [0] * views
         for rank, view in enumerate(order_of(rewritings).tolist()):
@@ -254,7 +254,7 @@ class LivingPlan:
             [view for view, (at, place) in enumerate(places) if at == site and place != GONE]
         )
 
-    def current(self) -> Current:
+    def current(self) -> CurrentPlan:
         """Return the plan as it is, over the views that are fed."""
         taken = np.array([place >= SOURCE for place in self._places], dtype=np.bool_)
         compact = self._rows.compact(taken)
@@ -265,7 +265,7 @@ class LivingPlan:
             if self._places[view] != SOURCE:
                 chosen[row] = places.index(self._places[view], firsts[row], firsts[row + 1])
         capacities = self._bearing.capacities(compact.views.tolist())
-        return Current(compact.views, Plan(chosen), compact.rewritings, compact.costs, capacities)
+        return CurrentPlan(compact.views, Plan(chosen), compact.rewritings, compact.costs, capacities)
 
     def replan(self, solver: Callable[[Rewritings, Costs, Capacities], Plan]) -> None:
         """Make a full plan for all views that are there, unfed ones too, and take it if it is valid."""

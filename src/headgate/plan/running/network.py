@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.core.given import place_of
+from headgate.core.arguments import place_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.snapshot import open_snapshot, write_snapshot
@@ -155,7 +155,7 @@ def _write(table: pa.Table, path: Path) -> None:
     pq.write_table(table, path)
 
 
-class Delivered(NamedTuple):
+class Delivery(NamedTuple):
     """What each view got for an event, and what was sent for it: bytes by the source, and by other views."""
 
     results: list[Any]
@@ -163,7 +163,7 @@ class Delivered(NamedTuple):
     bytes: int
 
 
-def disseminate(views: Results, plan: Plan, rewritings: Rewritings, event: Event) -> Delivered:
+def disseminate(views: Results, plan: Plan, rewritings: Rewritings, event: Event) -> Delivery:
     """Give every view its result for an event, as the plan says. Only views at the source see the event."""
     if len(views) != len(plan.chosen):
         raise PlanError(f"the plan is for {len(plan.chosen)} views, there are {len(views)}: plan these first")
@@ -179,4 +179,4 @@ def disseminate(views: Results, plan: Plan, rewritings: Rewritings, event: Event
         given = [results[each] for each in inputs]
         results[view] = views.rewritten(view, inputs, given)
         sent += sum(views.size(each)[1] for each in given)
-    return Delivered(results, source_bytes, sent)
+    return Delivery(results, source_bytes, sent)

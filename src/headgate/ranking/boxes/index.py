@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headgate.core.given import is_id, listed, place_of, source_of, told
+from headgate.core.arguments import is_id, listed, place_of, source_of, told
 from headgate.core.ids import Ids, check_id
 from headgate.errors import SubscriptionError
 from headgate.ranking.boxes.boxes import Boxes, of_boxes, of_columns, renumbered, take

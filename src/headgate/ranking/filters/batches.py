@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.core.event import ID, column_of
-from headgate.core.omission import Omission, Renamed
+from headgate.core.omission import Omission, RenamedOmissions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK = "event_id", "subscription_id", "score", "rank"
 
 
-class Asked(Protocol):
+class EventBatch(Protocol):
     """Events that are asked about together."""
 
     @property
@@ -35,7 +35,7 @@ class Asked(Protocol):
         """Match them, with their places for ids."""
 
 
-class Batch:
+class ArrowEvents:
     """Events in an Arrow batch, with a column `id`; `identities` stand for that."""
 
     def __init__(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None) -> None:
@@ -47,7 +47,7 @@ class Batch:
         return content.match_batch(self._batch, _places(self._batch.num_rows))
 
 
-class Listed:
+class EventList:
     """Events as Python values; `identities` stand for their ids."""
 
     def __init__(self, events: Sequence[Event], identities: pa.Array[Any] | None) -> None:
@@ -61,13 +61,13 @@ class Listed:
         return content.match_events(self._events, _places(len(self._events)))
 
 
-def matched(asked: Asked, content: Content) -> pa.RecordBatch:
+def matched(asked: EventBatch, content: Content) -> pa.RecordBatch:
     """Match events, with their places for ids; what is left out of one is told with the event's id."""
 
     def named(found: Omission) -> Omission:
         return found._replace(event=asked.identities[int(found.event or 0)].as_py())
 
-    with Renamed(named):
+    with RenamedOmissions(named):
         return asked.match(content)
 
 
@@ -102,13 +102,15 @@ def places_within(events: Ints) -> Ints:
     return at - np.maximum.accumulate(np.where(begins, at, 0))
 
 
-def pairs(asked: Asked, events: Ints, ids: pa.Array[Any]) -> pa.RecordBatch:
+def pairs(asked: EventBatch, events: Ints, ids: pa.Array[Any]) -> pa.RecordBatch:
     """Put matches into a batch."""
     columns = [asked.identities.take(events), ids]
     return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
 
 
-def ranking(asked: Asked, events: Ints, ids: pa.Array[Any], values: NDArray[np.float64]) -> pa.RecordBatch:
+def ranking(
+    asked: EventBatch, events: Ints, ids: pa.Array[Any], values: NDArray[np.float64]
+) -> pa.RecordBatch:
     """Put the best of each event into a batch; ranks count from 1."""
     ranks = (places_within(events) + 1).astype(np.int32)
     columns = [asked.identities.take(events), ids, pa.array(values), pa.array(ranks)]

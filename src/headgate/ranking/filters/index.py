@@ -196,15 +196,15 @@ class RankedIndex:
 
         `identities` stand for the ids.
         """
-        return self._matches(batches.Batch(batch, identities))
+        return self._matches(batches.ArrowEvents(batch, identities))
 
     def match_events(
         self, events: Sequence[Event], identities: pa.Array[Any] | None = None
     ) -> pa.RecordBatch:
         """Match events given as Python values, many at once; `identities` stand for their ids."""
-        return self._matches(batches.Listed(events, identities))
+        return self._matches(batches.EventList(events, identities))
 
-    def _matches(self, asked: batches.Asked) -> pa.RecordBatch:
+    def _matches(self, asked: batches.EventBatch) -> pa.RecordBatch:
         def ask() -> pa.RecordBatch:
             state = self._state
             with state.naming():
@@ -254,7 +254,7 @@ class RankedIndex:
 
         Ranks count from 1; `score` is what the subscription is ranked by. `identities` stand for the ids.
         """
-        return self._top_many(batches.Batch(batch, identities), k, mode, factors)
+        return self._top_many(batches.ArrowEvents(batch, identities), k, mode, factors)
 
     def top_events(
         self,
@@ -266,10 +266,10 @@ class RankedIndex:
         factors: Mapping[str, float] | None = None,
     ) -> pa.RecordBatch:
         """List the best k for each of some events; `identities` stand for their ids."""
-        return self._top_many(batches.Listed(events, identities), k, mode, factors)
+        return self._top_many(batches.EventList(events, identities), k, mode, factors)
 
     def _top_many(
-        self, asked: batches.Asked, k: int, mode: str, factors: Mapping[str, float] | None
+        self, asked: batches.EventBatch, k: int, mode: str, factors: Mapping[str, float] | None
     ) -> pa.RecordBatch:
         check_asked(k, mode, factors)
         if mode == RELAXED:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.core.omission import Omission, Renamed
+from headgate.core.omission import Omission, RenamedOmissions
 from headgate.core.subscription import Subscription
 from headgate.ranking.filters.clauses import Growing, hash_text, hash_texts, joined, named
 from headgate.ranking.filters.keys import RankKeys
@@ -192,14 +192,14 @@ class ClauseState:
         self.rows.add(identity)
         self.late.append(clauses, weights)
 
-    def naming(self) -> Renamed:
+    def naming(self) -> RenamedOmissions:
         """Tell of clauses that the content leaves out by their text: many subscriptions may have one."""
 
         def by_text(found: Omission) -> Omission:
             text = self.content.filter(found.subscription if found.subscription is not None else -1)
             return found._replace(subscription=None, reason=f"the clause {text}: {found.reason}")
 
-        return Renamed(by_text)
+        return RenamedOmissions(by_text)
 
     def number(self, clause: Clause, dialect: str) -> int:
         """Return the number of a clause; a new one is indexed."""
@@ -285,14 +285,14 @@ class ScoreState:
         """Return the key of a subscription; refuses one that is not here."""
         return self.keys.key(self.rows.get(identity))
 
-    def naming(self) -> Renamed:
+    def naming(self) -> RenamedOmissions:
         """Give filters that the content leaves out the ids of their subscriptions."""
 
         def named(found: Omission) -> Omission:
             rows = self.keys.rows(np.array([found.subscription], np.int64))
             return found._replace(subscription=self.rows.id(int(rows[0])))
 
-        return Renamed(named)
+        return RenamedOmissions(named)
 
     def numbers(self, event: Event, count: int | None = None, at_least: int | None = None) -> Ints:
         """List the first `count` keys from `at_least` on whose filters hold."""

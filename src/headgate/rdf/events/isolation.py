@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from headgate.errors import EventError, MachineError
-from headgate.rdf.events.triples import Numbered
+from headgate.rdf.events.triples import NumberedTriples
 from headgate.rdf.events.worker import HEAD, READY, Frame, pack
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _CHUNK = 1 << 20
 _PATIENCE = 5.0
 _SLICES = 100
 """How often a process that is late is looked at, each time after a tenth of what it was given."""
-_ANSWER: msgspec.msgpack.Decoder[Numbered | str] = msgspec.msgpack.Decoder(Numbered | str)
+_ANSWER: msgspec.msgpack.Decoder[NumberedTriples | str] = msgspec.msgpack.Decoder(NumberedTriples | str)
 
 
 class Document(NamedTuple):
@@ -62,9 +62,9 @@ class Isolation:
         self._process: _Process | None = None
         _EVERY.add(self)
 
-    def parse(self, documents: Sequence[Document]) -> list[Numbered | EventError]:
+    def parse(self, documents: Sequence[Document]) -> list[NumberedTriples | EventError]:
         """Parse documents; one that is refused has the reason in its place."""
-        answers: list[Numbered | EventError] = []
+        answers: list[NumberedTriples | EventError] = []
         suspect = -1
         with self._lock:
             while len(answers) < len(documents):
@@ -95,7 +95,7 @@ class Isolation:
         process = self._process
         return None if process is None else process.pid
 
-    def _ask(self, documents: Sequence[Document], answers: list[Numbered | EventError]) -> None:
+    def _ask(self, documents: Sequence[Document], answers: list[NumberedTriples | EventError]) -> None:
         """Parse documents and append what comes back, as far as it comes."""
         if self._process is None:
             self._process = _Process(self._limits.memory)

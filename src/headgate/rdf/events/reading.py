@@ -10,7 +10,7 @@ from headgate.core.event import N_TRIPLES
 from headgate.errors import EventError
 from headgate.rdf.events.isolation import Document, Isolation
 from headgate.rdf.events.screening import NAMES, Limits, check_size, format_of, screen
-from headgate.rdf.events.triples import Numbered, Settings, parse, read_lines
+from headgate.rdf.events.triples import NumberedTriples, Settings, parse, read_lines
 from headgate.rdf.language.model import Graph
 from headgate.rdf.language.names import is_iri
 
@@ -71,7 +71,7 @@ class Reader:
 
     def read_many(self, documents: Sequence[tuple[str | bytes, str]]) -> list[Graph | EventError]:
         """Read documents, each with its content type; one that is refused has the reason in its place."""
-        results: list[Numbered | Document | EventError] = []
+        results: list[NumberedTriples | Document | EventError] = []
         for data, content_type in documents:
             try:
                 results.append(self._here(data, content_type))
@@ -94,7 +94,7 @@ class Reader:
         """Return the id of the parser process, if one is running."""
         return self._isolation.pid
 
-    def _here(self, data: str | bytes, content_type: str) -> Numbered | Document:
+    def _here(self, data: str | bytes, content_type: str) -> NumberedTriples | Document:
         """Read a document if that is for this process to do, else screen it for the other."""
         kind = format_of(content_type)
         plain = kind == N_TRIPLES and not self._isolated
@@ -136,7 +136,7 @@ def graph_of(event: Event, reader: Reader | None = None) -> Graph:
     return event.once("graph", lambda event: (reader or _DEFAULT).read(event.data, event.content_type))
 
 
-def _quick(data: str | bytes, settings: Settings) -> Numbered | None:
+def _quick(data: str | bytes, settings: Settings) -> NumberedTriples | None:
     """Read N-Triples without a parser, if it is plain; what is not UTF-8 is for the slow way to refuse."""
     try:
         return read_lines(data if isinstance(data, str) else data.decode(), settings)
@@ -144,7 +144,7 @@ def _quick(data: str | bytes, settings: Settings) -> Numbered | None:
         return None
 
 
-def _graph(numbered: Numbered) -> Graph:
+def _graph(numbered: NumberedTriples) -> Graph:
     # A copy can be written to, as every other graph's triples: kernels are compiled for that.
     return Graph(numbered.text, np.frombuffer(numbered.triples, np.int32).reshape(-1, 3).copy())
 

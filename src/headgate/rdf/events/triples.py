@@ -40,14 +40,14 @@ class Settings(NamedTuple):
     terms: int
 
 
-class Numbered(NamedTuple):
+class NumberedTriples(NamedTuple):
     """Terms, a line each, and the places of the subject, property and object of each triple, as int32."""
 
     text: bytes
     triples: bytes
 
 
-def parse(data: bytes, kind: str, name: str, settings: Settings) -> Numbered:
+def parse(data: bytes, kind: str, name: str, settings: Settings) -> NumberedTriples:
     """Parse a document of a media type; `name` is what messages call the format."""
     quads = ox.parse(
         data,
@@ -79,7 +79,7 @@ def parse(data: bytes, kind: str, name: str, settings: Settings) -> Numbered:
         raise EventError(
             f"not usable {name}: the IRI {relative[1]!r} is relative: write it in full, or give a base"
         )
-    return Numbered(text.encode(), distinct(numbers))
+    return NumberedTriples(text.encode(), distinct(numbers))
 
 
 def renamed(terms: list[Term]) -> list[Term]:
@@ -163,7 +163,7 @@ def _remote_context(data: bytes) -> str:
 _NAME = "N-Triples"
 
 
-def read_lines(text: str, settings: Settings) -> Numbered | None:
+def read_lines(text: str, settings: Settings) -> NumberedTriples | None:
     r"""Read a document if it is as plain as can be.
 
     >>> settings = Settings(None, 10, 100, 100)
@@ -191,7 +191,7 @@ def read_lines(text: str, settings: Settings) -> Numbered | None:
     check_terms(terms, _NAME, settings)
     if joined.startswith("_") or "\n_" in joined:
         joined = "\n".join(renamed(terms))
-    return Numbered(joined.encode(), distinct(numbers))
+    return NumberedTriples(joined.encode(), distinct(numbers))
 
 
 def write_lines(graph: Graph) -> str:

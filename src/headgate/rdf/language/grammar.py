@@ -95,7 +95,7 @@ _item: VARIABLE | BLANK | BARE | A | _iri | _literal
 """
 
 
-class Misplaced(Exception):  # noqa: N818 -- never leaves the room: it becomes a FilterError with a place
+class MisplacedWordError(Exception):
     """A word that cannot stand where it stands: its number, and the kinds that could."""
 
     def __init__(self, number: int, expected: set[str]) -> None:
@@ -118,7 +118,7 @@ def tree_of(kinds: Kinds, start: str) -> Node:
         return _node(_parser().parse(kinds, start))
     except UnexpectedToken as error:
         number = len(kinds) if error.token.type == "$END" else int(error.token.value)
-        raise Misplaced(number, set(error.accepts or ())) from None
+        raise MisplacedWordError(number, set(error.accepts or ())) from None
 
 
 def _node(tree: Token | Tree[Token]) -> Node:
@@ -128,7 +128,7 @@ def _node(tree: Token | Tree[Token]) -> Node:
     return Node(str(tree.data), parts[0].number if parts else -1, parts)
 
 
-class _Numbered(Lexer):
+class _NumberedLexer(Lexer):
     """Hands the parser kinds in place of a text."""
 
     def __init__(self, _configuration: Any) -> None:
@@ -146,4 +146,6 @@ class _Numbered(Lexer):
 def _parser() -> Lark:
     kinds = {*SIGNS.values(), *KEYWORDS.values(), *_TERMS}
     declared = f"%declare {' '.join(sorted(kinds))}"
-    return Lark(f"{_GRAMMAR}\n{declared}", parser="lalr", lexer=_Numbered, start=[QUERY, TUPLES, EXPRESSION])
+    return Lark(
+        f"{_GRAMMAR}\n{declared}", parser="lalr", lexer=_NumberedLexer, start=[QUERY, TUPLES, EXPRESSION]
+    )

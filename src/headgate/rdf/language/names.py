@@ -113,12 +113,12 @@ _MEANT = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": 
 _LOCAL_ESCAPE = re.compile(r"\\(.)")
 
 
-class Unreadable(ValueError):  # noqa: N818 -- never leaves the room: it becomes a FilterError with a place
+class UnreadableTermError(ValueError):
     """A word that stands for no term."""
 
 
 class Names(dict[str, "Term"]):
-    """The terms of words, remembered; a word that is none raises `Unreadable`.
+    """The terms of words, remembered; a word that is none raises `UnreadableTermError`.
 
     >>> names = Names()
     >>> names.declare("ex:", "<http://example.org/>")
@@ -172,7 +172,7 @@ class Names(dict[str, "Term"]):
         value = _unescaped(word[1:-1])
         if is_relative(value):
             if self.base is None:
-                raise Unreadable(f"{word} is relative and no BASE is declared: write the whole IRI")
+                raise UnreadableTermError(f"{word} is relative and no BASE is declared: write the whole IRI")
             value = resolve(self.base, value)
         return _checked(value, word)
 
@@ -180,7 +180,9 @@ class Names(dict[str, "Term"]):
         prefix, _, local = word.partition(":")
         space = self.prefixes.get(prefix)
         if space is None:
-            raise Unreadable(f"the prefix {prefix}: is not declared: write PREFIX {prefix}: <…> before")
+            raise UnreadableTermError(
+                f"the prefix {prefix}: is not declared: write PREFIX {prefix}: <…> before"
+            )
         if "\\" in local:
             local = _LOCAL_ESCAPE.sub(r"\1", local)
         return _checked(space + local, word)
@@ -189,7 +191,7 @@ class Names(dict[str, "Term"]):
         if "" in self.prefixes:
             return _checked(self.prefixes[""] + word, word)
         if self.base is None:
-            raise Unreadable(
+            raise UnreadableTermError(
                 f"the bare name {word} needs PREFIX : <…> or BASE <…> before; text goes between quotes"
             )
         return _checked(resolve(self.base, word), word)
@@ -201,14 +203,14 @@ def tagged(text: Term, language: str) -> Term:
     try:
         Literal("", language=tag)
     except ValueError:
-        raise Unreadable(f"{language} is no language tag") from None
+        raise UnreadableTermError(f"{language} is no language tag") from None
     return f"{text}@{tag}"
 
 
 def typed(text: Term, datatype: Term) -> Term:
     """Give a string a datatype."""
     if datatype == f"<{RDF}langString>":
-        raise Unreadable('a string with a language is written "…"@en')
+        raise UnreadableTermError('a string with a language is written "…"@en')
     return text if datatype == f"<{XSD}string>" else f"{text}^^{datatype}"
 
 
@@ -230,16 +232,16 @@ def _unescaped(text: str) -> str:
 def _meant(found: re.Match[str]) -> str:
     if found[3] is not None:
         if found[3] not in _MEANT:
-            raise Unreadable(f"the escape {found[0]} is not known: a backslash is written \\\\")
+            raise UnreadableTermError(f"the escape {found[0]} is not known: a backslash is written \\\\")
         return _MEANT[found[3]]
     code = int(found[1] or found[2], 16)
     if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-        raise Unreadable(f"{found[0]} is no character")
+        raise UnreadableTermError(f"{found[0]} is no character")
     return chr(code)
 
 
 def _checked(value: str, word: str) -> str:
     if not is_iri(value):
         shown = word if word == f"<{value}>" else f"{word}, which is <{value}>,"
-        raise Unreadable(f"{shown} is no valid IRI")
+        raise UnreadableTermError(f"{shown} is no valid IRI")
     return value

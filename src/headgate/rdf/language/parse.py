@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from headgate.core.subscription import SPARQL, TUPLES
 from headgate.errors import FilterError, SubscriptionError
 from headgate.rdf.language import grammar, words
-from headgate.rdf.language.grammar import Misplaced, tree_of
+from headgate.rdf.language.grammar import MisplacedWordError, tree_of
 from headgate.rdf.language.model import (
     BELOW,
     BELOW_PROPERTY,
@@ -24,8 +24,15 @@ from headgate.rdf.language.model import (
     Pattern,
     parts,
 )
-from headgate.rdf.language.names import Names, Unreadable, tagged, typed
-from headgate.rdf.language.refusal import BAD_PATH, MAX_VARIABLES, Refused, check_shape, check_text, misplaced
+from headgate.rdf.language.names import Names, UnreadableTermError, tagged, typed
+from headgate.rdf.language.refusal import (
+    BAD_PATH,
+    MAX_VARIABLES,
+    RefusedFilterError,
+    check_shape,
+    check_text,
+    misplaced,
+)
 from headgate.rdf.language.shapes import CHAIN, FRESH, REPEATED, SIGNS, VALUES, Builder, Step, compared
 from headgate.rdf.language.words import cut, kinds_of, places
 
@@ -44,7 +51,7 @@ _prologues: dict[tuple[str, ...], Names] = {}
 
 
 def pattern_of(template: Template, words: Sequence[str]) -> Pattern:
-    """Fill in the template of a filter; raises `Refused` for what the words' values forbid."""
+    """Fill in the template of a filter; raises `RefusedFilterError` for what the words' values forbid."""
     terms = terms_of(template, words)
     edges = tuple(
         [
@@ -57,12 +64,14 @@ def pattern_of(template: Template, words: Sequence[str]) -> Pattern:
     bound = {terms[slot] for slot in template.binding}
     for slot, number, reason in template.needing:
         if terms[slot] not in bound:
-            raise Refused(reason.format(_written(terms[slot])), number)
+            raise RefusedFilterError(reason.format(_written(terms[slot])), number)
     if len(bound) > MAX_VARIABLES:
-        raise Refused(f"the filter has {len(bound)} variables and at most {MAX_VARIABLES} are taken", 0)
+        raise RefusedFilterError(
+            f"the filter has {len(bound)} variables and at most {MAX_VARIABLES} are taken", 0
+        )
     for constraint, node in template.paired:
         if terms[constraint] != terms[node]:
-            raise Refused(
+            raise RefusedFilterError(
                 f"this constrains {terms[constraint]} and stands with {_written(terms[node])}",
                 template.places[constraint],
             )
@@ -85,15 +94,15 @@ def terms_of(template: Template, words: Sequence[str]) -> list[Term]:
         _prologues[key] = names
     try:
         terms = [names[words[place]] for place in template.places]
-    except Unreadable:
+    except UnreadableTermError:
         raise _first(names, template, words) from None
     for text, language, datatype in template.joins:
         try:
             joined = (
                 tagged(terms[text], words[language]) if datatype < 0 else typed(terms[text], terms[datatype])
             )
-        except Unreadable as error:
-            raise Refused(str(error), template.places[text]) from None
+        except UnreadableTermError as error:
+            raise RefusedFilterError(str(error), template.places[text]) from None
         terms.append(joined)
     if template.extra:
         _add_extra(template, terms)
@@ -105,18 +114,18 @@ def _declared(template: Template, words: Sequence[str]) -> Names:
     for prefix, iri in template.declarations:
         try:
             names.declare(words[prefix] if prefix >= 0 else None, words[iri])
-        except Unreadable as error:
-            raise Refused(str(error), iri) from None
+        except UnreadableTermError as error:
+            raise RefusedFilterError(str(error), iri) from None
     return names
 
 
-def _first(names: Names, template: Template, words: Sequence[str]) -> Refused:
+def _first(names: Names, template: Template, words: Sequence[str]) -> RefusedFilterError:
     """Find the first word that stands for no term."""
     for place in template.places:
         try:
             names[words[place]]
-        except Unreadable as error:
-            return Refused(str(error), place)
+        except UnreadableTermError as error:
+            return RefusedFilterError(str(error), place)
     raise AssertionError("one of the words was unreadable just now")
 
 
@@ -138,11 +147,11 @@ def _on_path(step: Step, terms: Sequence[Term], template: Template) -> Edge:
     subject, last, end, path, first = step
     if path == CHAIN:
         if terms[first] != TYPE or terms[last] != SUBCLASS:
-            raise Refused(BAD_PATH, template.places[first])
+            raise RefusedFilterError(BAD_PATH, template.places[first])
         path = ISA
     elif path == REPEATED:
         if terms[last] not in _REPEATED:
-            raise Refused(BAD_PATH, template.places[last])
+            raise RefusedFilterError(BAD_PATH, template.places[last])
         path = _REPEATED[terms[last]]
     return Edge(terms[subject], path, terms[end], path)
 
@@ -151,7 +160,7 @@ def _check_language(text: Term, number: int) -> None:
     """Refuse a language in capitals: terms have theirs in lower case, so it would never be found."""
     language = parts(text).lexical
     if language != language.lower():
-        raise Refused(f'languages are compared in lower case: write "{language.lower()}"', number)
+        raise RefusedFilterError(f'languages are compared in lower case: write "{language.lower()}"', number)
 
 
 def _selected(template: Template, terms: Sequence[Term], edges: tuple[Edge, ...]) -> tuple[Term, ...]:
@@ -160,7 +169,7 @@ def _selected(template: Template, terms: Sequence[Term], edges: tuple[Edge, ...]
     found = [terms[slot] for slot in template.selected]
     for place, term in enumerate(found):
         if term in found[:place]:
-            raise Refused(f"SELECT names {term} twice", template.places[template.selected[place]])
+            raise RefusedFilterError(f"SELECT names {term} twice", template.places[template.selected[place]])
     return tuple(found)
 
 
@@ -194,9 +203,9 @@ class TupleBuilder(Builder):
         """Walk one tuple: its edge, then the constraints of its ends."""
         subject, verb, end, *sets = tree.parts
         if subject.name in VALUES:
-            raise Refused("a literal cannot be the subject of a tuple", subject.number)
+            raise RefusedFilterError("a literal cannot be the subject of a tuple", subject.number)
         if verb.name in (*VALUES, words.BLANK):
-            raise Refused("a property is a name or a variable", verb.number)
+            raise RefusedFilterError("a property is a name or a variable", verb.number)
         slots = [self.node(subject), self.node(end)]
         self.add(Step(slots[0], self.node(verb), slots[1]), subject)
         for slot, constraints in zip(slots, sets, strict=False):
@@ -208,7 +217,7 @@ class TupleBuilder(Builder):
         slot = self.node(variable)
         self.paired.append((slot, node))
         if value.name in _VARIABLES:
-            raise Refused("a constraint compares with a class or a literal", value.number)
+            raise RefusedFilterError("a constraint compares with a class or a literal", value.number)
         of = self.node(value)
         if value.name in VALUES:
             self.filters.append(compared(SIGNS[sign.name], itemgetter(slot), itemgetter(of)))
@@ -219,7 +228,7 @@ class TupleBuilder(Builder):
         elif sign.name == "GE":
             self.add(Step(of, of, slot, BELOW), variable)
         else:
-            raise Refused(
+            raise RefusedFilterError(
                 f"{SIGNS[sign.name]} compares with a literal: a class takes <=, = or >=", sign.number
             )
 
@@ -264,7 +273,7 @@ def parse_filter(text: str, dialect: str = SPARQL) -> Pattern:
         if dialect == SPARQL:
             return pattern_of(_template(words, kinds_of(words), grammar.QUERY), words)
         return pattern_of(_template(words, bare_names(kinds_of(words)), grammar.TUPLES), words)
-    except Refused as refused:
+    except RefusedFilterError as refused:
         raise _at(text, refused) from None
 
 
@@ -279,7 +288,7 @@ def parse_expression(text: str) -> Expression:
     try:
         template = _template(words, kinds_of(words), grammar.EXPRESSION)
         return template.filters[0](terms_of(template, words))
-    except Refused as refused:
+    except RefusedFilterError as refused:
         raise _at(text, refused) from None
 
 
@@ -291,9 +300,9 @@ def _template(words: Sequence[str], kinds: Kinds, start: str) -> Template:
         check_shape(kinds)
         try:
             tree = tree_of(kinds, start)
-        except Misplaced as error:
+        except MisplacedWordError as error:
             reason = misplaced(words, kinds, error.number, error.expected, tuples=start == grammar.TUPLES)
-            raise Refused(reason, error.number) from None
+            raise RefusedFilterError(reason, error.number) from None
         if start == grammar.QUERY:
             template = Builder(kinds).query(tree)
         elif start == grammar.TUPLES:
@@ -304,6 +313,6 @@ def _template(words: Sequence[str], kinds: Kinds, start: str) -> Template:
     return template
 
 
-def _at(text: str, refused: Refused) -> FilterError:
+def _at(text: str, refused: RefusedFilterError) -> FilterError:
     """Give the number of a word its place in the text."""
     return FilterError(refused.reason, text, places(text)[refused.number])

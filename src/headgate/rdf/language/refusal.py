@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from headgate.rdf.language.words import Kinds
 
 
-class Refused(Exception):  # noqa: N818 -- never leaves the room: it becomes a FilterError with a place
+class RefusedFilterError(Exception):
     """A filter that is refused: why, and the number of the word at fault."""
 
     def __init__(self, reason: str, number: int) -> None:
@@ -250,27 +250,31 @@ def check_text(text: str) -> None:
 def check_shape(kinds: Kinds) -> None:
     """Refuse a shape by the number of its words, its nesting, and what it lists and joins."""
     if len(kinds) > MAX_WORDS:
-        raise Refused(f"the filter has {len(kinds):,} words and at most {MAX_WORDS:,} are taken", MAX_WORDS)
+        raise RefusedFilterError(
+            f"the filter has {len(kinds):,} words and at most {MAX_WORDS:,} are taken", MAX_WORDS
+        )
     joints = 1
     lists = [1]
     for number, kind in enumerate(kinds):
         if kind in _OPENING:
             lists.append(1)
             if len(lists) > MAX_DEPTH + 1:
-                raise Refused(f"the filter nests deeper than {MAX_DEPTH}", number)
+                raise RefusedFilterError(f"the filter nests deeper than {MAX_DEPTH}", number)
         elif kind in _CLOSING:
             lists = lists[:-1] or [1]
         elif kind == "_COMMA":
             lists[-1] += 1
             if lists[-1] > MAX_LIST:
-                raise Refused(f"the list is longer than {MAX_LIST:,}", number)
+                raise RefusedFilterError(f"the list is longer than {MAX_LIST:,}", number)
         elif kind in _JOINING:
             joints += 1
             if joints > MAX_JOINED:
-                raise Refused(f"the filter joins more than {MAX_JOINED:,} conditions by && and ||", number)
+                raise RefusedFilterError(
+                    f"the filter joins more than {MAX_JOINED:,} conditions by && and ||", number
+                )
 
 
 def check_edges(count: int, number: int) -> None:
     """Refuse more triple patterns than a pattern may have; `number` is the word where the last ends."""
     if count > MAX_EDGES:
-        raise Refused(f"the filter has more than {MAX_EDGES} triple patterns", number)
+        raise RefusedFilterError(f"the filter has more than {MAX_EDGES} triple patterns", number)

@@ -29,7 +29,7 @@ from headgate.rdf.language.model import (
     Or,
     Term,
 )
-from headgate.rdf.language.refusal import BAD_PATH, Refused, check_edges
+from headgate.rdf.language.refusal import BAD_PATH, RefusedFilterError, check_edges
 
 if TYPE_CHECKING:
     from headgate.rdf.language.grammar import Node
@@ -59,7 +59,7 @@ def called(function: Node, arguments: Sequence[Maker]) -> Maker:
     name = _SAME.get(function.name, function.name)
     takes = 2 if name in _TWO else 1
     if len(arguments) != takes:
-        raise Refused(f"{name} takes {takes} argument{'s' * (takes > 1)}", function.number)
+        raise RefusedFilterError(f"{name} takes {takes} argument{'s' * (takes > 1)}", function.number)
     return lambda terms: Call(name, tuple([each(terms) for each in arguments]))
 
 
@@ -180,7 +180,7 @@ class Builder:
             else:
                 self.subject(each)
         if self.filters and not self.steps:
-            raise Refused("a FILTER needs a triple pattern", len(self.kinds) - 1)
+            raise RefusedFilterError("a FILTER needs a triple pattern", len(self.kinds) - 1)
         if form.name == "ask":
             return self.template(ASK, ())
         named = [each for each in head if each.name == words.VARIABLE]
@@ -246,7 +246,7 @@ class Builder:
         """Walk the triples of a subject."""
         first, *properties = tree.parts
         if first.name in VALUES:
-            raise Refused("a literal cannot be the subject of a triple", first.number)
+            raise RefusedFilterError("a literal cannot be the subject of a triple", first.number)
         slot = self.node(first)
         if first.name == "bracket":
             self.properties(slot, first.parts[1])
@@ -302,15 +302,15 @@ class Builder:
             return Step(subject, self.slots[path.number], slot)
         names = _chain(path)
         if not names:
-            raise Refused(BAD_PATH, path.number)
+            raise RefusedFilterError(BAD_PATH, path.number)
         if node.name in VALUES:
-            raise Refused("a literal is no class and no property", node.number)
+            raise RefusedFilterError("a literal is no class and no property", node.number)
         first, last = self.slots[names[0].number], self.slots[names[-1].number]
         if len(names) == 2:
             return Step(subject, last, slot, CHAIN, first)
         known = [end for end in (subject, slot) if end in self.variables]
         if not known:
-            raise Refused("this path between two constants says nothing of an event", path.number)
+            raise RefusedFilterError("this path between two constants says nothing of an event", path.number)
         self.needing.extend((end, path.number, _UNBOUND_PATH) for end in known)
         return Step(subject, last, slot, REPEATED, first)
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from headgate.core.given import listed, told
+from headgate.core.arguments import listed, told
 from headgate.errors import TaxonomyError
 from headgate.rdf.events.reading import Reader, make_graph
 from headgate.rdf.events.screening import Limits

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from headgate.report.runs.model import Busy, Histogram, Partition, RunPage, StreamBatch
+    from headgate.report.runs.model import BusySubscription, Histogram, Partition, RunPage, StreamBatch
 
 
 SHOWN = 10
@@ -118,7 +118,7 @@ def _matches_caption(page: RunPage, histogram: Histogram) -> str:
     return "; ".join(parts) + "." + nothing
 
 
-def _busiest_caption(page: RunPage, shown: Sequence[Busy]) -> str:
+def _busiest_caption(page: RunPage, shown: Sequence[BusySubscription]) -> str:
     """Say how much the busiest subscriptions get."""
     top = shown[0]
     share = words.share_of(top.matches, page.counts.events or 0)
@@ -152,7 +152,7 @@ def _bars(axes: Axes, histogram: Histogram, median: float | None) -> None:
         note(axes, (x + 0.2) / (len(counts) + 0.4), f"median {words.count(median)}")
 
 
-def _list(axes: Axes, shown: Sequence[Busy]) -> None:
+def _list(axes: Axes, shown: Sequence[BusySubscription]) -> None:
     places = np.arange(len(shown), dtype=np.float64)
     right = max(each.matches for each in shown)
     axes.barh(places + 0.2, [each.matches for each in shown], height=0.3, color=MAIN)

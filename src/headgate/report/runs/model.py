@@ -71,7 +71,7 @@ class Histogram:
 
 
 @dataclass(frozen=True)
-class Busy:
+class BusySubscription:
     """Name a subscription and how many events match it."""
 
     id: str
@@ -139,7 +139,7 @@ def _nice_width(usual: int) -> int:
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedSubscription:
     """A subscription before and after; `op` is empty for one that is only pushed out of the best."""
 
     id: str
@@ -178,7 +178,7 @@ class WhatIfPage:
     rejected: int
     gained: int
     lost: int
-    subscriptions: tuple[Changed, ...]
+    subscriptions: tuple[ChangedSubscription, ...]
     noise: float
     """The share of events above which a subscription is noisy."""
     deliveries_a_day: float | None = None
@@ -257,7 +257,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedRows:
     """The refused rows of one table, such as "events"; `path` is where all of them are."""
 
     what: str
@@ -294,12 +294,12 @@ class RunPage:
     steps: tuple[Step, ...] = ()
     stages: tuple[Stage, ...] = ()
     throughput: tuple[Partition, ...] = ()
-    rejected: tuple[Refused, ...] = ()
+    rejected: tuple[RefusedRows, ...] = ()
     batches: tuple[StreamBatch, ...] = ()
     matches_per_event: Histogram | None = None
     quantiles: tuple[tuple[float, float], ...] = ()
     """Matches of an event, such as (0.5, 21.0), in rising order."""
-    busiest: tuple[Busy, ...] = ()
+    busiest: tuple[BusySubscription, ...] = ()
     machine: Machine | None = None
     command: str = ""
     troubles: tuple[str, ...] = ()
@@ -318,8 +318,8 @@ def this_machine(java: str) -> Machine:
     )
 
 
-class _HeardTask(Protocol):
-    """A task as a listener has heard of it: `headgate.spark.session.listening.Task`."""
+class _ObservedTask(Protocol):
+    """A task as a listener reports it: `headgate.spark.session.listeners.Task`."""
 
     @property
     def executor(self) -> str: ...
@@ -333,7 +333,7 @@ class _HeardTask(Protocol):
     def failure(self) -> str | None: ...
 
 
-class _HeardStage(Protocol):
+class _ObservedStage(Protocol):
     """The same of a stage."""
 
     @property
@@ -347,11 +347,11 @@ class _HeardStage(Protocol):
     @property
     def seconds(self) -> float: ...
     @property
-    def tasks(self) -> Sequence[_HeardTask]: ...
+    def tasks(self) -> Sequence[_ObservedTask]: ...
 
 
-def stages_of(heard: Iterable[_HeardStage], began: float) -> tuple[Stage, ...]:
-    """Take over the stages that a listener has heard of; `began` is when the run did, since 1970."""
+def stages_of(activity: Iterable[_ObservedStage], began: float) -> tuple[Stage, ...]:
+    """Take over the stages that a listener reported; `began` is when the run did, since 1970."""
     return tuple(
         Stage(
             f"{stage.title or stage.name} ({stage.number})",
@@ -362,5 +362,5 @@ def stages_of(heard: Iterable[_HeardStage], began: float) -> tuple[Stage, ...]:
                 for task in stage.tasks
             ),
         )
-        for stage in heard
+        for stage in activity
     )

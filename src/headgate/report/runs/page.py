@@ -120,7 +120,7 @@ def tasks(page: RunPage) -> Chart:
     stages = [stage for stage in page.stages if stage.tasks]
     every = lanes(stages)
     if not every:
-        return Chart("tasks", heading, "Spark's tasks were not heard.")
+        return Chart("tasks", heading, "Spark reported no tasks.")
     begin = min(task.start for lane in every for _, task in lane.tasks)
     end = max(task.start + task.seconds for lane in every for _, task in lane.tasks)
     span = max(end - begin, 1e-3)

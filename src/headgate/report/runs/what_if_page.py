@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from headgate.report.runs.model import Changed, Costs, WhatIfPage
+    from headgate.report.runs.model import ChangedSubscription, Costs, WhatIfPage
 
 
 SHOWN = 20
@@ -93,7 +93,7 @@ def noise(page: WhatIfPage) -> Chart:
     return Chart("noise", heading, caption, 3.0, draw)
 
 
-def _diverging(axes: Axes, shown: Sequence[Changed]) -> None:
+def _diverging(axes: Axes, shown: Sequence[ChangedSubscription]) -> None:
     most = max(max(each.gained, each.lost) for each in shown)
     for place, each in enumerate(shown):
         light = 1.0 if each.op else 0.45

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Backtested:
+class BacktestResult:
     """What the filter would have done."""
 
     events: int
@@ -65,7 +65,7 @@ def backtest(
     dialect: str = SQL,
     output: str | None = None,
     quiet: bool = False,
-) -> Backtested:
+) -> BacktestResult:
     """Count the records that a filter would have matched; with `output`, write those events there.
 
     The text is parsed by us first, so a filter that passes here can be subscribed with as it is.
@@ -89,7 +89,7 @@ def backtest(
         finally:
             table.unpersist()
             judged.forget()
-    return Backtested(
+    return BacktestResult(
         events=judged.count,
         matches=matches,
         rejected=judged.rejected,
@@ -152,7 +152,7 @@ def backtest_documents(
     options: Options | None = None,
     output: str | None = None,
     quiet: bool = False,
-) -> Backtested:
+) -> BacktestResult:
     """Count the documents that a filter would have matched; with `output`, write those there.
 
     They are written with the columns `id`, `source`, `datacontenttype` and `data`: as they came, and items of
@@ -176,7 +176,7 @@ def backtest_documents(
         finally:
             matching.unpersist()
             judged.forget()
-    return Backtested(
+    return BacktestResult(
         events=judged.count,
         matches=matches,
         rejected=judged.rejected,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.core.event import ID
 from headgate.errors import HeadgateError, SubscriptionError
-from headgate.runtime.live import Single, apply
+from headgate.runtime.live import SingleEngine, apply
 from headgate.runtime.operations import (
     REPLACE,
     SUBSCRIBE,
@@ -47,7 +47,7 @@ class Row(NamedTuple):
         return (self.broken or "") if self.value is None else self.value.decode(errors="replace")
 
 
-class Asked(NamedTuple):
+class ParsedRow(NamedTuple):
     """A row that was read: the change that it asks for, or why it is none."""
 
     text: str
@@ -55,14 +55,14 @@ class Asked(NamedTuple):
     reason: str | None = None
 
 
-class Refused(NamedTuple):
+class RefusedRow(NamedTuple):
     """A row that is no change, and why."""
 
     row: str
     reason: str
 
 
-class Changed(NamedTuple):
+class SubscriptionChange(NamedTuple):
     """What was done to a subscription, in the end."""
 
     op: str
@@ -80,7 +80,7 @@ def read_rows(session: SparkSession, path: str) -> list[Row]:
 
 def read_changes(
     rows: Iterable[Row], form: Format, dialect: str, *, numbered: bool | None, numbered_nodes: bool = False
-) -> list[Asked]:
+) -> list[ParsedRow]:
     """Read what rows ask for; `numbered` says what ids are in the snapshot, None if there are none yet.
 
     CSV has text only: there the ids are given their type.
@@ -91,9 +91,9 @@ def read_changes(
             fields = read_line(row.value)
             if form is Format.CSV:
                 fields = typed(fields, numbered=numbered, numbered_nodes=numbered_nodes)
-            found.append(Asked(row.text, read_change(fields, dialect)))
+            found.append(ParsedRow(row.text, read_change(fields, dialect)))
         except HeadgateError as error:
-            found.append(Asked(row.text, None, str(error)))
+            found.append(ParsedRow(row.text, None, str(error)))
     return found
 
 
@@ -102,32 +102,32 @@ class Trial:
 
     def __init__(self, engine: Engine, numbered: bool | None) -> None:
         self.engine = engine
-        self.changes: dict[Id, Changed] = {}
+        self.changes: dict[Id, SubscriptionChange] = {}
         """What was done to subscriptions."""
         self.graph: Counter[str] = Counter()
         """How often the graph was changed, by operation."""
         self.accepted: list[Change] = []
-        self.refused: list[Refused] = []
+        self.refused: list[RefusedRow] = []
         self._numbered = numbered
-        self._live = Single(engine, numbered)
+        self._live = SingleEngine(engine, numbered)
 
-    def take(self, rows: Iterable[Asked], texts: Mapping[Id, str]) -> None:
+    def take(self, rows: Iterable[ParsedRow], texts: Mapping[Id, str]) -> None:
         """Try rows; `texts` are the filters of before, of those that had one."""
         for row in rows:
             if row.change is None:
-                self.refused.append(Refused(row.text, row.reason or ""))
+                self.refused.append(RefusedRow(row.text, row.reason or ""))
                 continue
             try:
                 op = apply(row.change, self._live)
             except HeadgateError as error:
-                self.refused.append(Refused(row.text, str(error)))
+                self.refused.append(RefusedRow(row.text, str(error)))
                 continue
             self.accepted.append(row.change)
             self._note(row.change, op, texts)
 
     def again(self, engine: Engine) -> None:
         """Do all that was accepted to another engine, with the same subscriptions and more."""
-        live = Single(engine, self._numbered)
+        live = SingleEngine(engine, self._numbered)
         for change in self.accepted:
             try:
                 apply(change, live)
@@ -143,10 +143,10 @@ class Trial:
         text = before.filter if before else texts.get(identity, "")
         if isinstance(change, Put):
             text = change.subscription.filter
-        self.changes[identity] = Changed(_joined(before, op, existed=identity in texts), text)
+        self.changes[identity] = SubscriptionChange(_joined(before, op, existed=identity in texts), text)
 
 
-def _joined(before: Changed | None, op: str, *, existed: bool) -> str:
+def _joined(before: SubscriptionChange | None, op: str, *, existed: bool) -> str:
     """Say what several changes of one subscription come to."""
     if before is None:
         return op

@@ -30,7 +30,7 @@ from headgate.runtime.operations import OPERATIONS, UNSUBSCRIBE
 from headgate.runtime.progress import step
 from headgate.spark.backtest.change_rows import read_rows
 from headgate.spark.backtest.comparing import AFTER, BEFORE, NET, Pair, compare
-from headgate.spark.backtest.trying import try_changes
+from headgate.spark.backtest.trial import try_changes
 from headgate.spark.backtest.what_if_cost import Cost, days_of, sampled, size_of, timed
 from headgate.spark.match.reading import read_table
 from headgate.spark.match.worker import Task
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.runtime.targets import Target
     from headgate.spark.backtest.change_rows import Trial
-    from headgate.spark.backtest.trying import Tried
-    from headgate.spark.tables.events import Given
+    from headgate.spark.backtest.trial import TrialResult
+    from headgate.spark.tables.events import EventTable
     from headgate.tables.requests import Question
 
 CHANGE = "change"
@@ -152,7 +152,7 @@ def what_if(
     )
 
 
-def _refused(session: SparkSession, tried: Tried, given: Given) -> DataFrame:
+def _refused(session: SparkSession, tried: TrialResult, given: EventTable) -> DataFrame:
     """Return the rows that were refused, of both tables."""
     rows = [(each.row, each.reason) for each in tried.trial.refused]
     changes = session.createDataFrame(rows, f"{ROW} string, {REASON} string")
@@ -164,7 +164,7 @@ def _refused(session: SparkSession, tried: Tried, given: Given) -> DataFrame:
 
 @contextmanager
 def _compared(
-    session: SparkSession, question: Question, tried: Tried, given: Given
+    session: SparkSession, question: Question, tried: TrialResult, given: EventTable
 ) -> Iterator[tuple[DataFrame, DataFrame]]:
     """Yield what would come and go, and the matches of subscriptions: both to be asked more than once."""
     subscription_type = "long" if tried.numbered else "string"
@@ -214,8 +214,8 @@ def _compared(
 def _effects(
     session: SparkSession,
     question: Question,
-    tried: Tried,
-    given: Given,
+    tried: TrialResult,
+    given: EventTable,
     changed: DataFrame,
     counts: DataFrame,
 ) -> tuple[Effect, ...]:
@@ -266,7 +266,9 @@ def _table(effects: tuple[Effect, ...], *, numbered: bool) -> pa.Table:
     return pa.table(columns, names=list(kinds))
 
 
-def _cost(session: SparkSession, question: Question, tried: Tried, given: Given, folder: Path) -> Cost | None:
+def _cost(
+    session: SparkSession, question: Question, tried: TrialResult, given: EventTable, folder: Path
+) -> Cost | None:
     """Measure both snapshots whole; None for one in shards, which is in no engine."""
     if len(tried.whole.shards) > 1:
         return None

@@ -25,13 +25,13 @@ from headgate.runtime.sharding import Sharding
 from headgate.spark.compile.choosing import contents_of, has_any
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
-from headgate.spark.shards.compile import Sharded, compile_shards
+from headgate.spark.shards.compile import ShardResult, compile_shards
 from headgate.spark.tables.tables import read_columns, read_lines, to_frame, write_table
 from headgate.tables.accepted import number_rows, save_index
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches
 from headgate.tables.places import Format, check_input, is_remote, local
 from headgate.tables.requests import check_compile
-from headgate.tables.results import Compiled
+from headgate.tables.results import CompileResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def compile_subscriptions(
     shards: int = 1,
     sharding: Sharding | None = None,
     quiet: bool = False,
-) -> Compiled:
+) -> CompileResult:
     """Compile a table of subscriptions to a snapshot at `output`; refused rows go to the table `rejected`.
 
     With `schema` (JSON text), filters that name unknown attributes or mix types are refused too. With
@@ -102,7 +102,7 @@ def compile_subscriptions(
             source=source,
             quiet=quiet,
         )
-    return Compiled(
+    return CompileResult(
         **done._asdict(),
         ranked=ranked,
         shards=sharding.count,
@@ -124,7 +124,7 @@ def _in_one_piece(
     ranked: bool,
     source: dict[str, object],
     quiet: bool,
-) -> Sharded:
+) -> ShardResult:
     """Collect what workers have compiled, and index it here."""
     del sharding
     with watch(session, "parsing filters", quiet=quiet) as parsing:
@@ -135,7 +135,7 @@ def _in_one_piece(
         numbered = number_rows(compiled, form)
         filters = save_index(compiled, numbered, contents, output, ranked=ranked, source=source)
         write_table(to_frame(session, numbered.refused), rejected)
-    return Sharded(
+    return ShardResult(
         len(numbered.ids),
         numbered.refused.num_rows,
         filters.programs.attributes,

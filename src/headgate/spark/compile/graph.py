@@ -27,10 +27,10 @@ from headgate.spark.session.session import spark_errors
 from headgate.spark.shards.graph import place_graph
 from headgate.spark.tables.tables import read_lines, to_frame, write_table
 from headgate.tables.graph_rows import SHAPES, SUBSCRIPTIONS, compile_rows
-from headgate.tables.graph_tables import ORDER, TABLE, Read, Saving, assemble
+from headgate.tables.graph_tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
 from headgate.tables.places import Format, check_input, local
 from headgate.tables.requests import check_compile
-from headgate.tables.results import CompiledGraph, Tables
+from headgate.tables.results import GraphCompileResult, Tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ def compile_graph(
     sharding: Sharding | None = None,
     ranked: bool | None = None,
     quiet: bool = False,
-) -> CompiledGraph:
+) -> GraphCompileResult:
     """Compile a graph to a snapshot at `output`; refused rows of all tables go to the table `rejected`.
 
     What is said of the filters is as for subscriptions without a graph. With several shards, each is a
@@ -82,7 +82,7 @@ def compile_graph(
             }
         with step("building the graph", quiet=quiet) as building:
             assembled = assemble(read, contents)
-            saving = Saving(assembled, contents)
+            saving = GraphWriter(assembled, contents)
             source = {name: Path(path).name for name, path in places.items()}
             if sharding.count == 1:
                 saving.save(assembled.parts, local(output), source=source)
@@ -100,7 +100,7 @@ def compile_graph(
                 )
             write_table(to_frame(session, assembled.rejected), rejected)
     refused = assembled.rejected[TABLE].to_pylist()
-    return CompiledGraph(
+    return GraphCompileResult(
         nodes=len(assembled.parts.node_ids),
         edges=len(assembled.parts.edge_source),
         subscriptions=len(assembled.parts.subscription_ids),
@@ -125,17 +125,17 @@ def _has_weights(session: SparkSession, subscriptions: str | None) -> bool:
 
 def _read(
     session: SparkSession, contents: Contents, dialect: str, name: str, path: str | None, *, ranked: bool
-) -> Read:
+) -> ReadTable:
     """Have workers read a table and compile its filters. Shuffles, unless the lines lie well."""
     shape = SHAPES[name]
     made = shape.ranked_schema if ranked else shape.schema
     if path is None:
-        return Read(made.empty_table(), Format.JSONL)
+        return ReadTable(made.empty_table(), Format.JSONL)
     form = check_input(path)
     lines = spread(session, read_lines(session, path, *shape.columns.required), form, path)
     work = partial(_compile, table=name, writers=contents.writers, dialect=dialect, ranked=ranked)
     rows = lines.mapInArrow(work, from_arrow_schema(made)).toArrow()
-    return Read(rows, form)
+    return ReadTable(rows, form)
 
 
 def _compile(batches: Iterator[pa.RecordBatch], **work: Any) -> Iterator[pa.RecordBatch]:

@@ -48,7 +48,7 @@ from headgate.spark.tables.tables import write_table
 from headgate.tables.event_rows import KEY, LINES, NUMBERS, REASON, ROW, TEXTS
 from headgate.tables.places import Format, check_input, format_of, is_remote
 from headgate.tables.requests import check_match
-from headgate.tables.results import Batch, Matched
+from headgate.tables.results import Batch, MatchResult
 from headgate.tables.writing import replacing
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
     from headgate.runtime.questions import Top
     from headgate.runtime.targets import Target
-    from headgate.spark.tables.events import Given
+    from headgate.spark.tables.events import EventTable
 
     Work = Callable[..., Iterator[pa.RecordBatch]]
 
@@ -91,7 +91,7 @@ def match_events(
     content_type: str | None = None,
     tuples: str | None = None,
     quiet: bool = False,
-) -> Matched:
+) -> MatchResult:
     """Match a table of events against a snapshot; write (event_id, subscription_id) to `output`.
 
     With `top`, only the best of each event, with the columns score and rank.
@@ -122,7 +122,7 @@ def match_events(
             write_table(refused, rejected)
         job.forget()
         batches = _read_notes(Path(folder))
-    return Matched(
+    return MatchResult(
         events=found.events,
         rejected=found.rejected,
         matches=found.matches,
@@ -169,7 +169,7 @@ class _Job:
         self._groups = target.groups(self._memory)
         self.met = session.sparkContext.accumulator(0)
         self.left_out = session.sparkContext.accumulator(dict[Omission, None](), _Gathered())
-        self.given: Given | None = None
+        self.given: EventTable | None = None
         """Events that were judged before; None for lines of JSON, which workers judge when they match."""
         self.rows: DataFrame
         self._cached: DataFrame | None = None
@@ -313,7 +313,7 @@ class _Written(NamedTuple):
     found: _Found
 
 
-def _of_given(given: Given) -> _Found:
+def _of_given(given: EventTable) -> _Found:
     judged = given.judged
     return _Found(judged.id_type, judged.count, 0, judged.rejected, judged.refused)
 

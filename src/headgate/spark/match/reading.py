@@ -26,7 +26,7 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import ID, SOURCE
 from headgate.core.values import dotted, fold
 from headgate.errors import TableError
-from headgate.spark.tables.events import Given, judge, judge_documents
+from headgate.spark.tables.events import EventTable, judge, judge_documents
 from headgate.spark.tables.tables import column
 from headgate.tables.event_rows import COLUMNS, DOCUMENTS, LINES, PACKED
 from headgate.tables.places import Format, check_input
@@ -53,18 +53,18 @@ _COMPARABLE = (
 
 def read_table(
     session: SparkSession, path: str, target: Target, sources: Sources | None, content_type: str | None
-) -> Given:
+) -> EventTable:
     """Judge a table of events, or a folder of documents, as the content of the filters wants it."""
     if kind_of(target.content).documents:
         found = judge_documents(session, path, target.content, content_type, sources)
-        return Given(found.judged, found.judged.events, DOCUMENTS, feeds=found.feeds)
+        return EventTable(found.judged, found.judged.events, DOCUMENTS, feeds=found.feeds)
     form = check_input(path)
     judged = judge(session, path, form, sources)
     if form is Format.JSONL:
-        return Given(judged, judged.events, LINES)
+        return EventTable(judged, judged.events, LINES)
     table = _needed(judged.events, target)
     unknown = _check_types(table, path, target)
-    return Given(judged, _packed(table), COLUMNS, unknown if judged.count else ())
+    return EventTable(judged, _packed(table), COLUMNS, unknown if judged.count else ())
 
 
 def _needed(table: DataFrame, target: Target) -> DataFrame:

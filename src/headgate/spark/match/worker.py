@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
 
     from headgate.core.omission import Omission
-    from headgate.runtime.pieces import Pieces
+    from headgate.runtime.engines import ShardEngines
     from headgate.runtime.questions import Top
     from headgate.runtime.targets import Group, Sources
 
@@ -249,12 +249,12 @@ def _writing() -> Iterator[None]:
 def _match(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[tuple[Rows, pa.RecordBatch | None]]:
     """Give the matches of some rows after the other, in portions, and None when these are done."""
     with Notes(task) as notes:
-        pieces = opened(task.group)
+        engines = opened(task.group)
         judge = None if task.sources is None else task.sources.of_events
         for rows in read_rows(batches, task.form, task.content, judge):
             notes.lap(RECEIVING)
-            before = pieces.met
-            for found in within(partial(in_memory, task.group.place), _answers(pieces, rows, task)):
+            before = engines.met
+            for found in within(partial(in_memory, task.group.place), _answers(engines, rows, task)):
                 notes.lap(MATCHING)
                 for begin in range(0, found.num_rows, PORTION):
                     portion = _named(found.slice(begin, PORTION), rows, task)
@@ -263,14 +263,14 @@ def _match(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[tuple[Rows
                     notes.lap(WRITING)
             notes.lap(MATCHING)
             yield rows, None
-            notes.add(len(rows.events), pieces.met - before)
+            notes.add(len(rows.events), engines.met - before)
 
 
-def _answers(pieces: Pieces, rows: Rows, task: Task) -> Iterator[pa.RecordBatch]:
+def _answers(engines: ShardEngines, rows: Rows, task: Task) -> Iterator[pa.RecordBatch]:
     """Ask about events, which are numbered; filters that are left out of one are told."""
     numbers = pa.array(np.arange(len(rows.events), dtype=np.int64))
     left_out = Omissions()
-    yield from within(lambda: left_out, pieces.ask(rows.events, numbers, task.top))
+    yield from within(lambda: left_out, engines.ask(rows.events, numbers, task.top))
     if task.left_out is not None and len(left_out):
         told = (each._replace(event=rows.ids[int(each.event or 0)].as_py()) for each in left_out)
         task.left_out.add(dict.fromkeys(told))

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import functions as sf
 
-from headgate.brokers.nats.link import ANSWER, GREETING
+from headgate.brokers.nats.connection import ANSWER, GREETING
 from headgate.brokers.nats.reading import Range
 from headgate.brokers.nats.settings import FAIL, Template, covers
 from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream

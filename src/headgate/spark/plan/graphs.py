@@ -17,8 +17,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.plan.graphs.embeddings import SPREAD, EmbeddingFinder, Found, assemble
-from headgate.plan.graphs.joining import Joined, join_targets
-from headgate.plan.graphs.rewritability import Search, Searched, check_search
+from headgate.plan.graphs.joining import JoinResult, join_targets
+from headgate.plan.graphs.rewritability import Search, SearchResult, check_search
 from headgate.plan.graphs.rewritability import find_rewritings as find_here
 from headgate.plan.model import Embeddings, Rewritings
 from headgate.spark.session.session import spark_errors
@@ -77,7 +77,7 @@ def find_rewritings(
     *,
     weights: NDArray[np.float64] | None = None,
     parts: int | None = None,
-) -> Searched:
+) -> SearchResult:
     """Find rewritings from embeddings without cycles, which go to the workers."""
     search = Search() if search is None else search
     check_search(search)
@@ -106,7 +106,7 @@ def joined_rewritings(
     weights: NDArray[np.float64] | None = None,
     parts: int | None = None,
     spread: int = SPREAD,
-) -> Joined:
+) -> JoinResult:
     """Find rewritings without ever holding all embeddings; a fixed order of views leaves no cycle."""
     search = Search() if search is None else search
     check_search(search)
@@ -205,7 +205,7 @@ def _join(
 
 
 def _found(
-    targets: NDArray[np.int32], found: Searched, in_degrees: NDArray[np.int64], removed: int
+    targets: NDArray[np.int32], found: SearchResult, in_degrees: NDArray[np.int64], removed: int
 ) -> Arrays:
     return {
         "targets": targets,
@@ -218,7 +218,7 @@ def _found(
     }
 
 
-def _joined(views: int, found: list[dict[str, NDArray[Any]]]) -> Joined:
+def _joined(views: int, found: list[dict[str, NDArray[Any]]]) -> JoinResult:
     """Put rewritings of parts in the order of their targets."""
     whole = {
         name: np.concatenate([np.empty(0, kind), *(each[name] for each in found)])
@@ -232,7 +232,7 @@ def _joined(views: int, found: list[dict[str, NDArray[Any]]]) -> Joined:
     offsets[whole["targets"]] = whole["counts"]
     in_degrees[whole["targets"]] = whole["in_degrees"]
     made = Rewritings(_starts(offsets), _starts(sizes[rewritings]), whole["inputs"][inputs])
-    return Joined(Searched(made, np.sort(whole["cut"])), in_degrees, int(whole["removed"].sum()))
+    return JoinResult(SearchResult(made, np.sort(whole["cut"])), in_degrees, int(whole["removed"].sum()))
 
 
 def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ from headgate.core.event import ID
 from headgate.core.snapshot import digest_of
 from headgate.plan.graphs.cycles import without_cycles
 from headgate.plan.graphs.joining import statistics_of
-from headgate.plan.running.making import HELD, Ways
+from headgate.plan.running.planner import HELD, FoundRewritings
 from headgate.spark.plan.graphs import embedding_graph, find_rewritings, joined_rewritings
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headgate.plan.costs import Estimates
-    from headgate.plan.running.making import Made, Settings
-    from headgate.tables.planning import Planned
+    from headgate.plan.running.planner import PlannedNetwork, Settings
+    from headgate.tables.planning import PlanResult
 
 
 def estimate(
@@ -106,7 +106,7 @@ def plan_subscriptions(
     carries: str | None = None,
     on_spark: bool | None = None,
     quiet: bool = False,
-) -> tuple[Planned, Made]:
+) -> tuple[PlanResult, PlannedNetwork]:
     """Plan who feeds whom among the subscriptions of a snapshot; writes the network to `output`.
 
     The sample says what each subscription gives for an event. `on_spark` has workers find the graphs; if that
@@ -142,15 +142,17 @@ def plan_subscriptions(
     if on_spark is None:
         on_spark = not (session.sparkContext.master or "").startswith("local")
 
-    def ways() -> Ways:
+    def ways() -> FoundRewritings:
         if len(views.views) > HELD:
             joined = joined_rewritings(session, views.views, settings.search, weights=found.bytes)
-            return Ways(joined.searched, statistics_of(joined.in_degrees, joined.removed, joined.searched))
+            return FoundRewritings(
+                joined.searched, statistics_of(joined.in_degrees, joined.removed, joined.searched)
+            )
         embeddings = embedding_graph(session, views.views)
         needed = views.views.needed
         acyclic, removed = without_cycles(embeddings, needed=needed, sizes=found.bytes)
         searched = find_rewritings(session, needed, acyclic, settings.search, weights=found.bytes)
-        return Ways(searched, statistics_of(np.diff(embeddings.offsets), removed, searched))
+        return FoundRewritings(searched, statistics_of(np.diff(embeddings.offsets), removed, searched))
 
     with spark_errors():
         return plan_views(

@@ -35,7 +35,7 @@ _PATIENCE = 10.0
 """Seconds that a client may take to send its request: one that hangs must not hold a thread for ever."""
 
 
-class Served(NamedTuple):
+class MetricsAddress(NamedTuple):
     """Where the metrics are."""
 
     url: str
@@ -43,7 +43,7 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def serving(text: Callable[[], str], port: int, host: str) -> Iterator[Served]:
+def serving(text: Callable[[], str], port: int, host: str) -> Iterator[MetricsAddress]:
     """Serve what `text` returns while the body runs, in a thread that holds nothing up."""
 
     class Handler(_Handler):
@@ -61,7 +61,7 @@ def serving(text: Callable[[], str], port: int, host: str) -> Iterator[Served]:
     thread.start()
     try:
         real = int(server.server_address[1])
-        yield Served(f"http://{host}:{real}{PATH}", real)
+        yield MetricsAddress(f"http://{host}:{real}{PATH}", real)
     finally:
         server.shutdown()
         server.server_close()
@@ -103,7 +103,7 @@ _MOST = 200
 """Label sets of one metric. Reasons are texts, and a scrape must stay small whatever they say."""
 
 
-class Described(NamedTuple):
+class Metric(NamedTuple):
     """A metric: its name, its kind, its words, and the labels that tell its series apart."""
 
     name: str
@@ -113,26 +113,26 @@ class Described(NamedTuple):
 
 
 CATALOGUE = (
-    Described("headgate_events_total", "counter", "Events that were matched."),
-    Described("headgate_matches_total", "counter", "Matches that were written."),
-    Described("headgate_rejected_total", "counter", "Rows that could not be used, by reason.", ("reason",)),
-    Described("headgate_duplicates_total", "counter", "Events left out because their id was seen before."),
-    Described("headgate_late_total", "counter", "Events left out because they came too late."),
-    Described("headgate_changes_total", "counter", "Changes of subscriptions taken in, by kind.", ("op",)),
-    Described("headgate_batches_total", "counter", "Micro-batches that were committed."),
-    Described("headgate_batch_seconds", "histogram", "Time from a micro-batch's start to its commit."),
-    Described("headgate_latency_seconds", "histogram", "Time from an event's arrival to its commit."),
-    Described("headgate_input_rows_per_second", "gauge", "Rows a second that came in, last micro-batch."),
-    Described("headgate_processed_rows_per_second", "gauge", "Rows a second handled, last micro-batch."),
-    Described("headgate_phase_seconds", "gauge", "Time of the last batch by Spark's phase.", ("phase",)),
-    Described("headgate_observed", "gauge", "A metric observed by a query, last micro-batch.", ("name",)),
-    Described("headgate_snapshot_age_seconds", "gauge", "Time since the snapshot in use was written."),
-    Described("headgate_snapshot_version", "gauge", "How many changes the snapshot in use has taken in."),
-    Described("headgate_subscriptions", "gauge", "Subscriptions that events are matched against."),
-    Described("headgate_step_seconds", "gauge", "Time that a step of the last run took.", ("step",)),
-    Described("headgate_tasks_total", "counter", "Spark tasks that ended, by how.", ("status",)),
-    Described("headgate_task_seconds", "histogram", "Run time of Spark tasks."),
-    Described("headgate_stage_skew", "gauge", "Slowest task over the median one, last stage.", ("stage",)),
+    Metric("headgate_events_total", "counter", "Events that were matched."),
+    Metric("headgate_matches_total", "counter", "Matches that were written."),
+    Metric("headgate_rejected_total", "counter", "Rows that could not be used, by reason.", ("reason",)),
+    Metric("headgate_duplicates_total", "counter", "Events left out because their id was seen before."),
+    Metric("headgate_late_total", "counter", "Events left out because they came too late."),
+    Metric("headgate_changes_total", "counter", "Changes of subscriptions taken in, by kind.", ("op",)),
+    Metric("headgate_batches_total", "counter", "Micro-batches that were committed."),
+    Metric("headgate_batch_seconds", "histogram", "Time from a micro-batch's start to its commit."),
+    Metric("headgate_latency_seconds", "histogram", "Time from an event's arrival to its commit."),
+    Metric("headgate_input_rows_per_second", "gauge", "Rows a second that came in, last micro-batch."),
+    Metric("headgate_processed_rows_per_second", "gauge", "Rows a second handled, last micro-batch."),
+    Metric("headgate_phase_seconds", "gauge", "Time of the last batch by Spark's phase.", ("phase",)),
+    Metric("headgate_observed", "gauge", "A metric observed by a query, last micro-batch.", ("name",)),
+    Metric("headgate_snapshot_age_seconds", "gauge", "Time since the snapshot in use was written."),
+    Metric("headgate_snapshot_version", "gauge", "How many changes the snapshot in use has taken in."),
+    Metric("headgate_subscriptions", "gauge", "Subscriptions that events are matched against."),
+    Metric("headgate_step_seconds", "gauge", "Time that a step of the last run took.", ("step",)),
+    Metric("headgate_tasks_total", "counter", "Spark tasks that ended, by how.", ("status",)),
+    Metric("headgate_task_seconds", "histogram", "Run time of Spark tasks."),
+    Metric("headgate_stage_skew", "gauge", "Slowest task over the median one, last stage.", ("stage",)),
 )  # fmt: skip
 """All that Headgate counts of itself."""
 
@@ -158,7 +158,7 @@ class Metrics:
     headgate_rejected_total{reason="no \"id\""} 2
     """
 
-    def __init__(self, more: Iterable[Described] = ()) -> None:
+    def __init__(self, more: Iterable[Metric] = ()) -> None:
         self._described = {each.name: each for each in (*CATALOGUE, *more)}
         self._lock = threading.Lock()
         self._values: dict[str, dict[_Labels, float]] = {}
@@ -225,8 +225,8 @@ class Metrics:
             raise TableError(f"cannot write the metrics to {path}: {error.strerror or error}") from error
 
     @contextmanager
-    def serve(self, port: int = 0, host: str = "127.0.0.1") -> Iterator[Served]:
-        """Serve the text at /metrics while the body runs; port 0 takes a free one, which `Served` tells."""
+    def serve(self, port: int = 0, host: str = "127.0.0.1") -> Iterator[MetricsAddress]:
+        """Serve the text at /metrics while the body runs; port 0 takes a free one, which is yielded."""
         with serving(self.text, port, host) as served:
             yield served
 

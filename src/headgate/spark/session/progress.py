@@ -11,7 +11,7 @@ import importlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from headgate.runtime.progress import Shown, Tasks, Timing, showing
+from headgate.runtime.progress import ProgressTask, Tasks, Timing, showing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ def watch(
     """
     with (
         _described(session, title),
-        showing(Shown(title, _StageCounter(session), rows, noun), quiet) as timing,
+        showing(ProgressTask(title, _StageCounter(session), rows, noun), quiet) as timing,
     ):
         yield timing
 

@@ -25,7 +25,7 @@ from headgate.core.id_types import WHOLE
 from headgate.errors import SnapshotError
 from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import TENANT
-from headgate.runtime.shards import Placing, save_shards
+from headgate.runtime.shards import ShardPlacement, save_shards
 from headgate.spark.session.progress import watch
 from headgate.spark.shards.rows import (
     ATTRIBUTES,
@@ -37,8 +37,8 @@ from headgate.spark.shards.rows import (
     OPEN,
     PLACED,
     SURVEYED,
-    Building,
-    Reading,
+    BuildSettings,
+    CompileSettings,
     build_shard,
     name_repeated,
     place_rows,
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 _GOOD, _TEXTS, _WHOLE, _KEYED = "good", "texts", "whole", "keyed"
 
 
-class Sharded(NamedTuple):
+class ShardResult(NamedTuple):
     """What came of it."""
 
     subscriptions: int
@@ -84,9 +84,9 @@ def compile_shards(
     ranked: bool,
     source: Mapping[str, object],
     quiet: bool,
-) -> Sharded:
+) -> ShardResult:
     """Have workers cut the rows of a table into shards and write them; refused rows go to `rejected`."""
-    reading = Reading(contents.writers, dialect, ranked)
+    reading = CompileSettings(contents.writers, dialect, ranked)
     with _surveyed(lines, reading, contents, sharding) as rows:
         with watch(session, "parsing filters", quiet=quiet) as parsing:
             found = _Survey(rows, form)
@@ -95,13 +95,13 @@ def compile_shards(
             watch(session, f"building {sharding.count} shards", quiet=quiet) as building,
             _stage(output) as stage,
         ):
-            placing = Placing(sharding, found.keyed, found.count - found.keyed)
+            placing = ShardPlacement(sharding, found.keyed, found.count - found.keyed)
             counts = found.key_counts() if sharding.demands(contents.name) else None
             work = partial(place_rows, placing=placing, numbered=found.numbered, counts=counts)
             placed = found.accepted().mapInArrow(work, from_arrow_schema(PLACED))
             # A shard is a partition, also one without rows.
             shards = placed.repartitionById(sharding.count, sf.col(HOME)).sortWithinPartitions(*ORDER)
-            made = Building(str(stage), contents, reading, found.numbered)
+            made = BuildSettings(str(stage), contents, reading, found.numbered)
             tasks = shards.mapInArrow(partial(build_shard, building=made), from_arrow_schema(BUILT))
             done = {row[HOME]: row.asDict() for row in tasks.collect()}
             # Spark runs no tasks at all if it knows that there are no rows.
@@ -109,7 +109,7 @@ def compile_shards(
             done |= {number: write_shard([], made, number, f"{number}-none") for number in absent}
             built = [done[number] for number in range(sharding.count)]
             _save(built, stage, output, sharding, contents, ranked=ranked, source=source)
-    return Sharded(
+    return ShardResult(
         found.count,
         found.rejected,
         tuple(sorted({name for row in built for name in row[ATTRIBUTES]})),
@@ -120,7 +120,7 @@ def compile_shards(
 
 @contextmanager
 def _surveyed(
-    lines: DataFrame, reading: Reading, contents: Contents, sharding: Sharding
+    lines: DataFrame, reading: CompileSettings, contents: Contents, sharding: Sharding
 ) -> Iterator[DataFrame]:
     """Survey rows, and keep what was found while it is asked several times."""
     path = sharding.routed_by(contents.name)

@@ -19,7 +19,7 @@ from headgate.errors import HeadgateError
 from headgate.runtime.routes import Routes, rarest
 from headgate.runtime.rows import read_line
 from headgate.runtime.sharding import TENANT
-from headgate.runtime.shards import Placing
+from headgate.runtime.shards import ShardPlacement
 from headgate.spark.shards.rows import tenant_of
 from headgate.spark.tables.tables import read_lines
 from headgate.tables.filter_rows import UNUSUAL
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from headgate.contents.protocol import Contents, Keys
     from headgate.graph.model import Parts
     from headgate.runtime.sharding import Sharding
-    from headgate.tables.graph_tables import Assembled
+    from headgate.tables.graph_tables import AssembledGraph
 
 
-class Placed(NamedTuple):
+class GraphPlacement(NamedTuple):
     """The shard of each subscription, and what leads to each shard."""
 
     home: NDArray[np.int64]
@@ -46,11 +46,11 @@ class Placed(NamedTuple):
 
 def place_graph(
     session: SparkSession,
-    assembled: Assembled,
+    assembled: AssembledGraph,
     contents: Contents,
     sharding: Sharding,
     subscriptions: str | None,
-) -> Placed:
+) -> GraphPlacement:
     """Place the subscriptions of a graph."""
     parts = assembled.parts
     path = sharding.routed_by(contents.name)
@@ -67,11 +67,11 @@ def place_graph(
         found = _tenants(session, subscriptions, sharding.column)
         tenants = pa.array([found.get(str(each)) for each in parts.subscription_ids], pa.string())
     keyed = sum(each is not None for each in keys)
-    placing = Placing(sharding, keyed, len(keys) - keyed)
+    placing = ShardPlacement(sharding, keyed, len(keys) - keyed)
     home = placing.homes(parts.subscription_ids.to_arrow(), tenants, first)
     shards = [np.flatnonzero(home == number).tolist() for number in range(sharding.count)]
     summed = [(len(places), [keys[place] for place in places]) for places in shards]
-    return Placed(home, Routes.make(contents.name, path, summed))
+    return GraphPlacement(home, Routes.make(contents.name, path, summed))
 
 
 def _keys_of(parts: Parts, programs: list[Keys]) -> list[Keys]:

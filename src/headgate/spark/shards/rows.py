@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from headgate.contents.protocol import Contents, Finder, Writers
-    from headgate.runtime.shards import Placing
+    from headgate.runtime.shards import ShardPlacement
 
     Column = pa.Array[Any]
 
@@ -74,7 +74,7 @@ BUILT = pa.schema(_SHARDS)
 """A shard that was written, and what leads to it."""
 
 
-class Reading(NamedTuple):
+class CompileSettings(NamedTuple):
     """What workers must know to compile rows."""
 
     writers: Writers
@@ -83,7 +83,7 @@ class Reading(NamedTuple):
 
 
 def survey_rows(
-    batches: Iterable[pa.RecordBatch], reading: Reading, finder: Finder | None, column: str | None
+    batches: Iterable[pa.RecordBatch], reading: CompileSettings, finder: Finder | None, column: str | None
 ) -> Iterator[pa.RecordBatch]:
     """Compile rows to see which are refused, and find the keys of the others, and the tenant in `column`."""
     for compiled in compile_batches(
@@ -125,7 +125,10 @@ def tenant_of(row: str, column: str) -> str | None:
 
 
 def place_rows(
-    batches: Iterable[pa.RecordBatch], placing: Placing, numbered: bool, counts: Mapping[str, int] | None
+    batches: Iterable[pa.RecordBatch],
+    placing: ShardPlacement,
+    numbered: bool,
+    counts: Mapping[str, int] | None,
 ) -> Iterator[pa.RecordBatch]:
     """Place accepted rows; with `counts`, of the keys of each the rarest is enough."""
     for batch in batches:
@@ -146,18 +149,18 @@ def _either(numbers: Column, texts: Column) -> Column:
     return found
 
 
-class Building(NamedTuple):
+class BuildSettings(NamedTuple):
     """What workers must know to build a shard."""
 
     stage: str
     """A directory beside the place of the whole snapshot."""
     contents: Contents
-    reading: Reading
+    reading: CompileSettings
     numbered: bool
     """Whether ids are whole numbers, in the whole table."""
 
 
-def build_shard(batches: Iterable[pa.RecordBatch], building: Building) -> Iterator[pa.RecordBatch]:
+def build_shard(batches: Iterable[pa.RecordBatch], building: BuildSettings) -> Iterator[pa.RecordBatch]:
     """Build the shard whose rows are these, all of one partition, and write it; tell what leads to it.
 
     Attempts write to places of their own, so that one which was cut short is never taken for a whole one.
@@ -170,10 +173,10 @@ def build_shard(batches: Iterable[pa.RecordBatch], building: Building) -> Iterat
 
 
 def write_shard(
-    batches: Iterable[pa.RecordBatch], building: Building, number: int, name: str
+    batches: Iterable[pa.RecordBatch], building: BuildSettings, number: int, name: str
 ) -> dict[str, Any]:
     """Build a shard of some rows and write it under a name; returns a row of `BUILT`."""
-    told = _Told()
+    told = _ShardKeys()
     reading = building.reading
     with in_memory(f"shard {number}"):
         kinds = COMPILED_RANKED if reading.ranked else COMPILED
@@ -194,7 +197,7 @@ def write_shard(
     }
 
 
-class _Told:
+class _ShardKeys:
     """What the rows of a shard say of its keys."""
 
     def __init__(self) -> None:
@@ -210,7 +213,7 @@ class _Told:
             self.keys.clear()
 
 
-def _again(batches: Iterable[pa.RecordBatch], told: _Told) -> Iterator[pa.RecordBatch]:
+def _again(batches: Iterable[pa.RecordBatch], told: _ShardKeys) -> Iterator[pa.RecordBatch]:
     """Give rows the columns that they had when they were read, and note their keys."""
     for batch in batches:
         for keys in batch[KEYS].to_pylist():

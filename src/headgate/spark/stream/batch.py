@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headgate.runtime.log import Subscriptions
-    from headgate.runtime.seen import Seen
+    from headgate.runtime.seen import SeenIds
     from headgate.runtime.state import Record, State
-    from headgate.spark.stream.reading import Reading
+    from headgate.spark.stream.reading import ReadSettings
+    from headgate.spark.stream.reporting import StreamReporter
     from headgate.spark.stream.settings import StreamSettings
     from headgate.spark.stream.sinks import Note, Sink
-    from headgate.spark.stream.telling import Telling
 
 _MICROS = 1_000_000
 _LOOK = 0.2
@@ -46,7 +46,7 @@ _LOOK = 0.2
 _TRIES = 3
 
 
-class Ended(Exception):  # noqa: N818 -- it is no error
+class StreamEnd(Exception):  # noqa: N818 -- it is no error
     """A batch is not begun, because the stream ends."""
 
 
@@ -59,9 +59,9 @@ class Batches:
         state: State,
         subscriptions: Subscriptions,
         sink: Sink | FileSink,
-        seen: Seen,
-        reading: Reading,
-        telling: Telling,
+        seen: SeenIds,
+        reading: ReadSettings,
+        telling: StreamReporter,
         *,
         numbered: bool,
     ) -> None:
@@ -94,11 +94,11 @@ class Batches:
         # Not `with`: whoever ends the stream holds it and waits for us, and Spark cannot be told to give up.
         while not self.under_way.acquire(timeout=_LOOK):
             if self.ending:
-                raise Ended
+                raise StreamEnd
         try:
             if self.ending:
                 # Not passed over, which Spark would take for done.
-                raise Ended
+                raise StreamEnd
             self._do(rows, number)
         finally:
             self.under_way.release()

@@ -37,7 +37,7 @@ ROWS, BYTES = 2048, 8 << 20
 """Rows read together, at most, and their bytes, about."""
 
 
-class Given(NamedTuple):
+class SourceRow(NamedTuple):
     """A row of the source: an event, or the reason why it is none."""
 
     event: Event | EventError
@@ -57,7 +57,7 @@ def _told(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-class Reading(NamedTuple):
+class ReadSettings(NamedTuple):
     """What workers must know to read."""
 
     content: str
@@ -70,9 +70,9 @@ class Reading(NamedTuple):
     """Where files are; those behind a link that leads out of it are refused."""
 
 
-def read_given(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[list[Given]]:
+def read_given(batches: Iterable[pa.RecordBatch], reading: ReadSettings) -> Iterator[list[SourceRow]]:
     """Read the rows of a part, some at a time."""
-    held: list[Given] = []
+    held: list[SourceRow] = []
     size = 0
     for given in _rows(batches, reading):
         held.append(given)
@@ -84,7 +84,7 @@ def read_given(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[
         yield held
 
 
-def _rows(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[Given]:
+def _rows(batches: Iterable[pa.RecordBatch], reading: ReadSettings) -> Iterator[SourceRow]:
     for batch in batches:
         columns = (batch[name].to_pylist() for name in sources.COLUMNS)
         for value, content_type, origin, arrived in zip(*columns, strict=True):
@@ -92,13 +92,13 @@ def _rows(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[Given
                 _file(origin, reading) if value is None else _message(value, content_type, origin, reading)
             )
             for event, row in found:
-                yield Given(event, row, origin, arrived)
+                yield SourceRow(event, row, origin, arrived)
 
 
 _Found = tuple[Event | EventError, "bytes | Mapping[str, Any]"]
 
 
-def _message(value: bytes, content_type: str | None, origin: str, reading: Reading) -> Iterator[_Found]:
+def _message(value: bytes, content_type: str | None, origin: str, reading: ReadSettings) -> Iterator[_Found]:
     if content_type is None or content_type.partition(";")[0].strip().lower() == JSON:
         yield _line(value, reading) if value.strip() else EventError("the message is empty"), value
         return
@@ -115,7 +115,7 @@ def _message(value: bytes, content_type: str | None, origin: str, reading: Readi
         yield Event(origin, value, content_type=found), value
 
 
-def _file(path: str, reading: Reading) -> Iterator[_Found]:
+def _file(path: str, reading: ReadSettings) -> Iterator[_Found]:
     place = Path(path)
     suffix = place.suffix.lower()
     if reading.folder is not None and leads_out(place, reading.folder):
@@ -138,7 +138,7 @@ def _file(path: str, reading: Reading) -> Iterator[_Found]:
         yield EventError(f"the file cannot be read: {error.strerror or error}"), path.encode()
 
 
-def _parquet(place: Path, reading: Reading) -> Iterator[_Found]:
+def _parquet(place: Path, reading: ReadSettings) -> Iterator[_Found]:
     try:
         with pq.ParquetFile(place) as file:
             for batch in file.iter_batches(ROWS):
@@ -149,7 +149,7 @@ def _parquet(place: Path, reading: Reading) -> Iterator[_Found]:
         yield EventError(f"the file is no Parquet, or is damaged: {reason}"), str(place).encode()
 
 
-def _document(place: Path, reading: Reading) -> Iterator[_Found]:
+def _document(place: Path, reading: ReadSettings) -> Iterator[_Found]:
     """Read a file that is one event; its id is its name."""
     kind = kind_of(reading.content)
     found = (reading.content_type or type_of_file(place.name, kind)) if kind.documents else None
@@ -165,7 +165,7 @@ def _document(place: Path, reading: Reading) -> Iterator[_Found]:
     yield Event(place.name, content, content_type=found), content
 
 
-def _line(line: bytes, reading: Reading) -> Event | EventError:
+def _line(line: bytes, reading: ReadSettings) -> Event | EventError:
     if not kind_of(reading.content).documents:
         found = read_event(line)
         assert found is not None
@@ -176,7 +176,7 @@ def _line(line: bytes, reading: Reading) -> Event | EventError:
         return error
 
 
-def _row(row: Mapping[str, Any], reading: Reading) -> Event | EventError:
+def _row(row: Mapping[str, Any], reading: ReadSettings) -> Event | EventError:
     """Make an event of a row with columns."""
     try:
         kind = kind_of(reading.content)

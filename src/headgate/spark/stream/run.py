@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING
 from headgate.contents.registry import kind_of
 from headgate.errors import TableError
 from headgate.runtime.log import Subscriptions
-from headgate.runtime.seen import Seen
+from headgate.runtime.seen import SeenIds
 from headgate.runtime.state import State
-from headgate.spark.session.listening import metering
+from headgate.spark.session.listeners import metering
 from headgate.spark.session.session import SEMANTICS, spark_errors
 from headgate.spark.stream import sources
 from headgate.spark.stream.batch import Batches
-from headgate.spark.stream.reading import Reading
+from headgate.spark.stream.reading import ReadSettings
+from headgate.spark.stream.reporting import StreamReporter
 from headgate.spark.stream.request import check_request
 from headgate.spark.stream.rows import KINDS, match_schema
 from headgate.spark.stream.settings import is_broker
 from headgate.spark.stream.sinks import open_sink
-from headgate.spark.stream.telling import Telling
 from headgate.tables.places import local
 from headgate.tables.requests import check_type
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from headgate.spark.stream.reporting import History
     from headgate.spark.stream.settings import StreamSettings
-    from headgate.spark.stream.telling import History
 
 CONF = {
     # The default one starts a process for each file that it writes; this state has one writer.
@@ -54,7 +54,7 @@ _LOOK = 0.2
 
 
 @dataclass(frozen=True)
-class Streamed:
+class StreamResult:
     """What a stream did in this run."""
 
     batches: int
@@ -85,7 +85,7 @@ def run_stream(
     stop: threading.Event | None = None,
     quiet: bool = False,
     history: History | None = None,
-) -> Streamed:
+) -> StreamResult:
     """Run a stream until it is at its end, its time is over, or `stop` is set.
 
     It ends after the batch that is under way. Run again with the same state, it goes on where it ended, also
@@ -97,7 +97,7 @@ def run_stream(
     with spark_errors(), state.held(), ExitStack() as open_:
         subscriptions = Subscriptions(settings, state, sources.open_changes(settings))
         open_.callback(subscriptions.close)
-        telling = Telling(settings, state.root, quiet=quiet, history=history)
+        telling = StreamReporter(settings, state.root, quiet=quiet, history=history)
         if settings.metrics_port is not None:
             open_.enter_context(telling.metrics.serve(settings.metrics_port))
         numbered = bool(state.fixed("numbered", subscriptions.numbered))
@@ -112,7 +112,7 @@ def run_stream(
             state,
             subscriptions,
             sink,
-            Seen(state.seen, last),
+            SeenIds(state.seen, last),
             _reading(settings, subscriptions.content),
             telling,
             numbered=numbered,
@@ -128,7 +128,7 @@ def run_stream(
         subscriptions.poll()
         telling.now_and_then(None, subscriptions, last=True)
         counts = telling.counts
-        return Streamed(
+        return StreamResult(
             batches=counts["batches"],
             events=counts["events"],
             matches=counts["matches"],
@@ -152,11 +152,11 @@ def _own_session(session: SparkSession) -> SparkSession:
     return own
 
 
-def _reading(settings: StreamSettings, content: str) -> Reading:
+def _reading(settings: StreamSettings, content: str) -> ReadSettings:
     kind = kind_of(content)
     named = check_type(settings.content_type, kind) if kind.documents else None
     folder = None if is_broker(settings.events) else str(local(settings.events).absolute())
-    return Reading(content, named, settings.time, folder)
+    return ReadSettings(content, named, settings.time, folder)
 
 
 def _started(
@@ -199,7 +199,7 @@ def _wait(
     stop: threading.Event | None,
     batches: Batches,
     subscriptions: Subscriptions,
-    telling: Telling,
+    telling: StreamReporter,
 ) -> str:
     """Wait for the end, and say why it came; take in changes while there are no events."""
     asked = stop or threading.Event()

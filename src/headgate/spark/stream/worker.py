@@ -22,11 +22,11 @@ from headgate.core.event import Event
 from headgate.core.omission import Omissions
 from headgate.core.stepping import within
 from headgate.errors import EventError
-from headgate.runtime.asking import sources_of
+from headgate.runtime.batch_queries import sources_of
 from headgate.runtime.parts import PartWriter
 from headgate.runtime.seen import found_in, hash_ids
-from headgate.runtime.snapshots import Version, pieces_at
-from headgate.spark.stream.reading import Given, Reading, read_given
+from headgate.runtime.snapshots import Version, engines_at
+from headgate.spark.stream.reading import ReadSettings, SourceRow, read_given
 from headgate.spark.stream.rows import (
     ARRIVED,
     DEAD,
@@ -53,7 +53,7 @@ from headgate.spark.stream.rows import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from headgate.runtime.pieces import Pieces
+    from headgate.runtime.engines import ShardEngines
     from headgate.runtime.questions import Top
 
     Column = pa.Array[Any]
@@ -65,7 +65,7 @@ class Task(NamedTuple):
     batch: int
     at: int
     """When it was pinned, in microseconds."""
-    reading: Reading
+    reading: ReadSettings
     version: Version
     top: Top | None
     numbered: bool
@@ -96,10 +96,10 @@ def match_part(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.Rec
     number = context.partitionId() if context else 0
     name = f"batch-{task.batch:010d}-{number:05d}"
     attempt = context.taskAttemptId() if context else 0
-    pieces = pieces_at(task.version)
+    engines = engines_at(task.version)
     found = PartWriter(task.folder, f"{name}.{attempt}", task.form, task.schema)
     dead = PartWriter(task.dead_folder, f"{name}.{attempt}", task.dead_form, DEAD)
-    part = _Part(task, number, pieces)
+    part = _Part(task, number, engines)
     begun = time.perf_counter()
     asked = 0.0
     try:
@@ -126,11 +126,11 @@ _SIZE = 2048
 class _Part:
     """What is found out about a part as it is read."""
 
-    def __init__(self, task: Task, number: int, pieces: Pieces) -> None:
+    def __init__(self, task: Task, number: int, engines: ShardEngines) -> None:
         self._task = task
         self._number = number
         self._struck = (task.struck or {}).get(number, frozenset())
-        self._pieces = pieces
+        self._pieces = engines
         self._left_out = Omissions()
         self._own: set[int] = set()
         self._hashes: list[bytes] = []
@@ -139,13 +139,13 @@ class _Part:
         self._dead = dict.fromkeys(KINDS, 0)
         self.rows = 0
 
-    def judged(self, given: Sequence[Given]) -> tuple[list[tuple[Given, Event]], pa.RecordBatch]:
+    def judged(self, given: Sequence[SourceRow]) -> tuple[list[tuple[SourceRow, Event]], pa.RecordBatch]:
         """Tell the events that are to be matched from the others, which come with their reasons."""
         self.rows += len(given)
         # Documents are read, and may be several events each.
         read = self._read(given)
         reasons = self._refused([event for _, event in read])
-        events: list[tuple[Given, Event]] = []
+        events: list[tuple[SourceRow, Event]] = []
         dead = []
         hashes = hash_ids(event.id if isinstance(event, Event) else "" for _, event in read)
         seen = found_in(hashes, self._task.seen or (), self._task.oldest)
@@ -161,11 +161,11 @@ class _Part:
             self._note(row, event, mark)
         return events, self._letters(dead)
 
-    def _read(self, given: Sequence[Given]) -> list[tuple[Given, Event | EventError]]:
+    def _read(self, given: Sequence[SourceRow]) -> list[tuple[SourceRow, Event | EventError]]:
         kind = kind_of(self._task.reading.content)
         if not kind.documents:
             return [(each, each.event) for each in given]
-        found: list[tuple[Given, Event | EventError]] = []
+        found: list[tuple[SourceRow, Event | EventError]] = []
         for each, read in zip(given, kind.read([each.event for each in given]), strict=True):
             if isinstance(read, EventError):
                 found.append((each, read))
@@ -206,7 +206,7 @@ class _Part:
             return DUPLICATE, f"event {event.id!r} was seen before, within the window"
         return None, ""
 
-    def _note(self, row: Given, event: Event, mark: int) -> None:
+    def _note(self, row: SourceRow, event: Event, mark: int) -> None:
         if event.time is not None:
             self._newest = max(self._newest or 0, _micros(event))
         if not self._origins or self._origins[-1][0] != row.origin:
@@ -215,7 +215,7 @@ class _Part:
         self._origins[-1][1] += 1
         self._hashes.append(mark.to_bytes(8, "little"))
 
-    def matches(self, given: Sequence[tuple[Given, Event]]) -> Iterator[pa.RecordBatch]:
+    def matches(self, given: Sequence[tuple[SourceRow, Event]]) -> Iterator[pa.RecordBatch]:
         """Ask for some events, all at once, in portions."""
         ids = pa.array([str(event.id) for _, event in given], pa.string())
         schema = self._task.schema
@@ -224,7 +224,7 @@ class _Part:
             columns = [found.column(name).cast(schema.field(name).type) for name in schema.names]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    def left_out(self, given: Sequence[tuple[Given, Event]]) -> pa.RecordBatch:
+    def left_out(self, given: Sequence[tuple[SourceRow, Event]]) -> pa.RecordBatch:
         """Write a letter for each filter that was too much for one of the events asked about last."""
         left_out, self._left_out = self._left_out, Omissions()
         rows = {str(event.id): row for row, event in given} if len(left_out) else {}
@@ -235,7 +235,7 @@ class _Part:
         ]
         return self._letters(dead)
 
-    def _letters(self, dead: Sequence[tuple[Given, str, str, str | None]]) -> pa.RecordBatch:
+    def _letters(self, dead: Sequence[tuple[SourceRow, str, str, str | None]]) -> pa.RecordBatch:
         columns: list[Any] = [
             [row.text() for row, *_ in dead],
             [why for _, _, why, _ in dead],

@@ -33,7 +33,7 @@ from headgate.tables.document_rows import (
     READ,
     TALLY,
     WHOLE_TEXTS,
-    Reading,
+    ReadSettings,
     read_documents,
     read_rows,
 )
@@ -66,7 +66,7 @@ _REASON = "_headgate_reason"
 
 
 @dataclass(frozen=True)
-class Judged:
+class CheckedEvents:
     """The events of a table, the rows that are none, and what is known of the ids."""
 
     events: DataFrame
@@ -86,10 +86,10 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Given:
+class EventTable:
     """A table of events that was judged, and what workers get of it."""
 
-    judged: Judged
+    judged: CheckedEvents
     rows: DataFrame
     form: str
     """How they get it: one of the forms of `event_rows`."""
@@ -98,7 +98,7 @@ class Given:
     feeds: Feeds | None = None
 
 
-def judge(session: SparkSession, path: str, form: Format, sources: Sources | None = None) -> Judged:
+def judge(session: SparkSession, path: str, form: Format, sources: Sources | None = None) -> CheckedEvents:
     """Tell the events of a table from rows that are none. No shuffle.
 
     With `sources`, those that do not come from a node of the graph are refused, too.
@@ -119,7 +119,7 @@ def read_json_lines(session: SparkSession, path: str) -> DataFrame:
     return session.read.text(for_reading(path)).select(sf.col(VALUE).cast("binary"))
 
 
-def _judge_lines(session: SparkSession, path: str, sources: Sources | None) -> Judged:
+def _judge_lines(session: SparkSession, path: str, sources: Sources | None) -> CheckedEvents:
     lines = read_json_lines(session, path)
     # Cached, because it is asked three times and is small: one row a batch and the refused lines.
     work = partial(survey_lines, judge=None if sources is None else sources.of_events)
@@ -128,13 +128,15 @@ def _judge_lines(session: SparkSession, path: str, sources: Sources | None) -> J
     totals = survey.agg(*sums).collect()[0]
     numbers, texts = totals[NUMBERS] or 0, totals[TEXTS] or 0
     refused = survey.where(sf.col(REASON).isNotNull()).select(ROW, REASON)
-    return Judged(lines, refused, numbers + texts, totals[REASON], "string" if texts else "long", survey)
+    return CheckedEvents(
+        lines, refused, numbers + texts, totals[REASON], "string" if texts else "long", survey
+    )
 
 
-def _judge_columns(table: DataFrame, path: str, form: Format) -> Judged:
+def _judge_columns(table: DataFrame, path: str, form: Format) -> CheckedEvents:
     if not table.columns:
         none = _none_refused(table.sparkSession)
-        return Judged(table.select(sf.lit("").alias(ID)).limit(0), none, 0, 0, "string")
+        return CheckedEvents(table.select(sf.lit("").alias(ID)).limit(0), none, 0, 0, "string")
     check_columns(table, path, ID)
     names = [name for name in table.columns if name != BROKEN]
     name = next(name for name in names if fold(name) == ID)
@@ -147,7 +149,7 @@ def _judge_columns(table: DataFrame, path: str, form: Format) -> Judged:
     count = _footers(table, path) if form is Format.PARQUET else None
     if count is not None:
         events = table.withColumn(name, identity.cast(_type(kind)))
-        return Judged(events, _none_refused(table.sparkSession), count, 0, _type(kind))
+        return CheckedEvents(events, _none_refused(table.sparkSession), count, 0, _type(kind))
     table = table.withColumn(_REASON, reason)
     good = sf.col(_REASON).isNull()
     totals = table.agg(
@@ -160,10 +162,10 @@ def _judge_columns(table: DataFrame, path: str, form: Format) -> Judged:
     row = sf.coalesce(broken, sf.to_json(sf.struct(*map(column, names))))
     refused = table.where(~good).select(row.alias(ROW), sf.col(_REASON).alias(REASON))
     events = table.where(good).drop(_REASON, BROKEN).withColumn(name, identity.cast(id_type))
-    return Judged(events, refused, totals["good"], totals["bad"], id_type)
+    return CheckedEvents(events, refused, totals["good"], totals["bad"], id_type)
 
 
-def _judge_sources(judged: Judged, path: str, sources: Sources) -> Judged:
+def _judge_sources(judged: CheckedEvents, path: str, sources: Sources) -> CheckedEvents:
     """Refuse events from nowhere. They are counted first: most often there are none."""
     table = judged.events
     name = next(name for name in table.columns if fold(name) == SOURCE)
@@ -225,7 +227,7 @@ SOURCES = ("source_number", "source_text")
 class Documents(NamedTuple):
     """Events with `id`, the columns of `SOURCES`, `PARSED`, and the document if it is kept."""
 
-    judged: Judged
+    judged: CheckedEvents
     feeds: Feeds | None
 
 
@@ -247,7 +249,7 @@ def judge_documents(
     """
     kind = kind_of(content)
     form = check_events(path, kind, content_type)
-    reading = Reading(content, check_type(content_type, kind), sources, keep, _folder(path))
+    reading = ReadSettings(content, check_type(content_type, kind), sources, keep, _folder(path))
     given = read_files(session, path, kind) if form is None else _rows(session, path)
     work = partial(read_documents if form is None else read_rows, reading=reading)
     # Kept, because parsing is most of the work.
@@ -261,7 +263,7 @@ def judge_documents(
     kept = (CONTENT_TYPE, sf.col(DATA).cast("string").alias(DATA)) if keep else ()
     events = read.where(sf.col(PARSED).isNotNull()).select(identity, *SOURCES, PARSED, *kept)
     refused = read.where(sf.col(REASON).isNotNull()).select(ROW, REASON)
-    judged = Judged(events, refused, tally[NUMBERS] + tally[TEXTS], tally[REASON], id_type, read)
+    judged = CheckedEvents(events, refused, tally[NUMBERS] + tally[TEXTS], tally[REASON], id_type, read)
     feeds = Feeds(tally[FEEDS], tally[LENIENT], tally[NOTES])
     return Documents(judged, feeds if feeds.feeds else None)
 

@@ -21,7 +21,7 @@ from headgate.errors import HeadgateError
 from headgate.workloads.columns import numbered
 from headgate.workloads.records.specification import texts
 from headgate.workloads.records.specification_programs import programs
-from headgate.workloads.records.synthetic import Specified
+from headgate.workloads.records.synthetic import SpecifiedWorkload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,7 @@ class Structure(NamedTuple):
     edge_target: NDArray[np.int32]
 
 
-class GraphWorkload(Specified):
+class GraphWorkload(SpecifiedWorkload):
     """Rows of a workload with a graph; each depends on its number and the seed alone."""
 
     @property

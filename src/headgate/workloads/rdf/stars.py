@@ -148,7 +148,7 @@ _FILTERS, _EVENTS = "rdf stars", "rdf things"
 _BEFORE = f"PREFIX : <{BASE}> PREFIX rdfs: <{RDFS}> ASK {{ ?x a/rdfs:subClassOf* "
 
 
-class Drawn(NamedTuple):
+class DrawnFilters(NamedTuple):
     """Filters as arrays, a row each."""
 
     of: Ints
@@ -189,7 +189,7 @@ class Stars(RdfWorkload):
         """List what class is below what."""
         return self.classes_of(seed).statements()
 
-    def draw(self, rows: Ints, seed: int) -> Drawn:
+    def draw(self, rows: Ints, seed: int) -> DrawnFilters:
         """Draw the filters of some rows."""
         key = Key(seed, _FILTERS, "", np.asarray(rows, np.int64))
         tables = _tables(self.classes_of(seed))
@@ -201,7 +201,7 @@ class Stars(RdfWorkload):
         chosen = distinct(key._replace(column="asked"), _MOST, ASKED)
         number = integers(key._replace(column="number"), 2, _MOST + 1)
         low, high = _ranges(key, self.widths)
-        return Drawn(of, np.take_along_axis(tables.asked[of], chosen, axis=1), number, low, high)
+        return DrawnFilters(of, np.take_along_axis(tables.asked[of], chosen, axis=1), number, low, high)
 
     def texts(self, rows: Ints, seed: int) -> Texts:
         """Write the filters of some rows."""

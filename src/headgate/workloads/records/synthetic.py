@@ -168,7 +168,7 @@ SUBSCRIPTION_SCHEMA = pa.schema(
 )
 
 
-class Specified(ABC):
+class SpecifiedWorkload(ABC):
     """Filters and events over attributes; each row depends on its number and the seed alone."""
 
     @property
@@ -206,7 +206,7 @@ class Specified(ABC):
         return pa.schema([*(pa.field(name, pa.string(), nullable=False) for name in names), *fields])
 
 
-class Synthetic(Specified):
+class Synthetic(SpecifiedWorkload):
     """A workload of nothing but subscriptions and events."""
 
     def subscriptions(self, rows: Ints, seed: int) -> pa.RecordBatch:

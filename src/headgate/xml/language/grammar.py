@@ -28,7 +28,7 @@ from headgate.xml.language.model import (
     Test,
     is_attribute,
 )
-from headgate.xml.language.refusal import Refused, check_nodes, check_tests, shown
+from headgate.xml.language.refusal import RefusedFilterError, check_nodes, check_tests, shown
 from headgate.xml.language.words import label_of, number_of, returns_of, text_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ bracket: _BEGIN _conditions _END
 """
 
 
-class Misplaced(Exception):  # noqa: N818 -- never leaves the room: it becomes a FilterError with a place
+class MisplacedWordError(Exception):
     """A word that cannot stand where it stands: its number, and the kinds that could."""
 
     def __init__(self, number: int, expected: set[str]) -> None:
@@ -78,10 +78,10 @@ def tree_of(kinds: Kinds) -> Tree[Token]:
         return _parser().parse(kinds)
     except UnexpectedToken as error:
         number = len(kinds) if error.token.type == "$END" else int(error.token.value)
-        raise Misplaced(number, set(error.accepts or ())) from None
+        raise MisplacedWordError(number, set(error.accepts or ())) from None
 
 
-class _Numbered(Lexer):
+class _NumberedLexer(Lexer):
     """Hands the parser kinds in place of a text."""
 
     def __init__(self, _configuration: Any) -> None:
@@ -105,7 +105,7 @@ def _parser() -> Lark:
         *(words.STRING, words.NUMBER, words.AND),
     }
     declared = f"%declare {' '.join(sorted(kinds - {words.PARENT}))}"
-    return Lark(f"{_GRAMMAR}\n{declared}", parser="lalr", lexer=_Numbered, start="filter")
+    return Lark(f"{_GRAMMAR}\n{declared}", parser="lalr", lexer=_NumberedLexer, start="filter")
 
 
 _SIGNS = {"EQ": "=", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
@@ -173,13 +173,13 @@ class Reader:
         if _name(tree) == words.STRING:
             value = text_of(word)
             if sign in ("<", "<=", ">", ">="):
-                raise Refused("texts have no order: compare with a number, without quotes", number)
+                raise RefusedFilterError("texts have no order: compare with a number, without quotes", number)
         else:
             if sign in (CONTAINS, STARTS_WITH):
-                raise Refused(f"{sign}() needs a text: write '{shown(word)}' in quotes", number)
+                raise RefusedFilterError(f"{sign}() needs a text: write '{shown(word)}' in quotes", number)
             found = number_of(word, negative=negative)
             if found is None:
-                raise Refused("the number is too large", number)
+                raise RefusedFilterError("the number is too large", number)
             value = found
         self._tests[place].append(Test(sign, value))
         check_tests(len(self._tests[place]), number)
@@ -195,7 +195,9 @@ class Reader:
                 rest = [first, *rest]
         elif self._tree and tested and not rest and _name(first.children[0]) == words.VAL:
             if len(first.children) > 1:
-                raise Refused("val is the node's own value: a child of that name is /val", _number(first))
+                raise RefusedFilterError(
+                    "val is the node's own value: a child of that name is /val", _number(first)
+                )
             return base
         else:
             place = self._step(first, CHILD, base)
@@ -208,26 +210,30 @@ class Reader:
         kind, number = _name(first), _number(first)
         if base == ROOT:
             if kind == words.SELF:
-                raise Refused("a filter begins at the document: write / or // in place of .", number)
+                raise RefusedFilterError(
+                    "a filter begins at the document: write / or // in place of .", number
+                )
             if kind == "step":
                 axis, word = self._written(first)
                 name = shown(word)
                 ways = f"//{name}"
                 if axis != words.DESCENDANT_AXIS and label_of[word] != TEXT and not is_attribute(word):
                     ways += f" or /{name}"
-                raise Refused(f"a filter begins at the document: write {ways}", number)
+                raise RefusedFilterError(f"a filter begins at the document: write {ways}", number)
         elif kind == words.SELF:
             if self._tree:
-                raise Refused(
+                raise RefusedFilterError(
                     f"'.' is not in the tree notation: {'leave it out' if rest else 'write val'}", number
                 )
             if not rest and not tested:
-                raise Refused("'.' is always there: compare it with something", number)
+                raise RefusedFilterError("'.' is always there: compare it with something", number)
         elif kind in _SLASHES and not self._tree:
             axis, word = self._written(rest[0])
             name = shown(word)
             relative = f".//{name}" if kind == "DOUBLE" or axis == words.DESCENDANT_AXIS else name
-            raise Refused(f"a path in brackets begins at the step before them: write {relative}", number)
+            raise RefusedFilterError(
+                f"a path in brackets begins at the step before them: write {relative}", number
+            )
 
     def _step(self, tree: Branch, slash: str, parent: int) -> int:
         """Add the node of a step, and what its brackets ask of it."""
@@ -237,7 +243,7 @@ class Reader:
         axis, word = self._written(tree)
         if axis in words.AXES.values():
             if self._tree:
-                raise Refused("axes have no names in the tree notation: write / or //", number)
+                raise RefusedFilterError("axes have no names in the tree notation: write / or //", number)
             del parts[0]
         label, below = label_of[word], DESCENDANT if axis == words.DESCENDANT_AXIS else slash
         self._check_parent(label, below, parent, number)
@@ -245,7 +251,7 @@ class Reader:
         if len(parts) > 1 and _name(parts[1]) == words.MARK:
             found = returns_of[self._texts[_number(parts[1])]]
             if isinstance(found, str):
-                raise Refused(found, _number(parts[1]))
+                raise RefusedFilterError(found, _number(parts[1]))
             self._marked, returns = True, found
             del parts[1]
         place = len(self._nodes)
@@ -268,13 +274,15 @@ class Reader:
         """Refuse a step that nothing can be found by."""
         if parent == ROOT:
             if axis == CHILD and (label == TEXT or is_attribute(label)):
-                raise Refused(f"only the root element is right below the document: write //{label}", number)
+                raise RefusedFilterError(
+                    f"only the root element is right below the document: write //{label}", number
+                )
             return
         above = self._nodes[parent].label
         if above == TEXT:
-            raise Refused("a text has nothing below it: put text() last", number)
+            raise RefusedFilterError("a text has nothing below it: put text() last", number)
         if is_attribute(above):
-            raise Refused("an attribute has nothing below it: put it last, or in brackets", number)
+            raise RefusedFilterError("an attribute has nothing below it: put it last, or in brackets", number)
 
 
 def _name(tree: Branch) -> str:

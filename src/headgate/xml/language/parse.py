@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headgate.core.subscription import TREE, XPATH
 from headgate.errors import FilterError, SubscriptionError
-from headgate.xml.language.grammar import Misplaced, Reader, tree_of
+from headgate.xml.language.grammar import MisplacedWordError, Reader, tree_of
 from headgate.xml.language.model import (
     CHILD,
     COMPARISONS,
@@ -22,7 +22,7 @@ from headgate.xml.language.refusal import (
     MAX_NODES,
     MAX_TESTS,
     MAX_WORDS,
-    Refused,
+    RefusedFilterError,
     check_shape,
     check_text,
     misplaced,
@@ -206,8 +206,8 @@ def _by_grammar(text: str, words: list[str], dialect: str) -> Pattern:
     try:
         check_shape(kinds)
         return Reader(words, dialect).pattern(tree_of(kinds))
-    except Misplaced as error:
+    except MisplacedWordError as error:
         refused = misplaced(words, kinds, error.number, error.expected, dialect)
-    except Refused as error:
+    except RefusedFilterError as error:
         refused = error
     raise FilterError(refused.reason, text, places(text)[refused.number])

@@ -117,7 +117,7 @@ SIGNS = {
 """Signs that are no words of filters."""
 
 
-class Refused(Exception):  # noqa: N818 -- never leaves the room: it becomes a FilterError with a place
+class RefusedFilterError(Exception):
     """A filter that is refused: why, and the number of the word at fault."""
 
     def __init__(self, reason: str, number: int) -> None:
@@ -154,10 +154,12 @@ _READABLE = {
 _ORDER = tuple(dict.fromkeys(_READABLE.values()))
 
 
-def misplaced(texts: Sequence[str], kinds: Kinds, number: int, expected: set[str], dialect: str) -> Refused:
+def misplaced(
+    texts: Sequence[str], kinds: Kinds, number: int, expected: set[str], dialect: str
+) -> RefusedFilterError:
     """Say why a word cannot stand there, given the kinds that could."""
     if not texts:
-        return Refused("the filter is empty: write a path such as //news[company = 'ACME']", 0)
+        return RefusedFilterError("the filter is empty: write a path such as //news[company = 'ACME']", 0)
     before = kinds[number - 1] if number else ""
     if before in _VALUES:
         found = _alone(texts, kinds, number)
@@ -166,11 +168,11 @@ def misplaced(texts: Sequence[str], kinds: Kinds, number: int, expected: set[str
     if before == "SLASH" and (number == 1 or kinds[number - 2] not in words.OPERANDS):
         ahead = kinds[number] if number < len(kinds) else "$END"
         if ahead in _COMPARISONS or ahead in (words.AND, "_END", "_RIGHT", "_COMMA", "$END"):
-            return Refused("/ alone is the document: write /* for its root element", number - 1)
+            return RefusedFilterError("/ alone is the document: write /* for its root element", number - 1)
     if number == len(texts):
         if before == "_COMMA" or before in _CALLS:
-            return Refused(_ARGUMENTS, number)
-        return Refused(f"the filter ends too early: {_wanted(expected)}", number)
+            return RefusedFilterError(_ARGUMENTS, number)
+        return RefusedFilterError(f"the filter ends too early: {_wanted(expected)}", number)
     word, kind = texts[number], kinds[number]
     reason = (
         _by_itself(word, kind, dialect)
@@ -179,10 +181,10 @@ def misplaced(texts: Sequence[str], kinds: Kinds, number: int, expected: set[str
         or _elsewhere(word, kind, before)
         or f"{shown(word)} cannot stand here: {_wanted(expected)}"
     )
-    return Refused(reason, number)
+    return RefusedFilterError(reason, number)
 
 
-def _alone(texts: Sequence[str], kinds: Kinds, number: int) -> Refused | None:
+def _alone(texts: Sequence[str], kinds: Kinds, number: int) -> RefusedFilterError | None:
     """Refuse a literal that is a condition by itself, at the literal."""
     place = number - 1
     start = place - 1 if place and kinds[place - 1] == "_MINUS" else place
@@ -192,8 +194,10 @@ def _alone(texts: Sequence[str], kinds: Kinds, number: int) -> Refused | None:
         return None
     written = "".join(texts[start:number])
     if kinds[place] == words.NUMBER and start and kinds[start - 1] == "_BEGIN":
-        return Refused(f"[{written}] asks for a position, which is not supported: {POSITION}", start)
-    return Refused(f"{shown(written)} alone is no condition: compare a path with it", start)
+        return RefusedFilterError(
+            f"[{written}] asks for a position, which is not supported: {POSITION}", start
+        )
+    return RefusedFilterError(f"{shown(written)} alone is no condition: compare a path with it", start)
 
 
 _ALWAYS = {
@@ -375,13 +379,15 @@ def check_text(text: object) -> str:
 def check_shape(kinds: Kinds) -> None:
     """Refuse a text by the number of its words, and by its nesting."""
     if len(kinds) > MAX_WORDS:
-        raise Refused(f"the filter has {len(kinds):,} words and at most {MAX_WORDS:,} are taken", MAX_WORDS)
+        raise RefusedFilterError(
+            f"the filter has {len(kinds):,} words and at most {MAX_WORDS:,} are taken", MAX_WORDS
+        )
     depth = 0
     for number, kind in enumerate(kinds):
         if kind in _OPENING:
             depth += 1
             if depth > MAX_DEPTH:
-                raise Refused(f"the filter nests deeper than {MAX_DEPTH}", number)
+                raise RefusedFilterError(f"the filter nests deeper than {MAX_DEPTH}", number)
         elif kind in _CLOSING:
             depth = max(0, depth - 1)
 
@@ -389,10 +395,10 @@ def check_shape(kinds: Kinds) -> None:
 def check_nodes(count: int, number: int) -> None:
     """Refuse more nodes than a pattern may have; `number` is the word of the last."""
     if count > MAX_NODES:
-        raise Refused(f"the filter has more than {MAX_NODES} steps", number)
+        raise RefusedFilterError(f"the filter has more than {MAX_NODES} steps", number)
 
 
 def check_tests(count: int, number: int) -> None:
     """Refuse more tests than a node may have."""
     if count > MAX_TESTS:
-        raise Refused(f"a step has more than {MAX_TESTS} conditions on its value", number)
+        raise RefusedFilterError(f"a step has more than {MAX_TESTS} conditions on its value", number)

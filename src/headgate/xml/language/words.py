@@ -148,7 +148,7 @@ def _begin(text: str) -> int:
     return found.end() if found else 0
 
 
-class Remembered(dict[str, T]):
+class BoundedCache(dict[str, T]):
     """What words mean that were seen, so long as there are not too many and they are short."""
 
     def __init__(self, meaning: Callable[[str], T]) -> None:
@@ -207,7 +207,7 @@ def _lettered(word: str, dialect: str) -> str:
 _MAX_WORDS = 65_536
 _MAX_LETTERS = 64
 _QUOTED = re.compile(r"""'[^']*+(?:''[^']*+)*+'|"[^"]*+(?:""[^"]*+)*+\"""")
-_KINDS = {dialect: Remembered(partial(_kind, dialect=dialect)) for dialect in (XPATH, TREE)}
+_KINDS = {dialect: BoundedCache(partial(_kind, dialect=dialect)) for dialect in (XPATH, TREE)}
 
 
 MARKS = "id, val and cont"
@@ -284,6 +284,6 @@ def _shown(name: str) -> str:
 
 
 _STEPS = (NAME, ATTRIBUTE, TEXT_STEP)
-label_of = Remembered(_label)
-step_of = Remembered(_step)
-returns_of = Remembered(_returns)
+label_of = BoundedCache(_label)
+step_of = BoundedCache(_step)
+returns_of = BoundedCache(_returns)

@@ -61,7 +61,7 @@ def client_library() -> ModuleType:
     return nats
 
 
-class Link:
+class Connection:
     """One connection, made when it is first needed and made anew when it is lost."""
 
     def __init__(self, settings: NatsSettings) -> None:
@@ -74,7 +74,7 @@ class Link:
         self._thread = threading.Thread(target=self._loop.run_forever, name="headgate-nats", daemon=True)
         self._thread.start()
 
-    def __enter__(self) -> Link:
+    def __enter__(self) -> Connection:
         return self
 
     def __exit__(self, *_: object) -> None:

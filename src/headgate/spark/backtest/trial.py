@@ -15,7 +15,7 @@ from headgate.core.subscription import Subscription
 from headgate.engine.engine import Engine
 from headgate.engine.filters import PlainFilters, RankedFilters
 from headgate.ranking.filters.index import RankedIndex
-from headgate.runtime.live import Single
+from headgate.runtime.live import SingleEngine
 from headgate.runtime.operations import subscription_id
 from headgate.runtime.shards import shard_places
 from headgate.runtime.targets import Sources, Target, open_target
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
     from headgate.runtime.questions import Top
-    from headgate.spark.backtest.change_rows import Asked, Row
+    from headgate.spark.backtest.change_rows import ParsedRow, Row
 
 
 @dataclass(frozen=True)
-class Tried:
+class TrialResult:
     """Changes that were tried, and the snapshots to compare; None is one without subscriptions."""
 
     trial: Trial
@@ -80,7 +80,7 @@ class Tried:
         return folder / "after", time.monotonic() - begun
 
 
-def try_changes(snapshot: str, changes: str, rows: list[Row], folder: Path, top: Top | None) -> Tried:
+def try_changes(snapshot: str, changes: str, rows: list[Row], folder: Path, top: Top | None) -> TrialResult:
     """Try changes on a snapshot, and write what events are to be matched against into a folder."""
     whole = open_target(snapshot, top=top)
     dialect, form = kind_of(whole.content).dialects[0], check_input(changes)
@@ -96,7 +96,7 @@ def try_changes(snapshot: str, changes: str, rows: list[Row], folder: Path, top:
         begun = time.monotonic()
         engine.save(folder / "after")
         after = open_target(str(folder / "after"), top=top)
-        return Tried(trial, whole, whole, after, folder / "after", time.monotonic() - begun)
+        return TrialResult(trial, whole, whole, after, folder / "after", time.monotonic() - begun)
     current = _Current(Path(snapshot).absolute(), ranked=whole.ranked)
     numbered = whole.numbered if current.size else None
     asked = read_changes(rows, form, dialect, numbered=numbered)
@@ -104,10 +104,10 @@ def try_changes(snapshot: str, changes: str, rows: list[Row], folder: Path, top:
     trial = Trial(current.engine(old), numbered)
     trial.take(asked, {each.id: each.filter for each in old})
     before = _saved(current.engine(old), folder / "few-before")
-    return Tried(trial, whole, before, _saved(trial.engine, folder / "few-after"))
+    return TrialResult(trial, whole, before, _saved(trial.engine, folder / "few-after"))
 
 
-def _named(asked: Iterable[Asked]) -> Iterator[Id]:
+def _named(asked: Iterable[ParsedRow]) -> Iterator[Id]:
     """Name the subscriptions that changes are about."""
     for each in asked:
         identity = None if each.change is None else subscription_id(each.change)
@@ -131,7 +131,7 @@ class _Current:
             self._indexes = [self._room.open(each, verify=False) for each in places]
         self.size = sum(map(len, self._indexes))
 
-    def named(self, asked: Iterable[Asked]) -> list[Subscription]:
+    def named(self, asked: Iterable[ParsedRow]) -> list[Subscription]:
         """List the subscriptions that changes are about, as they are now."""
         found: dict[Id, Subscription] = {}
         for identity in _named(asked):
@@ -159,11 +159,11 @@ def _saved(engine: Engine, place: Path) -> Target | None:
     return open_target(str(place))
 
 
-def _filters(engine: Engine, asked: Iterable[Asked]) -> dict[Id, str]:
+def _filters(engine: Engine, asked: Iterable[ParsedRow]) -> dict[Id, str]:
     """List the filters that the subscriptions of changes have now."""
-    live, found = Single(engine), {}
+    live, found = SingleEngine(engine), {}
     for identity in _named(asked):
         if identity not in live:
             continue
-        found[identity] = engine.backing.filter(identity) or ""
+        found[identity] = engine.backend.filter(identity) or ""
     return found

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from headgate.contents.protocol import Informed
 from headgate.contents.sharing import slice_of
 from headgate.core.subscription import Subscription
-from headgate.engine.question import ANY_WAY
+from headgate.engine.question import DEFAULT_PATH_COST
 from headgate.errors import GraphError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.ranks import Weights
-    from headgate.engine.question import Top, Way
+    from headgate.engine.question import PathCost, Top
     from headgate.graph.index import GraphIndex
-    from headgate.graph.ranked.ranked import Ranked
+    from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.filters.explain import RankExplanation
     from headgate.ranking.model import Best
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _NO_CLAUSES = "clauses are not ranked here: build the engine with ranked=True"
 
 
-class Backing(ABC):
+class Backend(ABC):
     """Subscriptions of one kind of content, to be asked and changed."""
 
     ranked: ClassVar[bool] = False
@@ -141,11 +141,15 @@ class Backing(ABC):
         return True
 
     @abstractmethod
-    def top(self, event: Event, top: Top, way: Way = ANY_WAY) -> list[Ranked] | list[Best]:
+    def top(
+        self, event: Event, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
+    ) -> list[RankedMatch] | list[Best]:
         """List the best subscriptions of an event."""
 
     @abstractmethod
-    def explain_rank(self, event: Event, identity: Id, top: Top, way: Way = ANY_WAY) -> RankExplanation:
+    def explain_rank(
+        self, event: Event, identity: Id, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
+    ) -> RankExplanation:
         """Say why a subscription has its rank, and what it lacked to be among the best."""
 
     # Asking about many

@@ -10,7 +10,7 @@ from headgate.contents.registry import kind_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.engine.backing import Backing
+    from headgate.engine.backend import Backend
     from headgate.graph.index import GraphIndex
 
 SHOWN = 10
@@ -19,29 +19,29 @@ _WIDE = 120
 """Characters of a filter that a table shows."""
 
 
-def line(backing: Backing, place: Path | None) -> str:
+def line(backend: Backend, place: Path | None) -> str:
     """Say in one line what there is."""
-    parts = [f"{_count(len(backing), 'subscription')} over {kind_of(backing.room.room_name).title}"]
-    if backing.routed:
-        parts.append(f"in a graph of {_count(nodes(backing.graph), 'node')}")
-    if backing.ranked and not backing.routed:
+    parts = [f"{_count(len(backend), 'subscription')} over {kind_of(backend.room.room_name).title}"]
+    if backend.routed:
+        parts.append(f"in a graph of {_count(nodes(backend.graph), 'node')}")
+    if backend.ranked and not backend.routed:
         parts.append("ranked")
     if place is not None:
-        parts.append(f"{'changed since it was ' if backing.changed else ''}opened from {place}")
+        parts.append(f"{'changed since it was ' if backend.changed else ''}opened from {place}")
     return f"<Engine: {', '.join(parts)}>"
 
 
-def table(backing: Backing, place: Path | None) -> str:
+def table(backend: Backend, place: Path | None) -> str:
     """Draw what there is as HTML, with the first subscriptions and their filters."""
-    ids = backing.ids
+    ids = backend.ids
     rows = [
-        f"<tr><td>{escape(str(identity))}</td><td><code>{escape(_short(backing.filter(identity)))}</code></td></tr>"
+        f"<tr><td>{escape(str(identity))}</td><td><code>{escape(_short(backend.filter(identity)))}</code></td></tr>"
         for identity in ids[:SHOWN]
     ]
     if len(ids) > SHOWN:
         rows.append(f'<tr><td colspan="2">and {_count(len(ids) - SHOWN, "more", "more")}</td></tr>')
     head = "<tr><th>subscription</th><th>filter</th></tr>"
-    return f"<p>{escape(line(backing, place)[1:-1])}</p><table>{head}{''.join(rows)}</table>"
+    return f"<p>{escape(line(backend, place)[1:-1])}</p><table>{head}{''.join(rows)}</table>"
 
 
 def nodes(graph: GraphIndex) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headgate.core.given import usable_id
+from headgate.core.arguments import usable_id
 from headgate.errors import FilterError, GraphError, HeadgateError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
-    from headgate.engine.backing import Backing
+    from headgate.engine.backend import Backend
 
 RAISE, COLLECT = WAYS = ("raise", "collect")
 """What is done about a subscription that is refused: nothing goes on, or the others do."""
 
 
-class Refused(NamedTuple):
+class RefusedSubscription(NamedTuple):
     """A subscription that was refused: its row, counted from 0, its id if it has one, and why."""
 
     row: int
@@ -50,11 +50,11 @@ def named(error: HeadgateError, identity: object) -> HeadgateError:
     return type(error)(f"{what}: {error}")
 
 
-def add(backing: Backing, subscription: Subscription) -> None:
+def add(backend: Backend, subscription: Subscription) -> None:
     """Subscribe one; refuses a node where there is no graph, and tells of all that is refused whose it is."""
     try:
-        check_node(subscription, routed=backing.routed)
-        backing.subscribe(subscription)
+        check_node(subscription, routed=backend.routed)
+        backend.subscribe(subscription)
     except HeadgateError as error:
         raise named(error, subscription.id) from error
 
@@ -72,24 +72,24 @@ def check_node(subscription: Subscription, *, routed: bool) -> None:
 
 
 def sort_out(
-    rows: Sequence[Subscription | Refused], backing: Backing
-) -> tuple[list[Subscription], list[Refused]]:
+    rows: Sequence[Subscription | RefusedSubscription], backend: Backend
+) -> tuple[list[Subscription], list[RefusedSubscription]]:
     """Try subscriptions one after another; returns those that are taken, and all that are refused.
 
-    `backing` has none of them, and is left with none.
+    `backend` has none of them, and is left with none.
     """
     taken: dict[Any, Subscription] = {}
-    refused: list[Refused] = []
+    refused: list[RefusedSubscription] = []
     for row, each in enumerate(rows):
-        if isinstance(each, Refused):
+        if isinstance(each, RefusedSubscription):
             refused.append(each)
             continue
         try:
             _check_beside(each.id, taken)
-            add(backing, each)
-            backing.unsubscribe(each.id)
+            add(backend, each)
+            backend.unsubscribe(each.id)
         except HeadgateError as error:
-            refused.append(Refused(row, each.id, str(error)))
+            refused.append(RefusedSubscription(row, each.id, str(error)))
         else:
             taken[each.id] = each
     return list(taken.values()), refused

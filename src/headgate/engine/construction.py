@@ -20,7 +20,7 @@ from headgate.core.snapshot import is_snapshot, open_with_inside, room_of
 from headgate.core.subscription import Subscription
 from headgate.engine.filters import PlainFilters, RankedFilters
 from headgate.engine.graph_filters import GraphFilters
-from headgate.engine.refusing import Refused, check_node, named, sort_out
+from headgate.engine.refusals import RefusedSubscription, check_node, named, sort_out
 from headgate.errors import FilterError, GraphError, HeadgateError, SnapshotError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.contents.protocol import ContentRoom
-    from headgate.engine.backing import Backing
+    from headgate.engine.backend import Backend
     from headgate.graph.model import Edge, Node
 
 
@@ -46,14 +46,14 @@ class Parts(NamedTuple):
         return [*(self.nodes or ()), *self.edges]
 
 
-def build(subscriptions: Sequence[Subscription], parts: Parts, *, ranked: bool | None) -> Backing:
+def build(subscriptions: Sequence[Subscription], parts: Parts, *, ranked: bool | None) -> Backend:
     """Index subscriptions, alone or in a graph; `ranked` is found out if it is not said."""
     return _build(subscriptions, parts, _room(subscriptions, parts), ranked=ranked)
 
 
 def _build(
     subscriptions: Sequence[Subscription], parts: Parts, room: ContentRoom, *, ranked: bool | None
-) -> Backing:
+) -> Backend:
     weighed = any(each.weights is not None for each in subscriptions)
     if parts.nodes is None:
         _check_without_graph(subscriptions, parts.edges)
@@ -88,8 +88,8 @@ def blamed(error: HeadgateError, subscriptions: Sequence[Subscription], parts: P
 
 
 def sorted_out(
-    rows: Sequence[Subscription | Refused], parts: Parts, *, ranked: bool | None
-) -> tuple[list[Subscription], list[Refused]]:
+    rows: Sequence[Subscription | RefusedSubscription], parts: Parts, *, ranked: bool | None
+) -> tuple[list[Subscription], list[RefusedSubscription]]:
     """Try subscriptions one after another; returns those that are taken, and all that are refused.
 
     All look at what the first filter looks at, which is that of a node if there is one.
@@ -108,7 +108,7 @@ def _check_without_graph(subscriptions: Sequence[Subscription], edges: Sequence[
         check_node(each, routed=False)
 
 
-def open_at(path: Path, *, verify: bool) -> Backing:
+def open_at(path: Path, *, verify: bool) -> Backend:
     """Open a snapshot, with a graph or without, ranked or not, of any kind of content."""
     kind = room_of(path)
     if kind not in {GRAPH, RANKING, *kinds()}:
@@ -126,7 +126,7 @@ def open_at(path: Path, *, verify: bool) -> Backing:
     return PlainFilters(room.open(path, verify=verify), room)
 
 
-def _open_graph(path: Path, room: ContentRoom, *, verify: bool) -> Backing:
+def _open_graph(path: Path, room: ContentRoom, *, verify: bool) -> Backend:
     from headgate.graph.index import GraphIndex
 
     clauses = None

@@ -32,7 +32,7 @@ class History(Protocol):
         """Take in a batch that was just committed."""
 
 
-class Telling:
+class StreamReporter:
     """Counts of this run, and when they were last told."""
 
     def __init__(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from headgate.brokers.nats.settings import shown as without_secrets
 from headgate.contents.kind import Wanted
 from headgate.core.machine import memory
-from headgate.pipeline.rehearsal.check import check
-from headgate.pipeline.rehearsal.estimate import Sizes, estimate
+from headgate.pipeline.dry_run.check import check
+from headgate.pipeline.dry_run.estimate import Sizes, estimate
 from headgate.pipeline.run.plan import COMPILE, GENERATE, MATCH, steps_of, until
 from headgate.pipeline.run.state import State
 from headgate.pipeline.run.work import wanted
@@ -17,15 +17,15 @@ from headgate.report.words import shorten
 from headgate.runtime.progress import step as shown
 
 if TYPE_CHECKING:
+    from headgate.pipeline.dry_run.checked_rows import CheckedRows
     from headgate.pipeline.file.model import Pipeline
-    from headgate.pipeline.rehearsal.judging import Judged
     from headgate.pipeline.run.plan import Step
 
 _EXAMPLES = 3
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedStep:
     """A step, and why it would be done; None if it would be passed over."""
 
     step: Step
@@ -33,11 +33,11 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Rehearsal:
+class DryRun:
     """What a run would do."""
 
     pipeline: Pipeline
-    steps: tuple[Planned, ...]
+    steps: tuple[PlannedStep, ...]
     sizes: Sizes
 
     @property
@@ -86,7 +86,7 @@ class Rehearsal:
             *self._ending(),
         ]
 
-    def _step(self, number: int, planned: Planned) -> list[str]:
+    def _step(self, number: int, planned: PlannedStep) -> list[str]:
         step = planned.step
         what = "done before, nothing has changed" if planned.why is None else f"to be done: {planned.why}"
         lines = [f"{number}. {step.name}: {what}"]
@@ -127,7 +127,7 @@ class Rehearsal:
 
 def rehearse(
     pipeline: Pipeline, last: str | None = None, *, fresh: bool = False, quiet: bool = False
-) -> Rehearsal:
+) -> DryRun:
     """Check a pipeline, and say what a run would do; refuses it with all that is wrong."""
     steps = until(steps_of(pipeline), last)
     fresh = fresh or not pipeline.directory.is_dir()
@@ -135,7 +135,7 @@ def rehearse(
     check(pipeline, ours=[str(pipeline.directory / name) for name in state.begun])
     with shown("reading the first rows", quiet=quiet):
         sizes = estimate(pipeline, _wanted(pipeline))
-    return Rehearsal(pipeline, tuple(_planned(steps, state)), sizes)
+    return DryRun(pipeline, tuple(_planned(steps, state)), sizes)
 
 
 def _wanted(pipeline: Pipeline) -> Wanted:
@@ -152,9 +152,9 @@ def _wanted(pipeline: Pipeline) -> Wanted:
     return Wanted(pipeline.dialect, taxonomy=Taxonomy.of(graph.statements()))
 
 
-def _planned(steps: list[Step], state: State) -> list[Planned]:
+def _planned(steps: list[Step], state: State) -> list[PlannedStep]:
     """Find out which steps would be done: one whose inputs will be written anew is, too."""
-    found: list[Planned] = []
+    found: list[PlannedStep] = []
     written: dict[str, str] = {}
     for step in steps:
         renewed = next((written[path] for path in step.inputs.values() if path in written), None)
@@ -162,13 +162,13 @@ def _planned(steps: list[Step], state: State) -> list[Planned]:
         why = state.why_not_done(step)
         if why is None and (renewed or again):
             why = f"{renewed or again} is done before it"
-        found.append(Planned(step, why))
+        found.append(PlannedStep(step, why))
         if why is not None:
             written |= dict.fromkeys(step.outputs.values(), step.name)
     return found
 
 
-def _table(name: str, judged: Judged | None) -> list[str]:
+def _table(name: str, judged: CheckedRows | None) -> list[str]:
     if judged is None:
         return [f"{name}: on another file system, which is not looked at"]
     rows = judged.rows

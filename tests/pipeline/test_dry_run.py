@@ -10,17 +10,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import HeadgateError
+from headgate.pipeline.dry_run.dry_run import rehearse
+from headgate.pipeline.dry_run.samples import first_rows
 from headgate.pipeline.file.read import read_pipeline
 from headgate.pipeline.file.setting import PipelineError
-from headgate.pipeline.rehearsal.rehearsal import rehearse
-from headgate.pipeline.rehearsal.samples import first_rows
 from tests.pipeline.pipelines import EVENTS, EXAMPLES, MATCHES, SHOP, shop
 from tests.spark.files import names, put, put_lines, put_table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headgate.pipeline.rehearsal.rehearsal import Rehearsal
+    from headgate.pipeline.dry_run.dry_run import DryRun
     from tests.cli.running import Command
 
 
@@ -36,7 +36,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headgate.pipeline.run.run.open_session", refuse)
 
 
-def rehearsed(folder: Path, text: str = SHOP, sets: dict[str, Any] | None = None) -> Rehearsal:
+def rehearsed(folder: Path, text: str = SHOP, sets: dict[str, Any] | None = None) -> DryRun:
     return rehearse(shop(folder, text, sets), quiet=True)
 
 
@@ -108,7 +108,7 @@ def test_long_fields_of_csv_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert judged is not None
     assert (judged.looked_at, judged.reasons) == (2, ())
     # One that is longer than what is read at all is a reason, and no more.
-    monkeypatch.setattr("headgate.pipeline.rehearsal.samples.BYTES", 150_000)
+    monkeypatch.setattr("headgate.pipeline.dry_run.samples.BYTES", 150_000)
     judged = rehearsed(tmp_path, text).sizes.tables["subscriptions"]
     assert judged is not None
     assert judged.reasons == ("the line cannot be read: field larger than field limit (150000)",)

@@ -12,7 +12,7 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, Event
 from headgate.core.values import fold
 from headgate.errors import EventError, HeadgateError, SubscriptionError
-from headgate.pipeline.rehearsal.samples import (
+from headgate.pipeline.dry_run.samples import (
     ROWS,
     Rows,
     content_at_hand,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from headgate.core.subscription import Subscription
     from headgate.graph.model import Edge, Node
     from headgate.pipeline.file.model import Pipeline
-    from headgate.pipeline.run.generating import Made
+    from headgate.pipeline.run.generating import GeneratedTable
 
 EVENTS, DOCUMENTS = 1_000, 200
 """Events of a sample: each is matched, and documents are parsed as well."""
@@ -42,7 +42,7 @@ GRAPH_ROWS = 60_000
 
 
 @dataclass(frozen=True)
-class Judged:
+class CheckedRows:
     """What the first rows of a table are, and what they say of the table."""
 
     path: str
@@ -69,7 +69,7 @@ class Source(NamedTuple):
     """Where a table comes from: a place, and perhaps how it will be made."""
 
     path: str
-    made: Made | None
+    made: GeneratedTable | None
     seed: int = 1
 
     def read(self, most: int) -> Rows | None:
@@ -95,7 +95,7 @@ class Source(NamedTuple):
         return sum(len(json.dumps(row, default=str)) + 1 for row in rows)
 
 
-def judge_subscriptions(pipeline: Pipeline, source: Source, wanted: Wanted) -> Judged | None:
+def judge_subscriptions(pipeline: Pipeline, source: Source, wanted: Wanted) -> CheckedRows | None:
     """Judge the first subscriptions as compiling would."""
     rows = source.read(ROWS)
     if rows is None:
@@ -116,7 +116,7 @@ def judge_subscriptions(pipeline: Pipeline, source: Source, wanted: Wanted) -> J
     return _judged(source, rows, subscription)
 
 
-def judge_nodes(pipeline: Pipeline, source: Source) -> Judged | None:
+def judge_nodes(pipeline: Pipeline, source: Source) -> CheckedRows | None:
     """Judge the nodes of a graph that is not large."""
     rows = source.read(GRAPH_ROWS)
 
@@ -126,7 +126,7 @@ def judge_nodes(pipeline: Pipeline, source: Source) -> Judged | None:
     return None if rows is None else _judged(source, rows, node)
 
 
-def judge_edges(pipeline: Pipeline, source: Source) -> Judged | None:
+def judge_edges(pipeline: Pipeline, source: Source) -> CheckedRows | None:
     """Judge the edges of a graph that is not large."""
     rows = source.read(GRAPH_ROWS)
 
@@ -136,7 +136,7 @@ def judge_edges(pipeline: Pipeline, source: Source) -> Judged | None:
     return None if rows is None else _judged(source, rows, edge)
 
 
-def judge_events(pipeline: Pipeline, source: Source) -> Judged | None:
+def judge_events(pipeline: Pipeline, source: Source) -> CheckedRows | None:
     """Judge the first events as matching would."""
     kind = kind_of(content_at_hand(pipeline))
     said = pipeline.events.format if pipeline.events else None
@@ -165,7 +165,7 @@ def judge_events(pipeline: Pipeline, source: Source) -> Judged | None:
     return _read_documents(judged, kind) if kind.documents else judged
 
 
-def _read_documents(judged: Judged, kind: Kind) -> Judged:
+def _read_documents(judged: CheckedRows, kind: Kind) -> CheckedRows:
     """Parse documents; a feed is one event for each of its items."""
     try:
         read = kind.read(judged.usable)
@@ -181,7 +181,7 @@ def _writers(pipeline: Pipeline, wanted: Wanted) -> Writers:
     return kind.compiler(replace(wanted, sample=None), lambda path: path).writers
 
 
-def _judged(source: Source, rows: Rows, read: Callable[[dict[str, Any]], Any]) -> Judged:
+def _judged(source: Source, rows: Rows, read: Callable[[dict[str, Any]], Any]) -> CheckedRows:
     usable, reasons = [], []
     seen: set[Any] = set()
     for row in rows.rows:
@@ -199,7 +199,7 @@ def _judged(source: Source, rows: Rows, read: Callable[[dict[str, Any]], Any]) -
             reasons.append(str(error))
         except (KeyError, TypeError, ValueError) as error:
             reasons.append(f"the row is not usable: {error}")
-    return Judged(source.path, rows, tuple(usable), tuple(reasons), source.made is not None)
+    return CheckedRows(source.path, rows, tuple(usable), tuple(reasons), source.made is not None)
 
 
 def _fields(row: dict[str, Any]) -> dict[str, Any]:

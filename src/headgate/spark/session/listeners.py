@@ -1,8 +1,8 @@
 """Hear from Spark what tasks and micro-batches did: listeners on Spark's own bus, called back from Java.
 
-    with listening(session) as heard:
+    with listening(session) as activity:
         ...                             any jobs
-    for stage in heard.stages:
+    for stage in activity.stages:
         print(stage.title, len(stage.tasks), stage.skew)
 
 An event comes over as one JSON text, in Spark's own form of its event log, because every question to an
@@ -127,7 +127,7 @@ class Stage:
 
     @property
     def missing(self) -> int:
-        """Count the tasks of a stage that came to its end and was not heard of whole."""
+        """Count the tasks of a stage that came to its end and was not received as a whole."""
         if self.completed is None or self.failure is not None:
             return 0
         return max(0, self.planned - len({task.index for task in self.done}))
@@ -198,8 +198,8 @@ FLUSH_SECONDS = 30
 """How long the end waits for events that are on their way."""
 
 
-class Heard:
-    """What was heard; whole after `listening` has ended, and growing while it runs."""
+class SparkActivity:
+    """What Spark told of its stages; complete after `listening` has ended, and growing while it runs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -219,7 +219,7 @@ class Heard:
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """List what could not be heard, in words; most often nothing."""
+        """List in words what was not received; usually nothing."""
         with self._lock:
             return tuple(self._troubles)
 
@@ -261,34 +261,36 @@ class Heard:
 
 
 @contextmanager
-def listening(session: SparkSession) -> Iterator[Heard]:
+def listening(session: SparkSession) -> Iterator[SparkActivity]:
     """Hear all jobs of the application while the body runs.
 
-    What goes wrong in hearing never touches a job: it is in `heard.troubles` and one line on stderr.
+    What goes wrong while listening never touches a job: it is in `activity.troubles` and one line on stderr.
     """
-    heard = Heard()
+    activity = SparkActivity()
     context: Any = getattr(session.sparkContext, _JAVA_CONTEXT).sc()
-    listener = _attach(session, context, heard)
+    listener = _attach(session, context, activity)
     try:
-        yield heard
+        yield activity
     finally:
         try:
-            _detach(context, listener, heard)
+            _detach(context, listener, activity)
         except (_PY4J.Py4JError, OSError) as error:
             # Spark ended inside the body; if that was not meant, the body's own error says why.
-            heard.tell(f"Spark was gone before all of its events were heard: {_line(error)}")
-        for missing in (stage for stage in heard.stages if stage.missing):
-            heard.tell(f"stage {missing.number}: {missing.missing} of {missing.planned} tasks were not heard")
-        if heard.troubles:
-            more = f" (and {len(heard.troubles) - 1} more)" if len(heard.troubles) > 1 else ""
-            print(f"listening to Spark: {heard.troubles[0]}{more}", file=sys.stderr, flush=True)
+            activity.tell(f"Spark was gone before all of its events arrived: {_line(error)}")
+        for missing in (stage for stage in activity.stages if stage.missing):
+            activity.tell(
+                f"stage {missing.number}: {missing.missing} of {missing.planned} tasks were not reported"
+            )
+        if activity.troubles:
+            more = f" (and {len(activity.troubles) - 1} more)" if len(activity.troubles) > 1 else ""
+            print(f"listening to Spark: {activity.troubles[0]}{more}", file=sys.stderr, flush=True)
 
 
-def _attach(session: SparkSession, context: Any, heard: Heard) -> Any:
+def _attach(session: SparkSession, context: Any, activity: SparkActivity) -> Any:
     """Add a listener to the bus; return its Java side."""
     gateway: Any = getattr(session.sparkContext, _GATEWAY)
     _GATEWAYS.ensure_callback_server_started(gateway)
-    listener = _Listener(gateway.jvm.org.apache.spark.util.JsonProtocol.sparkEventToJsonString, heard)
+    listener = _Listener(gateway.jvm.org.apache.spark.util.JsonProtocol.sparkEventToJsonString, activity)
     # Py4J makes a new proxy each time that the object crosses; to be removed, it must stay the same one.
     holder = gateway.jvm.java.util.ArrayList()
     holder.add(listener)
@@ -298,13 +300,13 @@ def _attach(session: SparkSession, context: Any, heard: Heard) -> Any:
     return proxy
 
 
-def _detach(context: Any, proxy: Any, heard: Heard) -> None:
+def _detach(context: Any, proxy: Any, activity: SparkActivity) -> None:
     """Wait for what is on its way, then leave."""
     bus = context.listenerBus()
     try:
         bus.waitUntilEmpty(FLUSH_SECONDS * 1000)
     except _PY4J.Py4JJavaError as error:
-        heard.tell(f"events were still on their way after {FLUSH_SECONDS} s: {_line(error)}")
+        activity.tell(f"events were still on their way after {FLUSH_SECONDS} s: {_line(error)}")
     bus.removeListener(proxy)
 
 
@@ -318,9 +320,9 @@ class _Listener:
 
     _WANTED = frozenset({"onTaskEnd", "onStageSubmitted", "onStageCompleted"})
 
-    def __init__(self, as_json: Callable[[Any], str], heard: Heard) -> None:
+    def __init__(self, as_json: Callable[[Any], str], activity: SparkActivity) -> None:
         self._as_json = as_json
-        self._heard = heard
+        self._activity = activity
 
     def __getattr__(self, name: str) -> Callable[[Any], None]:
         if not name.startswith("on"):
@@ -329,9 +331,9 @@ class _Listener:
 
     def _take(self, event: Any) -> None:
         try:
-            self._heard.take(json.loads(self._as_json(event)))
+            self._activity.take(json.loads(self._as_json(event)))
         except Exception as error:  # noqa: BLE001 -- told at the end: raised, it would go to Spark's log only
-            self._heard.tell(f"an event could not be read: {type(error).__name__}: {_line(error)}")
+            self._activity.tell(f"an event could not be read: {type(error).__name__}: {_line(error)}")
 
 
 def _pass_over(_event: Any) -> None:

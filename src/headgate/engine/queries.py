@@ -8,7 +8,7 @@ from headgate.contents.protocol import Answers, Binds
 from headgate.contents.registry import kind_of
 from headgate.core.ranks import check_k, read_factors
 from headgate.engine.inputs import asked_of, event_of, id_of
-from headgate.engine.question import ANY_WAY, Top, Way
+from headgate.engine.question import DEFAULT_PATH_COST, PathCost, Top
 from headgate.errors import GraphError, SubscriptionError
 from headgate.graph.model import DECAY, MINUS
 from headgate.ranking.model import EXACT, check_asked
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from headgate.contents.protocol import Verdict
     from headgate.core.event import Event, Id
-    from headgate.engine.backing import Backing
+    from headgate.engine.backend import Backend
     from headgate.engine.unknown import Unknown
-    from headgate.graph.ranked.ranked import Ranked
+    from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.filters.explain import RankExplanation
     from headgate.ranking.model import Best
     from headgate.rdf.index.bindings import Bindings
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     AnyEvent = Event | Mapping[str, Any]
 
 
-class Asking:
+class Queries:
     """The calls of an engine that leave it as it is."""
 
-    backing: Backing
+    backend: Backend
 
     # Asking about one event
 
     def match(self, event: AnyEvent) -> list[Id]:
         """List the subscriptions that get an event, sorted."""
-        return self.backing.match(event_of(event))
+        return self.backend.match(event_of(event))
 
     def explain(self, event: AnyEvent, identity: Id) -> Verdict:
         """Say why a subscription gets an event or not."""
-        return self.backing.explain(event_of(event), id_of(identity))
+        return self.backend.explain(event_of(event), id_of(identity))
 
     def bindings(self, event: AnyEvent, identity: Id, limit: int = 1000) -> Bindings:
         """List the bindings under which a subscription's filter holds for an RDF event, at most `limit`.
@@ -54,9 +54,9 @@ class Asking:
         given, identity = event_of(event), id_of(identity)
         check_k(limit)
         self._check_given("bindings", Binds, "these filters bind no variables: those of RDF do")
-        content, own = self.backing.alone(identity)
+        content, own = self.backend.alone(identity)
         found = cast("Bindings", cast("Binds", content).bindings(given, own, limit))
-        if self.backing.comes_to(given, identity):
+        if self.backend.comes_to(given, identity):
             return found
         return found._replace(rows=(), complete=True)
 
@@ -67,14 +67,14 @@ class Asking:
         """
         given, identity = event_of(event), id_of(identity)
         self._check_given("tuples", Answers, "these filters return no nodes: those of XML do")
-        if not self.backing.comes_to(given, identity):
+        if not self.backend.comes_to(given, identity):
             return None
-        content, own = self.backing.alone(identity)
+        content, own = self.backend.alone(identity)
         return cast("Answer | None", cast("Answers", content).answer(given, own))
 
     def _check_given(self, results: str, able: type, reason: str) -> None:
-        if not isinstance(self.backing.index, able) and (
-            kind_of(self.backing.room.room_name).results != results
+        if not isinstance(self.backend.index, able) and (
+            kind_of(self.backend.room.room_name).results != results
         ):
             raise SubscriptionError(reason)
 
@@ -88,7 +88,7 @@ class Asking:
         by: str = MINUS,
         decay: float = DECAY,
         hops: bool = False,
-    ) -> list[Ranked] | list[Best]:
+    ) -> list[RankedMatch] | list[Best]:
         """List the best k of the subscriptions that get an event, or in mode "relaxed" nearly do.
 
         Exact: by score, which in a graph falls with the way there (`by`, `decay` and `hops` say how).
@@ -96,7 +96,7 @@ class Asking:
         nodes that are reached, whatever the way. `factors` re-weigh attributes for this event: 0 drops them.
         """
         asked = self._asked(k, mode, factors)
-        return self.backing.top(event_of(event), asked, self._way(mode, by, decay, hops))
+        return self.backend.top(event_of(event), asked, self._path_cost(mode, by, decay, hops))
 
     def explain_rank(
         self,
@@ -111,24 +111,24 @@ class Asking:
         hops: bool = False,
     ) -> RankExplanation:
         """Say why a subscription has its rank, and what it lacked to enter the best k."""
-        asked, way = self._asked(k, mode, factors), self._way(mode, by, decay, hops)
-        return self.backing.explain_rank(event_of(event), id_of(identity), asked, way)
+        asked, path_cost = self._asked(k, mode, factors), self._path_cost(mode, by, decay, hops)
+        return self.backend.explain_rank(event_of(event), id_of(identity), asked, path_cost)
 
     def _asked(self, k: int, mode: str, factors: Mapping[str, float] | None) -> Top:
         check_asked(k, mode, factors)
         return Top(k, mode, tuple(read_factors(factors).items()))
 
-    def _way(self, mode: str, by: str, decay: float, hops: bool) -> Way:
+    def _path_cost(self, mode: str, by: str, decay: float, hops: bool) -> PathCost:
         """Refuse to be told of a way where there is none."""
         if not isinstance(hops, bool):
             raise GraphError(f"hops is {hops!r}: give True or False")
-        way = Way(by, decay, hops)
-        if way != ANY_WAY and (mode != EXACT or not self.backing.routed):
+        path_cost = PathCost(by, decay, hops)
+        if path_cost != DEFAULT_PATH_COST and (mode != EXACT or not self.backend.routed):
             raise GraphError(
                 "`by`, `decay` and `hops` say what the way through a graph costs: leave them out without a "
                 "graph, and in mode 'relaxed'"
             )
-        return way
+        return path_cost
 
     # Asking about many
 
@@ -145,7 +145,7 @@ class Asking:
         """
         from headgate.engine.unknown import find_unknown
 
-        return find_unknown(self.backing, asked_of(events))
+        return find_unknown(self.backend, asked_of(events))
 
     def match_batch(self, events: Any) -> pa.Table:
         """Match a table of events, or a list: (event_id, subscription_id), in the order of the events.
@@ -160,7 +160,7 @@ class Asking:
         """
         from headgate.engine.answers import table_of
 
-        return table_of(self.backing, asked_of(events), None)
+        return table_of(self.backend, asked_of(events), None)
 
     def match_events(self, events: Any) -> list[list[Id]]:
         """List for each of some events the subscriptions that get it, sorted; many at once.
@@ -172,7 +172,7 @@ class Asking:
         """
         from headgate.engine.answers import lists_of
 
-        return lists_of(self.backing, asked_of(events))
+        return lists_of(self.backend, asked_of(events))
 
     def top_batch(
         self, events: Any, k: int, mode: str = EXACT, *, factors: Mapping[str, float] | None = None
@@ -192,4 +192,4 @@ class Asking:
         from headgate.engine.answers import table_of
 
         asked = self._asked(k, mode, factors)
-        return table_of(self.backing, asked_of(events) if k else (), asked)
+        return table_of(self.backend, asked_of(events) if k else (), asked)

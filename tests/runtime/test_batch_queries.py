@@ -9,8 +9,8 @@ import pytest
 
 from headgate import Engine, Event
 from headgate.records.events import columns
-from headgate.runtime import asking
-from headgate.runtime.pieces import Pieces
+from headgate.runtime import batch_queries
+from headgate.runtime.engines import ShardEngines
 from headgate.runtime.questions import Top
 from headgate.runtime.targets import Group, open_target, opened
 from tests.spark.without_spark import compile_graph_lines, compile_lines, compile_shards
@@ -65,9 +65,9 @@ def expected(engine: Engine, top: Top | None) -> Iterator[tuple[Any, ...]]:
             yield from ((number, each.subscription, each.value, rank) for rank, each in enumerate(best, 1))
 
 
-def found(pieces: Pieces, events: Any, top: Top | None) -> list[tuple[Any, ...]]:
+def found(engines: ShardEngines, events: Any, top: Top | None) -> list[tuple[Any, ...]]:
     """Put the portions of an answer together; only the best of an event have an order."""
-    parts = pieces.ask(events, pa.array(range(len(ROWS)), pa.int64()), top)
+    parts = engines.ask(events, pa.array(range(len(ROWS)), pa.int64()), top)
     rows = [tuple(row.values()) for part in parts for row in part.to_pylist()]
     return sorted(rows) if top is None else rows
 
@@ -78,26 +78,26 @@ def found(pieces: Pieces, events: Any, top: Top | None) -> list[tuple[Any, ...]]
 def test_both_forms_of_events_get_the_answer_of_the_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, shards: int, pairs: int
 ) -> None:
-    monkeypatch.setattr(asking, "PAIRS", pairs)
+    monkeypatch.setattr(batch_queries, "PAIRS", pairs)
     engine = Engine.open(snapshot(tmp_path, kind, 1))
-    pieces = Pieces.open(snapshot(tmp_path, kind, shards))
+    engines = ShardEngines.open(snapshot(tmp_path, kind, shards))
     batch = pa.RecordBatch.from_pylist(ROWS)
     events = [Event.from_row(row) for row in ROWS]
     tops = () if kind == "plain" else (Top.of(2), Top.of(3, "relaxed", {"a": 0.5}))
     for top in (None, *tops):
         answer = list(expected(engine, top))
         assert answer
-        assert found(pieces, batch, top) == (sorted(answer) if top is None else answer)
-        assert found(pieces, events, top) == found(pieces, batch, top)
+        assert found(engines, batch, top) == (sorted(answer) if top is None else answer)
+        assert found(engines, events, top) == found(engines, batch, top)
 
 
 @pytest.mark.parametrize("kind", ["plain", "ranked", "graph"])
 def test_shards_read_the_columns_of_a_batch_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    pieces = Pieces.open(snapshot(tmp_path, kind, 3))
+    engines = ShardEngines.open(snapshot(tmp_path, kind, 3))
     batch = pa.RecordBatch.from_pylist(ROWS)
-    found(pieces, batch, None)
+    found(engines, batch, None)
     made = []
 
     class Counted(columns.BatchColumns):
@@ -106,9 +106,9 @@ def test_shards_read_the_columns_of_a_batch_once(
             super().__init__(given)
 
     monkeypatch.setattr(columns, "BatchColumns", Counted)
-    before = pieces.met
-    found(pieces, batch, None)
-    assert (pieces.met - before, made) == (3 * len(ROWS), [len(ROWS)])
+    before = engines.met
+    found(engines, batch, None)
+    assert (engines.met - before, made) == (3 * len(ROWS), [len(ROWS)])
 
 
 def test_shards_that_fit_into_a_memory_lie_in_one_group(tmp_path: Path) -> None:
@@ -129,14 +129,14 @@ def test_sources_get_the_type_of_nodes(tmp_path: Path) -> None:
     nodes: list[dict[str, Any]] = [{"id": 1}, {"id": 2, "filter": "a = 1"}]
     hung = [{"id": "s", "filter": "TRUE", "node": 2}]
     compile_graph_lines(tmp_path / "numbers", nodes, [{"source": 1, "target": 2}], hung)
-    pieces = Pieces.open(tmp_path / "numbers")
+    engines = ShardEngines.open(tmp_path / "numbers")
     for given in (pa.array(["1", "01", None, "9"]), pa.array([1, 8, None, 9])):
-        reasons = pieces.refusals(given)
+        reasons = engines.refusals(given)
         assert [reason is None for reason in reasons] == [True, False, False, False]
         assert repr(given[1].as_py()) in str(reasons[1])
     event = Event("e", {"a": 1}, source="1")
     assert [
         row["subscription_id"]
-        for part in pieces.ask([event], pa.array([0]), None)
+        for part in engines.ask([event], pa.array([0]), None)
         for row in part.to_pylist()
     ] == ["s"]

@@ -15,9 +15,9 @@ from headgate.core.schema import read_schema
 from headgate.core.snapshot import check_place
 from headgate.core.values import fold
 from headgate.errors import HeadgateError
+from headgate.pipeline.dry_run.samples import column_names, content_at_hand, first_rows, is_table
 from headgate.pipeline.file.setting import PipelineError, Problem
 from headgate.pipeline.file.together import places
-from headgate.pipeline.rehearsal.samples import column_names, content_at_hand, first_rows, is_table
 from headgate.pipeline.run.generating import workload_of
 from headgate.runtime.rows import RANKS, WEIGHTS
 from headgate.tables.places import check_input, check_output, is_remote, local

@@ -21,7 +21,7 @@ from headgate.contents.registry import content_at
 from headgate.contents.sharing import Sharing, slice_of
 from headgate.core.event import SOURCE
 from headgate.core.id_types import fit_ids
-from headgate.core.omission import Renamed
+from headgate.core.omission import RenamedOmissions
 from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
 from headgate.engine.engine import Engine
 from headgate.errors import GraphError, SubscriptionError
@@ -30,8 +30,8 @@ from headgate.graph.build import sharding
 from headgate.graph.build.sharding import shard_name
 from headgate.graph.ranked.ranked import served
 from headgate.runtime import shards as shard_snapshots
-from headgate.runtime.asking import ask, at_once, fitted, known, merged, refused_by_all
-from headgate.runtime.live import Single
+from headgate.runtime.batch_queries import ask, at_once, fitted, known, merged, refused_by_all
+from headgate.runtime.live import SingleEngine
 from headgate.runtime.questions import EXACT
 from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import Sharding
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from headgate.core.snapshot import Snapshot
     from headgate.core.subscription import Subscription
     from headgate.graph.index import GraphIndex
-    from headgate.runtime.asking import Events
+    from headgate.runtime.batch_queries import Events
     from headgate.runtime.questions import Top
     from headgate.runtime.routes import Route
 
@@ -60,7 +60,7 @@ SHARDED = (sharding.ROOM, *shard_snapshots.ROOMS)
 
 
 @dataclass
-class _Piece:
+class _ShardEngine:
     """One shard."""
 
     engine: Engine
@@ -72,9 +72,9 @@ class _Piece:
     """What leads here; None if every event does."""
 
     @classmethod
-    def open(cls, place: Path, route: Route | None = None, *, verify: bool) -> _Piece:
+    def open(cls, place: Path, route: Route | None = None, *, verify: bool) -> _ShardEngine:
         engine = Engine.open(place, verify=verify)
-        ids = engine.backing.built
+        ids = engine.backend.built
         return cls(engine, ids, len(ids), route)
 
     def had(self, identity: Id) -> bool:
@@ -93,50 +93,50 @@ class _Piece:
         here = np.ones(len(events), np.bool_)
         if self.route is not None and (top is None or top.mode == EXACT):
             here = self.route.met(events)
-        if self.engine.backing.routed:
+        if self.engine.backend.routed:
             here &= known(self.engine.graph, events)
         return np.flatnonzero(here)
 
 
-class Pieces:
+class ShardEngines:
     """Engines that answer and change as one."""
 
     def __init__(
-        self, pieces: Sequence[_Piece], outer: Snapshot | None = None, routes: Routes | None = None
+        self, engines: Sequence[_ShardEngine], outer: Snapshot | None = None, routes: Routes | None = None
     ) -> None:
-        self._pieces = list(pieces)
+        self._pieces = list(engines)
         self._outer = outer
         self._routes = routes
         self.met = 0
         """How often an event met a shard, since this was opened."""
-        self._moved: dict[Id, _Piece | None] = {}
+        self._moved: dict[Id, _ShardEngine | None] = {}
         """Where ids are since, if not where the snapshot has them; nowhere if they are gone."""
-        some = any(len(piece.ids) for piece in pieces)
-        self.numbered = some and have_numbers([piece.ids for piece in pieces])
+        some = any(len(piece.ids) for piece in engines)
+        self.numbered = some and have_numbers([piece.ids for piece in engines])
         """Whether ids of the snapshot are whole numbers; if it has none, they are text."""
         self._type: type | None = (int if self.numbered else str) if some else None
 
     @classmethod
-    def open(cls, place: Path, *, only: Sequence[int] | None = None, verify: bool = True) -> Pieces:
+    def open(cls, place: Path, *, only: Sequence[int] | None = None, verify: bool = True) -> ShardEngines:
         """Open a snapshot, in one piece or in shards; `only` some of them, to be asked and not changed."""
         if room_of(place) not in SHARDED:
-            return cls([_Piece.open(place, verify=verify)])
+            return cls([_ShardEngine.open(place, verify=verify)])
         return open_with_inside(place, lambda: cls._open(place, only, verify=verify))
 
     @classmethod
-    def _open(cls, place: Path, only: Sequence[int] | None, *, verify: bool) -> Pieces:
+    def _open(cls, place: Path, only: Sequence[int] | None, *, verify: bool) -> ShardEngines:
         outer = open_snapshot(place, room_of(place), verify=verify)
         routes = Routes.read(place, outer.room, content_at(place))
         count = outer.counts["shards"]
-        pieces = [
-            _Piece.open(
+        engines = [
+            _ShardEngine.open(
                 place / shard_name(number),
                 None if routes is None else routes.route(number),
                 verify=verify,
             )
             for number in (range(count) if only is None else only)
         ]
-        return cls(pieces, outer, routes)
+        return cls(engines, outer, routes)
 
     def __len__(self) -> int:
         """Count the subscriptions."""
@@ -145,7 +145,7 @@ class Pieces:
     @property
     def graph(self) -> bool:
         """Tell whether there is a graph."""
-        return self._pieces[0].engine.backing.routed
+        return self._pieces[0].engine.backend.routed
 
     @property
     def numbered_nodes(self) -> bool:
@@ -195,7 +195,7 @@ class Pieces:
             if top is None or (len(self._pieces) == 1 and every):
                 yield from sharing.each(ask(piece.engine, given, ids if every else ids.take(rows), top))
             else:
-                with Renamed(by_row(ids, 0)):
+                with RenamedOmissions(by_row(ids, 0)):
                     best += sharing.each(ask(piece.engine, given, pa.array(rows), top))
         if best:
             yield merged(best, ids, top)
@@ -210,7 +210,7 @@ class Pieces:
     def __contains__(self, identity: Id) -> bool:
         """Tell whether a subscription is there."""
         if len(self._pieces) == 1:
-            return identity in self._pieces[0].engine.backing
+            return identity in self._pieces[0].engine.backend
         return self._home(identity) is not None
 
     def subscribe(self, subscription: Subscription) -> None:
@@ -226,15 +226,15 @@ class Pieces:
         if home.route is not None or (self.graph and not home.has_node(subscription.node)):
             piece = self._place(subscription)
         if piece is home:
-            Single(piece.engine).replace(subscription)
+            SingleEngine(piece.engine).replace(subscription)
             piece.route = None
             return
         self._enter(piece, subscription)
         home.engine.unsubscribe(subscription.id)
         home.count -= 1
 
-    def _enter(self, piece: _Piece, subscription: Subscription) -> None:
-        piece.engine.backing.subscribe(subscription)
+    def _enter(self, piece: _ShardEngine, subscription: Subscription) -> None:
+        piece.engine.backend.subscribe(subscription)
         self._type = type(subscription.id)
         piece.count += 1
         piece.route = None
@@ -271,7 +271,7 @@ class Pieces:
         # With a node go subscriptions that hang nowhere else, and one may come.
         piece.count = len(served(piece.engine.graph.view))
 
-    def _home(self, identity: Id) -> _Piece | None:
+    def _home(self, identity: Id) -> _ShardEngine | None:
         """Find the shard that has an id, if one does."""
         if len(self._pieces) == 1:
             return self._pieces[0]
@@ -279,11 +279,11 @@ class Pieces:
             return self._moved[identity]
         return next((piece for piece in self._pieces if piece.had(identity)), None)
 
-    def _known(self, identity: Id) -> _Piece:
+    def _known(self, identity: Id) -> _ShardEngine:
         """Find the shard that has an id; whichever does not have it says so itself."""
         return self._home(identity) or self._pieces[0]
 
-    def _place(self, subscription: Subscription) -> _Piece:
+    def _place(self, subscription: Subscription) -> _ShardEngine:
         """Choose a shard for a new one: that all events meet, with the fewest, and that has its node."""
         if self._type is not None and type(subscription.id) is not self._type:
             wanted = "whole numbers" if self._type is int else "text"
@@ -294,7 +294,7 @@ class Pieces:
             some = [piece for piece in some if piece.has_node(subscription.node)] or some
         return min(some, key=lambda piece: (piece.route is not None, piece.count))
 
-    def _note(self, identity: Id, piece: _Piece | None) -> None:
+    def _note(self, identity: Id, piece: _ShardEngine | None) -> None:
         if len(self._pieces) == 1:
             return
         if piece is None and not any(each.had(identity) for each in self._pieces):

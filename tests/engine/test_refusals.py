@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from headgate import Edge, Engine, Node, Subscription, Taxonomy
-from headgate.engine.refusing import Refused
+from headgate.engine.refusals import RefusedSubscription
 from headgate.engine.unknown import Unknown
 from headgate.errors import FilterError, GraphError, HeadgateError, SubscriptionError
 
@@ -123,7 +123,7 @@ def test_what_is_not_about_a_subscription_is_raised() -> None:
             Engine.build([Subscription("s", "TRUE")], taxonomy=Taxonomy(), on_error=way)
     table = pa.table({"id": ["s1", "s2"], "filter": ["age > 1", None]})
     assert Engine.build(table, on_error="collect").refused == (
-        Refused(
+        RefusedSubscription(
             1,
             "s2",
             "subscription 's2' has no 'filter': its fields are id, filter, dialect, node, score, weights",

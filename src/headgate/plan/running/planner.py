@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from headgate.contents.views import Views
     from headgate.core.ids import Ids
     from headgate.plan.graphs.joining import GraphStatistics
-    from headgate.plan.graphs.rewritability import Searched
+    from headgate.plan.graphs.rewritability import SearchResult
     from headgate.plan.latency.latency import Improved
     from headgate.plan.model import Capacities, Rewritings, Solution
 
@@ -109,24 +109,24 @@ class Settings:
         return cls(search=Search(k=rewritings), **given)
 
 
-class Ways(NamedTuple):
+class FoundRewritings(NamedTuple):
     """How views can be computed from others, and what was found on the way."""
 
-    searched: Searched
+    searched: SearchResult
     statistics: GraphStatistics
 
 
-class Made(NamedTuple):
+class PlannedNetwork(NamedTuple):
     """A network, and how it came about; `seconds` by step."""
 
     network: Network
-    ways: Ways
+    ways: FoundRewritings
     solution: Solution
     improved: Improved
     seconds: dict[str, float]
 
 
-class Given(NamedTuple):
+class PlanInput(NamedTuple):
     """Views, with what they give for an event on average, and where they are."""
 
     ids: Ids
@@ -140,7 +140,7 @@ class Given(NamedTuple):
 
 def find_ways(
     views: Views, sizes: NDArray[np.float64], settings: Settings, progress: Progress | None = None
-) -> Ways:
+) -> FoundRewritings:
     """Find who embeds in whom, and how views can be computed from others, on the cores of this machine.
 
     Where there are too many views to hold all embeddings, the two go target by target.
@@ -148,20 +148,22 @@ def find_ways(
     (progress or _silent)("finding which views embed in which, and rewritings")
     if len(views) > HELD:
         joined = joined_rewritings(views, settings.search, weights=sizes, threads=settings.threads)
-        return Ways(joined.searched, statistics_of(joined.in_degrees, joined.removed, joined.searched))
+        return FoundRewritings(
+            joined.searched, statistics_of(joined.in_degrees, joined.removed, joined.searched)
+        )
     found = graphs_of(views, settings.search, weights=sizes, threads=settings.threads)
-    return Ways(found.searched, found.statistics)
+    return FoundRewritings(found.searched, found.statistics)
 
 
 def make_network(
     views: Views,
-    given: Given,
+    given: PlanInput,
     settings: Settings | None = None,
     *,
-    ways: Callable[[], Ways] | None = None,
+    ways: Callable[[], FoundRewritings] | None = None,
     about: dict[str, Any] | None = None,
     progress: Progress | None = None,
-) -> Made:
+) -> PlannedNetwork:
     """Plan who feeds whom; refuses capacities that no plan can keep to, and names the views that cause it.
 
     `ways` finds how views can be computed elsewhere than on this machine.
@@ -229,7 +231,7 @@ def make_network(
         improved.plan,
         told,
     )
-    return Made(network, found, solution, improved, seconds)
+    return PlannedNetwork(network, found, solution, improved, seconds)
 
 
 def _capacities(rewritings: Rewritings, given: Capacities | None, settings: Settings) -> Capacities:

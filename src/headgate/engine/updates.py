@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from headgate.engine.inputs import id_of, subscriptions_of
-from headgate.engine.refusing import RAISE, Refused, add, check_node, check_way
+from headgate.engine.refusals import RAISE, RefusedSubscription, add, check_node, check_way
 from headgate.errors import HeadgateError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.core.ranks import Weights
     from headgate.core.subscription import Subscription
-    from headgate.engine.backing import Backing
+    from headgate.engine.backend import Backend
 
 
-class Changing:
+class Updates:
     """The calls of an engine that change it."""
 
-    backing: Backing
+    backend: Backend
 
     @overload
     def subscribe(self, subscriptions: Any, *, on_error: Literal["raise"] = "raise") -> None: ...
 
     @overload
-    def subscribe(self, subscriptions: Any, *, on_error: Literal["collect"]) -> list[Refused]: ...
+    def subscribe(self, subscriptions: Any, *, on_error: Literal["collect"]) -> list[RefusedSubscription]: ...
 
-    def subscribe(self, subscriptions: Any, *, on_error: str = RAISE) -> list[Refused] | None:
+    def subscribe(self, subscriptions: Any, *, on_error: str = RAISE) -> list[RefusedSubscription] | None:
         """Add a subscription, or some: all of them or, if one is refused, none. They match from now on.
 
         With `on_error="collect"` the others are added, and those that are refused are returned.
@@ -42,29 +42,29 @@ class Changing:
         >>> engine.ids
         ['s2']
         """
-        refused: list[Refused] | None = [] if check_way(on_error) else None
+        refused: list[RefusedSubscription] | None = [] if check_way(on_error) else None
         added: list[Id] = []
         try:
             for row, each in enumerate(subscriptions_of(subscriptions, refused)):
-                if isinstance(each, Refused):
+                if isinstance(each, RefusedSubscription):
                     continue
                 try:
-                    add(self.backing, each)
+                    add(self.backend, each)
                 except HeadgateError as error:
                     if refused is None:
                         raise
-                    refused.append(Refused(row, each.id, str(error)))
+                    refused.append(RefusedSubscription(row, each.id, str(error)))
                 else:
                     added.append(each.id)
         except HeadgateError:
             for identity in added:
-                self.backing.unsubscribe(identity)
+                self.backend.unsubscribe(identity)
             raise
         return None if refused is None else sorted(refused, key=lambda each: each.row)
 
     def unsubscribe(self, identity: Id) -> None:
         """Remove a subscription; it matches no more."""
-        self.backing.unsubscribe(id_of(identity))
+        self.backend.unsubscribe(id_of(identity))
 
     def replace(self, subscription: Subscription | Mapping[str, Any]) -> None:
         """Have a subscription in the place of the one of its id; if it is refused, that one stays.
@@ -81,33 +81,33 @@ class Changing:
         if len(found) != 1:
             raise SubscriptionError(f"{len(found)} subscriptions are given: give one")
         (wanted,) = found
-        if id_of(wanted.id) not in self.backing:
+        if id_of(wanted.id) not in self.backend:
             raise SubscriptionError(f"there is no subscription {wanted.id!r} here")
-        check_node(wanted, routed=self.backing.routed)
+        check_node(wanted, routed=self.backend.routed)
         self._try(wanted)
-        self.backing.unsubscribe(wanted.id)
-        self.backing.subscribe(wanted)
+        self.backend.unsubscribe(wanted.id)
+        self.backend.subscribe(wanted)
 
     def _try(self, wanted: Subscription) -> None:
         """Find out whether a subscription will be taken, before the one that it replaces is gone."""
         probe: Id = f"{wanted.id}\N{SYMBOL FOR NULL}" if isinstance(wanted.id, str) else -(2**62)
-        while probe in self.backing:
+        while probe in self.backend:
             probe = f"{probe}\N{SYMBOL FOR NULL}" if isinstance(probe, str) else probe - 1
         try:
-            self.backing.subscribe(replace(wanted, id=probe))
+            self.backend.subscribe(replace(wanted, id=probe))
         except HeadgateError as error:
             # It is about the subscription, which does not know of the probe.
             raise SubscriptionError(str(error).replace(repr(probe), repr(wanted.id))) from error
-        self.backing.unsubscribe(probe)
+        self.backend.unsubscribe(probe)
 
     def set_score(self, identity: Id, score: float) -> None:
         """Give a subscription another score."""
-        self.backing.set_score(id_of(identity), score)
+        self.backend.set_score(id_of(identity), score)
 
     def set_weights(self, identity: Id, weights: Weights | None) -> None:
         """Give the clauses of a subscription other weights."""
-        self.backing.set_weights(id_of(identity), weights)
+        self.backend.set_weights(id_of(identity), weights)
 
     def compact(self) -> None:
         """Fold all changes into what was built: it is as quick then as if it were built anew."""
-        self.backing.compact()
+        self.backend.compact()

@@ -14,16 +14,16 @@ import pyarrow.parquet as pq
 from headgate.contents.registry import kind_of
 from headgate.engine.engine import Engine
 from headgate.errors import EventError, GraphError, HeadgateError
-from headgate.pipeline.rehearsal.judging import (
+from headgate.pipeline.dry_run.checked_rows import (
     GRAPH_ROWS,
-    Judged,
+    CheckedRows,
     Source,
     judge_edges,
     judge_events,
     judge_nodes,
     judge_subscriptions,
 )
-from headgate.pipeline.rehearsal.samples import content_at_hand
+from headgate.pipeline.dry_run.samples import content_at_hand
 from headgate.pipeline.run.generating import workload_of
 from headgate.tables.places import Format, format_of
 
@@ -54,7 +54,7 @@ class Output(NamedTuple):
 class Sizes:
     """What was found in the first rows, and what follows from it."""
 
-    tables: Mapping[str, Judged | None]
+    tables: Mapping[str, CheckedRows | None]
     """By name; None for what only Spark can look at."""
     snapshot: int | None = None
     """Bytes."""
@@ -69,7 +69,7 @@ class Sizes:
 def estimate(pipeline: Pipeline, wanted: Wanted) -> Sizes:
     """Read the first rows of each table, match them, and scale what comes of it."""
     sources = _sources(pipeline)
-    tables: dict[str, Judged | None] = {}
+    tables: dict[str, CheckedRows | None] = {}
     if "subscriptions" in sources:
         tables["subscriptions"] = judge_subscriptions(pipeline, sources["subscriptions"], wanted)
     if "nodes" in sources:
@@ -106,7 +106,7 @@ def _sources(pipeline: Pipeline) -> dict[str, Source]:
     }
 
 
-def _sized(pipeline: Pipeline, wanted: Wanted, tables: dict[str, Judged]) -> Sizes:
+def _sized(pipeline: Pipeline, wanted: Wanted, tables: dict[str, CheckedRows]) -> Sizes:
     subscriptions = tables.get("subscriptions")
     rows = subscriptions.usable if subscriptions else ()
     engine = _engine(pipeline, wanted, tables, rows)
@@ -129,7 +129,9 @@ def _sized(pipeline: Pipeline, wanted: Wanted, tables: dict[str, Judged]) -> Siz
     return Sizes(tables, snapshot, outputs, driver)
 
 
-def _engine(pipeline: Pipeline, wanted: Wanted, tables: dict[str, Judged], rows: Sequence[Any]) -> Engine:
+def _engine(
+    pipeline: Pipeline, wanted: Wanted, tables: dict[str, CheckedRows], rows: Sequence[Any]
+) -> Engine:
     more: dict[str, Any] = {}
     if "nodes" in tables:
         more = {"nodes": tables["nodes"].usable, "edges": tables["edges"].usable}
@@ -158,7 +160,7 @@ def _pairs(engine: Engine, events: Sequence[Event]) -> list[tuple[Any, list[Any]
 
 
 def _output(
-    match: Match, pairs: list[tuple[Any, list[Any]]], events: Judged, scale: float, total: int
+    match: Match, pairs: list[tuple[Any, list[Any]]], events: CheckedRows, scale: float, total: int
 ) -> Output:
     counts = [len(found) * scale for _, found in pairs]
     relaxed = match.mode == "relaxed"

@@ -38,12 +38,12 @@ _compute: Any = pc
 
 def at_once(engine: Engine, top: Top | None) -> int:
     """Say how many events an engine may be asked about together, for the answer to fit into memory."""
-    return engine.backing.at_once(top, PAIRS)
+    return engine.backend.at_once(top, PAIRS)
 
 
 def ask(engine: Engine, events: Events, ids: Column, top: Top | None) -> Iterator[pa.RecordBatch]:
     """Ask an engine for all matches of events, or the best of each, in portions; `ids` stand for theirs."""
-    return engine.backing.portions(events, ids, top, PAIRS)
+    return engine.backend.portions(events, ids, top, PAIRS)
 
 
 def merged(answers: Sequence[pa.RecordBatch], ids: Column, top: Top | None) -> pa.RecordBatch:
