@@ -172,6 +172,21 @@ def test_the_first_match_loads_its_room_and_no_other(
     assert ran.seconds <= 1.5 * slowness()
 
 
+def test_a_small_match_loads_neither_a_parser_nor_what_spark_brings(tmp_path: Path) -> None:
+    (tmp_path / "subs.jsonl").write_text('{"id": "s1", "filter": "age > 30"}\n')
+    (tmp_path / "events.jsonl").write_text('{"id": "e1", "age": 35}\n')
+    said = ["--engine", "local", "--quiet"]
+    compiled = command(
+        *["compile", "--subscriptions", "subs.jsonl", "--output", "s", *said], folder=tmp_path, within=60
+    )
+    assert compiled.code == 0, compiled.errors
+    matching = ["match", "--snapshot", "s", "--events", "events.jsonl", "--output", "m.jsonl", *said]
+    ran = command(*matching, folder=tmp_path, within=1.5 * slowness())
+    assert ran.output.startswith("matched 1 events: 1 matches")
+    assert ran.loaded.isdisjoint((*LIBRARIES, "rich"))
+    assert ran.seconds <= 1.5 * slowness()
+
+
 NONE = "no such directory"
 REFUSED: dict[str, tuple[list[str], str]] = {
     "warm": (["warm", "nope"], "'nope' is no room with kernels: those are core, graph, plan, ranking"),

@@ -13,7 +13,8 @@ from headgate.core.subscription import LABELS, dialects
 from headgate.errors import FilterError, SubscriptionError
 from headgate.records import reference
 from headgate.records.index.index import RecordIndex
-from headgate.records.language.dialects import labels_to_sql, to_sql
+from headgate.records.language.dialects import to_sql
+from headgate.records.language.labels import labels_to_sql
 from headgate.records.language.parse import parse_filter
 from headgate.records.programs.binding import bindable
 from tests.docs.test_language import code, read_event, table

@@ -34,7 +34,7 @@ from headgate.records.language.model import (
     Truth,
 )
 from headgate.records.language.parse import parse_filter
-from headgate.records.language.printing import print_filter
+from headgate.records.language.printing import KEYWORDS, print_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs.program import compile_program
 from tests.records.soup import (
@@ -279,9 +279,7 @@ def test_any_name_can_be_printed(names: list[str]) -> None:
     assert found.attribute.names == tree.attribute.names
 
 
-@pytest.mark.parametrize(
-    "word", sorted(limits.KEYWORDS | {"date", "user", "type", "end", "left", "all", "array<"})
-)
+@pytest.mark.parametrize("word", sorted(KEYWORDS | {"date", "user", "type", "end", "left", "all", "array<"}))
 @pytest.mark.parametrize("op", [Op.LT, Op.EQ])
 def test_any_word_can_be_a_name(word: str, op: Op) -> None:
     for tree in (Comparison(op, Attribute.of(word), ONE), Comparison(op, Attribute.of("x", word), ONE)):

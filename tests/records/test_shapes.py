@@ -15,7 +15,7 @@ from sqlglot.dialects.spark import Spark
 
 from headgate.errors import FilterError
 from headgate.records.language.parse import parse_filter
-from headgate.records.language.refusal import KEYWORDS
+from headgate.records.language.printing import KEYWORDS
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs import binding, clauses, plain, shapes
 from headgate.records.programs.binding import bindable, compile_filter, compile_filters, parse_text

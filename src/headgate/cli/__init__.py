@@ -13,7 +13,7 @@ import sys
 import click
 
 from headgate.cli import backtesting, explaining, generating, jobs, machine, planning, reporting, running
-from headgate.cli.shell import cli
+from headgate.cli.shell import ALONE, cli
 from headgate.errors import HeadgateError, MachineError
 from headgate.spark.session.java import ADVICE, PACKAGES
 
@@ -35,7 +35,7 @@ def main() -> None:
     """Run the command line; every foreseen error is one line on stderr."""
     _show_compiling()
     try:
-        cli.main(prog_name="headgate", standalone_mode=False)
+        cli.main(prog_name="headgate", standalone_mode=False, obj=ALONE)
     except click.exceptions.Abort:
         _fail("interrupted", 130)
     except click.exceptions.NoArgsIsHelpError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.cli.shell import cli, engine_option, ready, run_job, spark_options, tell
+from headgate.cli.shell import cli, engine_option, prepare, run_job, spark_options, tell
 from headgate.workloads.catalogue import (
     EXCHANGE_SELECTIVITIES,
     NAMES,
@@ -283,8 +283,7 @@ def _make(
     if name in RDF_NAMES and (output / TAXONOMY).is_dir():
         raise TableError(f"{output / TAXONOMY} is a directory: choose another place")
     settings = Generate(workload=name, seed=seed, **asked)
-    if engine == "spark" or master is not None or conf:
-        ready(master, conf)
+    prepare(engine, master, conf, None)
     made = workload_of(settings)
     total = sum(table.rows for table in made.tables.values())
     large = None if total <= ROWS else f"{total:,} rows are many"

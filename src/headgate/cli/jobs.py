@@ -16,10 +16,9 @@ from headgate.cli.shell import (
     engine_option,
     factor_option,
     fields_of,
-    is_here,
     mode_option,
+    prepare,
     read_text,
-    ready,
     run_job,
     spark_options,
     tell,
@@ -136,8 +135,7 @@ def compile_(
     large = why_large([*tables, *([sample] if sample else [])])
     if sharding.count > 1:
         large = "shards are built by the workers of Spark"
-    if not is_here(engine, master, conf, large):
-        ready(master, conf)
+    prepare(engine, master, conf, large)
     wanted = replace(wanted, taxonomy=read_taxonomy(taxonomies))
     check_together(wanted)
     more = {"sharding": sharding, "rejected": refused, "ranked": ranked}
@@ -308,8 +306,7 @@ def match(
     check_match(snapshot, events, output, rejected=refused, content_type=form, tuples=tuples)
     check_target(snapshot, graph=graph, top=wanted)
     large = why_large([events])
-    if not is_here(engine, master, conf, large):
-        ready(master, conf)
+    prepare(engine, master, conf, large)
     from headgate.runtime.targets import open_target
 
     open_target(snapshot, graph=graph, top=wanted)

@@ -14,8 +14,7 @@ from headgate.cli.shell import (
     cli,
     engine_option,
     fields_of,
-    is_here,
-    ready,
+    prepare,
     run_job,
     shown_command,
     spark_options,
@@ -138,8 +137,7 @@ def plan(
     if report is not None:
         check_output(Path(report))
     large = why_large([sample, *([sites] if sites else [])])
-    if not is_here(engine, master, conf, large):
-        ready(master, conf)
+    prepare(engine, master, conf, large)
     from headgate.plan.running.planner import Settings
 
     settings = Settings.of(rewritings, asked)

@@ -6,9 +6,11 @@ import json
 import os
 import re
 import shlex
+import sys
 import time
 from contextlib import contextmanager
 from dataclasses import fields
+from importlib.abc import MetaPathFinder
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 STRICT_EXIT = 3
+ALONE = object()
+"""What the command line is given as its object in a process that ends with the command."""
 _EVERY = 10.0
 """Seconds between two lines about progress, where there is no terminal."""
 _NAMED = ("--conf", "--option", "--set")
@@ -139,6 +143,42 @@ def run_job(
                 click.echo(f"this goes to Spark: {error}", err=True)
     with session(master, conf, quiet=quiet) as spark:
         return on_spark(spark)
+
+
+def prepare(engine: str | None, master: str | None, conf: tuple[str, ...], large: str | None) -> None:
+    """Make ready for a job where it will run: refuse what Spark cannot be started with, or load Arrow alone.
+
+    To be called before anything that takes long to load.
+    """
+    if is_here(engine, master, conf, large):
+        _load_arrow()
+    else:
+        ready(master, conf)
+
+
+def _load_arrow() -> None:
+    """Load Arrow without pandas, which it loads for its first array if it can, and which nothing here needs.
+
+    It does not look for pandas again, so only in a process of our own.
+    """
+    if click.get_current_context().find_root().obj is not ALONE or "pandas" in sys.modules:
+        return
+    import pyarrow as pa
+
+    absent = _Absent()
+    sys.meta_path.insert(0, absent)
+    try:
+        pa.array(())
+    finally:
+        sys.meta_path.remove(absent)
+
+
+class _Absent(MetaPathFinder):
+    """Says that pandas is not installed."""
+
+    def find_spec(self, fullname: str, *_: object) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
 def is_here(engine: str | None, master: str | None, conf: tuple[str, ...], large: str | None) -> bool:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
 from headgate.core.machine import memory
 from headgate.core.omission import Omissions
 from headgate.core.stepping import within
 from headgate.local.events import read_events
-from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.runtime.progress import step
 from headgate.runtime.questions import RANK, SCORE
 from headgate.runtime.targets import open_target, opened

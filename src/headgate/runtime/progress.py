@@ -14,9 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -146,6 +143,9 @@ def _on_terminal(shown: ProgressTask, over: threading.Event) -> None:
     # Work that is over at once would only flicker.
     if over.wait(_TERMINAL_PATIENCE):
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     began = time.monotonic() - _TERMINAL_PATIENCE
     columns = (
         SpinnerColumn(),

@@ -23,9 +23,8 @@ from headgate.records.index.build import Built, build, by_events, by_filters
 from headgate.records.index.live import ROOM, Base, Pairs, State, compact
 from headgate.records.index.sieve import RecordSieve
 from headgate.records.language.dialects import to_sql
-from headgate.records.language.parse import parse_filter
 from headgate.records.language.splitting import split
-from headgate.records.programs.binding import compile_filter, compile_filters
+from headgate.records.programs.binding import compile_filter, compile_filters, parse_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -198,7 +197,7 @@ class RecordIndex(Living[State]):
 
     def explain(self, event: Event, identity: Id) -> Explanation:
         """Say why an event matches a subscription or not, clause by clause."""
-        return explain(parse_filter(self.filter(identity)), event.attributes)
+        return explain(parse_text(self.filter(identity)), event.attributes)
 
     def why_not(self, event: Event, limit: int = 10, within: int | None = None) -> list[NearMiss]:
         """List the subscriptions that nearly matched, fewest failed clauses first (at most `within`)."""

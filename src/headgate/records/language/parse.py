@@ -40,7 +40,8 @@ from headgate.records.language.model import (
     Truth,
     common_type,
 )
-from headgate.records.language.refusal import KEYWORDS, check_text, check_tokens, refusal
+from headgate.records.language.printing import KEYWORDS
+from headgate.records.language.refusal import check_text, check_tokens, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

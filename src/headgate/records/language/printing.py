@@ -26,7 +26,20 @@ from headgate.records.language.model import (
     Or,
     Truth,
 )
-from headgate.records.language.refusal import KEYWORDS
+
+KEYWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """alter and any array as between call case cast create cross current_date current_path
+        current_timestamp current_user distinct drop else escape except execute exists explain false
+        fetch for from glob grant having if ilike in inner insert intersect interval into is isnull join
+        lateral like list map minus not notnull null nullable object on optimize or outer
+        partitioned_by prepare qualify range regexp rename returning revoke rlike rollback select
+        serdeproperties session_user show struct tablesample then true uncache union using vacuum
+        values when where with xor""",
+    )
+)
+"""Words that the parser or Spark reads as something else than a name; in backticks they are names."""
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ESCAPES = {

@@ -117,20 +117,6 @@ A clause needs about 200 at most. Beyond that a text nests something else than p
 `ARRAY<ARRAY<…` or `a = NOT a = NOT …`, and would take the parser's stack, and the process, with it.
 """
 
-KEYWORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """alter and any array as between call case cast create cross current_date current_path
-        current_timestamp current_user distinct drop else escape except execute exists explain false
-        fetch for from glob grant having if ilike in inner insert intersect interval into is isnull join
-        lateral like list map minus not notnull null nullable object on optimize or outer
-        partitioned_by prepare qualify range regexp rename returning revoke rlike rollback select
-        serdeproperties session_user show struct tablesample then true uncache union using vacuum
-        values when where with xor""",
-    )
-)
-"""Words that the parser or Spark reads as something else than a name; in backticks they are names."""
-
 _SIGNS = {
     TokenType.L_PAREN,
     TokenType.R_PAREN,

@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from headgate.errors import FilterError
-from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs import clauses
 from headgate.records.programs.clauses import Atom
@@ -92,7 +91,14 @@ def _shape(text: str) -> _Shape | None:
 
 def _tree(text: str, shape: _Shape | None) -> Expression:
     found = None if shape is None else _model(shape)
-    return parse_filter(text) if found is None else found
+    return _parse(text) if found is None else found
+
+
+def _parse(text: str) -> Expression:
+    # What only matches an opened index has no use for the parser, which takes a while to load.
+    from headgate.records.language.parse import parse_filter
+
+    return parse_filter(text)
 
 
 def _model(shape: _Shape) -> Expression | None:
@@ -250,7 +256,7 @@ class Binder:
                 self.add_program(compile_program(normalise(model)))
                 self.joined += 1
                 return
-        self.add_program(compile_program(normalise(parse_filter(text))))
+        self.add_program(compile_program(normalise(_parse(text))))
         self.parsed += 1
 
     def add_program(self, program: Program) -> None:

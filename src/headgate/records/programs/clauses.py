@@ -30,7 +30,6 @@ from headgate.records.language.model import (
     Or,
     Truth,
 )
-from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs import plain
 from headgate.records.programs.program import AND, OR, compile_program
@@ -133,6 +132,8 @@ def _read(text: str) -> Expression | None:
 
 def _parse(text: str) -> Expression | None:
     """Ask the parser; an error is left to whoever parses the whole filter, and knows its places."""
+    from headgate.records.language.parse import parse_filter
+
     try:
         return parse_filter(text)
     except FilterError:

@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from headgate.errors import FilterError
 from headgate.records.language.model import And, Attribute, Constant, Expression, Not, Or, Truth, predicates
-from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs.program import AND, OR, compile_program
 
@@ -167,6 +166,8 @@ def path_of(name: str) -> Path | None:
 
 def is_safe(name: str) -> bool:
     """Ask the parser about a name."""
+    from headgate.records.language.parse import parse_filter
+
     parts = tuple(name.split("."))
     try:
         found = parse_filter(_PROBE.format(name))
@@ -257,6 +258,8 @@ def find_skeleton(joints: str) -> Skeleton | None:
 def _ask(joints: str) -> Skeleton | None:
     if _nesting(joints) > _MAX_NESTING or _RUN.search(joints):
         return None
+    from headgate.records.language.parse import parse_filter
+
     gaps = joints.split(SLOT)
     slots = len(gaps) - 1
     probe = "".join(f"{gap}{_SLOT_NAME.format(slot)}" for slot, gap in enumerate(gaps[:-1])) + gaps[-1]
