@@ -77,6 +77,12 @@ ENGINES: dict[str, tuple[Callable[[], Engine], Any]] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some of the wrong things are names of files that can be written."""
+    monkeypatch.chdir(tmp_path)
+
+
 def call(function: Callable[[], Any], told: object) -> None:
     """Call something that may refuse."""
     said = "an answer"
