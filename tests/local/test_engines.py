@@ -12,8 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.local import small
-from headgate.tables.lines import read_lines
-from headgate.tables.places import UnsureError
 from tests.spark.files import get_table, put, put_lines, put_table
 
 if TYPE_CHECKING:
@@ -214,14 +212,6 @@ def test_small_jobs_need_no_spark(tmp_path: Path) -> None:
         "s1",
         "s4",
     ]
-
-
-def test_folders_inside_a_folder_are_left_to_spark(tmp_path: Path) -> None:
-    """What lies deeper may be a partition, which Spark makes a column of."""
-    put(tmp_path / "events" / "a.jsonl", "{}\n")
-    put(tmp_path / "events" / "day=1" / "b.jsonl", "{}\n")
-    with pytest.raises(UnsureError, match=r"day=1/b.jsonl lies in a folder inside it"):
-        list(read_lines(str(tmp_path / "events")))
 
 
 def test_ids_of_documents_of_both_types(headgate: Command, tmp_path: Path) -> None:

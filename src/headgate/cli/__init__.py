@@ -14,6 +14,7 @@ import click
 
 from headgate.cli import backtesting, explaining, generating, jobs, machine, planning, reporting, running
 from headgate.cli.shell import ALONE, cli
+from headgate.cli.standard import named
 from headgate.errors import HeadgateError, MachineError
 from headgate.spark.session.java import ADVICE, PACKAGES
 
@@ -70,7 +71,7 @@ def _show_compiling() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    line = " ".join(message.split())
+    line = " ".join(named(message).split())
     click.echo(f"headgate: {line}", err=True)
     try:
         sys.stdout.flush()

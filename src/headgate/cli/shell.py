@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from headgate import __version__
+from headgate.cli.standard import is_taken, named, standard_places
 from headgate.errors import TableError
 from headgate.spark.session.java import check_master, need_spark
 
@@ -50,6 +51,10 @@ class _Command(click.Command):
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.help = (self.help or "").replace("\\b", "\b")
         super().format_help_text(ctx, formatter)
+
+    def invoke(self, ctx: click.Context) -> None:
+        with standard_places(self.params, ctx.params):
+            super().invoke(ctx)
 
 
 class _Interrupted(click.ClickException):
@@ -296,10 +301,9 @@ def _shown_pair(option: str, text: str) -> str:
 def tell(result: dict[str, Any], lines: list[str], *, as_json: bool) -> None:
     """Print a result, for machines or for people."""
     if as_json:
-        click.echo(json.dumps(result, default=str, ensure_ascii=False))
-    else:
-        for line in lines:
-            click.echo(line)
+        lines = [json.dumps(result, default=str, ensure_ascii=False)]
+    for line in lines:
+        click.echo(named(line), err=is_taken())
 
 
 def fields_of(done: DataclassInstance) -> dict[str, Any]:

@@ -6,6 +6,7 @@ All events are in memory before the first is matched, so that the type of their 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -51,10 +52,9 @@ from headgate.tables.event_rows import (
     read_event,
     read_rows,
 )
-from headgate.tables.lines import check_columns, is_plain, json_lines, json_of, read_lines, read_parquet
-from headgate.tables.lines import files_of as table_of
-from headgate.tables.places import Format, UnsureError, as_spark, check_input, local
-from headgate.tables.requests import check_events, check_type, files_of
+from headgate.tables.lines import VALUE, check_columns, is_plain, json_of, read_lines, read_parquet
+from headgate.tables.places import Format, UnsureError, as_spark, base_of, check_input, table_files
+from headgate.tables.requests import check_events, check_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -91,8 +91,8 @@ def read_sample(path: str) -> Columns:
     """Read the first events of a table; lines that are none are passed over: `match` will refuse them."""
     form = check_input(path)
     if form is Format.JSONL:
-        lines = [line for file in table_of(path) for line in json_lines(file)[:SAMPLE]]
-        found = [read_event(line) for line in lines[:SAMPLE]]
+        lines = (line for batch in read_lines(path) for line in batch[VALUE].to_pylist())
+        found = [read_event(line or b"") for line in islice(lines, SAMPLE)]
         return EventColumns([event.attributes for event in found if isinstance(event, Event)])
     table = _columns(path, form, (ID,))[0].slice(0, SAMPLE).combine_chunks()
     return BatchColumns(_one_batch(table))
@@ -141,7 +141,7 @@ def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 def _columns(path: str, form: Format, texts: tuple[str, ...]) -> tuple[pa.Table, list[str]]:
     """Read columns with their types, and the lines of CSV that do not fit."""
-    files = table_of(path)
+    files = table_files(path)
     if form is Format.PARQUET:
         return read_parquet(path, files), []
     table = read_csv(path, files)
@@ -235,7 +235,7 @@ def _usual(kind: pa.DataType) -> bool:
 def read_documents(path: str, content: str, content_type: str | None, sources: Sources | None) -> EventTable:
     kind = kind_of(content)
     form = check_events(path, kind, content_type)
-    folder = f"{as_spark(local(path))}/"
+    folder = f"{as_spark(base_of(path))}/"
     reading = ReadSettings(content, check_type(content_type, kind), sources, keep=False, folder=folder)
     if form is None:
         read = list(read_files(_files(path, kind), reading))
@@ -269,8 +269,7 @@ def _parsed(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
 
 
 def _files(path: str, kind: Kind) -> Iterator[pa.RecordBatch]:
-    place = local(path)
-    for file in [place] if place.is_file() else files_of(place):
+    for file in table_files(path):
         size = file.stat().st_size
         content = file.read_bytes() if 0 < size <= kind.most else None
         columns: list[Any] = [

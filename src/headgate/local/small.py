@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.tables.places import is_remote, local, table_files
+from headgate.tables.packed import size_of
+from headgate.tables.places import is_remote, table_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,8 +22,7 @@ def why_large(tables: Iterable[str]) -> str | None:
     for path in tables:
         if is_remote(path):
             return f"{path} is not on this machine"
-        if local(path).exists():
-            size += sum(file.stat().st_size for file in table_files(path))
+        size += sum(size_of(file) for file in table_files(path))
     if size > BYTES:
         return f"the tables have {size >> 20:,} MB, and up to {BYTES >> 20} are small"
     return None

@@ -10,14 +10,16 @@ import csv
 import io
 import re
 from dataclasses import dataclass
-from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.csv
 
 from headgate.core.values import fold
+from headgate.tables.packed import read_file
+from headgate.tables.partitions import add_columns, partitions_of
 from headgate.tables.places import UnsureError, check_header
+from headgate.tables.text_types import DAY, FRACTION, TEXT, TRUTH, WHOLE, kind_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,17 +28,6 @@ if TYPE_CHECKING:
 _REGULAR = re.compile(rb'(?:(?:"(?:[^"]|"")*+"|[^",\r\n]*+)(?:,|\r?\n|\Z))*+')
 _BLANK = re.compile(rb"^[ \t]+\r?$", re.MULTILINE)
 _MARK = b"\xef\xbb\xbf"
-
-WHOLE, FRACTION, TRUTH, DAY, TEXT = "whole", "fraction", "truth", "day", "text"
-_WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
-_FRACTION = re.compile(r"[+-]?[0-9]*\.[0-9]+\Z")
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
-_UNCLEAR = re.compile(r"[\s+.0-9-]|T[0-9]|(?:nan|inf|infinity)\Z", re.IGNORECASE)
-"""What begins as a number or a time does."""
-_NUMBER_SIGNS = re.compile(r"[0-9+\-:. TZ/eEdDfF]*\Z|[+-]?0[xX]")
-_TIME = re.compile(r"[+-]?[0-9]+[-:]")
-_EARLIEST = date(1600, 1, 1)
-"""Before, calendars differ."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +49,9 @@ def read_csv(path: str, files: list[Path]) -> Csv:
     check_header(path)
     tables: list[pa.Table] = []
     broken: list[str] = []
-    for file in files:
-        data = file.read_bytes().removeprefix(_MARK)
+    first: list[str] = []
+    for file, columns in zip(files, partitions_of(path, files), strict=True):
+        data = read_file(file).removeprefix(_MARK)
         if not data.strip():
             continue
         if not _REGULAR.fullmatch(data) or _BLANK.search(data) or b"\0" in data:
@@ -70,9 +62,10 @@ def read_csv(path: str, files: list[Path]) -> Csv:
         names = table.column_names
         if any(not name.strip() for name in names):
             raise UnsureError(f"{path}: a column of {file.name} has no name")
-        if tables and tables[0].column_names != names:
+        if tables and first != names:
             raise UnsureError(f"{path}: its files differ in their columns")
-        tables.append(table)
+        first = names
+        tables.append(add_columns(table, columns, path))
     whole = pa.concat_tables(tables) if tables else pa.table({})
     return Csv(whole.column_names, whole, broken)
 
@@ -103,7 +96,8 @@ def typed(table: Csv, path: str, texts: Iterable[str]) -> pa.Table:
     """Give columns the types that Spark infers, but for the columns `texts`."""
     texts = set(texts)
     columns = [
-        column if fold(name) in texts else _typed(column, name, path)
+        # What folders name has its type.
+        column if fold(name) in texts or column.type != pa.string() else _typed(column, name, path)
         for name, column in zip(table.names, table.columns.columns, strict=True)
     ]
     return pa.table(columns, names=table.names) if columns else table.columns
@@ -138,31 +132,3 @@ def _typed(column: pa.ChunkedArray[Any], name: str, path: str) -> pa.ChunkedArra
 
 def _parsed(column: pa.ChunkedArray[Any], read: Any, kind: pa.DataType) -> pa.Array[Any]:
     return pa.array([None if text is None else read(text) for text in column.to_pylist()], kind)
-
-
-def kind_of_text(text: str) -> str | None:
-    """Say what Spark takes a value for; None if that is not clear.
-
-    >>> [kind_of_text(text) for text in ("7", "-1.5", "TRUE", "2024-02-29", "art", "3rd", "", "1e5", "12:30")]
-    ['whole', 'fraction', 'truth', 'day', 'text', 'text', 'text', None, None]
-    """
-    if _WHOLE.match(text):
-        return WHOLE
-    if _FRACTION.match(text):
-        return FRACTION
-    if text.lower() in {"true", "false"}:
-        return TRUTH
-    if not _UNCLEAR.match(text):
-        return TEXT
-    if _DAY.match(text):
-        return DAY if _is_day(text) else None
-    if text[0].isspace() or _TIME.match(text) or _NUMBER_SIGNS.match(text):
-        return None
-    return TEXT if text[0] in "0123456789+-." else None
-
-
-def _is_day(text: str) -> bool:
-    try:
-        return date.fromisoformat(text) >= _EARLIEST
-    except ValueError:
-        return False

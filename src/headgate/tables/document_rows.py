@@ -21,6 +21,7 @@ from headgate.errors import EventError
 from headgate.runtime.rows import MISFIT
 from headgate.tables.event_rows import NUMBERS, PARSED, REASON, ROW, TEXTS
 from headgate.tables.lines import BROKEN, VALUE
+from headgate.tables.packed import codec_of, unpack
 from headgate.tables.requests import type_of_file, type_of_name
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from headgate.contents.kind import Kind, Read
     from headgate.core.event import Id
     from headgate.runtime.targets import Sources
+    from headgate.tables.packed import Codec
 
 
 PATH, LENGTH, CONTENT = "path", "length", "content"
@@ -205,7 +207,11 @@ def _documents(batch: pa.RecordBatch, reading: ReadSettings) -> Iterator[_File]:
     kind = kind_of(reading.content)
     for path, length, found in zip(*(batch[name] for name in (PATH, LENGTH, CONTENT)), strict=True):
         name = _name(path.as_py(), reading.folder)
+        codec = codec_of(name)
+        content: bytes | None = found.as_py()
         bad = bad_length(length.as_py(), kind)
+        if bad is None and codec is not None and content is not None:
+            content, bad = _unpacked(content, codec, kind)
         written = reading.content_type or type_of_file(name, kind)
         if written is None:
             reason = f"its name ends in none of {', '.join(kind.suffixes)}: rename it, or say --format"
@@ -213,8 +219,19 @@ def _documents(batch: pa.RecordBatch, reading: ReadSettings) -> Iterator[_File]:
         elif bad is not None:
             yield _File(bad, name, written, None)
         else:
-            content: bytes = found.as_py()
+            assert content is not None
             yield _File(Event(name, content, content_type=written), name, written, content)
+
+
+def _unpacked(data: bytes, codec: Codec, kind: Kind) -> tuple[bytes | None, EventError | None]:
+    """Unpack a document; the reason why it is none, if it is damaged or too long."""
+    try:
+        content = unpack(data, codec, kind.most)
+    except OSError as error:
+        return None, EventError(f"it is no sound {codec} file ({error})")
+    if len(content) > kind.most:
+        return None, EventError(f"the document has more than {kind.most:,} bytes, which are allowed")
+    return content, bad_length(len(content), kind)
 
 
 def _name(path: str, folder: str) -> str:

@@ -17,7 +17,9 @@ import pyarrow.parquet as pq
 from headgate.core.values import fold
 from headgate.errors import TableError
 from headgate.tables.csv_text import read_csv
-from headgate.tables.places import Format, UnsureError, check_input, local, table_files
+from headgate.tables.packed import read_file
+from headgate.tables.partitions import add_columns, add_fields, partitions_of
+from headgate.tables.places import Format, UnsureError, check_input, table_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,9 +52,9 @@ def read_lines(path: str, *wanted: str) -> Iterator[pa.RecordBatch]:
     CSV and Parquet must have the columns `wanted`; JSON lines are judged one by one.
     """
     form = check_input(path)
-    files = files_of(path)
+    files = table_files(path)
     if form is Format.JSONL:
-        return _batches((_name(file, files), line, None) for file in files for line in json_lines(file))
+        return _batches((name, line, None) for name, line in _lines(path, files))
     if form is Format.CSV:
         table = read_csv(path, files)
         check_columns(table.names, path, *wanted)
@@ -64,19 +66,17 @@ def read_lines(path: str, *wanted: str) -> Iterator[pa.RecordBatch]:
     return _batches(("", json_of(row), None) for row in _plain_rows(table_, path))
 
 
-def files_of(path: str) -> list[Path]:
-    """List the files of a table; what lies in folders inside a folder is left to Spark."""
-    files = table_files(path)
-    place = local(path)
-    for file in files:
-        if place not in (file, file.parent):
-            raise UnsureError(f"{path}: {file.relative_to(place)} lies in a folder inside it")
-    return files
+def _lines(path: str, files: list[Path]) -> Iterator[tuple[str, bytes]]:
+    for file, columns in zip(files, partitions_of(path, files), strict=True):
+        name = _name(file, files)
+        inner = json_of({name: value for name, value, _ in columns})[1:-1]
+        for line in json_lines(file):
+            yield name, add_fields(line, inner) if inner else line
 
 
 def json_lines(file: Path) -> list[bytes]:
     """Take a file of JSON lines apart; a byte order mark at its start is left out."""
-    lines = _ENDS.split(file.read_bytes().removeprefix(_MARK))
+    lines = _ENDS.split(read_file(file).removeprefix(_MARK))
     return lines if lines[-1] else lines[:-1]
 
 
@@ -111,13 +111,16 @@ def check_columns(names: Iterable[str], path: str, *wanted: str) -> None:
             raise TableError(f"{path} has no column {name!r}; its columns are {', '.join(names)}")
 
 
-def read_parquet(path: str, files: list[Path], columns: list[str] | None = None) -> pa.Table:
+def read_parquet(path: str, files: list[Path]) -> pa.Table:
     """Read Parquet files that have the same columns."""
     try:
         schemas = [pq.read_schema(file) for file in files]
         if any(schema.remove_metadata() != schemas[0].remove_metadata() for schema in schemas[1:]):
             raise UnsureError(f"{path}: its files differ in their columns")
-        found = [pq.read_table(file, columns=columns, partitioning=None) for file in files]
+        found = [
+            add_columns(pq.read_table(file, partitioning=None), more, path)
+            for file, more in zip(files, partitions_of(path, files), strict=True)
+        ]
     except (OSError, pa.ArrowException) as error:
         raise UnsureError(f"{path} cannot be read: {error}") from None
     return pa.concat_tables(found) if found else pa.table({})
@@ -167,7 +170,7 @@ def _value(value: Any) -> Any:
 
 def column_names(path: str) -> list[str]:
     """List the columns of a CSV or Parquet table."""
-    files = files_of(path)
+    files = table_files(path)
     if check_input(path) is Format.CSV:
         return read_csv(path, files).names
     return list(read_parquet(path, files).column_names)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import csv
+import glob
+import io
 import os
 import re
 from collections import Counter
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING
 from headgate.core.event import SECOND_MARK
 from headgate.core.values import fold
 from headgate.errors import TableError
+from headgate.tables.packed import ending, reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,11 +55,42 @@ def local(path: str) -> Path:
     return Path(path.removeprefix("file://"))
 
 
-def for_reading(path: str) -> str:
+def for_reading(path: str | Path) -> str:
     """Write a path so that Spark takes every sign of it as it is, and this machine's files for meant."""
-    if is_remote(path):
-        return path
-    return "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", str(local(path).absolute()))
+    if is_remote(str(path)):
+        return str(path)
+    return "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", str(local(str(path)).absolute()))
+
+
+def is_pattern(path: str) -> bool:
+    """Tell a pattern of names (`events/*.jsonl`) from a path; a file of that very name is itself."""
+    return not is_remote(path) and glob.has_magic(path) and not local(path).exists()
+
+
+def roots_of(path: str) -> list[Path]:
+    """List the files and folders that a path on this machine names: itself, or those that fit a pattern.
+
+    What begins with a dot or an underscore is passed over, as Spark does.
+    """
+    if not is_pattern(path):
+        return [local(path)]
+    base = base_of(path)
+    found = sorted(Path(each) for each in glob.glob(str(local(path)), recursive=True))  # noqa: PTH207
+    return [each for each in found if each != base and not is_hidden(each.relative_to(base))]
+
+
+def base_of(path: str) -> Path:
+    """Return the folder below which folders name columns: the table, or what is before a pattern's signs."""
+    place = local(path)
+    if not is_pattern(path):
+        return place
+    parts = place.parts
+    return Path(*parts[: next(at for at, part in enumerate(parts) if glob.has_magic(part))])
+
+
+def is_hidden(place: Path) -> bool:
+    """Tell what readers of tables pass over, by the names below a folder."""
+    return any(part.startswith((".", "_")) for part in place.parts)
 
 
 def as_spark(place: Path) -> str:
@@ -65,28 +99,46 @@ def as_spark(place: Path) -> str:
 
 
 def format_of(path: str) -> Format:
-    """Find a table's format by its ending; a directory is known by the files in it."""
-    suffix = Path(path.rstrip("/")).suffix.lower()
+    """Find a table's format by its ending; a folder and a pattern are known by their files."""
+    suffix = ending(path)
     if suffix in ENDINGS:
         return ENDINGS[suffix]
-    inside = local(path)
-    if not is_remote(path) and inside.is_dir():
-        for file in sorted(inside.iterdir()):
-            if file.suffix.lower() in ENDINGS and not file.name.startswith((".", "_")):
-                return ENDINGS[file.suffix.lower()]
+    if not is_remote(path) and (is_pattern(path) or local(path).is_dir()):
+        found = {
+            ENDINGS[ending(file)]: file for file in reversed(table_files(path)) if ending(file) in ENDINGS
+        }
+        if len(found) > 1:
+            one, other = list(found.values())[-2:]
+            raise TableError(f"{path} has {other.name} and {one.name}: keep files of one format in a table")
+        for form in found:
+            return form
     known = ", ".join(ENDINGS)
     raise TableError(f"the format of {path} is not clear: name it with one of {known}")
 
 
+def is_table(path: str) -> bool:
+    """Tell a table from a document, or several, by its ending and that of its files."""
+    if ending(path) in ENDINGS:
+        return True
+    return not is_remote(path) and any(ending(file) in ENDINGS for file in table_files(path))
+
+
 def check_input(path: str) -> Format:
     """Refuse an input that is not there, before Spark starts."""
-    place = local(path)
-    if not is_remote(path) and not place.exists():
-        raise TableError(f"{path} does not exist")
+    check_there(path)
     check_links(path)
-    if not is_remote(path) and place.is_file() and ":" in place.name:
-        raise TableError(f"{path} has ':' in its name, which Spark cannot read: rename it")
+    for place in [] if is_remote(path) else roots_of(path):
+        if place.is_file() and ":" in place.name:
+            raise TableError(f"{place} has ':' in its name, which Spark cannot read: rename it")
     return format_of(path)
+
+
+def check_there(path: str) -> None:
+    """Refuse a path that names nothing, and a pattern that nothing fits."""
+    if is_pattern(path) and not roots_of(path):
+        raise TableError(f"no file fits {path}")
+    if not is_remote(path) and not is_pattern(path) and not local(path).exists():
+        raise TableError(f"{path} does not exist")
 
 
 def check_links(path: str, *, folders: bool = False) -> None:
@@ -95,15 +147,16 @@ def check_links(path: str, *, folders: bool = False) -> None:
     Those to folders may lead back, so that Spark would look into them again and again; `folders` asks for
     these alone. The folder itself may be a link.
     """
-    if is_remote(path) or not local(path).is_dir():
+    if is_remote(path):
         return
-    for link in _links(local(path)):
-        if link.is_dir():
-            raise TableError(
-                f"{link} is a link to a folder, which is not followed: put the folder itself there"
-            )
-        if not folders and leads_out(link, path):
-            raise TableError(f"{link} is a link that leads out of {path}: put the file itself there")
+    for folder in roots_of(path):
+        for link in _links(folder) if folder.is_dir() else ():
+            if link.is_dir():
+                raise TableError(
+                    f"{link} is a link to a folder, which is not followed: put the folder itself there"
+                )
+            if not folders and leads_out(link, str(folder)):
+                raise TableError(f"{link} is a link that leads out of {folder}: put the file itself there")
 
 
 def leads_out(place: str | Path, folder: str) -> bool:
@@ -159,11 +212,16 @@ def check_apart(*paths: str | None) -> None:
     """Refuse a place that is named twice: an output would bury an input or another output."""
     seen: set[str] = set()
     for path in paths:
-        if path is not None:
-            place = path if is_remote(path) else os.path.realpath(local(path))
-            if place in seen:
-                raise TableError(f"{path} is named twice: give every input and output a place of its own")
-            seen.add(place)
+        if path is None:
+            continue
+        places = (
+            {path}
+            if is_remote(path)
+            else {os.path.realpath(each) for each in roots_of(path) or [local(path)]}
+        )
+        if not seen.isdisjoint(places):
+            raise TableError(f"{path} is named twice: give every input and output a place of its own")
+        seen |= places
 
 
 def _is_spark_output(place: Path) -> bool:
@@ -173,14 +231,12 @@ def _is_spark_output(place: Path) -> bool:
 
 def table_files(path: str) -> list[Path]:
     """List the files of a table in the order of their names, those that readers pass over left out."""
-    place = local(path)
-    if place.is_file():
-        return [place]
-    found = [file for file in sorted(place.rglob("*")) if file.is_file()]
-    hidden = (".", "_")
-    return [
-        file for file in found if not any(part.startswith(hidden) for part in file.relative_to(place).parts)
-    ]
+    found: list[Path] = []
+    for place in roots_of(path):
+        below = [place] if place.is_file() else sorted(place.rglob("*"))
+        found += [file for file in below if file.is_file() and not is_hidden(file.relative_to(place))]
+    # A pattern may name a folder and a file in it.
+    return list(dict.fromkeys(found))
 
 
 def check_header(path: str) -> None:
@@ -190,17 +246,16 @@ def check_header(path: str) -> None:
     """
     if is_remote(path):
         return
-    place = local(path)
-    found = [place] if place.is_file() else sorted(place.glob("*.csv"))
-    # The others Spark passes over.
-    files = [file for file in found if file == place or not file.name.startswith((".", "_"))]
+    files = [file for file in table_files(path) if file == local(path) or ending(file) == ".csv"]
     for file in files:
-        with file.open("rb") as data:
+        with reading(file) as data:
             if data.read(len(_MARKS)) == _MARKS:
                 raise TableError(f"{file}: {SECOND_MARK}")
     for file in files[:1]:
-        with file.open(encoding="utf-8-sig", errors="replace", newline="") as text:
+        with reading(file) as data:
+            text = io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace", newline="")
             names = [fold(name) for name in next(csv.reader(text), [])]
+            text.detach()
         for name, times in Counter(names).items():
             if times > 1 and name:
                 raise TableError(f"{path}: the header names the column {name!r} {times} times")

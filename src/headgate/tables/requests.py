@@ -16,6 +16,7 @@ from headgate.errors import EventError, SnapshotError, TableError
 from headgate.graph.model import check_count
 from headgate.rdf.kind import KIND
 from headgate.runtime.questions import check_ranks
+from headgate.tables.packed import ending
 from headgate.tables.places import (
     ENDINGS,
     Format,
@@ -24,8 +25,11 @@ from headgate.tables.places import (
     check_input,
     check_links,
     check_output,
+    check_there,
+    is_pattern,
     is_remote,
     local,
+    table_files,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
 
 def type_of_file(name: str, kind: Kind) -> str | None:
     """Find the content type of a file by its name."""
-    return kind.suffixes.get(Path(name).suffix.lower())
+    return kind.suffixes.get(ending(name))
 
 
 def type_of_name(name: object, kind: Kind) -> str | None:
@@ -60,8 +64,7 @@ def check_type(content_type: str | None, kind: Kind) -> str | None:
 def check_events(path: str, kind: Kind, content_type: str | None = None) -> Format | None:
     """Tell the format of a table of events; None for files. Refuses what is neither, before Spark starts."""
     named = check_type(content_type, kind)
-    if not is_remote(path) and not local(path).exists():
-        raise TableError(f"{path} does not exist")
+    check_there(path)
     check_links(path)
     suffixes = _suffixes(path, kind)
     if suffixes.isdisjoint(kind.suffixes) and not suffixes.isdisjoint(ENDINGS):
@@ -74,16 +77,12 @@ def check_events(path: str, kind: Kind, content_type: str | None = None) -> Form
 
 def _suffixes(path: str, kind: Kind) -> set[str]:
     """List the ending of a path; if that says nothing, those of the files in the folder."""
-    own = Path(path.rstrip("/")).suffix.lower()
-    if own in kind.suffixes or own in ENDINGS or is_remote(path) or not local(path).is_dir():
+    own = ending(path)
+    if own in kind.suffixes or own in ENDINGS or is_remote(path):
         return {own}
-    return {file.suffix.lower() for file in files_of(local(path))}
-
-
-def files_of(place: Path) -> list[Path]:
-    """List the files of a folder and of those inside it, without those that Spark passes over."""
-    found = [file.relative_to(place) for file in place.rglob("*") if file.is_file()]
-    return [place / file for file in found if not any(part.startswith((".", "_")) for part in file.parts)]
+    if not is_pattern(path) and not local(path).is_dir():
+        return {own}
+    return {ending(file) for file in table_files(path)}
 
 
 def check_compile(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
 from headgate.core.values import fold
 from headgate.tables.csv_text import read_csv
-from headgate.tables.lines import files_of, json_lines, json_of, read_parquet
-from headgate.tables.places import Format, check_input
+from headgate.tables.lines import json_lines, json_of, read_parquet
+from headgate.tables.places import Format, check_input, table_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -103,7 +103,7 @@ def summed(spread: dict[int, int], counts: Iterable[tuple[Any, int]], events: in
 
 
 def _rows(path: str) -> Iterator[dict[str, Any]]:
-    form, files = check_input(path), files_of(path)
+    form, files = check_input(path), table_files(path)
     if form is Format.PARQUET:
         for batch in read_parquet(path, files).to_batches():
             yield from batch.to_pylist()

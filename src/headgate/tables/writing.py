@@ -10,11 +10,13 @@ import os
 import shutil
 from contextlib import contextmanager
 from datetime import datetime
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.tables import packed
 from headgate.tables.places import Format, check_output, local
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ def writing(path: str, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch],
     with beside(path) as (place, folder):
         folder.mkdir(parents=True)
         file = folder / place.name
-        with file.open("w", encoding="utf-8", newline="") as text:
+        with packed.writing(file) as out, TextIOWrapper(out, encoding="utf-8", newline="") as text:
             if form is Format.CSV:
                 text.write(",".join(map(quoted, schema.names)) + "\n")
             line = _csv if form is Format.CSV else _json

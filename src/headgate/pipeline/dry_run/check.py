@@ -15,12 +15,12 @@ from headgate.core.schema import read_schema
 from headgate.core.snapshot import check_place
 from headgate.core.values import fold
 from headgate.errors import HeadgateError
-from headgate.pipeline.dry_run.samples import column_names, content_at_hand, first_rows, is_table
+from headgate.pipeline.dry_run.samples import column_names, content_at_hand, first_rows
 from headgate.pipeline.file.setting import PipelineError, Problem
 from headgate.pipeline.file.together import places
 from headgate.pipeline.run.generating import workload_of
 from headgate.runtime.rows import RANKS, WEIGHTS
-from headgate.tables.places import check_input, check_output, is_remote, local
+from headgate.tables.places import check_input, check_output, is_remote, is_table, local, table_files
 from headgate.tables.requests import check_events, read_taxonomy
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _has(pipeline: Pipeline, names: Collection[str]) -> bool | None:
         return False
     if pipeline.generate is not None and path == pipeline.generated("subscriptions"):
         return not set(workload_of(pipeline.generate).tables["subscriptions"].schema.names).isdisjoint(names)
-    if is_remote(path) or not local(path).exists():
+    if is_remote(path) or not table_files(path):
         return None
     try:
         columns = column_names(path)

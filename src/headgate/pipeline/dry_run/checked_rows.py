@@ -18,12 +18,11 @@ from headgate.pipeline.dry_run.samples import (
     content_at_hand,
     first_documents,
     first_rows,
-    is_table,
     typed,
 )
 from headgate.runtime.rows import RANKS, as_object, fields_of, read_edge, read_node, read_subscription
 from headgate.tables.filter_rows import Clauses
-from headgate.tables.places import Format, format_of, is_remote
+from headgate.tables.places import Format, format_of, is_remote, is_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -14,10 +14,13 @@ from headgate.contents.registry import DEFAULT, content_of
 from headgate.core.event import read_object
 from headgate.errors import HeadgateError, TableError
 from headgate.runtime.rows import MISFIT
-from headgate.tables.places import ENDINGS, Format, format_of, is_remote, local, table_files
+from headgate.tables.packed import codec_of, read_file, reading, size_of
+from headgate.tables.partitions import partitions_of
+from headgate.tables.places import Format, UnsureError, format_of, is_remote, table_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from headgate.contents.kind import Kind
     from headgate.pipeline.file.model import Pipeline
@@ -45,10 +48,23 @@ def first_rows(path: str, most: int = ROWS) -> Rows:
     """Read the first rows of a table on this machine, and count all of them or say about how many."""
     form = format_of(path)
     files = table_files(path)
-    size = sum(file.stat().st_size for file in files)
+    size = sum(map(size_of, files))
+    columns = _partitions(path, files)
     if form is Format.PARQUET:
-        return _parquet(files, path, most, size)
-    return _text(files, form, most, size)
+        return _parquet(columns, path, most, size)
+    return _text(columns, form, most, size)
+
+
+def _partitions(path: str, files: list[Path]) -> dict[Path, dict[str, Any]]:
+    """Return what folders name for the rows of each file; what is left to Spark is left out here."""
+    try:
+        found = partitions_of(path, files)
+    except UnsureError:
+        return {file: {} for file in files}
+    return {
+        file: {name: value for name, value, _ in columns if value is not None}
+        for file, columns in zip(files, found, strict=True)
+    }
 
 
 def column_names(path: str) -> list[str] | None:
@@ -56,11 +72,13 @@ def column_names(path: str) -> list[str] | None:
     form, files = format_of(path), table_files(path)
     if form is Format.JSONL or not files:
         return None
+    more = list(_partitions(path, files)[files[0]])
     if form is Format.PARQUET:
-        return list(_footer(files[0], path).schema.to_arrow_schema().names)
-    with files[0].open(encoding="utf-8-sig", errors="replace", newline="") as text:
+        return [*_footer(files[0], path).schema.to_arrow_schema().names, *more]
+    with reading(files[0]) as data:
+        text = io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace", newline="")
         try:
-            return next(_reader(text), [])
+            return [*next(_reader(text), []), *more]
         except csv.Error as error:
             raise TableError(f"{path} cannot be read: its header: {error}") from None
 
@@ -80,15 +98,8 @@ def first_documents(path: str, kind: Kind, content_type: str | None, most: int) 
         elif (bad := bad_length(file.stat().st_size, kind)) is not None:
             rows.append(f"{file.name}: {bad}")
         else:
-            rows.append({"id": file.name, "datacontenttype": written, "data": file.read_bytes()})
+            rows.append({"id": file.name, "datacontenttype": written, "data": read_file(file)})
     return Rows(rows, len(files), counted=True, bytes=sum(file.stat().st_size for file in files))
-
-
-def is_table(path: str) -> bool:
-    """Tell a table from a folder of documents, or a document, by its ending and that of its files."""
-    if Path(path.rstrip("/")).suffix.lower() in ENDINGS:
-        return True
-    return local(path).is_dir() and any(file.suffix.lower() in ENDINGS for file in table_files(path))
 
 
 def _footer(file: Path, path: str) -> pq.FileMetaData:
@@ -98,16 +109,16 @@ def _footer(file: Path, path: str) -> pq.FileMetaData:
         raise TableError(f"{path} cannot be read: {file.name} is no sound Parquet file ({error})") from None
 
 
-def _parquet(files: list[Path], path: str, most: int, size: int) -> Rows:
+def _parquet(files: dict[Path, dict[str, Any]], path: str, most: int, size: int) -> Rows:
     total = sum(_footer(file, path).num_rows for file in files)
     rows: list[dict[str, Any] | str] = []
-    for file in files:
+    for file, more in files.items():
         if len(rows) >= most:
             break
         try:
             with pq.ParquetFile(file) as opened:
                 for batch in opened.iter_batches(batch_size=min(most, ROWS)):
-                    rows += batch.to_pylist()
+                    rows += [row | more for row in batch.to_pylist()]
                     if len(rows) >= most:
                         break
         except (OSError, pa.ArrowException) as error:
@@ -122,38 +133,40 @@ def _without_nulls(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
 
 
-def _text(files: list[Path], form: Format, most: int, size: int) -> Rows:
+def _text(files: dict[Path, dict[str, Any]], form: Format, most: int, size: int) -> Rows:
     rows: list[dict[str, Any] | str] = []
     read = 0
-    for file in files:
+    for file, more in files.items():
         for used, row in _csv(file) if form is Format.CSV else _lines(file):
             if len(rows) >= most or read >= BYTES:
                 return Rows(rows, max(len(rows), _count_lines(files, form)), False, size)
-            rows.append(row)
+            rows.append(row | more if isinstance(row, dict) else row)
             read += used
     return Rows(rows, len(rows), True, size)
 
 
-def _count_lines(files: list[Path], form: Format) -> int:
+def _count_lines(files: Iterable[Path], form: Format) -> int:
     """Count lines; of a large file those of parts all over it, for rows may grow on the way."""
     lines = 0.0
     for file in files:
-        size = file.stat().st_size
-        whole = size <= _COUNTED
-        with file.open("rb") as text:
+        size = size_of(file)
+        # A packed file cannot be read from the middle.
+        whole = size <= _COUNTED or codec_of(file) is not None
+        with reading(file) as text:
             found, seen, chunk = 0, 0, b""
             for part in range(1 if whole else _PARTS):
-                text.seek(0 if whole else part * (size // _PARTS))
-                chunk = text.read(size if whole else _COUNTED // _PARTS)
+                if not whole:
+                    text.seek(part * (size // _PARTS))
+                chunk = text.read(-1 if whole else _COUNTED // _PARTS)
                 found, seen = found + chunk.count(b"\n"), seen + len(chunk)
-            lines += found * size / max(1, seen) + (whole and not chunk.endswith(b"\n"))
+            lines += (found if whole else found * size / max(1, seen)) + (whole and not chunk.endswith(b"\n"))
         lines -= form is Format.CSV
     return round(lines)
 
 
 def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
     """Read JSON lines, with the bytes that each took."""
-    with file.open("rb") as text:
+    with reading(file) as text:
         for number, line in enumerate(text):
             content = line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
             if not content.strip():
@@ -165,8 +178,8 @@ def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 
 def _csv(file: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    with file.open(encoding="utf-8-sig", errors="replace", newline="") as text:
-        reader = _reader(text)
+    with reading(file) as data:
+        reader = _reader(io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace", newline=""))
         header: list[str] | None = None
         while True:
             try:
@@ -218,7 +231,7 @@ def content_at_hand(pipeline: Pipeline) -> str:
     spoken: set[str] = set()
     if pipeline.said_dialect is None:
         for path in tables:
-            if path is not None and not is_remote(path) and local(path).exists():
+            if path is not None and not is_remote(path) and table_files(path):
                 rows = [row for row in first_rows(path).rows if isinstance(row, dict)]
                 spoken |= {str(row["dialect"]) for row in rows if row.get("filter") and row.get("dialect")}
     return content_of(spoken, "the filters") or content_of([pipeline.dialect], "the filters") or DEFAULT

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.core.snapshot import MANIFEST
 from headgate.errors import TableError
 from headgate.pipeline.run.plan import named
-from headgate.tables.places import is_remote, local
+from headgate.tables.places import is_pattern, is_remote, local, roots_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -191,6 +191,9 @@ def stamp(path: str) -> str:
     """Tell one content of a place from another: by size and time, a snapshot by its checksums and sizes."""
     if is_remote(path):
         return REMOTE
+    if is_pattern(path) and (roots := roots_of(path)):
+        stamps = "\n".join(f"{each}\0{stamp(str(each))}" for each in roots)
+        return f"pattern {hashlib.sha256(stamps.encode()).hexdigest()[:32]}"
     place = local(path)
     if place.is_file():
         found = place.stat()

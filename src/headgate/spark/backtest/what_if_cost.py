@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import functions as sf
@@ -13,13 +12,14 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import TIME, Event
 from headgate.core.values import fold
 from headgate.errors import EventError, HeadgateError
-from headgate.spark.tables.tables import column, read_columns
+from headgate.spark.tables.tables import column, read_columns, read_text
 from headgate.tables.event_rows import read_event, read_events
 from headgate.tables.lines import BROKEN, VALUE
-from headgate.tables.places import ENDINGS, Format, check_input, for_reading
+from headgate.tables.places import Format, check_input, is_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -63,7 +63,7 @@ def sampled(session: SparkSession, path: str, content: str, rows: DataFrame) -> 
         return [event for batch in read for event in read_events(batch, content)]
     form = check_input(path)
     if form is Format.JSONL:
-        lines = session.read.text(for_reading(path)).limit(SAMPLE).collect()
+        lines = read_text(session, path).limit(SAMPLE).collect()
         found = [read_event(line[VALUE].encode()) for line in lines]
         return [event for event in found if isinstance(event, Event)]
     table = read_columns(session, path, form).drop(BROKEN).limit(SAMPLE).toArrow()
@@ -98,12 +98,12 @@ def timed(before: Engine, after: Engine, events: Sequence[Event], top: Top | Non
 
 def days_of(session: SparkSession, path: str) -> float | None:
     """Measure the days from the first event of a table to the last; None if no two times differ."""
-    if Path(path).suffix.lower() not in ENDINGS:
+    if not is_table(path):
         # A folder of documents: files have no times of events.
         return None
     form = check_input(path)
     if form is Format.JSONL:
-        table = session.read.text(for_reading(path))
+        table = read_text(session, path)
         when = sf.try_to_timestamp(sf.get_json_object(VALUE, f"$.{TIME}"))
     else:
         table = read_columns(session, path, form)

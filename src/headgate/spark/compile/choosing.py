@@ -13,12 +13,12 @@ from headgate.core.event import Event
 from headgate.core.values import fold
 from headgate.records.events.columns import BatchColumns, EventColumns
 from headgate.runtime.rows import DIALECT, FILTER
-from headgate.spark.tables.tables import column, column_names, read_columns
+from headgate.spark.tables.tables import column, column_names, read_columns, read_text
 from headgate.tables.choosing import SAMPLE, choose, find_dialects
 from headgate.tables.event_rows import read_event
 from headgate.tables.filter_rows import find_fields
 from headgate.tables.lines import BROKEN, VALUE
-from headgate.tables.places import Format, check_input, for_reading
+from headgate.tables.places import Format, check_input
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ def read_sample(session: SparkSession, path: str) -> Columns:
     """Read the first events of a table; lines that are none are passed over: `match` will refuse them."""
     form = check_input(path)
     if form is Format.JSONL:
-        rows = session.read.text(for_reading(path)).limit(SAMPLE).collect()
+        rows = read_text(session, path).limit(SAMPLE).collect()
         found = [read_event(row[VALUE].encode()) for row in rows]
         return EventColumns([event.attributes for event in found if isinstance(event, Event)])
     table = read_columns(session, path, form).drop(BROKEN).limit(SAMPLE).toArrow()
@@ -65,7 +65,7 @@ def dialects_of(session: SparkSession, path: str, default: str) -> set[str]:
 
 
 def _of_lines(session: SparkSession, path: str, default: str) -> set[str]:
-    lines = session.read.text(for_reading(path))
+    lines = read_text(session, path)
     if lines.where(mentions(DIALECT)).isEmpty():
         return set() if lines.where(mentions(FILTER)).isEmpty() else {default}
     found = lines.select(sf.col(VALUE).cast("binary")).mapInArrow(
@@ -85,6 +85,6 @@ def has_any(session: SparkSession, path: str, form: Format, names: Sequence[str]
     """Tell whether a table has one of some columns; in JSON lines, whether a row has one of the fields."""
     if form is not Format.JSONL:
         return not {*map(fold, column_names(session, path, form))}.isdisjoint(names)
-    likely = session.read.text(for_reading(path)).where(mentions(*names))
+    likely = read_text(session, path).where(mentions(*names))
     work = partial(find_fields, names=names)
     return not likely.select(sf.col(VALUE).cast("binary")).mapInArrow(work, f"{VALUE} binary").isEmpty()

@@ -29,7 +29,8 @@ from headgate.spark.shards.compile import ShardResult, compile_shards
 from headgate.spark.tables.tables import read_columns, read_lines, to_frame, write_table
 from headgate.tables.accepted import number_rows, save_index
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches
-from headgate.tables.places import Format, check_input, is_remote, local
+from headgate.tables.packed import size_of
+from headgate.tables.places import Format, check_input, is_remote, local, table_files
 from headgate.tables.requests import check_compile
 from headgate.tables.results import CompileResult
 
@@ -164,9 +165,7 @@ def _parts(session: SparkSession, form: Format, path: str) -> int:
         # Not to be had without reading it.
         return usual
     else:
-        place = local(path)
-        files = [place] if place.is_file() else place.iterdir()
-        size, few, many = sum(file.stat().st_size for file in files), FEW_BYTES, TASK_BYTES
+        size, few, many = sum(map(size_of, table_files(path))), FEW_BYTES, TASK_BYTES
     return max(1, min(usual, size // few), size // many)
 
 

@@ -22,7 +22,7 @@ from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.id_types import WHOLE
 from headgate.core.values import fold
 from headgate.errors import TableError
-from headgate.spark.tables.tables import check_columns, column, read_columns, read_lines
+from headgate.spark.tables.tables import check_columns, column, read_columns, read_lines, read_text, source_of
 from headgate.tables.document_rows import (
     CONTENT,
     FEEDS,
@@ -51,8 +51,8 @@ from headgate.tables.event_rows import (
     survey_lines,
 )
 from headgate.tables.lines import BROKEN, VALUE
-from headgate.tables.places import Format, as_spark, for_reading, is_remote, local
-from headgate.tables.requests import check_events, check_type, files_of
+from headgate.tables.places import Format, as_spark, base_of, is_remote, table_files
+from headgate.tables.requests import check_events, check_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -116,7 +116,7 @@ def judge(session: SparkSession, path: str, form: Format, sources: Sources | Non
 
 def read_json_lines(session: SparkSession, path: str) -> DataFrame:
     """Read lines as bytes."""
-    return session.read.text(for_reading(path)).select(sf.col(VALUE).cast("binary"))
+    return read_text(session, path).select(sf.col(VALUE).cast("binary"))
 
 
 def _judge_lines(session: SparkSession, path: str, sources: Sources | None) -> CheckedEvents:
@@ -281,7 +281,7 @@ def _rows(session: SparkSession, path: str) -> DataFrame:
 
 def _folder(path: str) -> str:
     """Write a folder as Spark writes it before the names of its files."""
-    return f"{path.rstrip('/')}/" if is_remote(path) else f"{as_spark(local(path))}/"
+    return f"{path.rstrip('/')}/" if is_remote(path) else f"{as_spark(base_of(path))}/"
 
 
 TASK_BYTES = 8 << 20
@@ -290,7 +290,7 @@ TASK_BYTES = 8 << 20
 
 def read_files(session: SparkSession, path: str, kind: Kind) -> DataFrame:
     """Read files as rows, those of a folder with those of the folders inside it. No shuffle."""
-    files = session.read.format("binaryFile").option("recursiveFileLookup", "true").load(for_reading(path))
+    files = session.read.format("binaryFile").option("recursiveFileLookup", "true").load(source_of(path))
     most = kind.most
     small = files.where(sf.col(LENGTH) <= most).select(PATH, LENGTH, CONTENT)
     # Their content is not even read.
@@ -300,8 +300,7 @@ def read_files(session: SparkSession, path: str, kind: Kind) -> DataFrame:
     found = small.union(large)
     if is_remote(path):
         return _with_empty(found, _left_out(files))
-    place = local(path)
-    sizes = {file: file.stat().st_size for file in ([place] if place.is_file() else files_of(place))}
+    sizes = {file: file.stat().st_size for file in table_files(path)}
     found = _with_empty(found, [as_spark(file) for file, size in sizes.items() if not size])
     # Small files would be many tasks, each with a parser process of its own.
     tasks = sum(sizes.values()) // TASK_BYTES

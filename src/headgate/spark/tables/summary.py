@@ -10,9 +10,9 @@ from headgate.core.values import fold
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
-from headgate.spark.tables.tables import column, read_columns, read_csv, read_parquet
+from headgate.spark.tables.tables import column, read_columns, read_csv, read_parquet, reader, source_of
 from headgate.tables.lines import BROKEN
-from headgate.tables.places import Format, check_input, for_reading, format_of
+from headgate.tables.places import Format, check_input, format_of
 from headgate.tables.summary import LONGEST, PARTICULARS, REASON, Refusal, Summary, summed, with_others
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _read(session: SparkSession, path: str) -> DataFrame | None:
     elif form is Format.CSV:
         table = read_csv(session, path, typed=False).drop(BROKEN)
     else:
-        table = session.read.json(for_reading(path))
+        table = reader(session, path).json(source_of(path))
     return table if REASON in map(fold, table.columns) else None
 
 
@@ -86,5 +86,5 @@ def _read_matches(session: SparkSession, matches: str) -> DataFrame:
     if form is Format.JSONL:
         # Without any match there would be no columns.
         ids = ", ".join(f"{name} string" for name in (EVENT_ID, SUBSCRIPTION_ID))
-        return session.read.schema(ids).json(for_reading(matches))
+        return session.read.schema(ids).json(source_of(matches))
     return read_columns(session, matches, form, typed=False)

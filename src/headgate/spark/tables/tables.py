@@ -22,14 +22,19 @@ from headgate.core.values import fold
 from headgate.errors import TableError
 from headgate.spark.session.session import discard, spark_errors
 from headgate.tables.lines import BLOCK, BROKEN, FILE, POSITION, VALUE
+from headgate.tables.packed import writing
 from headgate.tables.places import (
     Format,
+    base_of,
     check_header,
     check_input,
     check_output,
     for_reading,
+    is_pattern,
     is_remote,
     local,
+    roots_of,
+    table_files,
 )
 from headgate.tables.writing import beside, quoted, replacing
 
@@ -38,7 +43,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 
 # A line of CSV that ends inside quotes: whole fields, then one that is opened and not closed.
 _ENDS_OPEN = r'^(?:(?:"[^"]*+(?:""[^"]*+)*+"[^,]*+|(?!")[^,]*+),)*+"[^"]*+(?:""[^"]*+)*+\z'
@@ -65,7 +70,7 @@ def read_lines(session: SparkSession, path: str, *wanted: str) -> DataFrame:
     """
     form = check_input(path)
     if form is Format.JSONL:
-        table = session.read.text(for_reading(path))
+        table = read_text(session, path)
         line, broken = sf.col(VALUE), sf.lit(None).cast("string")
     else:
         table = read_columns(session, path, form, typed=False)
@@ -82,6 +87,33 @@ def read_lines(session: SparkSession, path: str, *wanted: str) -> DataFrame:
         sf.when(broken.isNull(), line).cast("binary").alias(VALUE),
         broken.alias(BROKEN),
     )
+
+
+def source_of(path: str) -> list[str]:
+    """List what Spark is to read for a table: its path, or what fits a pattern."""
+    return [path] if is_remote(path) else [for_reading(each) for each in roots_of(path)]
+
+
+def reader(session: SparkSession, path: str) -> DataFrameReader:
+    """Return a reader for a table; below the folder before a pattern's signs, folders name columns."""
+    if not is_pattern(path):
+        return session.read
+    return session.read.option("basePath", f"file://{base_of(path).absolute()}")
+
+
+def read_text(session: SparkSession, path: str) -> DataFrame:
+    """Read lines; what folders name is added to those that are JSON objects, as `add_fields` does."""
+    lines = reader(session, path).text(source_of(path))
+    names = [name for name in lines.columns if name != VALUE]
+    if not names:
+        return lines
+    text = sf.trim(VALUE, sf.lit(" \t"))
+    body = text.substr(sf.lit(1), sf.length(text) - 1)
+    written = sf.to_json(sf.struct(*map(column, names)))
+    inner = sf.substring(written, 2, 1 << 30)
+    comma = sf.when(body.rlike(r"\A\{[ \t]*\z"), "").otherwise(",")
+    fits = text.startswith("{") & text.endswith("}") & (written != "{}")
+    return lines.select(sf.when(fits, sf.concat(body, comma, inner)).otherwise(sf.col(VALUE)).alias(VALUE))
 
 
 def _readable(field: StructField) -> Column:
@@ -103,7 +135,7 @@ def read_columns(
 def column_names(session: SparkSession, path: str, form: Format) -> list[str]:
     """List the columns of a CSV or Parquet table, from its header or footer alone."""
     if form is Format.CSV:
-        return session.read.csv(for_reading(path), header=True, quote='"', escape='"').columns
+        return reader(session, path).csv(source_of(path), header=True, quote='"', escape='"').columns
     return read_parquet(session, path).columns
 
 
@@ -115,7 +147,8 @@ def read_parquet(session: SparkSession, path: str) -> DataFrame:
     """
     try:
         with spark_errors():
-            return session.read.option("mergeSchema", _has_files(path)).parquet(for_reading(path))
+            merging = reader(session, path).option("mergeSchema", _has_files(path))
+            return merging.parquet(*source_of(path))
     except TableError as error:
         hint = ": write timestamps in microseconds" if "NANOS" in str(error) else ""
         told = _drift(path) if "CANNOT_MERGE_SCHEMAS" in str(error) else None
@@ -125,7 +158,7 @@ def read_parquet(session: SparkSession, path: str) -> DataFrame:
 def _drift(path: str) -> str | None:
     """Say which column of a folder of Parquet files has several types; None if that cannot be told."""
     seen: dict[str, tuple[str, pa.DataType]] = {}
-    for file in [] if is_remote(path) else sorted(local(path).glob("*.parquet")):
+    for file in [] if is_remote(path) else table_files(path):
         for field in pq.read_schema(file):
             first, kind = seen.setdefault(fold(field.name), (file.name, field.type))
             if kind != field.type:
@@ -138,7 +171,7 @@ def _drift(path: str) -> str | None:
 
 def _has_files(path: str) -> bool:
     """Tell whether a table may be several files; to look into each of them takes time."""
-    return is_remote(path) or (local(path).is_dir() and sum(1 for _ in local(path).glob("*.parquet")) > 1)
+    return is_remote(path) or len(table_files(path)) > 1
 
 
 def read_csv(session: SparkSession, path: str, *, typed: bool, texts: Iterable[str] = (ID,)) -> DataFrame:
@@ -146,7 +179,7 @@ def read_csv(session: SparkSession, path: str, *, typed: bool, texts: Iterable[s
 
     With `typed`, Spark infers the types (one more pass) of all columns but `texts`; without, all are text.
     """
-    source = for_reading(path)
+    source = source_of(path)
     check_header(path)
     options = {
         # With pruning, whether a line counts as broken would depend on the columns that a query asks for.
@@ -159,7 +192,7 @@ def read_csv(session: SparkSession, path: str, *, typed: bool, texts: Iterable[s
         # In one file Spark's names for nameless columns are not a mismatch.
         "enforceSchema": str(is_remote(path) or local(path).is_file()).lower(),
     }
-    plain = session.read.options(**options).csv(source, inferSchema=typed)
+    plain = reader(session, path).options(**options).csv(source, inferSchema=typed)
     if not plain.columns:
         return plain
     plainly = {name for name in plain.columns if fold(name) in texts}
@@ -171,11 +204,12 @@ def read_csv(session: SparkSession, path: str, *, typed: bool, texts: Iterable[s
     read = {*large, *plainly}
     fields = [StructField(each.name, StringType()) if each.name in read else each for each in plain.schema]
     schema = StructType([*fields, StructField(BROKEN, StringType())])
-    table = session.read.options(**options, columnNameOfCorruptRecord=BROKEN).schema(schema).csv(source)
+    reading = reader(session, path).options(**options, columnNameOfCorruptRecord=BROKEN)
+    table = reading.schema(schema).csv(source)
     return _whole(table, plain.columns, large) if large else table
 
 
-def _spans_lines(session: SparkSession, source: str) -> bool:
+def _spans_lines(session: SparkSession, source: list[str]) -> bool:
     """Find out whether a quoted value of a CSV file spans lines."""
     line = sf.col(VALUE)
     quotes = sf.length(line) - sf.length(sf.replace(line, sf.lit('"'), sf.lit("")))
@@ -238,9 +272,9 @@ def _write_parts(table: DataFrame, form: Format, parts: Path) -> None:
 
 
 def _join_parts(columns: list[str], form: Format, parts: Path, place: Path) -> None:
-    whole = place.with_name(f".{place.name}.{os.getpid()}.new")
+    whole = place.with_name(f".{place.name}.{os.getpid()}.new{place.suffix}")
     try:
-        with whole.open("wb") as out:
+        with writing(whole) as out:
             if form is Format.CSV:
                 out.write((",".join(quoted(name) for name in columns) + "\n").encode())
             for part in sorted(parts.glob("part-*")):
