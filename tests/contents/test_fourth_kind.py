@@ -102,8 +102,10 @@ def test_a_graph_and_ranks(tmp_path: Path) -> None:
 def test_it_is_one_content_of_several() -> None:
     assert registry.content_of(["prefix"], "the filters") == KIND.name
     assert registry.titles() == "records, of RDF, of XML, of lines of text"
+    engine = Engine.build([*subscribed(), Subscription("r", "a = 1")])
+    assert (engine.match(line("4")), engine.match({"a": 1})) == (["all", "error"], ["r"])
     with pytest.raises(SubscriptionError, match="nothing is both"):
-        Engine.build([*subscribed(), Subscription("r", "a = 1")])
+        registry.content_of(["prefix", "sql"], "the views")
 
 
 @pytest.mark.parametrize(

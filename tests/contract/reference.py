@@ -7,8 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from headgate import Edge, Event, Node, Subscription
+from headgate.contents.mixed.texts import ALWAYS, read_dialect
+from headgate.core.event import JSON
+from headgate.core.event import XML as XML_TYPE
 from headgate.core.ranks import read_factors
-from headgate.core.rooms import RDF, RECORDS
+from headgate.core.rooms import RDF, RECORDS, XML
+from headgate.core.subscription import MIXED
 from headgate.graph.reference import best_paths, reach_subscriptions
 from headgate.ranking.filters.clauses import weigh
 from headgate.ranking.filters.reference import in_order
@@ -21,7 +25,7 @@ from headgate.records.language.parse import parse_filter
 from headgate.xml import reference as xml
 from headgate.xml.events.reading import document_of
 from headgate.xml.language.parse import parse_filter as parse_tree
-from tests.contract.telling import taxonomy
+from tests.contract.telling import CONTENTS, DIALECTS, taxonomy
 from tests.contract.world import ROOM_OF
 
 if TYPE_CHECKING:
@@ -40,7 +44,7 @@ class Reference:
         self._world = world
         self._nodes = [Node(**row) for row in world.nodes]
         self._edges = [Edge(**row) for row in world.edges]
-        self._held: dict[tuple[int, str], bool] = {}
+        self._held: dict[tuple[int, str, str], bool] = {}
         self._events: dict[int, Event] = {}
 
     def rows(self, event: Row, question: Question) -> list[tuple[Any, ...]]:
@@ -55,25 +59,28 @@ class Reference:
         """Find the subscriptions that get an event."""
 
         def holds(text: str, dialect: str) -> bool:
-            del dialect
-            return self._holds(event, text)
+            return self._holds(event, text, dialect)
 
         if self._world.graph:
             return reach_subscriptions(self._nodes, self._edges, given, event["source"], holds)
-        return {each.id for each in given if self._holds(event, each.filter)}
+        return {each.id for each in given if self._holds(event, each.filter, each.dialect)}
 
     def _best(self, event: Row, given: Sequence[Subscription], top: Top) -> list[Best]:
         if top.mode != EXACT:
             return self._relaxed(event, given, top)
         if not self._world.graph:
-            found = [Best(each.id, float(each.score)) for each in given if self._holds(event, each.filter)]
+            found = [
+                Best(each.id, float(each.score))
+                for each in given
+                if self._holds(event, each.filter, each.dialect)
+            ]
             return in_order(found)[: top.k]
         paths = best_paths(
             self._nodes,
             self._edges,
             given,
             event["source"],
-            lambda text, _: self._holds(event, text),
+            lambda text, dialect: self._holds(event, text, dialect),
             top.k,
         )
         return [Best(identity, value) for identity, value, _, _ in paths]
@@ -84,7 +91,9 @@ class Reference:
         by_id = {each.id: each for each in given}
         come: set[Id] = set(by_id)
         if self._world.graph:
-            come = self.matches(event, [replace(each, filter=room.always) for each in given])
+            come = self.matches(
+                event, [replace(each, filter=room.always, dialect=room.dialect) for each in given]
+            )
         found = []
         for identity in come:
             # What only a node names has no filter of its own: one clause, which always holds.
@@ -95,18 +104,34 @@ class Reference:
                 factor = 1.0
                 for name in clause.names:
                     factor *= factors.get(name, 1.0)
-                if factor > 0 and self._holds(event, clause.filter):
+                if factor > 0 and self._holds(event, clause.filter, room.dialect):
                     value, any_holds = value + weight * factor, True
             if any_holds:
                 found.append(Best(identity, value))
         return in_order(found)[: top.k]
 
-    def _holds(self, event: Row, text: str) -> bool:
-        key = (id(event), text)
+    def _holds(self, event: Row, text: str, dialect: str) -> bool:
+        key = (id(event), text, dialect)
         if key not in self._held:
             made = self._events.setdefault(id(event), Event.from_row(event))
-            self._held[key] = holds(self._world.content, made, text)
+            self._held[key] = holds_as_written(made, text, dialect)
         return self._held[key]
+
+
+def holds_as_written(event: Event, text: str, dialect: str) -> bool:
+    """Tell whether a filter holds: if it looks at what the event is, by the definition of that content."""
+    if (text, dialect) == (ALWAYS, MIXED):
+        return True
+    plain, spoken = read_dialect(text, dialect)
+    content = next(each for each in CONTENTS if spoken == DIALECTS[each])
+    return content == content_of(event) and holds(content, event, plain)
+
+
+def content_of(event: Event) -> str:
+    """Say what an event is."""
+    if event.content_type == JSON:
+        return RECORDS
+    return XML if event.content_type == XML_TYPE else RDF
 
 
 def holds(content: str, event: Event, text: str) -> bool:

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from headgate.contents.mixed.texts import read_dialect, with_dialect
+from headgate.contents.registry import kind_of
+from headgate.core.rooms import MIXED_SIGN
+from headgate.core.subscription import MIXED
 from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.language.model import Edge, Pattern
 from headgate.rdf.language.parse import parse_filter
@@ -129,4 +133,31 @@ ROOMS = [
         names=("a", "b", "@x", "text()", "*"),
     ),
 ]
+
+
+def draw_mixed(rng: random.Random) -> str:
+    """Draw a filter of any of the kinds."""
+    room = rng.choice(ROOMS[:3])
+    return with_dialect(room.draw_filter(rng), room.index.dialect)
+
+
+def both_mixed(one: str, other: str) -> str:
+    """Write the conjunction of two filters; of two kinds nothing is both, and it is the first with itself."""
+    (left, dialect), (right, another) = (read_dialect(each, MIXED) for each in (one, other))
+    both = next(room.both for room in ROOMS if room.index.dialect == dialect)
+    return with_dialect(both(left, right if dialect == another else left), dialect)
+
+
+ROOMS.append(
+    Room(
+        name=MIXED_SIGN.join(room.name for room in ROOMS),
+        index=kind_of(MIXED_SIGN.join(room.name for room in ROOMS)).room(),
+        draw_filter=draw_mixed,
+        draw_row=lambda rng, number: rng.choice(ROOMS[:3]).draw_row(rng, number),
+        schema=pa.unify_schemas([SCHEMA, pa.schema(DOCUMENTS)]),
+        both=both_mixed,
+        whole=False,
+        names=("i", "s", "?x", "a", "@x"),
+    )
+)
 every_room = pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)

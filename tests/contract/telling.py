@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headgate import Taxonomy
-from headgate.core.rooms import RDF, RECORDS, XML
+from headgate.core.rooms import MIXED_SIGN, RDF, RECORDS, XML
 from headgate.core.subscription import SPARQL, SQL, XPATH
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tests.spark.files import Row
 
 CONTENTS = (RECORDS, RDF, XML)
+MIXED = MIXED_SIGN.join(CONTENTS)
+"""All of them in one place: each filter is of one, and each event."""
 DIALECTS = {RECORDS: SQL, RDF: SPARQL, XML: XPATH}
 GROUPS = {"art": "culture", "music": "culture", "law": "state", "news": "state", "sport": "sport"}
 TAGS = ("red", "blue", "new")
@@ -27,7 +29,7 @@ SUBCLASS = "http://www.w3.org/2000/01/rdf-schema#subClassOf"
 
 def taxonomy(content: str) -> Taxonomy | None:
     """Say which topics are of which group, where a content has a word for it."""
-    if content != RDF:
+    if content not in {RDF, MIXED}:
         return None
     pairs = [(topic, group) for topic, group in GROUPS.items() if topic != group]
     return Taxonomy.of((f"<urn:{topic}>", f"<{SUBCLASS}>", f"<urn:{group}>") for topic, group in pairs)

@@ -23,7 +23,7 @@ from tests.contract.jobs import Batch, Local, Made, Snapshots, Stream, explained
 from tests.contract.library import Library
 from tests.contract.reference import Reference, holds
 from tests.contract.surfaces import Shape
-from tests.contract.telling import CONTENTS, Thing, Wish
+from tests.contract.telling import CONTENTS, MIXED, Thing, Wish
 from tests.contract.world import Question, draw_world
 from tests.seeds import NIGHTLY, seeds
 from tests.spark.without_spark import compile_graph_lines, match_lines
@@ -43,6 +43,7 @@ FACTORS = {
     RECORDS: {"age": 0.5, "price": 0.0},
     RDF: {"urn:age": 0.5, "?price": 0.0},
     XML: {"age": 0.5, "price": 0.0},
+    MIXED: {"age": 0.5, "price": 0.0, "urn:age": 0.5, "?price": 0.0},
 }
 SEEDS = tuple(seeds(12, 1))
 
@@ -93,11 +94,18 @@ SHAPES = {
     (XML, False, True): ONE,
     (XML, True, False): ONE,
     (XML, True, True): Sharding.of(2, TENANT),
+    (MIXED, False, False): ONE,
+    (MIXED, False, True): Sharding.of(2, HASH),
+    (MIXED, True, False): ONE,
+    (MIXED, True, True): Sharding.of(2, ACCESS),
 }
 """In the default lane: one piece and shards, every rule, with a graph and without."""
 FORMS = ("jsonl", "parquet")
 PLACES = [
-    (content, graph, ranking) for content in CONTENTS for graph in (False, True) for ranking in RANKINGS
+    (content, graph, ranking)
+    for content in (*CONTENTS, MIXED)
+    for graph in (False, True)
+    for ranking in RANKINGS
 ]
 SOME: dict[str, dict[tuple[str, bool], tuple[str, ...]]] = {
     "batch": {
@@ -107,6 +115,8 @@ SOME: dict[str, dict[tuple[str, bool], tuple[str, ...]]] = {
         (RDF, True): (ALL, EXACT),
         (XML, False): (RELAXED,),
         (XML, True): (RELAXED,),
+        (MIXED, False): (EXACT,),
+        (MIXED, True): (),
     },
     "stream": {
         (RECORDS, False): (ALL,),
@@ -115,6 +125,8 @@ SOME: dict[str, dict[tuple[str, bool], tuple[str, ...]]] = {
         (RDF, True): (ALL,),
         (XML, False): (EXACT,),
         (XML, True): (RELAXED,),
+        (MIXED, False): (),
+        (MIXED, True): (ALL,),
     },
 }
 """In the default lane the jobs share a snapshot for each content with a graph, and for each without."""
@@ -132,6 +144,9 @@ def default_cells() -> list[Cell]:
                 cell = cell._replace(sharding=shape, form=FORMS[number % 2])
             elif surface is Local:
                 cell = cell._replace(form=FORMS[number % 2])
+            if cell.content == MIXED:
+                # Records and documents have no columns in common.
+                cell = cell._replace(form="jsonl")
             if cell.ranking in SOME.get(surface.name, {}).get((cell.content, cell.graph), RANKINGS):
                 found.append(cell)
     return found

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headgate.core.rooms import RECORDS
 from tests.contract.refusals import bad_changes, bad_edges, bad_events, bad_nodes, bad_subscriptions
 from tests.contract.rooms import ROOMS
-from tests.contract.telling import DIALECTS, Thing, Wish
+from tests.contract.telling import CONTENTS, DIALECTS, MIXED, Thing, Wish
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
@@ -59,7 +59,7 @@ class Question(NamedTuple):
 
 @dataclass
 class World:
-    """Tables of one content."""
+    """Tables of one content, or of all of them mixed."""
 
     content: str
     graph: bool
@@ -148,7 +148,6 @@ class _Drawing:
         self._world = world
         self._seed = seed
         self._rng = random.Random(f"{world.content} {world.graph} {world.ranked} {seed}")
-        self._room = ROOM_OF[world.content]
 
     def add(self) -> None:
         """Add all rows of the seed."""
@@ -171,46 +170,56 @@ class _Drawing:
         """Return the id of a node."""
         return self._seed * 1000 + NODES.index(name) if self._world.numbered else f"{name}-{self._seed}"
 
-    def _filter(self) -> tuple[str, Wish | None]:
+    def _content(self) -> str:
+        """Choose the content of a filter or an event, if there are several."""
+        return self._rng.choice(CONTENTS) if self._world.content == MIXED else self._world.content
+
+    def _filter(self, content: str) -> tuple[str, Wish | None]:
         """Draw a filter that all contents can say, or one of the room's own."""
         if self._rng.random() < 0.3:
-            return self._room.draw_filter(self._rng), None
+            return ROOM_OF[content].draw_filter(self._rng), None
         wish = Wish.draw(self._rng)
-        return wish.text(self._world.content), wish
+        return wish.text(content), wish
+
+    def _own(self) -> Row:
+        """Draw the filter of a node or an edge."""
+        content = self._content()
+        return {"filter": Wish.draw(self._rng).text(content), "dialect": DIALECTS[content]}
 
     def _subscription(self, number: int) -> Row:
         world, rng = self._world, self._rng
-        text, wish = self._filter()
-        row: Row = {"id": self._id("s", number), "filter": text, "dialect": DIALECTS[world.content]}
+        content = self._content()
+        text, wish = self._filter(content)
+        row: Row = {"id": self._id("s", number), "filter": text, "dialect": DIALECTS[content]}
         if world.graph:
             row["node"] = self.node(rng.choice(PLACES))
         if world.graph or world.ranked:
             row["score"] = rng.choice(SCORES)
-        weights = wish.weights(world.content, rng) if wish is not None else None
+        weights = wish.weights(content, rng) if wish is not None else None
         if world.ranked:
             row["weights"] = weights
         return row
 
     def _add_graph(self) -> None:
         world, rng = self._world, self._rng
-        dialect = DIALECTS[world.content]
         for name in NODES:
             row: Row = {"id": self.node(name), "cost": rng.choice(COSTS)}
             if name.startswith("mid") and rng.random() < 0.5:
-                row |= {"filter": Wish.draw(rng).text(world.content), "dialect": dialect}
+                row |= self._own()
             if name.startswith("leaf"):
                 row |= {"subscription": self._id("n", 90 + int(name[-1])), "score": rng.choice(SCORES)}
             world.nodes.append(row)
         for source, target in PATHS:
             row = {"source": self.node(source), "target": self.node(target), "cost": rng.choice(COSTS)}
             if source != "pub" and rng.random() < 0.3:
-                row |= {"filter": Wish.draw(rng).text(world.content), "dialect": dialect}
+                row |= self._own()
             world.edges.append(row)
 
     def _event(self, number: int) -> Row:
         world, rng = self._world, self._rng
+        content = self._content()
         told = number < THINGS
-        row = Thing.draw(rng).row(world.content) if told else _plain(self._room.draw_row(rng, number))
+        row = Thing.draw(rng).row(content) if told else _plain(ROOM_OF[content].draw_row(rng, number))
         row |= {"id": self._id("e", number)}
         if world.graph:
             row["source"] = self.node(rng.choice(("pub", "pub", "pub", "mid1", "end", "idle")))

@@ -433,15 +433,8 @@ def test_options_reach_all_filters(tmp_path: Path, kind: str) -> None:
     assert "s" in Engine.open(tmp_path / "snapshot").match(event)
 
 
-def test_one_engine_is_for_one_content() -> None:
+def test_an_engine_of_one_content_is_asked_about_that() -> None:
     records, patterns = Subscription("r", "age > 3"), asking("p", "?x ?y ?z")
-    reason = (
-        r"the filters look at records \('sql'\) and at RDF \('sparql'\), and nothing is both: keep them apart"
-    )
-    with pytest.raises(SubscriptionError, match=reason):
-        Engine.build([records, patterns])
-    with pytest.raises(SubscriptionError, match=reason):
-        Engine.build([replace(patterns, node="a")], nodes=[Node("a", "age > 3")])
     with pytest.raises(
         SubscriptionError, match=r"a taxonomy and options are for filters of RDF, and these are"
     ):

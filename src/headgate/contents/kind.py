@@ -110,7 +110,25 @@ class Kind(ABC):
         """Tell whether events are documents, which are read by the kind, and not rows with attributes."""
         return bool(self.types)
 
+    @property
+    def rows(self) -> bool:
+        """Tell whether rows with attributes are events of it."""
+        return not self.documents
+
+    @property
+    def tabular(self) -> frozenset[str]:
+        """Name the endings of documents that are those of tables, if no other files are with them."""
+        return frozenset()
+
+    def gives(self, results: str) -> bool:
+        """Tell whether filters give such results."""
+        return self.results == results
+
     # Filters
+
+    def plain(self, text: str) -> str:
+        """Return a filter, as an index keeps it, as people would write it."""
+        return text
 
     @abstractmethod
     def room(self, wanted: Wanted | None = None) -> ContentRoom:
@@ -174,6 +192,10 @@ class Kind(ABC):
     def given_nothing(self, limit: int) -> Results:
         """Return the same of a filter that does not hold."""
         raise NotImplementedError
+
+    def no_result(self) -> Any:
+        """Return what a program gets of a filter that does not hold."""
+        return None
 
     def views(
         self, subscriptions: Sequence[Subscription], *, carries: str | None = None, taxonomy: Any = None

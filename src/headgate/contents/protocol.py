@@ -95,7 +95,7 @@ class Portion(NamedTuple):
 
 
 class Content(Protocol):
-    """Filters of one kind of content, with the answers that every content room gives."""
+    """Filters of a kind of content, or of several as one, with the answers that every content room gives."""
 
     @property
     def room_name(self) -> str:
@@ -312,8 +312,10 @@ class Contents(Protocol):
 
 
 def filters_in(snapshot: Path, content: str) -> list[Path]:
-    """List the snapshots of filters in one: itself, that inside, or those in its shards."""
+    """List the snapshots of a kind's filters in one: itself, that inside, or those in its shards."""
     if room_of(snapshot) == content:
         return [snapshot]
+    if is_snapshot(snapshot / content):
+        return [snapshot / content]
     shards = [place for place in sorted(snapshot.glob("shard-*")) if is_snapshot(place)]
-    return [each for place in shards for each in filters_in(place, content)] or [snapshot / FILTERS]
+    return [each for place in shards or [snapshot / FILTERS] for each in filters_in(place, content)]

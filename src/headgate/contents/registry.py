@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from headgate.contents.kind import SETTINGS, Kind
 from headgate.core.event import learn_types
-from headgate.core.rooms import FILTERS, GRAPH, RANKING, RDF, RECORDS, XML
+from headgate.core.rooms import FILTERS, GRAPH, MIXED_SIGN, RANKING, RDF, RECORDS, XML
 from headgate.core.subscription import learn_dialects
 from headgate.errors import SnapshotError, SubscriptionError, TableError
 
@@ -75,7 +75,15 @@ def _check(kind: object, place: str, known: Mapping[str, Kind]) -> None:
 
 
 def kind_of(content: str | None) -> Kind:
-    """Find a kind by its name; without one, that of filters that name no dialect."""
+    """Find a kind by its name; without one, that of filters that name no dialect.
+
+    Several kinds have their names joined: they are asked as one.
+
+    >>> kind_of("rdf").title, kind_of("records+rdf").title
+    ('RDF', 'records and RDF')
+    """
+    if content is not None and MIXED_SIGN in content:
+        return _mixed(tuple(kind_of(name) for name in content.split(MIXED_SIGN)))
     found = kinds().get(content or DEFAULT)
     if found is None:
         raise SubscriptionError(
@@ -85,8 +93,31 @@ def kind_of(content: str | None) -> Kind:
     return found
 
 
+@cache
+def _mixed(some: tuple[Kind, ...]) -> Kind:
+    from headgate.contents.mixed.kind import MixedKind
+
+    return MixedKind(some)
+
+
+def is_content(room: str) -> bool:
+    """Tell whether the name of a snapshot's room is that of a kind of content, or of several."""
+    return all(name in kinds() for name in room.split(MIXED_SIGN))
+
+
+def contents_of(dialects: Iterable[str]) -> str | None:
+    """Name the kinds that speak some dialects, as one; None if there are none.
+
+    >>> contents_of(["sparql", "sql", "tuples"])
+    'records+rdf'
+    """
+    given = set(dialects)
+    found = [kind.name for kind in kinds().values() if given.intersection(kind.dialects)]
+    return MIXED_SIGN.join(found) or None
+
+
 def content_of(dialects: Iterable[str], what: str) -> str | None:
-    """Name the kind that speaks all of some dialects, none if there are none; refuses a mixture.
+    """Name the kind that speaks all of some dialects, none if there are none; refuses several kinds.
 
     >>> content_of(["sparql", "tuples"], "the filters")
     'rdf'
@@ -109,7 +140,7 @@ def content_at(path: Path) -> str:
     from headgate.core.snapshot import room_of
 
     room = room_of(path)
-    if room in kinds():
+    if is_content(room):
         return room
     if room in {GRAPH, RANKING}:
         return content_at(path / FILTERS)

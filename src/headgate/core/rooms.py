@@ -17,6 +17,8 @@ CLAUSES: Final = "clauses"
 GRAPH_SHARDS: Final = "shards"
 RANKING_SHARDS: Final = "ranking-shards"
 FILTER_SHARDS: Final = "filter-shards"
+MIXED_SIGN: Final = "+"
+"""What stands between the names of kinds of content that are held together: `records+rdf`."""
 
 
 def discover() -> None:

@@ -21,6 +21,8 @@ SPARQL = "sparql"
 TUPLES = "tuples"
 XPATH = "xpath"
 TREE = "tree"
+MIXED = "mixed"
+"""The dialect of texts that say theirs, `sparql: ASK {…}`: between indexes only, nobody writes it."""
 _dialects = [SQL, LABELS, SPARQL, TUPLES, XPATH, TREE]
 
 
@@ -70,7 +72,8 @@ class Subscription:
 
     def __post_init__(self) -> None:
         """Refuse dialects that no room speaks, filters that are no text, and ranks that are none."""
-        check_dialect(self.dialect)
+        if self.dialect != MIXED:
+            check_dialect(self.dialect)
         text: object = self.filter
         if not isinstance(text, str):
             found = "nothing" if text is None else type(text).__name__

@@ -1,6 +1,6 @@
 """What stands behind an engine: one protocol, which filters alone, ranked filters and a graph fulfil.
 
-    Engine ──► Backing ──┬── PlainFilters     an index of one kind of content
+    Engine ──► Backing ──┬── PlainFilters     an index of one kind of content, or of several as one
                          ├── RankedFilters    the same, with scores and clauses
                          └── GraphFilters     a graph, perhaps with the clauses of its subscriptions
 
@@ -43,7 +43,7 @@ _NO_CLAUSES = "clauses are not ranked here: build the engine with ranked=True"
 
 
 class Backend(ABC):
-    """Subscriptions of one kind of content, to be asked and changed."""
+    """Subscriptions, to be asked and changed."""
 
     ranked: ClassVar[bool] = False
     """Whether there are scores."""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.contents.kind import Wanted
 from headgate.contents.registry import (
-    content_of,
+    contents_of,
+    is_content,
     kind_of,
-    kinds,
     quoted,
     room_at,
     room_of_content,
@@ -90,14 +90,10 @@ def blamed(error: HeadgateError, subscriptions: Sequence[Subscription], parts: P
 def sorted_out(
     rows: Sequence[Subscription | RefusedSubscription], parts: Parts, *, ranked: bool | None
 ) -> tuple[list[Subscription], list[RefusedSubscription]]:
-    """Try subscriptions one after another; returns those that are taken, and all that are refused.
-
-    All look at what the first filter looks at, which is that of a node if there is one.
-    """
+    """Try subscriptions one after another; returns those that are taken, and all that are refused."""
     given = [each for each in rows if isinstance(each, Subscription)]
-    first = [each for each in (*parts.filtered, *given) if each.filter is not None][:1]
     weighed = any(each.weights is not None or (each.score and parts.nodes is None) for each in given)
-    trial = _build((), parts, _room(first, parts), ranked=weighed if ranked is None else ranked)
+    trial = _build((), parts, _room(given, parts), ranked=weighed if ranked is None else ranked)
     return sort_out(rows, trial)
 
 
@@ -111,7 +107,7 @@ def _check_without_graph(subscriptions: Sequence[Subscription], edges: Sequence[
 def open_at(path: Path, *, verify: bool) -> Backend:
     """Open a snapshot, with a graph or without, ranked or not, of any kind of content."""
     kind = room_of(path)
-    if kind not in {GRAPH, RANKING, *kinds()}:
+    if kind not in {GRAPH, RANKING} and not is_content(kind):
         raise SnapshotError(
             f"snapshot {path} belongs to the room {kind!r}: give one of {titles()}, of a ranking, or of "
             "a graph in one piece"
@@ -138,10 +134,10 @@ def _open_graph(path: Path, room: ContentRoom, *, verify: bool) -> Backend:
 
 
 def _room(subscriptions: Iterable[Subscription | Node | Edge], parts: Parts) -> ContentRoom:
-    """Find the kind that the dialects of filters ask for; without any, what is given for RDF says."""
+    """Find the kinds that the dialects of filters ask for; without any, what is given for RDF says."""
     filtered = (*subscriptions, *parts.filtered)
     dialects = {each.dialect for each in filtered if each.filter is not None}
-    content = content_of(dialects, "the filters")
+    content = contents_of(dialects)
     wanted = Wanted(taxonomy=parts.taxonomy, options=parts.options)
     wrong = strange(kind_of(content), wanted)
     if wrong is None:

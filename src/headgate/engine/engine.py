@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headgate.contents.registry import kind_of
 from headgate.core.arguments import place_of, source_of
 from headgate.core.snapshot import digest_of
 from headgate.engine import construction, display
@@ -46,7 +47,8 @@ class Origin(NamedTuple):
 class Engine(Queries, Updates):
     """Subscriptions, with a graph between them and the publishers or without, ranked or not.
 
-    All filters of one engine look at one kind of content: records, RDF, XML, or what others have added.
+    A filter looks at one kind of content: at records, RDF, XML, or what others have added. One engine may
+    have filters of several kinds: the content type of an event says which of them are asked.
 
     An event is an `Event`, or a mapping of attributes: its `id` and `source` are those of the event. Many
     events are a list of these, or a table: of Arrow, of pandas, of Polars, or of whatever else has
@@ -182,7 +184,8 @@ class Engine(Queries, Updates):
         >>> Engine.build([{"id": "s1", "filter": "age > 30"}]).filter("s1")
         'age > 30'
         """
-        return self.backend.filter(id_of(identity))
+        text = self.backend.filter(id_of(identity))
+        return None if text is None else kind_of(self.backend.room.room_name).plain(text)
 
     @property
     def graph(self) -> GraphIndex:

@@ -73,8 +73,8 @@ class Queries:
         return cast("Answer | None", cast("Answers", content).answer(given, own))
 
     def _check_given(self, results: str, able: type, reason: str) -> None:
-        if not isinstance(self.backend.index, able) and (
-            kind_of(self.backend.room.room_name).results != results
+        if not isinstance(self.backend.index, able) and not kind_of(self.backend.room.room_name).gives(
+            results
         ):
             raise SubscriptionError(reason)
 

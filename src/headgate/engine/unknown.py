@@ -6,7 +6,7 @@ import difflib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.contents.registry import kind_of
-from headgate.core.event import ID, SOURCE
+from headgate.core.event import ID, JSON, SOURCE
 from headgate.core.values import dotted
 from headgate.errors import SubscriptionError
 
@@ -30,7 +30,7 @@ class Unknown(NamedTuple):
 def find_unknown(backend: Backend, asked: Iterable[tuple[Events, Any]]) -> Unknown:
     """Compare the names in filters with those of events; for filters over records."""
     kind = kind_of(backend.room.room_name)
-    if kind.documents:
+    if not kind.rows:
         raise SubscriptionError(
             f"these filters look at {kind.title}, where names are part of a pattern: those over records name "
             "attributes"
@@ -49,7 +49,7 @@ def _paths(events: Any) -> Iterable[Path]:
 
     if hasattr(events, "schema"):
         return Schema.from_arrow(events.schema).types
-    return {path for event in events for path in event.attributes}
+    return {path for event in events if event.content_type == JSON for path in event.attributes}
 
 
 def _uppers(name: str) -> Iterable[str]:

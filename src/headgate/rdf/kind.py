@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from headgate.core.ids import Ids
     from headgate.core.subscription import Subscription
     from headgate.rdf.compiling import RdfContents
+    from headgate.rdf.index.bindings import Bindings
     from headgate.rdf.index.index import RdfRoom
     from headgate.rdf.language.model import Graph
 
@@ -138,9 +139,14 @@ class Rdf(Kind):
         """Return that there are none."""
         del limit
         from headgate.rdf.explain.notes import bindings_shown
+
+        return bindings_shown(self.no_result())
+
+    def no_result(self) -> Bindings:
+        """Return that there are no bindings."""
         from headgate.rdf.index.bindings import Bindings
 
-        return bindings_shown(Bindings((), (), complete=True))
+        return Bindings((), (), complete=True)
 
     def views(
         self, subscriptions: Sequence[Subscription], *, carries: str | None = None, taxonomy: Any = None

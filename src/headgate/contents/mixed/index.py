@@ -1,0 +1,400 @@
+"""Filters of several kinds: one index for each kind, asked as one.
+
+        event ──► its content type ──┬──► records ──┐
+                                     ├──► RDF       ├──► matches, merged
+                                     └──► XML     ──┘
+
+A subscription is in one of the indexes; one that every event matches is in all of them. Whoever asks sees one
+content, as `contents/protocol.py` describes it, so graphs and rankings know of no mixture.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.contents.living import Portioned
+from headgate.contents.mixed.texts import ALWAYS, read_dialect, with_dialect
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Answers, Binds
+from headgate.contents.sharing import once
+from headgate.core.event import CONTENT_TYPE, DATA, ID, JSON, column_of, media_type
+from headgate.core.ids import Ids
+from headgate.core.omission import RenamedOmissions
+from headgate.core.snapshot import write_snapshot
+from headgate.core.subscription import MIXED, Subscription
+from headgate.core.values import find_name
+from headgate.errors import SubscriptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from headgate.contents.kind import Kind
+    from headgate.contents.mixed.kind import MixedKind
+    from headgate.contents.protocol import Content, ContentRoom, Verdict
+    from headgate.core.event import Event, Id
+    from headgate.core.omission import Omission
+
+    Column = pa.Array[Any]
+
+# The overloads of Arrow's functions are about types that are known before; these are not.
+_compute: Any = pc
+
+
+class Member(NamedTuple):
+    """The filters of one kind."""
+
+    kind: Kind
+    room: ContentRoom
+    content: Content
+
+
+class Readings(NamedTuple):
+    """The data of an event that several kinds have read: what each made of it, by the kind's name."""
+
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class OtherKind:
+    """Why a filter does not hold for an event: it looks at another kind of content."""
+
+    title: str
+    content_type: str
+    matches: bool = False
+
+    def lines(self) -> list[str]:
+        """Say it for people."""
+        return [f"no match: the filter looks at {self.title}, and the event is {self.content_type}"]
+
+
+class _Group(NamedTuple):
+    """Events of one content type among others: their rows, and the events themselves, or their batch."""
+
+    content_type: str
+    rows: Column
+    events: Any
+
+
+class MixedIndex(Portioned):
+    """Filters of several kinds: match, and subscribe and unsubscribe while others match.
+
+    >>> from headgate.contents.registry import kind_of
+    >>> from headgate import Event, Subscription
+    >>> room = kind_of("records+xml").room()
+    >>> index = room.build([Subscription("s1", "age > 30"), Subscription("s2", "//a", "xpath")])
+    >>> index.match(Event("e1", {"age": 35})), index.match(Event("e2", "<a/>", content_type="xml"))
+    (['s1'], ['s2'])
+    >>> index.filter("s2")
+    'xpath: //a'
+    """
+
+    def __init__(self, kind: MixedKind, members: Iterable[Member]) -> None:
+        self.kind = kind
+        self.members = tuple(members)
+        self._writing = threading.RLock()
+        self._numbered = next((each.content.ids.numbered for each in self.members if len(each.content)), None)
+        self._merged_ids: tuple[list[Ids], Ids] | None = None
+
+    @property
+    def room_name(self) -> str:
+        """Name the kinds."""
+        return self.kind.name
+
+    # What is here
+
+    def __len__(self) -> int:
+        """Count the subscriptions."""
+        return sum(len(member.content) for member in self.members) - self._repeated
+
+    @cached_property
+    def _always(self) -> set[Id]:
+        """The ids that are in every index: few, and found once."""
+        first, *others = (
+            each.content.ids.to_arrow() for each in sorted(self.members, key=lambda m: len(m.content))
+        )
+        for other in others:
+            if not len(first) or not len(other):
+                return set()
+            first = first.filter(_compute.is_in(first, value_set=other))
+        return {each for each in first.to_pylist() if each is not None}
+
+    @property
+    def _repeated(self) -> int:
+        return len(self._always) * (len(self.members) - 1)
+
+    def __contains__(self, identity: Id) -> bool:
+        """Tell whether there is a subscription of this id."""
+        return any(identity in member.content for member in self.members)
+
+    @property
+    def ids(self) -> Ids:
+        """Return the ids, in order."""
+        found = [member.content.ids for member in self.members if len(member.content)]
+        if len(found) < 2:
+            return found[0] if found else Ids.of(())
+        kept = self._merged_ids
+        if kept is None or any(one is not other for one, other in zip(kept[0], found, strict=False)):
+            whole = _compute.unique(pa.concat_arrays([each.to_arrow() for each in found]))
+            kept = self._merged_ids = found, Ids.from_arrow(whole.sort())
+        return kept[1]
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """List the attributes that filters name."""
+        found = {name for member in self.members for name in getattr(member.content, "attributes", ())}
+        return tuple(sorted(found))
+
+    @property
+    def taxonomy(self) -> Any:
+        """Return the taxonomy of those that have one; None if none does."""
+        found = (getattr(member.content, "taxonomy", None) for member in self.members)
+        return next((each for each in found if each is not None), None)
+
+    def member_of(self, identity: Id) -> Member:
+        """Return the filters among which a subscription is; refuses an id that is not here."""
+        self._check_type(identity)
+        for member in self.members:
+            if identity in member.content:
+                return member
+        raise SubscriptionError(f"there is no subscription {identity!r} here")
+
+    def _check_type(self, identity: Id) -> None:
+        if self._numbered is not None and isinstance(identity, int) is not self._numbered:
+            wanted = "whole numbers" if self._numbered else "text"
+            raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
+
+    def filter(self, identity: Id) -> str:
+        """Return the text of a subscription's filter, with its dialect."""
+        member = self.member_of(identity)
+        if identity in self._always:
+            return ALWAYS
+        return with_dialect(member.content.filter(identity), member.room.dialect)
+
+    # Asking about one event
+
+    def _asked(self, event: Event) -> list[tuple[Content, Event]]:
+        """List the filters of the event's kinds, with the event as each of them sees it."""
+        some = [self.members[place] for place in self.kind.places_of(event.content_type, event.id)]
+        if len(some) == 1 or not isinstance(event.data, Readings):
+            return [(member.content, event) for member in some]
+        return [(each.content, replace(event, data=event.data.data[each.kind.name])) for each in some]
+
+    def match(self, event: Event) -> list[Id]:
+        """List the ids of the matching subscriptions, sorted."""
+        asked = self._asked(event)
+        if len(asked) == 1:
+            return asked[0][0].match(asked[0][1])
+        found: set[Any] = {each for index, given in asked for each in index.match(given)}
+        return sorted(found)
+
+    def next(self, event: Event, at_least: Id) -> Id | None:
+        """Find the first matching id that is at least `at_least`."""
+        found: list[Any] = [index.next(given, at_least) for index, given in self._asked(event)]
+        return min((each for each in found if each is not None), default=None)
+
+    def numbers(
+        self, event: Event, count: int | None = None, at_least: int | None = None
+    ) -> NDArray[np.int64]:
+        """List the first `count` matches from `at_least` on, rising; for ids that are whole numbers."""
+        found = [index.numbers(given, count, at_least) for index, given in self._asked(event)]
+        return found[0] if len(found) == 1 else np.unique(np.concatenate(found))[:count]
+
+    def explain(self, event: Event, identity: Id) -> Verdict:
+        """Say why an event matches a subscription or not."""
+        asked = self._asked(event)
+        member = self.member_of(identity)
+        for index, given in asked:
+            if identity in index:
+                return index.explain(given, identity)
+        return OtherKind(member.kind.title, event.content_type)
+
+    def bindings(self, event: Event, identity: Id, limit: int = 1000) -> Any:
+        """List the bindings under which a filter holds; none for events of another kind."""
+        member, given = self._member_and_event(event, identity)
+        if not isinstance(member.content, Binds):
+            raise SubscriptionError(f"the filter of {identity!r} binds no variables: those of RDF do")
+        return member.kind.no_result() if given is None else member.content.bindings(given, identity, limit)
+
+    def answer(self, event: Event, identity: Id) -> Any:
+        """Return what a filter gives for an event; None if it does not hold."""
+        member, given = self._member_and_event(event, identity)
+        if not isinstance(member.content, Answers):
+            raise SubscriptionError(f"the filter of {identity!r} returns no nodes: those of XML do")
+        return member.kind.no_result() if given is None else member.content.answer(given, identity)
+
+    def _member_and_event(self, event: Event, identity: Id) -> tuple[Member, Event | None]:
+        """Return the filters among which a subscription is, and the event as they see it, if they do."""
+        asked, member = self._asked(event), self.member_of(identity)
+        return member, next((given for index, given in asked if index is member.content), None)
+
+    # Asking about many
+
+    def match_batch(self, batch: pa.RecordBatch, identities: Column | None = None) -> pa.RecordBatch:
+        """Match a batch of events: (event_id, subscription_id) out, in the order of the events.
+
+        A row with a content type in `datacontenttype` and text in `data` is a document; all others are
+        records.
+        """
+        if identities is None:
+            identities = column_of(batch, ID)
+        return self._match(once(batch, _batch_groups), identities)
+
+    def match_events(self, events: Sequence[Event], identities: Column | None = None) -> pa.RecordBatch:
+        """Match events, many at once; `identities` stand for their ids."""
+        if identities is None:
+            identities = pa.array([event.id for event in events])
+        return self._match(once(events, _event_groups), identities)
+
+    def _match(self, groups: Sequence[_Group], identities: Column) -> pa.RecordBatch:
+        asked = [
+            (group, [self.members[place] for place in self._places(group, identities)]) for group in groups
+        ]
+        if len(asked) == 1 and len(asked[0][1]) == 1:
+            ((group, (member,)),) = asked
+            return _ask(member, group.events, identities)
+        found = []
+        with RenamedOmissions(partial(_renamed, identities)):
+            for group, members in asked:
+                found += [_ask(each, _seen_by(each, group.events), group.rows) for each in members]
+        return self._merged(found, identities, several=any(len(members) > 1 for _, members in asked))
+
+    def _places(self, group: _Group, identities: Column) -> Sequence[int]:
+        first: Any = identities[group.rows[0].as_py()].as_py()
+        return self.kind.places_of(group.content_type, first)
+
+    def _merged(
+        self, found: Sequence[pa.RecordBatch], identities: Column, *, several: bool
+    ) -> pa.RecordBatch:
+        """Put the matches of groups into the order of the events; an event may be in `several` of them."""
+        kind: pa.DataType = pa.int64() if self._numbered else pa.string()
+        rows: Column = pa.concat_arrays([_NO_ROWS, *(each.column(0).cast(pa.int64()) for each in found)])
+        ids: Column = pa.concat_arrays([pa.array([], kind), *(each.column(1).cast(kind) for each in found)])
+        if several:
+            pairs = pa.table([rows, ids], names=[EVENT_ID, SUBSCRIPTION_ID])
+            # What every event matches is in each of the indexes.
+            pairs = pairs.group_by([EVENT_ID, SUBSCRIPTION_ID]).aggregate([])
+            pairs = pairs.sort_by([(EVENT_ID, "ascending"), (SUBSCRIPTION_ID, "ascending")]).combine_chunks()
+            rows, ids = (_flat(pairs[name]) for name in (EVENT_ID, SUBSCRIPTION_ID))
+        else:
+            order = np.argsort(np.asarray(rows), kind="stable")
+            rows, ids = rows.take(order), ids.take(order)
+        return pa.RecordBatch.from_arrays([identities.take(rows), ids], names=[EVENT_ID, SUBSCRIPTION_ID])
+
+    def sieve(self, first: int, size: int) -> None:
+        """Have none: not all kinds have one."""
+        del first, size
+
+    # Changing
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Add a subscription; refuses a bad filter, and an id that is here, of whatever kind."""
+        identity = subscription.id
+        with self._writing:
+            self._check_type(identity)
+            if identity in self:
+                raise SubscriptionError(f"id {identity!r} is subscribed already: unsubscribe it first")
+            if subscription.filter == ALWAYS and subscription.dialect == MIXED:
+                for member in self.members:
+                    member.content.subscribe(Subscription(identity, member.room.always, member.room.dialect))
+                self._always.add(identity)
+            else:
+                text, dialect = read_dialect(subscription.filter, subscription.dialect)
+                member = self.members[self.kind.place_of(dialect)]
+                member.content.subscribe(replace(subscription, filter=text, dialect=dialect))
+            self._numbered = isinstance(identity, int)
+
+    def unsubscribe(self, identity: Id) -> None:
+        """Remove a subscription; refuses an id that is not here."""
+        with self._writing:
+            self.member_of(identity)
+            for member in self.members:
+                if identity in member.content:
+                    member.content.unsubscribe(identity)
+            self._always.discard(identity)
+
+    def compact(self) -> None:
+        """Fold what was subscribed and unsubscribed into what was built."""
+        for member in self.members:
+            member.content.compact()
+
+    def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
+        """Write a snapshot: one for each kind inside it; `source` says what it was built from."""
+        with self._writing:
+            write_snapshot(
+                path,
+                self.kind.name,
+                {},
+                counts={"subscriptions": len(self)},
+                about={"source": dict(source or {})},
+                inside={member.kind.name: member.content.save for member in self.members},
+            )
+
+
+_NO_ROWS: Column = pa.array([], pa.int64())
+
+
+def _flat(column: pa.ChunkedArray[Any]) -> Column:
+    found: Any = column.combine_chunks()
+    return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
+
+
+def _ask(member: Member, events: Any, identities: Column) -> pa.RecordBatch:
+    if isinstance(events, pa.RecordBatch):
+        return member.content.match_batch(events, identities)
+    return member.content.match_events(events, identities)
+
+
+def _seen_by(member: Member, events: Any) -> Any:
+    """Return events as the filters of a kind see them."""
+    if isinstance(events, pa.RecordBatch) or not any(isinstance(each.data, Readings) for each in events):
+        return events
+    return [replace(each, data=each.data.data[member.kind.name]) for each in events]
+
+
+def _renamed(identities: Column, told: Omission) -> Omission:
+    return told._replace(event=identities[int(told.event or 0)].as_py())
+
+
+def _event_groups(events: Sequence[Event]) -> list[_Group]:
+    """Part events by content type, in the order in which the types come."""
+    return [*_groups([event.content_type for event in events], events, _listed)]
+
+
+def _listed(events: Sequence[Event], rows: NDArray[np.int64]) -> list[Event]:
+    return [events[row] for row in rows.tolist()]
+
+
+def _batch_groups(batch: pa.RecordBatch) -> list[_Group]:
+    """Part the rows of a batch by content type; those that are no documents are records."""
+    names = batch.schema.names
+    places = [find_name((name,), names) for name in (CONTENT_TYPE, DATA)]
+    types = [JSON] * batch.num_rows
+    if None not in places:
+        columns = (batch.column(place).to_pylist() for place in places if place is not None)
+        types = [_type(named, data) for named, data in zip(*columns, strict=True)]
+    return [*_groups(types, batch, pa.RecordBatch.take)]
+
+
+def _type(named: object, data: object) -> str:
+    found = media_type(named) if isinstance(named, str) else None
+    return found if found is not None and isinstance(data, str | bytes) else JSON
+
+
+def _groups(types: Sequence[str], events: Any, take: Any) -> Iterator[_Group]:
+    distinct = dict.fromkeys(types)
+    if len(distinct) == 1:
+        yield _Group(types[0], pa.array(np.arange(len(types))), events)
+        return
+    coded = np.array([*map({each: code for code, each in enumerate(distinct)}.__getitem__, types)], np.int64)
+    for code, each in enumerate(distinct):
+        rows = np.flatnonzero(coded == code)
+        yield _Group(each, pa.array(rows), take(events, rows))

@@ -1,0 +1,254 @@
+"""Several kinds of content as one: what jobs, streams and commands ask about their filters and events.
+
+It is named by its kinds, `records+rdf`, in the order in which they are registered. Snapshots carry that name,
+and workers are told it.
+
+Events that are documents are read by the kind of their content type. Rows without one are records, and are
+carried along with the documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from headgate.contents.kind import Kind, Read, Wanted
+from headgate.core.event import JSON, Event, read_object
+from headgate.core.rooms import MIXED_SIGN
+from headgate.core.subscription import check_dialect
+from headgate.errors import EventError, SubscriptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from headgate.contents.kind import Results
+    from headgate.contents.mixed.compiling import MixedContents
+    from headgate.contents.mixed.room import MixedRoom
+    from headgate.core.event import Id
+
+_RECORD, _SEVERAL = 254, 255
+"""What stands before a packed event in place of its kind's number."""
+
+
+class MixedKind(Kind):
+    """Some kinds as one."""
+
+    def __init__(self, kinds: Sequence[Kind]) -> None:
+        self.kinds = tuple(kinds)
+        # Other kinds have these from their classes.
+        about: Any = self
+        about.name = MIXED_SIGN.join(kind.name for kind in kinds)
+        *most, last = (kind.title for kind in kinds)
+        about.title = f"{', '.join(most)} and {last}"
+        about.dialects = tuple(dialect for kind in kinds for dialect in kind.dialects)
+        about.types = {short: name for kind in kinds for short, name in kind.types.items()}
+        # An ending of several kinds is that of the last: `.xml` is XML rather than RDF/XML.
+        about.suffixes = {end: name for kind in kinds for end, name in kind.suffixes.items()}
+        if self.rows:
+            about.suffixes[".json"] = JSON
+        about.most = max(kind.most for kind in kinds)
+        about.settings = frozenset[str]().union(*(kind.settings for kind in kinds))
+        about.options = {name: option for kind in kinds for name, option in kind.options.items()}
+        self._places = {dialect: place for place, kind in enumerate(kinds) for dialect in kind.dialects}
+        self._taken: dict[str, tuple[int, ...]] = {}
+        for place, kind in enumerate(kinds):
+            for name in dict.fromkeys(kind.types.values() if kind.documents else (JSON,)):
+                self._taken[name] = (*self._taken.get(name, ()), place)
+
+    @property
+    def rows(self) -> bool:
+        """Tell whether rows with attributes are events of one of the kinds."""
+        return any(kind.rows for kind in self.kinds)
+
+    @property
+    def tabular(self) -> frozenset[str]:
+        """Name the endings of documents that are those of tables as well."""
+        return frozenset({".json"} if self.rows else ())
+
+    def gives(self, results: str) -> bool:
+        """Tell whether filters of one of the kinds give such results."""
+        return any(kind.gives(results) for kind in self.kinds)
+
+    # Which kinds
+
+    def place_of(self, dialect: str) -> int:
+        """Find the kind that speaks a dialect; refuses that of a kind that is not one of these."""
+        place = self._places.get(dialect)
+        if place is None:
+            check_dialect(dialect)
+            raise SubscriptionError(
+                f"dialect {dialect!r} is of another kind: filters here look at {self.title}, in "
+                f"{', '.join(map(repr, self.dialects))}"
+            )
+        return place
+
+    def places_of(self, content_type: str, identity: Id) -> tuple[int, ...]:
+        """Find the kinds that an event of a content type is of; refuses one that is of none of these."""
+        found = self._taken.get(content_type)
+        if found is None:
+            raise EventError(
+                f"event {identity!r} is {content_type} and these filters look at {self.title}: send "
+                f"{', '.join(self._taken)}"
+            )
+        return found
+
+    def plain(self, text: str) -> str:
+        """Return a filter without the dialect before it."""
+        from headgate.contents.mixed.texts import without_dialect
+
+        return without_dialect(text)
+
+    # Filters
+
+    def room(self, wanted: Wanted | None = None) -> MixedRoom:
+        """Return what builds and opens indexes, each with the settings of its kind."""
+        from headgate.contents.mixed.room import MixedRoom
+
+        return MixedRoom(self, [kind.room(_own(kind, wanted)) for kind in self.kinds])
+
+    def compiler(self, wanted: Wanted, read_sample: Callable[[str], Any]) -> MixedContents:
+        """Return what compiles tables of filters."""
+        from headgate.contents.mixed.compiling import MixedContents
+
+        own = [kind.compiler(_own(kind, wanted) or wanted, read_sample) for kind in self.kinds]
+        return MixedContents(self, tuple(own))
+
+    def check_filter(self, text: str, dialect: str) -> None:
+        """Refuse a bad filter."""
+        self.kinds[self.place_of(dialect)].check_filter(text, dialect)
+
+    def attributes(self, snapshots: Sequence[Path]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
+        """List what verified filters look at, and what of it they compare, if events are rows."""
+        named: set[tuple[str, ...]] = set()
+        compared: set[tuple[str, ...]] = set()
+        for kind in self.kinds:
+            found = kind.attributes([place / kind.name for place in snapshots])
+            named |= found[0]
+            compared |= found[1]
+        return named, compared
+
+    # Events
+
+    def read(self, events: Sequence[Event | EventError]) -> list[Read | EventError]:
+        """Read documents, those of each kind together; what is a record is checked."""
+        found: list[Read | EventError | None] = [
+            each if isinstance(each, EventError) else self._start(each) for each in events
+        ]
+        by_type: dict[tuple[int, ...], list[int]] = {}
+        for place, (each, read) in enumerate(zip(events, found, strict=True)):
+            if read is None and isinstance(each, Event):
+                by_type.setdefault(self._taken[each.content_type], []).append(place)
+        for kinds, places in by_type.items():
+            given = [events[place] for place in places]
+            by_kind = [self.kinds[kind].read(given) for kind in kinds]
+            read_by_all = by_kind[0] if len(kinds) == 1 else self._joined(kinds, by_kind)
+            for place, each_read in zip(places, read_by_all, strict=True):
+                found[place] = each_read
+        return [each for each in found if each is not None]
+
+    def _start(self, event: Event) -> Read | EventError | None:
+        """Read a record, and refuse what is of no kind; None for documents."""
+        try:
+            self.places_of(event.content_type, event.id)
+            return _record(event) if event.content_type == JSON else None
+        except EventError as error:
+            return error
+
+    def _joined(
+        self, kinds: Sequence[int], by_kind: Sequence[Sequence[Read | EventError]]
+    ) -> list[Read | EventError]:
+        """Put together what several kinds have read of the same documents: all of them must have."""
+        from headgate.contents.mixed.index import Readings
+
+        found: list[Read | EventError] = []
+        for each in zip(*by_kind, strict=True):
+            wrong = next((read for read in each if isinstance(read, EventError)), None)
+            events = [read.events for read in each if isinstance(read, Read)]
+            if wrong is not None or any(len(some) != 1 for some in events):
+                reason = "the document is one event for some kinds of content, and several for others"
+                found.append(wrong or EventError(f"{reason}: ask them apart"))
+                continue
+            data = {self.kinds[kind].name: some[0].data for kind, some in zip(kinds, events, strict=True)}
+            found.append(Read((replace(events[0][0], data=Readings(data)),)))
+        return found
+
+    def pack(self, event: Event) -> bytes:
+        """Write what was read of an event, after the number of its kind."""
+        if event.content_type == JSON:
+            return bytes([_RECORD]) + msgspec.json.encode(event.data)
+        kinds = self.places_of(event.content_type, event.id)
+        if len(kinds) == 1:
+            return bytes(kinds) + self.kinds[kinds[0]].pack(event)
+        parts = {
+            kind: self.kinds[kind].pack(replace(event, data=event.data.data[self.kinds[kind].name]))
+            for kind in kinds
+        }
+        return bytes([_SEVERAL]) + msgspec.msgpack.encode((event.content_type, parts))
+
+    def unpack(self, packed: bytes) -> tuple[Any, str]:
+        """Return the data of such an event, and its content type."""
+        number, rest = packed[0], packed[1:]
+        if number == _RECORD:
+            return msgspec.json.decode(rest), JSON
+        if number != _SEVERAL:
+            return self.kinds[number].unpack(rest)
+        from headgate.contents.mixed.index import Readings
+
+        written, parts = msgspec.msgpack.decode(rest, type=tuple[str, dict[int, bytes]])
+        data = {self.kinds[kind].name: self.kinds[kind].unpack(part)[0] for kind, part in parts.items()}
+        return Readings(data), written
+
+    def _first(self, event: Event) -> Kind:
+        return self.kinds[self.places_of(event.content_type, event.id)[0]]
+
+    def kept(self, given: Event, event: Event) -> tuple[str | bytes, str]:
+        """Return the text of an event and its content type."""
+        if isinstance(given.data, Mapping):
+            return msgspec.json.encode(given.data), JSON
+        return self._first(given).kept(given, event)
+
+    def one(self, event: Event, item: int | None) -> Event:
+        """Choose the event of a document that may hold several."""
+        return self._first(event).one(event, item)
+
+    def shown(self, event: Event) -> Event:
+        """Return an event with its data as text that can be shown."""
+        return event if isinstance(event.data, Mapping) else self._first(event).shown(event)
+
+    def close(self) -> None:
+        """End what reading started."""
+        for kind in self.kinds:
+            kind.close()
+
+    def keys(self, data: Any) -> Iterable[str]:
+        """List none: every filter is open."""
+        del data
+        return ()
+
+    # What filters give
+
+    def given(self, index: Any, event: Event, identity: Id, limit: int) -> Results:
+        """Return what a filter that holds gives for an event."""
+        member = index.member_of(identity)
+        found: Results = member.kind.given(member.content, event, identity, limit)
+        return found
+
+
+def _own(kind: Kind, wanted: Wanted | None) -> Wanted | None:
+    """Take the settings that are about a kind."""
+    if wanted is None:
+        return None
+    own = {name: getattr(wanted, name) for name in wanted.said if name in kind.settings}
+    return Wanted(wanted.dialect, **own)
+
+
+def _record(event: Event) -> Read:
+    """Check a record; one that came in a file is read first."""
+    if isinstance(event.data, str | bytes):
+        event = Event(event.id, read_object(event.data), event.time, event.source)
+    event.attributes  # noqa: B018 -- checks the values
+    return Read((event,))

@@ -1,0 +1,82 @@
+"""What builds and opens indexes of filters of several kinds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headgate.contents.mixed.index import Member, MixedIndex
+from headgate.contents.mixed.texts import ALWAYS, read_dialect, with_dialect
+from headgate.contents.protocol import Clause
+from headgate.core.ids import Ids
+from headgate.core.snapshot import open_snapshot, open_with_inside
+from headgate.core.subscription import MIXED, Subscription
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from headgate.contents.mixed.kind import MixedKind
+    from headgate.contents.protocol import Content, ContentRoom
+
+
+class MixedRoom:
+    """The rooms of some kinds as one; all that is built or opened through it shares their settings."""
+
+    dialect = MIXED
+    always = ALWAYS
+
+    def __init__(self, kind: MixedKind, rooms: Iterable[ContentRoom]) -> None:
+        self.kind = kind
+        self.rooms = tuple(rooms)
+
+    @property
+    def room_name(self) -> str:
+        """Name the kinds."""
+        return self.kind.name
+
+    @property
+    def taxonomy(self) -> Any:
+        """Return the taxonomy of the kind that has one; None if none does."""
+        found = (getattr(room, "taxonomy", None) for room in self.rooms)
+        return next((each for each in found if each is not None), None)
+
+    def build(self, subscriptions: Iterable[Subscription]) -> MixedIndex:
+        """Index subscriptions; refuses bad filters, and ids that are given twice, of whatever kinds."""
+        given = list(subscriptions)
+        Ids.of(each.id for each in given)
+        parts: list[list[Subscription]] = [[] for _ in self.rooms]
+        for each in given:
+            if each.filter == ALWAYS and each.dialect == MIXED:
+                for part, room in zip(parts, self.rooms, strict=True):
+                    part.append(Subscription(each.id, room.always, room.dialect))
+                continue
+            text, dialect = read_dialect(each.filter, each.dialect)
+            parts[self.kind.place_of(dialect)].append(Subscription(each.id, text, dialect))
+        return self.joined([room.build(part) for room, part in zip(self.rooms, parts, strict=True)])
+
+    def open(self, path: Path, *, verify: bool = True) -> MixedIndex:
+        """Open a snapshot: that of each kind lies inside it."""
+
+        def opened() -> MixedIndex:
+            open_snapshot(path, self.room_name, verify=verify)
+            places = (path / kind.name for kind in self.kind.kinds)
+            return self.joined(
+                [room.open(place, verify=verify) for room, place in zip(self.rooms, places, strict=True)]
+            )
+
+        return open_with_inside(path, opened)
+
+    def joined(self, indexes: Sequence[Content]) -> MixedIndex:
+        """Make one index of those of the kinds."""
+        return MixedIndex(self.kind, map(Member, self.kind.kinds, self.rooms, indexes))
+
+    def clauses(self, text: str, dialect: str) -> tuple[Clause, ...]:
+        """Take a filter apart, each clause with its dialect; refuses a bad one."""
+        if text == ALWAYS and dialect == MIXED:
+            return (Clause(ALWAYS, ()),)
+        plain, spoken = read_dialect(text, dialect)
+        room = self.rooms[self.kind.place_of(spoken)]
+        return tuple(
+            Clause(with_dialect(each.filter, room.dialect), each.names)
+            for each in room.clauses(plain, spoken)
+        )
