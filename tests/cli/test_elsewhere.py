@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.cli.shell import beside
+from headgate.tables.places import beside
 
 if TYPE_CHECKING:
     from pathlib import Path

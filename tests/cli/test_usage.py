@@ -88,7 +88,7 @@ def test_the_version(headgate: Command) -> None:
         ("compile --edges subs.jsonl --subscriptions subs.jsonl --output out", "give both --nodes and"),
         (
             "compile --subscriptions subs.jsonl --output o --shard-by access",
-            "--shard-by and --shard-column go with --shards",
+            "--shard-by goes with --shards",
         ),
         ("compile --subscriptions subs.jsonl --output o --shards 2 --shard-by luck", "'luck' is not one of"),
         ("compile --nodes a --edges b --output out --shards 0", "0 is not in the range 1<=x<=1000"),

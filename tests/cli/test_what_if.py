@@ -51,7 +51,7 @@ def test_changes_are_told_and_written(headgate: Command, folder: Path) -> None:
     ]
     assert [row["event_id"] for row in get_lines("diff.jsonl")] == ["e4", "e5", "e6", "e7", "e8"]
     assert "headgate backtest --changes changes.jsonl" in (folder / "page.html").read_text("utf-8")
-    said = headgate(*command, "--subscriptions", "subs.jsonl", "--no-cost", "--noise", "5", "--json").json
+    said = headgate(*command, "--subscriptions", "subs.jsonl", "--no-cost", "--noise", "5%", "--json").json
     assert (said["gained"], said["lost"], said["silent"], said["noisy"]) == (0, 5, 1, 1)
     assert "cost" not in said
     assert "output" not in said

@@ -12,9 +12,11 @@ from click.testing import CliRunner
 from headgate import cli
 from headgate.cli import cli as tree
 from tests.docs.fences import ROOT
+from tests.docs.tables import replaced, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 PAGE = (ROOT / "docs" / "cli.md").read_text("utf-8")
 
@@ -81,3 +83,11 @@ def test_exit_codes_are_documented() -> None:
     assert {*codes} == {"0", "1", "2", "3", "130"}
     for code in codes:
         assert re.search(rf"^\| {code} \|", PAGE, re.MULTILINE), f"exit code {code} is not in docs/cli.md"
+
+
+@pytest.mark.parametrize(("place", "rows"), tables().items(), ids=lambda each: str(each[1])[:40])
+def test_the_tables_of_settings_are_those_of_the_fields(place: tuple[Path, str], rows: list[str]) -> None:
+    """If it fails, `./dev docs` writes them anew."""
+    page, heading = place
+    text = page.read_text("utf-8")
+    assert replaced(text, heading, rows) == text

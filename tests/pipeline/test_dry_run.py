@@ -12,8 +12,8 @@ import pytest
 from headgate.errors import HeadgateError
 from headgate.pipeline.dry_run.dry_run import rehearse
 from headgate.pipeline.dry_run.samples import first_rows
+from headgate.pipeline.file.problems import PipelineError
 from headgate.pipeline.file.read import read_pipeline
-from headgate.pipeline.file.setting import PipelineError
 from tests.pipeline.pipelines import EVENTS, EXAMPLES, MATCHES, SHOP, shop
 from tests.spark.files import names, put, put_lines, put_table
 
@@ -264,12 +264,12 @@ def test_a_stream_is_checked_and_told(tmp_path: Path) -> None:
     found = rehearsed(tmp_path, SHOP + '[stream]\nevents = "incoming"\n')
     assert f"then a stream, of events that come to {tmp_path}/incoming" in found.lines
     for text, told in (
-        ("once = true\n", "stream.events: it is missing: A folder to which files of events are moved"),
+        ("once = true\n", "stream.events: it is missing: a folder to which files of events are moved"),
         ('events = "in"\nevry = 1\n', "stream.evry: there is no such setting: did you mean 'every'?"),
         ('events = "in"\nonce = 1\n', "stream.once: 1 is a whole number: give true or false"),
         ('events = "in"\nformat = "csv"\n', "stream.format: 'csv' is none of them: there are parquet, jsonl"),
         ('events = "in"\nmax_rows = 3\n', "stream: max_rows counts messages of a broker"),
-        ('events = "in"\nevery = -1\n', "stream: every is -1: give seconds, 0 or more"),
+        ('events = "in"\nevery = -1\n', "stream.every: -1 is out of range: give seconds"),
     ):
         lines = complaints(tmp_path, SHOP + f"[stream]\n{text}")
         assert any(told in line for line in lines), lines

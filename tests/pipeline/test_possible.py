@@ -11,7 +11,7 @@ import pytest
 
 from headgate.errors import TableError
 from headgate.pipeline.dry_run.dry_run import rehearse
-from headgate.pipeline.file.setting import PipelineError
+from headgate.pipeline.file.problems import PipelineError
 from headgate.pipeline.run.run import RunOptions, run_pipeline
 from tests.pipeline.pipelines import SUBSCRIPTIONS, shop
 from tests.spark.files import put, put_lines
@@ -133,7 +133,7 @@ def test_what_a_run_would_fail_at(tables: Path, text: str, told: str) -> None:
         GRAPH + "[match]\ntop = 3\n" + WHAT_IF + "top = 3\n",
         GRAPH + CUT + "[match]\ntop = 3\n",
         PLAIN + CUT + 'by = "access"\ncolumn = "price"\n[match]\n',
-        PLAIN + '[shards]\nby = "access"\n[match]\n',
+        PLAIN + '[shards]\ncount = 1\nby = "access"\n[match]\n',
         XML + CUT + 'by = "access"\n[match]\n',
         XML + '[plan]\n[[backtest]]\nfilter = "//news"\ndialect = "xpath"\n',
         PLAIN + CUT + '[stream]\nevents = "in"\n',

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from headgate.core.settings import Kind
+from headgate.pipeline.file.problems import PipelineError, read_overrides
 from headgate.pipeline.file.read import read_pipeline
-from headgate.pipeline.file.setting import Kind, PipelineError, read_overrides
 from headgate.pipeline.file.settings import SETTINGS, TABLES
 from headgate.pipeline.file.together import places
 from tests.spark.files import put
@@ -34,7 +35,7 @@ def test_paths_are_those_of_the_file_and_of_the_directory(
     put(tmp_path / "jobs" / "p.toml", MINIMAL + 'rejected = "/elsewhere/bad.jsonl"\n')
     pipeline = read_pipeline(Path("jobs/p.toml"))
     assert (pipeline.about.name, str(pipeline.directory)) == ("p", "jobs/p")
-    assert (pipeline.subscription_table, pipeline.event_table) == ("jobs/subs.jsonl", "jobs/events.jsonl")
+    assert (pipeline.compile.subscriptions, pipeline.events) == ("jobs/subs.jsonl", "jobs/events.jsonl")
     assert pipeline.compile.snapshot == "jobs/p/snapshot"
     assert pipeline.compile.rejected == "jobs/p/snapshot-rejected.jsonl"
     (match,) = pipeline.matches
@@ -45,7 +46,7 @@ def test_paths_are_those_of_the_file_and_of_the_directory(
 def test_remote_places_stay_as_they_are(tmp_path: Path) -> None:
     text = MINIMAL.replace("events.jsonl", "s3a://bucket/events") + 'output = "hdfs://x/m.parquet"\n'
     pipeline = read_pipeline(Path(put(tmp_path / "p.toml", text)))
-    assert pipeline.event_table == "s3a://bucket/events"
+    assert pipeline.events == "s3a://bucket/events"
     assert pipeline.matches[0].output == "hdfs://x/m.parquet"
     # It is one file, and those are written on this machine.
     assert pipeline.matches[0].rejected == str(tmp_path / "p" / "m-rejected.jsonl")
@@ -87,6 +88,8 @@ WRONG_VALUES = {
     Kind.INPUTS: "one.ttl",
     Kind.WHOLE: 1.5,
     Kind.NUMBER: "much",
+    Kind.SECONDS: "soon",
+    Kind.SHARE: "much",
     Kind.FLAG: "yes",
     Kind.NUMBERS: {"age": "old"},
     Kind.TEXTS: {"spark.x": 3},
@@ -94,20 +97,16 @@ WRONG_VALUES = {
 }
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda each: f"{each.table}.{each.name}")
-def test_a_value_of_the_wrong_type_is_refused_for_every_setting(tmp_path: Path, setting: Any) -> None:
-    where = f"{setting.table}.{setting.name}"
-    found = complaints(tmp_path, "", {where: WRONG_VALUES[setting.kind]})
+@pytest.mark.parametrize("where", SETTINGS)
+def test_a_value_of_the_wrong_type_is_refused_for_every_setting(tmp_path: Path, where: str) -> None:
+    found = complaints(tmp_path, "", {where: WRONG_VALUES[SETTINGS[where].kind]})
     assert any(line.startswith(f"{where}: ") and ": give " in line for line in found), found
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [each for each in SETTINGS if each.least is not None],
-    ids=lambda each: f"{each.table}.{each.name}",
-)
-def test_a_value_out_of_range_is_refused_for_every_setting(tmp_path: Path, setting: Any) -> None:
-    where = f"{setting.table}.{setting.name}"
+@pytest.mark.parametrize("where", [name for name, each in SETTINGS.items() if each.least is not None])
+def test_a_value_out_of_range_is_refused_for_every_setting(tmp_path: Path, where: str) -> None:
+    setting = SETTINGS[where]
+    assert setting.least is not None
     values = [setting.least - 1] + ([] if setting.most is None else [setting.most + 1])
     for value in values:
         given = [int(value), int(value)] if setting.kind is Kind.PAIR else value
@@ -115,11 +114,8 @@ def test_a_value_out_of_range_is_refused_for_every_setting(tmp_path: Path, setti
         assert any(line.startswith(f"{where}: ") and "is out of range: give" in line for line in found), found
 
 
-@pytest.mark.parametrize(
-    "setting", [each for each in SETTINGS if each.choices], ids=lambda each: f"{each.table}.{each.name}"
-)
-def test_a_value_that_is_none_of_them_is_refused_for_every_setting(tmp_path: Path, setting: Any) -> None:
-    where = f"{setting.table}.{setting.name}"
+@pytest.mark.parametrize("where", [name for name, each in SETTINGS.items() if each.choices])
+def test_a_value_that_is_none_of_them_is_refused_for_every_setting(tmp_path: Path, where: str) -> None:
     found = complaints(tmp_path, "", {where: "qqqq"})
     assert any(line.startswith(f"{where}: 'qqqq' is none of them: there are ") for line in found), found
 
@@ -141,8 +137,8 @@ def test_a_value_that_is_none_of_them_is_refused_for_every_setting(tmp_path: Pat
         ),
         (MINIMAL + 'name = "a/b"\n', "match.name: 'a/b' is no name: use letters"),
         (MINIMAL + 'output = ""\n', "match.output: '' is empty: give a path"),
-        (MINIMAL + 'mode = "exact"\n', "match.mode: there is no top: say how many with match.top"),
-        (MINIMAL + "top = 3\nfactors = {a = 1}\n", "match.factors: exact matching weighs no clauses"),
+        (MINIMAL + 'mode = "exact"\n', "match.mode: there is no match.top: give both, or leave it out"),
+        (MINIMAL + "top = 3\nfactors = {a = 1}\n", "match.factors: match.mode is not 'relaxed': say mode"),
         (
             MINIMAL.replace('[events]\ntable = "events.jsonl"\n', ""),
             "events.table: it is missing, and [match]",
@@ -207,8 +203,8 @@ def test_a_value_that_is_none_of_them_is_refused_for_every_setting(tmp_path: Pat
             "match.top: subscriptions.ranked is false: leave that out, or leave out top",
         ),
         (
-            MINIMAL.replace('subs.jsonl"', 'subs.jsonl"\ndialect = "sql"') + "[plan]\n",
-            "plan.carries: it is missing, and the filters look at records: say what",
+            MINIMAL + '[shards]\nby = "tenant"\n',
+            "shards.by: there is no shards.count: give both, or leave it",
         ),
         (
             MINIMAL.replace('subs.jsonl"', 'subs.jsonl"\ndialect = "xpath"') + '[plan]\ncarries = "row"\n',
@@ -238,18 +234,18 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 
 
 def test_overrides_are_values_as_in_the_file(tmp_path: Path) -> None:
-    entries = (
-        "match.top=20",
-        "spark.conf.spark.x.y=3",
-        'subscriptions.taxonomy=["t.ttl"]',
-        "events.table=a b.csv",
-    )
+    entries = {
+        "match.top": "20",
+        "spark.conf.spark.x.y": "3",
+        "subscriptions.taxonomy": '["t.ttl"]',
+        "events.table": "a b.csv",
+    }
     text = MINIMAL.replace('subs.jsonl"', 'subs.jsonl"\ndialect = "sparql"')
     pipeline = read_pipeline(Path(put(tmp_path / "p.toml", text)), read_overrides(entries))
     assert pipeline.matches[0].top == 20
     assert pipeline.spark.conf == {"spark.x.y": "3"}
-    assert pipeline.taxonomy == (str(tmp_path / "t.ttl"),)
-    assert pipeline.event_table == str(tmp_path / "a b.csv")
+    assert pipeline.compile.taxonomy == (str(tmp_path / "t.ttl"),)
+    assert pipeline.events == str(tmp_path / "a b.csv")
 
 
 def test_overrides_name_one_of_several(tmp_path: Path) -> None:
@@ -277,10 +273,11 @@ def test_an_override_alone_can_make_a_table(tmp_path: Path) -> None:
 
 def test_defaults_are_those_of_the_list(tmp_path: Path) -> None:
     pipeline = read_pipeline(Path(put(tmp_path / "p.toml", '[generate]\nworkload = "mixed"\n[match]\n')))
-    tables = {"generate": pipeline.generate, "shards": pipeline.shards, "match": pipeline.matches[0]}
-    for setting in SETTINGS:
-        if setting.table in tables and setting.kind is not Kind.OUTPUT and not setting.required:
-            assert getattr(tables[setting.table], setting.name) == setting.default
+    tables = {"generate": pipeline.generate, "shards": pipeline.compile, "match": pipeline.matches[0]}
+    for table, request in tables.items():
+        for setting in TABLES[table].settings:
+            if setting.kind is not Kind.OUTPUT and not setting.required:
+                assert getattr(request, setting.name) == setting.default
 
 
 def test_every_path_of_the_list_is_a_place(tmp_path: Path) -> None:
@@ -289,12 +286,7 @@ def test_every_path_of_the_list_is_a_place(tmp_path: Path) -> None:
     pipeline = read_pipeline(Path(put(tmp_path / "p.toml", text)))
     found = {place.where for place in places(pipeline)}
     for table in ("compile", "report", "metrics"):
-        names = {f"{table}.{each.name}" for each in SETTINGS if each.table == table}
-        assert names <= found
+        assert {f"{table}.{each.where}" for each in TABLES[table].settings} <= found
     assert {"plan.output", "plan.rejected", "match.output", "match.rejected", "what_if.output"} <= found
     assert {"subscriptions.table", "events.table", "what_if.changes"} <= found
     assert {f"stream.{name}" for name in ("events", "output", "state", "dead_letters")} <= found
-
-
-def test_every_table_is_one_of_the_pipeline() -> None:
-    assert {setting.table for setting in SETTINGS} == {*TABLES}

@@ -175,7 +175,7 @@ def test_state_is_refused(spark: SparkSession, world: World) -> None:
         ({"snapshot": "nowhere"}, "not a snapshot"),
         ({"top": 3}, "compiled without ranks"),
         ({"mode": "relaxed"}, "say with top how many"),
-        ({"format": "csv"}, "format 'csv' is not known"),
+        ({"format": "csv"}, "format is 'csv': there are parquet, jsonl"),
         ({"every": -1.0}, "every is -1"),
         ({"fold": 0}, "fold is 0"),
         ({"max_rows": 5}, "max_rows counts messages of a broker"),

@@ -5,137 +5,55 @@ from __future__ import annotations
 import sys
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.cli.documents import (
-    dialect_option,
-    feed_lines,
-    format_option,
-    rdf_options,
-    read_options,
-    refuse_options,
-)
-from headgate.cli.shell import (
-    beside,
-    cli,
-    factor_option,
-    fields_of,
-    mode_option,
-    ready,
-    session,
-    shown_command,
-    spark_options,
-    tell,
-    wanted_top,
-)
-from headgate.core.subscription import SQL
+from headgate.cli.documents import feed_lines, refuse_options
+from headgate.cli.options import options_of
+from headgate.cli.shell import cli, fields_of, ready, session, shown_command, tell, where_options
+from headgate.core.settings import settings_of
 from headgate.errors import TableError
+from headgate.tables.places import beside
+from headgate.tables.settings import Backtest, Compile, WhatIf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from headgate.rdf.language.model import Options
+    from headgate.core.settings import Setting
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
-    from headgate.runtime.questions import Top
     from headgate.spark.backtest.backtest import BacktestResult
-    from headgate.spark.backtest.what_if import Effect, WhatIf
+    from headgate.spark.backtest.what_if import Effect
+    from headgate.spark.backtest.what_if import WhatIf as Tried
     from headgate.spark.session.session import Session
-    from headgate.tables.requests import Question
+    from headgate.tables.settings import Where
 
 SHOWN = 10
 """Subscriptions that are told one by one."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class BacktestOptions:
-    """What was given on the command line."""
-
-    filter_text: str | None
-    changes: str | None
-    events: str
-    snapshot: str | None
-    subscriptions: str | None
-    dialect: str | None
-    taxonomies: tuple[str, ...]
-    options: Options | None
-    output: str | None
-    effects: str | None
-    rejected: str | None
-    report: str | None
-    noise: float | None
-    top: Top | None
-    form: str | None
-    no_cost: bool
-
-    @property
-    def text(self) -> str:
-        """Return the filter to try."""
-        return self.filter_text or ""
-
-    @property
-    def written_in(self) -> str:
-        """Return the dialect, also where none was given."""
-        return self.dialect or SQL
-
-    def question(self, snapshot: str) -> Question:
-        """Return what is asked of changes to a snapshot."""
-        from headgate.tables.requests import Question
-
-        noise = 0.1 if self.noise is None else self.noise / 100
-        changes = self.changes or ""
-        return Question(changes, snapshot, self.events, self.top, self.form, noise, not self.no_cost)
-
-    def beside(self, given: str | None, word: str) -> str | None:
-        """Name a table after the output, unless it has a name."""
-        return given or (beside(self.output, word) if self.output else None)
+def _options() -> Iterator[Setting]:
+    """List the settings of both jobs."""
+    one = {each.name: each for each in settings_of(Backtest)}
+    other = {each.name: each for each in settings_of(WhatIf)}
+    for each in {**one, **other}.values():
+        about = one.get(each.name, each).help
+        if each.name not in one and each.name != "changes":
+            about = f"--changes: {about}"
+        elif each.name in one and each.help != about:
+            about = f"{about}; with --changes, {each.help}"
+        shown = "" if each.name == "output" else each.shown
+        yield replace(each, help=about, required=each.name == "events", shown=shown)
 
 
 @cli.command()
-@click.option("--filter", "filter_text", metavar="TEXT", help="The filter to try.")
-@click.option(
-    "--changes",
-    metavar="TABLE",
-    help="Changed subscriptions to try. Columns: op, id, filter; dialect, score, weights, node.",
-)
-@dialect_option("What the filter is written in; sql by default. With --subscriptions, that of its rows.")
-@click.option(
-    "--events", required=True, metavar="TABLE", help="Historic events; documents in a table or files."
-)
-@click.option("--snapshot", metavar="DIRECTORY", help="--changes: the subscriptions as they are.")
-@click.option("--subscriptions", metavar="TABLE", help="--changes: the same as a table, compiled for this.")
-@click.option(
-    "--output", metavar="TABLE", help="Where the matching events go; with --changes, what comes and goes."
-)
-@click.option(
-    "--effects",
-    metavar="TABLE",
-    help="--changes: a row for each subscription.  [default: OUTPUT-effects.jsonl]",
-)
-@click.option(
-    "--rejected", metavar="TABLE", help="--changes: where refused rows go.  [default: OUTPUT-rejected.jsonl]"
-)
-@click.option("--report", metavar="FILE", help="--changes: a page with pictures (.html).")
-@click.option(
-    "--noise",
-    type=click.FloatRange(0, 100),
-    metavar="PERCENT",
-    help="--changes: mark what matches more of the events than that.  [default: 10]",
-)
-@click.option(
-    "--top", type=click.IntRange(0), metavar="K", help="--changes: ask for the best K of each event."
-)
-@mode_option
-@factor_option
-@click.option("--no-cost", is_flag=True, help="--changes: do not measure size and speed.")
-@format_option
-@rdf_options
-@spark_options
-def backtest(master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool, **given: Any) -> None:
+@options_of(SimpleNamespace, _options())
+@where_options(engine=False)
+def backtest(given: SimpleNamespace, where: Where, *, quiet: bool, as_json: bool) -> None:
     r"""Try one filter, or a set of changed subscriptions, over historic events.
 
     A filter of records is evaluated by Spark SQL itself, one of RDF and XML by our index. Changes are tried
@@ -149,45 +67,35 @@ def backtest(master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json:
       headgate backtest --changes changes.jsonl --snapshot snapshot/ --events events.jsonl --output diff.jsonl
       headgate backtest --changes new.csv --snapshot ranked/ --events old.csv --top 10 --report what-if.html
     """
-    if (given["filter_text"] is None) == (given["changes"] is None):
+    if (given.filter is None) == (given.changes is None):
         raise click.UsageError("give one of --filter and --changes")
-    options = read_options(coerce=given.pop("coerce"), injective=given.pop("injective"))
-    if given["changes"] is None:
-        _refuse_changes_only()
-        run, wanted = _one_filter, None
+    values = vars(given)
+    if given.changes is None:
+        for each in settings_of(WhatIf):
+            if each.name not in _BOTH and each.given(given):
+                raise click.UsageError(f"{each.flag} goes with --changes")
+        _one_filter(_taken(Backtest, values), where, quiet=quiet, as_json=as_json)
     else:
-        run, wanted = _try_changes, wanted_top("--top", given["top"], given["mode"], given["factors"])
-    for name in ("mode", "factors"):
-        del given[name]
-    asked = BacktestOptions(**{**given, "options": options, "top": wanted})
-    run(asked, master, conf, quiet=quiet, as_json=as_json)
+        compiled = _taken(Compile, {**values, "snapshot": "", "rejected": None})
+        _try_changes(_taken(WhatIf, values), compiled, where, quiet=quiet, as_json=as_json)
 
 
-_FOR_CHANGES = (
-    "snapshot", "subscriptions", "effects", "rejected", "report",
-    "noise", "top", "mode", "factors", "no_cost",
-)  # fmt: skip
+_BOTH = {each.name for each in settings_of(Backtest)} | {"changes"}
 
 
-def _refuse_changes_only() -> None:
-    """Refuse options that mean nothing for one filter."""
-    context = click.get_current_context()
-    options = {each.name: each.opts[0] for each in context.command.params}
-    for name in _FOR_CHANGES:
-        if context.params.get(name) not in {None, False, ()}:
-            raise click.UsageError(f"{options[name]} goes with --changes")
+def _taken(made: type[Any], values: dict[str, Any]) -> Any:
+    """Make a request of those values that are its settings."""
+    return made(**{each.name: values[each.name] for each in settings_of(made) if each.name in values})
 
 
-def _one_filter(
-    asked: BacktestOptions, master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool
-) -> None:
+def _one_filter(asked: Backtest, where: Where, *, quiet: bool, as_json: bool) -> None:
     """Try one filter and tell what it would have matched."""
     from headgate.contents.registry import DEFAULT, content_of, kind_of
 
     content = content_of([asked.written_in], "the filter") or DEFAULT
     refuse_options(content)
-    run = (_documents if kind_of(content).documents else _records)(asked, content, master, conf)
-    with session(master, conf, quiet=quiet) as spark:
+    run = (_documents if kind_of(content).documents else _records)(asked, content, where)
+    with session(where, quiet=quiet) as spark:
         done = run(spark, quiet=quiet)
     share = f"{done.matches / done.events:.2%}" if done.events else "none"
     lines = [f"{done.matches:,} of {done.events:,} events match ({share})"]
@@ -201,9 +109,7 @@ def _one_filter(
     tell(fields_of(done), lines, as_json=as_json)
 
 
-def _records(
-    asked: BacktestOptions, content: str, master: str | None, conf: tuple[str, ...]
-) -> Callable[..., BacktestResult]:
+def _records(asked: Backtest, content: str, where: Where) -> Callable[..., BacktestResult]:
     """Check what is asked of records, and return how to do it."""
     del content
     from headgate.tables.requests import check_backtest
@@ -212,68 +118,63 @@ def _records(
     from headgate.records.language.dialects import to_sql
     from headgate.records.language.parse import parse_filter
 
-    parse_filter(to_sql(asked.text, asked.written_in))
-    ready(master, conf)
+    parse_filter(to_sql(asked.filter, asked.written_in))
+    ready(where)
     from headgate.spark.backtest.backtest import backtest as run
 
     return partial(
-        run, filter_text=asked.text, events=asked.events, dialect=asked.written_in, output=asked.output
+        run, filter_text=asked.filter, events=asked.events, dialect=asked.written_in, output=asked.output
     )
 
 
-def _documents(
-    asked: BacktestOptions, content: str, master: str | None, conf: tuple[str, ...]
-) -> Callable[..., BacktestResult]:
+def _documents(asked: Backtest, content: str, where: Where) -> Callable[..., BacktestResult]:
     """Check what is asked of RDF or XML, and return how to do it."""
     from headgate.contents.registry import room_of_content
     from headgate.tables.requests import check_backtest_documents, check_taxonomy, read_taxonomy
 
-    check_backtest_documents(asked.events, asked.output, content, asked.form)
-    check_taxonomy(asked.taxonomies)
-    room_of_content(content).clauses(asked.text, asked.written_in)
-    ready(master, conf)
+    check_backtest_documents(asked.events, asked.output, content, asked.format)
+    check_taxonomy(asked.taxonomy)
+    room_of_content(content).clauses(asked.filter, asked.written_in)
+    ready(where)
     from headgate.spark.backtest.backtest import backtest_documents
 
     return partial(
         backtest_documents,
-        filter_text=asked.text,
+        filter_text=asked.filter,
         events=asked.events,
         dialect=asked.written_in,
-        content_type=asked.form,
-        taxonomy=read_taxonomy(asked.taxonomies),
+        content_type=asked.format,
+        taxonomy=read_taxonomy(asked.taxonomy),
         options=asked.options,
         output=asked.output,
     )
 
 
-def _try_changes(
-    asked: BacktestOptions, master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool
-) -> None:
+def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool, as_json: bool) -> None:
     """Try changes and tell what they would do."""
     from headgate.tables.requests import check_taxonomy, read_taxonomy
 
-    check_taxonomy(asked.taxonomies)
+    check_taxonomy(compiled.taxonomy)
     if (asked.snapshot is None) == (asked.subscriptions is None):
         raise click.UsageError("--changes wants one of --snapshot and --subscriptions")
-    if asked.report is not None and not asked.report.endswith(".html"):
-        raise TableError(f"{asked.report} names no page: let it end in .html")
-    rejected = asked.beside(asked.rejected, "rejected")
-    effects = asked.beside(asked.effects, "effects")
+    if asked.page is not None and not asked.page.endswith(".html"):
+        raise TableError(f"{asked.page} names no page: let it end in .html")
+    rejected, effects = _beside(asked, "rejected"), _beside(asked, "effects")
     with tempfile.TemporaryDirectory(prefix="headgate-") as folder:
         refused = rejected or str(Path(folder) / "rejected.jsonl")
         if asked.snapshot is not None:
-            _check_snapshot(asked)
+            _check_snapshot(asked.snapshot, compiled)
             asked.question(asked.snapshot).check(asked.output, effects, refused)
         else:
             _check_tables(asked, effects, refused)
-        ready(master, conf)
+        ready(where)
         from headgate.pipeline.run.reporting import write_what_if
         from headgate.spark.backtest.what_if import what_if
 
-        taxonomy = read_taxonomy(asked.taxonomies)
+        taxonomy = read_taxonomy(compiled.taxonomy)
         with (
-            session(master, conf, quiet=quiet) as spark,
-            _snapshot(spark, asked, taxonomy, folder, quiet=quiet) as made,
+            session(where, quiet=quiet) as spark,
+            _snapshot(spark, asked, compiled, taxonomy, folder, quiet=quiet) as made,
         ):
             done = what_if(
                 spark,
@@ -284,12 +185,12 @@ def _try_changes(
                 quiet=quiet,
             )
         lost = refused if rejected else None
-        if asked.report is not None:
+        if asked.page is not None:
             write_what_if(
                 done,
                 asked.question(made),
-                Path(asked.report),
-                title=Path(asked.changes or "").name,
+                Path(asked.page),
+                title=Path(asked.changes).name,
                 command=shown_command(sys.argv[1:]),
                 rejected=lost,
             )
@@ -297,26 +198,32 @@ def _try_changes(
     tell(_fields(done, asked, effects, lost), lines, as_json=as_json)
 
 
-def _check_snapshot(asked: BacktestOptions) -> None:
+def _beside(asked: WhatIf, word: str) -> str | None:
+    """Name a table after the output, unless it has a name."""
+    given: str | None = getattr(asked, word)
+    return given or (beside(asked.output, word) if asked.output else None)
+
+
+def _check_snapshot(snapshot: str, compiled: Compile) -> None:
     """Refuse options that a snapshot has answered already, or that its content knows nothing of."""
     from headgate.contents.registry import content_at
 
     for option, given in (
-        ("--dialect", asked.dialect),
-        ("--taxonomy", asked.taxonomies or None),
-        ("--coerce and --injective", asked.options),
+        ("--dialect", compiled.dialect),
+        ("--taxonomy", compiled.taxonomy or None),
+        ("--coerce and --injective", compiled.options),
     ):
         if given is not None:
             raise click.UsageError(f"{option} goes with --subscriptions: a snapshot has its own")
-    refuse_options(content_at(Path(asked.snapshot or "")))
+    refuse_options(content_at(Path(snapshot)))
 
 
-def _check_tables(asked: BacktestOptions, effects: str | None, rejected: str) -> None:
+def _check_tables(asked: WhatIf, effects: str | None, rejected: str) -> None:
     """Refuse tables that are not there, and places that are taken, as far as is known before compiling."""
     from headgate.tables.places import check_apart, check_input, check_output
 
     outputs = [place for place in (asked.output, effects, rejected) if place is not None]
-    for table in (asked.changes or "", asked.subscriptions or ""):
+    for table in (asked.changes, asked.subscriptions or ""):
         check_input(table)
     for place in outputs:
         check_output(place)
@@ -325,7 +232,7 @@ def _check_tables(asked: BacktestOptions, effects: str | None, rejected: str) ->
 
 @contextmanager
 def _snapshot(
-    spark: Session, asked: BacktestOptions, taxonomy: Taxonomy | None, folder: str, *, quiet: bool
+    spark: Session, asked: WhatIf, compiled: Compile, taxonomy: Taxonomy | None, folder: str, *, quiet: bool
 ) -> Iterator[str]:
     """Yield the snapshot that was named, or one that is compiled from the table that was."""
     from headgate.spark.compile.compile import compile_subscriptions
@@ -334,23 +241,15 @@ def _snapshot(
         yield asked.snapshot or ""
         return
     place = str(Path(folder) / "snapshot")
-    done = compile_subscriptions(
-        spark,
-        asked.subscriptions,
-        place,
-        rejected=str(Path(folder) / "refused.jsonl"),
-        dialect=asked.written_in,
-        taxonomy=taxonomy,
-        options=asked.options,
-        quiet=quiet,
-    )
+    said = {**compiled.arguments(compiled.wanted(taxonomy)), "rejected": str(Path(folder) / "refused.jsonl")}
+    done = compile_subscriptions(spark, asked.subscriptions, place, **said, quiet=quiet)
     if done.rejected:
         click.echo(f"note: {done.rejected:,} rows of {asked.subscriptions} were refused", err=True)
     yield place
 
 
-def _lines(asked: BacktestOptions, done: WhatIf, effects: str | None, rejected: str | None) -> list[str]:
-    what = "matches" if asked.top is None else f"places among the best {asked.top.k:,}"
+def _lines(asked: WhatIf, done: Tried, effects: str | None, rejected: str | None) -> list[str]:
+    what = "matches" if asked.top is None else f"places among the best {asked.top:,}"
     told = ", ".join(f"{count:,} {op}" for op, count in done.changes.items()) or "none"
     lines = [f"changes: {told}"]
     lines.append(f"in {done.events:,} events {done.gained:,} {what} would be gained and {done.lost:,} lost")
@@ -370,8 +269,8 @@ def _lines(asked: BacktestOptions, done: WhatIf, effects: str | None, rejected: 
     for name, place in (("what comes and goes", asked.output), ("each subscription", effects)):
         if place is not None:
             lines.append(f"{name} is in {place}")
-    if asked.report is not None:
-        lines.append(f"report: {asked.report}")
+    if asked.page is not None:
+        lines.append(f"report: {asked.page}")
     return lines
 
 
@@ -393,9 +292,7 @@ def _effect_lines(effects: tuple[Effect, ...]) -> list[str]:
     return lines
 
 
-def _fields(
-    done: WhatIf, asked: BacktestOptions, effects: str | None, rejected: str | None
-) -> dict[str, Any]:
+def _fields(done: Tried, asked: WhatIf, effects: str | None, rejected: str | None) -> dict[str, Any]:
     """Return the result for JSON; the effects that are told, the others are in their table."""
     found: dict[str, Any] = {
         "events": done.events,
@@ -415,6 +312,6 @@ def _fields(
         "output": asked.output,
         "effects_table": effects,
         "rejected_table": rejected,
-        "report": asked.report,
+        "report": asked.page,
     }
     return {name: value for name, value in found.items() if value is not None}

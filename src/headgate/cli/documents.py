@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.core.subscription import dialects
+from headgate.cli.options import option_of
 from headgate.errors import EventError, TableError
+from headgate.tables.settings import Filters, Match
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from headgate.contents.kind import Feeds, Kind
     from headgate.core.event import Event
@@ -24,35 +25,7 @@ if TYPE_CHECKING:
     Decorated = Callable[..., Any]
 
 
-class Named(click.ParamType[Any]):
-    """One of some names that are looked up when one is given: kinds of content may come with modules."""
-
-    name = "name"
-
-    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
-        self._names = names
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        """Show the names."""
-        return click.Choice(list(self._names())).get_metavar(param, ctx)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Refuse another."""
-        return click.Choice(list(self._names())).convert(value, param, ctx)
-
-
-def _formats() -> list[str]:
-    from headgate.contents.registry import kinds
-
-    return list(dict.fromkeys(short for kind in kinds().values() for short in kind.types))
-
-
-format_option = click.option(
-    "--format",
-    "form",
-    type=Named(_formats),
-    help="RDF, XML: what documents are written in that do not say so.",
-)
+format_option = option_of(Match, "format", "form")
 source_option = click.option(
     "--source", metavar="ID", help="RDF, XML: the node where the event enters a graph."
 )
@@ -61,7 +34,7 @@ item_option = click.option(
 )
 
 
-_FOR_DOCUMENTS = {"form": "--format", "source": "--source"}
+_FOR_DOCUMENTS = ("--format", "--source")
 
 
 def refuse_options(content: str) -> None:
@@ -69,44 +42,26 @@ def refuse_options(content: str) -> None:
     from headgate.contents.registry import kind_of, kinds
 
     kind, known = kind_of(content), kinds().values()
+    context = click.get_current_context()
     given = {
-        name: value
-        for name, value in click.get_current_context().params.items()
-        if value not in {None, False, ()}
+        each.opts[0]
+        for each in context.command.params
+        if context.params.get(each.name or "") not in {None, False, ()}
     }
     documents = " and ".join(each.title for each in known if each.documents)
-    wrong = {} if kind.documents else {name: (text, documents) for name, text in _FOR_DOCUMENTS.items()}
+    wrong = {} if kind.documents else dict.fromkeys(_FOR_DOCUMENTS, documents)
     for other in known:
-        mine = {name: (text, other.title) for name, text in other.options.items() if name not in kind.options}
+        mine = {text: other.title for text in other.options.values() if text not in kind.options.values()}
         wrong = {**mine, **wrong}
-    for name, (option, title) in wrong.items():
-        if name in given:
+    for option, title in wrong.items():
+        if option in given:
             raise click.UsageError(f"{option} is for filters of {title}, and these look at {kind.title}")
-
-
-def dialect_option(text: str) -> Callable[[Decorated], Decorated]:
-    """Make the option for a dialect."""
-    return click.option("--dialect", type=Named(dialects), help=text)
 
 
 def rdf_options(command: Decorated) -> Decorated:
     """Add what is said of filters of RDF."""
-    for option in (
-        click.option(
-            "--injective", is_flag=True, help="RDF: different nodes of a filter are different nodes."
-        ),
-        click.option(
-            "--coerce", is_flag=True, help="RDF: read strings that are compared with numbers as numbers…"
-        ),
-        click.option(
-            "--taxonomy",
-            "taxonomies",
-            multiple=True,
-            metavar="FILE",
-            help="RDF: classes and properties, and what lies below what (.ttl, .nt, .rdf…). May be repeated.",
-        ),
-    ):
-        command = option(command)
+    for name, called in (("injective", ""), ("coerce", ""), ("taxonomy", "taxonomies")):
+        command = option_of(Filters, name, called)(command)
     return command
 
 
@@ -116,14 +71,7 @@ def read_settings(
     """Read what is said of filters of RDF; none where nothing is."""
     from headgate.tables.requests import read_taxonomy
 
-    return read_taxonomy(taxonomies), read_options(coerce=coerce, injective=injective)
-
-
-def read_options(*, coerce: bool, injective: bool) -> Options | None:
-    """Return what departs from SPARQL; none if nothing does."""
-    from headgate.rdf.language.model import Options
-
-    return Options(coerce=coerce, injective=injective) if coerce or injective else None
+    return read_taxonomy(taxonomies), Filters(coerce=coerce, injective=injective).options
 
 
 def read_document(content: str, given: str, form: str | None, source: str | None, item: int | None) -> Event:

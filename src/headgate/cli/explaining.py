@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from headgate.cli.documents import (
-    dialect_option,
     format_option,
     item_option,
     rdf_options,
@@ -19,9 +18,11 @@ from headgate.cli.documents import (
     refuse_options,
     source_option,
 )
+from headgate.cli.options import option_of
 from headgate.cli.shell import cli, factor_option, json_option, mode_option, quiet_option, tell, wanted_top
 from headgate.core.subscription import SQL
 from headgate.errors import SnapshotError, SubscriptionError
+from headgate.tables.settings import Backtest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -186,7 +187,7 @@ LIMIT = 10
     help="The event's attributes; for RDF and XML a file, or the text itself; - reads standard input.",
 )
 @click.option("--filter", "filter_text", metavar="TEXT", help="The filter to explain.")
-@dialect_option("What --filter is written in; sql by default.")
+@option_of(Backtest, "dialect")
 @click.option("--snapshot", metavar="DIRECTORY", help="Or a snapshot, with --subscription or --why-not.")
 @click.option("--subscription", metavar="ID", help="Which subscription of the snapshot.")
 @click.option("--why-not", is_flag=True, help="All of the snapshot: which subscriptions nearly matched?")

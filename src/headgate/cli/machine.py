@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.cli.shell import cli, counting, json_option, quiet_option, ready, spark_options, tell
+from headgate.cli.shell import cli, counting, json_option, quiet_option, ready, tell, where_options
 from headgate.core.machine import cache_home, cores, memory
 from headgate.errors import HeadgateError
 from headgate.spark.session.java import ADVICE, PACKAGES, find_java, missing, need_spark
@@ -24,6 +24,7 @@ from headgate.spark.session.java import ADVICE, PACKAGES, find_java, missing, ne
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from headgate.tables.settings import Where
 
 LEAST_MEMORY = 2 * 2**30
 OLDEST_PYTHON = (3, 11)
@@ -257,17 +258,9 @@ def warm(
 @click.option("--subscriptions", default=100_000, show_default=True, type=click.IntRange(min=1))
 @click.option("--events", default=20_000, show_default=True, type=click.IntRange(min=1))
 @click.option("--seed", default=1, show_default=True, type=int, help="The same seed gives the same workload.")
-@spark_options
+@where_options(engine=False)
 def demo(
-    output: Path,
-    subscriptions: int,
-    events: int,
-    seed: int,
-    master: str | None,
-    conf: tuple[str, ...],
-    *,
-    quiet: bool,
-    as_json: bool,
+    where: Where, output: Path, subscriptions: int, events: int, seed: int, *, quiet: bool, as_json: bool
 ) -> None:
     r"""Generate an advertising workload, compile it, match it on Spark, and write a report.
 
@@ -280,8 +273,8 @@ def demo(
     from headgate.pipeline.demo import Demo, check_place, run_demo, summary_lines
 
     check_place(output)
-    chosen = ready(master, conf)
-    outcome = run_demo(Demo(output, subscriptions, events, seed, master, chosen, quiet))
+    ready(where)
+    outcome = run_demo(Demo(output, subscriptions, events, seed, where.master, where.conf, quiet))
     report = outcome.report
     refused = {each.what: each.rows for each in report.rejected}
     result = {

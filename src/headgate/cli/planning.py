@@ -4,118 +4,31 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from headgate.cli.documents import format_option
+from headgate.cli.options import options_of
 from headgate.cli.shell import (
-    beside,
     cli,
-    engine_option,
     fields_of,
     prepare,
     run_job,
     shown_command,
-    spark_options,
     tell,
+    where_options,
 )
+from headgate.tables.places import beside
+from headgate.tables.settings import Plan, Where
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from headgate.plan.running.planner import PlannedNetwork
     from headgate.spark.session.session import Session
     from headgate.tables.planning import PlanResult
 
-_AMOUNT = click.FloatRange(0)
-
-
-def _bounds(command: Callable[..., None]) -> Callable[..., None]:
-    """Add what sites and the source can bear."""
-    for option in (
-        click.option("--source-cpu", type=_AMOUNT, metavar="WORK", help="What the publisher can work."),
-        click.option(
-            "--source-bandwidth", type=_AMOUNT, metavar="BYTES", help="What the publisher can send."
-        ),
-        click.option(
-            "--source-fan-out",
-            type=_AMOUNT,
-            metavar="N",
-            help="Views that the publisher feeds at most; by default those that it must, and a fifth more.",
-        ),
-        click.option("--cpu", type=_AMOUNT, metavar="WORK", help="What a site can work for an event."),
-        click.option("--bandwidth", type=_AMOUNT, metavar="BYTES", help="What a site can send for an event."),
-        click.option("--fan-out", type=_AMOUNT, metavar="N", help="Views that a site feeds at most."),
-        click.option(
-            "--sites",
-            metavar="TABLE",
-            help="Columns: id of a subscription; site, fan_out, bandwidth, cpu where they are its own.",
-        ),
-    ):
-        command = option(command)
-    return command
-
 
 @cli.command()
-@click.option("--snapshot", required=True, metavar="DIRECTORY", help="The subscriptions, compiled.")
-@click.option(
-    "--sample", required=True, metavar="TABLE", help="Events like those to come, to estimate sizes."
-)
-@click.option("--output", required=True, metavar="DIRECTORY", help="Where the network goes.")
-@click.option("--rejected", metavar="TABLE", help="Where rows of the sample go that are no events.")
-@format_option
-@_bounds
-@click.option(
-    "--rewritings", type=click.IntRange(1), default=30, show_default=True, metavar="K", help="For each view."
-)
-@click.option(
-    "--alpha", type=_AMOUNT, default=0.0, show_default=True, help="What utilization weighs in the mixed cost."
-)
-@click.option(
-    "--beta", type=_AMOUNT, default=1.0, show_default=True, help="What latency weighs in the mixed cost."
-)
-@click.option(
-    "--relax",
-    type=click.FloatRange(1),
-    default=1.0,
-    show_default=True,
-    metavar="FACTOR",
-    help="By how much capacities may be passed to lower latency.",
-)
-@click.option("--swaps/--no-swaps", default=True, help="Move views aside to make room for others.")
-@click.option(
-    "--time-limit", type=_AMOUNT, default=300.0, show_default=True, metavar="S", help="For the program."
-)
-@click.option(
-    "--gap", type=_AMOUNT, default=0.01, show_default=True, help="How far from the optimum is good enough."
-)
-@click.option(
-    "--carries",
-    type=click.Choice(["row", "key"]),
-    help="Records: what subscribers hold of an event that they get: all of it, or that they got it.",
-)
-@click.option("--report", metavar="FILE", help="Draw it: a page (.html), or the picture alone (.svg, .png).")
-@engine_option
-@spark_options
-def plan(
-    snapshot: str,
-    sample: str,
-    output: str,
-    rejected: str | None,
-    form: str | None,
-    sites: str | None,
-    rewritings: int,
-    carries: str | None,
-    report: str | None,
-    engine: str | None,
-    master: str | None,
-    conf: tuple[str, ...],
-    *,
-    quiet: bool,
-    as_json: bool,
-    **asked: Any,
-) -> None:
+@options_of(Plan)
+@where_options()
+def plan(asked: Plan, where: Where, *, quiet: bool, as_json: bool) -> None:
     r"""Plan how events travel: subscribers that feed each other, so that the publisher need not feed all.
 
     A subscription can be computed from others whose results hold all of its own. The plan chooses how each is
@@ -132,41 +45,39 @@ def plan(
     from headgate.report.pages import check_output
     from headgate.tables.requests import check_plan
 
-    refused = rejected or beside(output, "rejected")
-    check_plan(snapshot, sample, output, rejected=refused, sites=sites, content_type=form, carries=carries)
-    if report is not None:
-        check_output(Path(report))
-    large = why_large([sample, *([sites] if sites else [])])
-    prepare(engine, master, conf, large)
+    refused = asked.rejected or beside(asked.output, "rejected")
+    said = {**asked.arguments, "rejected": refused}
+    check_plan(**said)
+    if asked.page is not None:
+        check_output(Path(asked.page))
+    large = why_large([asked.sample, *([asked.sites] if asked.sites else [])])
+    prepare(where, large)
     from headgate.plan.running.planner import Settings
 
-    settings = Settings.of(rewritings, asked)
-    more: dict[str, Any] = {"rejected": refused, "sites": sites, "content_type": form, "carries": carries}
+    settings = Settings.of(asked.rewritings, asked.bounds)
 
     def here() -> tuple[PlanResult, PlannedNetwork]:
         from headgate.local.plan import plan_subscriptions
 
-        return plan_subscriptions(snapshot, sample, output, settings, quiet=quiet, **more)
+        return plan_subscriptions(settings=settings, quiet=quiet, **said)
 
     def on_spark(spark: Session) -> tuple[PlanResult, PlannedNetwork]:
         from headgate.spark.plan.planning import plan_subscriptions
 
         # Who insists on Spark has its workers find the graphs, too.
-        by_workers = True if engine == "spark" else None
-        return plan_subscriptions(
-            spark, snapshot, sample, output, settings, on_spark=by_workers, quiet=quiet, **more
-        )
+        by_workers = True if where.engine == "spark" else None
+        return plan_subscriptions(spark, settings=settings, on_spark=by_workers, quiet=quiet, **said)
 
-    done, made = run_job(engine, master, conf, large, here, on_spark, quiet=quiet)
-    if report is not None:
+    done, made = run_job(where, large, here, on_spark, quiet=quiet)
+    if asked.page is not None:
         from headgate.report.plan_page import write_report
 
-        title = f"The network {Path(output).resolve().name}"
-        write_report(made.network, Path(report), title=title, command=shown_command(sys.argv[1:]))
-    result = {**fields_of(done), "output": output, "rejected_table": refused}
+        title = f"The network {Path(asked.output).resolve().name}"
+        write_report(made.network, Path(asked.page), title=title, command=shown_command(sys.argv[1:]))
+    result = {**fields_of(done), "output": asked.output, "rejected_table": refused}
     tell(
-        result if report is None else {**result, "report": report},
-        _lines(done, output, refused, report),
+        result if asked.page is None else {**result, "report": asked.page},
+        _lines(done, asked.output, refused, asked.page),
         as_json=as_json,
     )
 

@@ -17,8 +17,9 @@ from headgate.cli.documents import (
     refuse_options,
     source_option,
 )
-from headgate.cli.shell import cli, json_option, quiet_option, read_text, tell
+from headgate.cli.shell import cli, json_option, quiet_option, tell
 from headgate.errors import SnapshotError
+from headgate.tables.settings import read_text
 
 if TYPE_CHECKING:
     from headgate.core.event import Event

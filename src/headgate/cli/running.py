@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import threading
@@ -12,116 +11,32 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.cli.documents import format_option
+from headgate.cli.options import options_of
 from headgate.cli.shell import (
     STRICT_EXIT,
     cli,
-    engine_option,
-    factor_option,
     fields_of,
-    mode_option,
-    read_factors,
     ready,
     session,
-    settings,
     shown_command,
-    spark_options,
     tell,
+    where_options,
 )
+from headgate.pipeline.file.settings import Run
+from headgate.spark.stream.settings import StreamSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.run import Outcome
-
-
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-class _Seconds(click.ParamType[float]):
-    """A time: 30, 90s, 10m, 2h or 1d."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", str(value).strip())
-        if found is None:
-            self.fail(f"{value!r} is no time: write 30, 90s, 10m, 2h or 1d", param, ctx)
-        return float(found[1]) * _UNITS[found[2]]
-
-
-SECONDS = _Seconds()
+    from headgate.tables.settings import Where
 
 
 @cli.command()
-@click.option(
-    "--snapshot", required=True, metavar="DIRECTORY", help="What compile wrote; it may be replaced."
-)
-@click.option(
-    "--events",
-    required=True,
-    metavar="PLACE",
-    help="A folder that files are moved to, nats://… or kafka://….",
-)
-@click.option("--output", required=True, metavar="PLACE", help="A folder for matches, nats://… or kafka://….")
-@click.option("--state", required=True, metavar="DIRECTORY", help="What the stream remembers; its own alone.")
-@click.option("--changes", metavar="PLACE", help="A folder for files of changed subscriptions, or nats://….")
-@click.option(
-    "--dead-letters", metavar="FOLDER", help="Where other events go.  [default: OUTPUT-dead-letters]"
-)
-@click.option(
-    "--rejected-changes",
-    metavar="FOLDER",
-    help="Where refused changes go.  [default: OUTPUT-rejected-changes]",
-)
-@click.option(
-    "--files", "form_of_files", type=click.Choice(["parquet", "jsonl"]), default="parquet", show_default=True,
-    help="The format of files of matches and dead letters.",
-)  # fmt: skip
-@click.option("--top", type=click.IntRange(0), metavar="K", help="Only the best K of each event.")
-@mode_option
-@factor_option
-@format_option
-@click.option("--every", type=SECONDS, default=0.5, metavar="TIME", help="Between batches.  [default: 0.5]")
-@click.option("--once", is_flag=True, help="Match what is there, then end.")
-@click.option("--seconds", type=SECONDS, metavar="TIME", help="End after so long.")
-@click.option("--max-files", type=click.IntRange(1), metavar="N", help="Files of one batch, at most.")
-@click.option(
-    "--max-bytes", type=click.IntRange(1), metavar="N", help="Bytes of the files of one batch, about."
-)
-@click.option(
-    "--max-rows", type=click.IntRange(1), metavar="N", help="A broker's messages in one batch, at most."
-)
-@click.option(
-    "--finished",
-    default="keep",
-    metavar="WHAT",
-    help="Files that are done: keep (default), delete, archive:FOLDER.",
-)
-@click.option("--time", "time_of", default="time", metavar="NAME", help="The attribute with a record's time.")
-@click.option(
-    "--lateness", type=SECONDS, metavar="TIME", help="Events older than the newest by more are late."
-)
-@click.option(
-    "--window", type=SECONDS, default=600.0, metavar="TIME",
-    help="How long the same id is a duplicate; 0 for never.  [default: 10m]",
-)  # fmt: skip
-@click.option(
-    "--fold", type=click.IntRange(1), default=10_000, metavar="N", help="Fold the log after N changes."
-)
-@click.option("--keep", type=click.IntRange(1), default=1000, metavar="N", help="Records of batches to keep.")
-@click.option("--progress", type=SECONDS, default=5.0, metavar="TIME", help="Between lines.  [default: 5]")
-@click.option("--metrics", metavar="FILE", help="Write metrics for Prometheus there.")
-@click.option(
-    "--metrics-port", type=click.IntRange(0, 65535), metavar="PORT", help="Serve them at this port."
-)
-@click.option("--report", metavar="FILE", help="Write a page about the run there when it ends (.html).")
-@click.option(
-    "--option", "options", multiple=True, metavar="NAME=VALUE", help="More for a broker; may be repeated."
-)
-@spark_options
-def stream(master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: bool, **given: Any) -> None:
+@options_of(StreamSettings)
+@where_options(engine=False)
+def stream(asked: StreamSettings, where: Where, *, quiet: bool, as_json: bool) -> None:
     r"""Match events as they come, each match once, whatever dies meanwhile.
 
     Files must be moved into the folder whole: .jsonl, .parquet, and documents of RDF or XML. Matches go to
@@ -139,41 +54,28 @@ def stream(master: str | None, conf: tuple[str, ...], *, quiet: bool, as_json: b
     """
     from headgate.brokers.nats.settings import shown
     from headgate.spark.stream.request import check_request
-    from headgate.spark.stream.settings import StreamSettings
 
-    factors = read_factors(given.pop("factors"))
-    window = given.pop("window")
-    wanted = StreamSettings(
-        format=given.pop("form_of_files"),
-        content_type=given.pop("form"),
-        mode=given.pop("mode") or "exact",
-        factors=factors,
-        time=given.pop("time_of"),
-        window=window or None,
-        options=settings(given.pop("options")),
-        **given,
-    )
-    check_request(wanted)
-    ready(master, conf)
+    check_request(asked)
+    ready(where)
     from headgate.pipeline.run.stream_history import run_told
 
-    with stopping() as stop, session(master, conf, quiet=quiet) as spark:
-        done = run_told(spark, wanted, stop=stop, quiet=quiet, command=shown_command(sys.argv[1:]))
+    with stopping() as stop, session(where, quiet=quiet) as spark:
+        done = run_told(spark, asked, stop=stop, quiet=quiet, command=shown_command(sys.argv[1:]))
     dead = done.malformed + done.late + done.duplicate + done.unknown_source + done.left_out
     counted = f"{done.events:,} events in {done.batches:,} batches"
     lines = [
-        f"matched {counted}: {done.matches:,} matches in {shown(wanted.output)}",
-        f"{dead:,} dead letters, with the reasons in {wanted.dead}" if dead else "no dead letters",
+        f"matched {counted}: {done.matches:,} matches in {shown(asked.output)}",
+        f"{dead:,} dead letters, with the reasons in {asked.dead}" if dead else "no dead letters",
     ]
     if done.changes or done.rejected_changes:
         refused = "refused none"
         if done.rejected_changes:
-            refused = f"refused {done.rejected_changes:,}, with the reasons in {wanted.rejected}"
+            refused = f"refused {done.rejected_changes:,}, with the reasons in {asked.rejected}"
         lines.append(f"took {done.changes:,} changes of subscriptions, {refused}")
-    if wanted.report is not None:
-        lines.append(f"the page about the run is {wanted.report}")
-    places = {"output": shown(wanted.output), "dead_letters": wanted.dead, "state": wanted.state}
-    places |= {"report": wanted.report} if wanted.report is not None else {}
+    if asked.report is not None:
+        lines.append(f"the page about the run is {asked.report}")
+    places = {"output": shown(asked.output), "dead_letters": asked.dead, "state": asked.state}
+    places |= {"report": asked.report} if asked.report is not None else {}
     tell({**fields_of(done), **places}, lines, as_json=as_json)
 
 
@@ -198,33 +100,10 @@ def stopping() -> Iterator[threading.Event]:
 
 @cli.command()
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--dry-run", is_flag=True, help="Check everything, print the plan and sizes, and do nothing.")
-@click.option("--fresh", is_flag=True, help="Do everything anew, also what is done already.")
-@click.option("--until", "last", metavar="STEP", help="End after this step.")
-@click.option(
-    "--set",
-    "values",
-    multiple=True,
-    metavar="TABLE.KEY=VALUE",
-    help="Instead of what the file says; may be repeated.",
-)
+@options_of(Run)
 @click.option("--strict", is_flag=True, help="Exit with 3 if any row was refused.")
-@engine_option
-@spark_options
-def run(
-    file: Path,
-    last: str | None,
-    values: tuple[str, ...],
-    engine: str | None,
-    master: str | None,
-    conf: tuple[str, ...],
-    *,
-    dry_run: bool,
-    fresh: bool,
-    strict: bool,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+@where_options()
+def run(asked: Run, where: Where, file: Path, *, strict: bool, quiet: bool, as_json: bool) -> None:
     r"""Run a pipeline that a file describes: compile, match, plan and report.
 
     What is done already and has not changed is passed over, so a run that was stopped goes on where it was.
@@ -237,28 +116,21 @@ def run(
       headgate run pipeline.toml --until compile
       headgate run pipeline.toml --set match.top=20 --set events.table=monday.parquet --fresh
     """
+    from headgate.pipeline.file.problems import PipelineError, read_overrides
     from headgate.pipeline.file.read import read_pipeline
-    from headgate.pipeline.file.setting import PipelineError, read_overrides
     from headgate.pipeline.run.plan import steps_of, until
 
     try:
-        overrides = read_overrides(values)
-    except ValueError as error:
-        raise click.UsageError(f"--set {error}: write TABLE.KEY=VALUE") from None
-    chosen = settings(conf)
-    try:
-        pipeline = read_pipeline(file, overrides)
-        until(steps_of(pipeline), last)
-        ready(master, conf)
-        if dry_run:
-            _rehearse(pipeline, last, fresh=fresh, quiet=quiet, as_json=as_json)
+        pipeline = read_pipeline(file, read_overrides(asked.overrides))
+        until(steps_of(pipeline), asked.until)
+        ready(where)
+        if asked.dry_run:
+            _rehearse(pipeline, asked, quiet=quiet, as_json=as_json)
             return
         from headgate.pipeline.run.run import RunOptions, run_pipeline
 
-        command = shown_command(sys.argv[1:])
-        done = run_pipeline(
-            pipeline, RunOptions(fresh, last, engine, master, chosen, quiet, command, stopping)
-        )
+        said = (asked.fresh, asked.until, where.engine, where.master, where.conf)
+        done = run_pipeline(pipeline, RunOptions(*said, quiet, shown_command(sys.argv[1:]), stopping))
     except PipelineError as error:
         # All that is wrong, one line each; the last of them as every error is told.
         for line in error.lines:
@@ -269,10 +141,10 @@ def run(
         sys.exit(STRICT_EXIT)
 
 
-def _rehearse(pipeline: Pipeline, last: str | None, *, fresh: bool, quiet: bool, as_json: bool) -> None:
+def _rehearse(pipeline: Pipeline, asked: Run, *, quiet: bool, as_json: bool) -> None:
     from headgate.pipeline.dry_run.dry_run import rehearse
 
-    rehearsed = rehearse(pipeline, last, fresh=fresh, quiet=quiet)
+    rehearsed = rehearse(pipeline, asked.until, fresh=asked.fresh, quiet=quiet)
     tell(rehearsed.as_json, rehearsed.lines, as_json=as_json)
 
 

@@ -12,15 +12,17 @@ from contextlib import contextmanager
 from dataclasses import fields
 from importlib.abc import MetaPathFinder
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from headgate import __version__
+from headgate.cli.options import option_of, options_of, read_given
 from headgate.cli.standard import is_taken, named, standard_places
+from headgate.core.settings import setting_of
 from headgate.errors import TableError
 from headgate.spark.session.java import check_master, need_spark
+from headgate.tables.settings import Best, Where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from headgate.runtime.questions import Top
     from headgate.spark.session.session import Session
 
+    Decorated = Callable[..., Any]
 
 _T = TypeVar("_T")
 STRICT_EXIT = 3
@@ -98,37 +101,17 @@ quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 
 
-def spark_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of every command that runs on Spark."""
-    for option in (
-        json_option,
-        quiet_option,
-        click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A Spark setting; may be repeated."),
-        click.option(
-            "--master", metavar="URL", help="A Spark master; by default Spark runs inside this process."
-        ),
-    ):
-        command = option(command)
-    return command
+def where_options(*, engine: bool = True) -> Callable[[Decorated], Decorated]:
+    """Add the options of every command that runs on Spark, or may run here; the command gets a `Where`."""
 
+    def add(command: Decorated) -> Decorated:
+        return options_of(Where, without=() if engine else ("engine",))(quiet_option(json_option(command)))
 
-engine_option = click.option(
-    "--engine",
-    type=click.Choice(["spark", "local"]),
-    help="Where the job runs: on Spark, or in this process. By default here if the tables are small and "
-    "neither --master nor --conf is given.",
-)
+    return add
 
 
 def run_job(
-    engine: str | None,
-    master: str | None,
-    conf: tuple[str, ...],
-    large: str | None,
-    here: Callable[[], _T],
-    on_spark: Callable[[Session], _T],
-    *,
-    quiet: bool,
+    where: Where, large: str | None, here: Callable[[], _T], on_spark: Callable[[Session], _T], *, quiet: bool
 ) -> _T:
     """Run a job in this process or on Spark; `large` says why it is none for this process.
 
@@ -136,29 +119,35 @@ def run_job(
     """
     from headgate.tables.places import UnsureError
 
-    if engine == "local" and (master is not None or conf):
+    if where.engine == "local" and (where.master is not None or where.conf):
         raise click.UsageError("--master and --conf are for Spark: leave them out, or --engine local")
-    if is_here(engine, master, conf, large):
+    if is_here(where, large):
         try:
             return here()
         except UnsureError as error:
-            if engine is not None:
+            if where.engine is not None:
                 raise TableError(f"{error}: that is left to Spark, so leave --engine local out") from None
             if not quiet:
                 click.echo(f"this goes to Spark: {error}", err=True)
-    with session(master, conf, quiet=quiet) as spark:
+    with session(where, quiet=quiet) as spark:
         return on_spark(spark)
 
 
-def prepare(engine: str | None, master: str | None, conf: tuple[str, ...], large: str | None) -> None:
+def is_here(where: Where, large: str | None) -> bool:
+    """Tell whether a job is tried in this process first."""
+    chosen = where.engine is None and where.master is None and not where.conf
+    return where.engine == "local" or (chosen and large is None)
+
+
+def prepare(where: Where, large: str | None) -> None:
     """Make ready for a job where it will run: refuse what Spark cannot be started with, or load Arrow alone.
 
     To be called before anything that takes long to load.
     """
-    if is_here(engine, master, conf, large):
+    if is_here(where, large):
         _load_arrow()
     else:
-        ready(master, conf)
+        ready(where)
 
 
 def _load_arrow() -> None:
@@ -186,20 +175,15 @@ class _Absent(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
-def is_here(engine: str | None, master: str | None, conf: tuple[str, ...], large: str | None) -> bool:
-    """Tell whether a job is tried in this process first."""
-    return engine == "local" or (engine is None and master is None and not conf and large is None)
-
-
 @contextmanager
-def session(master: str | None, conf: tuple[str, ...], *, quiet: bool) -> Iterator[Session]:
+def session(where: Where, *, quiet: bool) -> Iterator[Session]:
     """Hold a Spark session while a command works."""
-    chosen = ready(master, conf)
+    ready(where)
     from headgate.runtime.progress import step
     from headgate.spark.session.session import close_session, open_session
 
     with step("starting Spark", quiet=quiet):
-        session = open_session(master, settings=chosen)
+        session = open_session(where.master, settings=where.conf)
     try:
         yield session
     finally:
@@ -229,42 +213,14 @@ def counting(title: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]
         yield tell_done
 
 
-def ready(master: str | None, conf: tuple[str, ...]) -> dict[str, str]:
-    """Refuse what Spark cannot be started with, and a machine without it; returns the settings.
+def ready(where: Where) -> None:
+    """Refuse what Spark cannot be started with, and a machine without it.
 
     To be called before anything that takes long to load.
     """
-    chosen = settings(conf)
-    if master is not None:
-        check_master(master)
+    if where.master is not None:
+        check_master(where.master)
     need_spark()
-    return chosen
-
-
-def settings(conf: tuple[str, ...]) -> dict[str, str]:
-    """Read NAME=VALUE pairs."""
-    found = {}
-    for entry in conf:
-        name, sign, value = entry.partition("=")
-        if not sign:
-            raise click.UsageError(f"--conf {entry}: write NAME=VALUE")
-        found[name.strip()] = value.strip()
-    return found
-
-
-def beside(path: str, word: str) -> str:
-    """Name the rejected table after the output: out/snapshot -> out/snapshot-rejected.jsonl."""
-    from headgate.tables.places import ENDINGS, check_here, is_remote, local
-
-    if is_remote(path):
-        if Path(path.rstrip("/")).suffix.lower() not in ENDINGS:
-            check_here(path)
-        raise TableError(
-            f"{path} is not on this machine, and the {word} table is written here: say where with --{word}"
-        )
-    path = str(local(path))
-    place = Path(path.rstrip("/")).absolute() if Path(path).name in {"", ".."} else Path(path.rstrip("/"))
-    return str(place.with_name(f"{place.stem if place.suffix else place.name}-{word}.jsonl"))
 
 
 def shown_command(arguments: Sequence[str]) -> str:
@@ -275,7 +231,7 @@ def shown_command(arguments: Sequence[str]) -> str:
     >>> shown_command(["run", "p.toml", "--set", "stream.events=nats://ann:abc@host/EVENTS"])
     'headgate run p.toml --set stream.events=nats://host/EVENTS'
     """
-    from headgate.pipeline.file.setting import without_secrets
+    from headgate.pipeline.file.problems import without_secrets
 
     found = []
     for before, each in pairwise(["", *arguments]):
@@ -291,7 +247,7 @@ def shown_command(arguments: Sequence[str]) -> str:
 
 def _shown_pair(option: str, text: str) -> str:
     """Keep the name; keep the value unless it may be secret. What a broker is told may be anything."""
-    from headgate.pipeline.file.setting import without_secrets
+    from headgate.pipeline.file.problems import without_secrets
 
     name, sign, value = text.partition("=")
     secret = option == "--option" or name.strip() in _OTHERS or _SECRET.search(name) or _INSIDE.search(value)
@@ -316,27 +272,8 @@ def fields_of(done: DataclassInstance) -> dict[str, Any]:
     return found
 
 
-def read_text(path: str) -> str:
-    """Read a small file that an option names."""
-    try:
-        return Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise TableError(f"{path} cannot be read: {reason}") from None
-
-
-mode_option = click.option(
-    "--mode",
-    type=click.Choice(["exact", "relaxed"]),
-    help="What makes one better: its score if all clauses hold (exact, the default), or their weights.",
-)
-factor_option = click.option(
-    "--factor",
-    "factors",
-    multiple=True,
-    metavar="NAME=NUMBER",
-    help="Relaxed: multiply the weights of an attribute's clauses; 0 drops them. May be repeated.",
-)
+mode_option = option_of(Best, "mode")
+factor_option = option_of(Best, "factors")
 
 
 def wanted_top(option: str, k: int | None, mode: str | None, factors: tuple[str, ...]) -> Top | None:
@@ -350,20 +287,4 @@ def wanted_top(option: str, k: int | None, mode: str | None, factors: tuple[str,
         return None
     if factors and mode != RELAXED:
         raise click.UsageError("--factor goes with --mode relaxed")
-    return Top.of(k, mode or "exact", read_factors(factors))
-
-
-def read_factors(entries: tuple[str, ...]) -> dict[str, float]:
-    """Read NAME=NUMBER pairs."""
-    found: dict[str, float] = {}
-    for entry in entries:
-        name, _, text = entry.rpartition("=")
-        try:
-            number = float(text)
-        except ValueError:
-            raise click.UsageError(f"--factor {entry}: write NAME=NUMBER") from None
-        if not name.strip() or name.strip() in found:
-            reason = "is given twice" if name.strip() else "write NAME=NUMBER"
-            raise click.UsageError(f"--factor {entry}: {reason}")
-        found[name.strip()] = number
-    return found
+    return Top.of(k, mode or "exact", read_given(setting_of(Best, "factors"), factors))

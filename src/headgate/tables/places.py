@@ -98,6 +98,31 @@ def as_spark(place: Path) -> str:
     return f"file:{os.path.normpath(place.absolute())}"
 
 
+def beside(path: str, word: str, folder: Path | None = None) -> str:
+    """Name a table after an output: out/snapshot -> out/snapshot-rejected.jsonl.
+
+    That of an output on another file system is in `folder` on this machine: it is one file, and those are
+    written here only.
+
+    >>> beside("out/matches.parquet", "rejected"), beside("out/snapshot/", "rejected")
+    ('out/matches-rejected.jsonl', 'out/snapshot-rejected.jsonl')
+    >>> beside("hdfs:///data/matches.parquet", "rejected", Path("jobs"))
+    'jobs/matches-rejected.jsonl'
+    """
+    if is_remote(path) and folder is None:
+        if Path(path.rstrip("/")).suffix.lower() not in ENDINGS:
+            check_here(path)
+        raise TableError(
+            f"{path} is not on this machine, and the {word} table is written here: say where with --{word}"
+        )
+    place = Path(str(local(path)).rstrip("/"))
+    if folder is not None and is_remote(path):
+        place = folder / place.name
+    elif place.name in {"", ".."}:
+        place = place.absolute()
+    return str(place.with_name(f"{place.stem if place.suffix else place.name}-{word}.jsonl"))
+
+
 def format_of(path: str) -> Format:
     """Find a table's format by its ending; a folder and a pattern are known by their files."""
     suffix = ending(path)

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 
 from headgate.contents.registry import content_of, kind_of
 from headgate.core.schema import read_schema
+from headgate.core.settings import Problem
 from headgate.core.snapshot import check_place
 from headgate.core.values import fold
 from headgate.errors import HeadgateError
 from headgate.pipeline.dry_run.samples import column_names, content_at_hand, first_rows
-from headgate.pipeline.file.setting import PipelineError, Problem
-from headgate.pipeline.file.together import places
+from headgate.pipeline.file.problems import PipelineError
+from headgate.pipeline.file.together import places, requests
 from headgate.pipeline.run.generating import workload_of
 from headgate.runtime.rows import RANKS, WEIGHTS
 from headgate.tables.places import check_input, check_output, is_remote, is_table, local, table_files
 from headgate.tables.requests import check_events, read_taxonomy
+from headgate.tables.settings import Best
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -46,8 +48,8 @@ def impossible(pipeline: Pipeline) -> list[Problem]:
 
 def _content(pipeline: Pipeline) -> str | None:
     """Find what filters look at; None if their rows say it, and lie where only Spark can look."""
-    tables = (pipeline.subscription_table, pipeline.node_table, pipeline.edge_table)
-    if pipeline.said_dialect is None and any(path is not None and is_remote(path) for path in tables):
+    tables = (pipeline.compile.subscriptions, pipeline.compile.nodes, pipeline.compile.edges)
+    if pipeline.compile.dialect is None and any(path is not None and is_remote(path) for path in tables):
         return None
     return content_at_hand(pipeline)
 
@@ -69,39 +71,29 @@ def _backtests(pipeline: Pipeline, content: str | None) -> Iterator[Problem]:
 
 
 def _shards(pipeline: Pipeline, content: str | None) -> Iterator[Problem]:
-    shards = pipeline.shards
-    if shards.by != "access" or content is None:
+    given = pipeline.compile
+    if given.shard_by != "access" or content is None:
         return
     kind = kind_of(content)
-    if not kind.documents and shards.column is None and shards.count > 1:
+    if not kind.documents and given.shard_column is None and (given.shards or 1) > 1:
         why = f"it is missing, and shards by access of {kind.title} go by an attribute"
         yield Problem("shards.column", why, "name one that many filters ask for")
-    if kind.documents and shards.column is not None:
+    if kind.documents and given.shard_column is not None:
         why = f"it is an attribute of records, and the filters look at {kind.title}"
         yield Problem("shards.column", why, "leave it out")
 
 
 def _ranks(pipeline: Pipeline) -> Iterator[Problem]:
     """Refuse to ask for the best where subscriptions have nothing to rank by."""
-    asking = [
-        *(("match", each.name, each.top, each.mode) for each in pipeline.matches),
-        *(("what_if", each.name, each.top, None) for each in pipeline.what_ifs),
-    ]
-    several = {"match": len(pipeline.matches) > 1, "what_if": len(pipeline.what_ifs) > 1}
-    wanting = [
-        (f"{table}.{name}" if several[table] else table, mode)
-        for table, name, top, mode in asking
-        if top is not None
-    ]
-    if pipeline.stream is not None and pipeline.stream.get("top") is not None:
-        wanting.append(("stream", pipeline.stream.get("mode")))
-    graph = pipeline.node_table is not None
-    for label, mode in wanting:
+    graph, said = pipeline.compile.nodes is not None, pipeline.compile.ranked
+    for label, request in requests(pipeline):
+        if not isinstance(request, Best) or request.top is None:
+            continue
         # Those of a graph have scores in any case, and clauses if there are weights.
         names = (WEIGHTS,) if graph else RANKS
-        if graph and mode != "relaxed":
+        if graph and request.mode != "relaxed":
             continue
-        ranked = _has(pipeline, names) if pipeline.ranked is None else pipeline.ranked
+        ranked = _has(pipeline, names) if said is None else said
         if ranked is False:
             missing = " or ".join(map(repr, names))
             why = f"the subscriptions have no column {missing}, and are not ranked"
@@ -111,18 +103,18 @@ def _ranks(pipeline: Pipeline) -> Iterator[Problem]:
 def _plan(pipeline: Pipeline) -> Iterator[Problem]:
     if pipeline.plan is None:
         return
-    if pipeline.node_table is not None:
+    given = pipeline.compile
+    if given.nodes is not None:
         yield Problem(
             "plan", "it is made of subscriptions alone, and there is a graph", "leave out one of them"
         )
         return
-    ranked = _has(pipeline, RANKS) if pipeline.ranked is None else pipeline.ranked
+    ranked = _has(pipeline, RANKS) if given.ranked is None else given.ranked
     if ranked:
         why = "it is made of subscriptions that are not ranked, and these are"
         yield Problem("plan", why, "say subscriptions.ranked = false")
-    given = pipeline.subscriptions
     for name in ("coerce", "injective"):
-        if given is not None and getattr(given, name):
+        if getattr(given, name):
             yield Problem(
                 "plan", f"it follows SPARQL, and subscriptions.{name} departs from it", "leave it out"
             )
@@ -130,7 +122,7 @@ def _plan(pipeline: Pipeline) -> Iterator[Problem]:
 
 def _has(pipeline: Pipeline, names: Collection[str]) -> bool | None:
     """Tell whether the table of subscriptions has one of some columns; None if that cannot be known yet."""
-    path = pipeline.subscription_table
+    path = pipeline.compile.subscriptions
     if path is None:
         return False
     if pipeline.generate is not None and path == pipeline.generated("subscriptions"):
@@ -171,29 +163,29 @@ class _Input:
 
 def _inputs(pipeline: Pipeline) -> list[Problem]:
     problems: list[Problem] = []
-    given = pipeline.subscriptions
+    given, plan = pipeline.compile, pipeline.plan
     problems += _refused("subscriptions.dialect", partial(content_at_hand, pipeline))
     tables = [
-        _Input("subscriptions.table", given.table if given else None, ("id", "filter")),
-        _Input("subscriptions.sample", given.sample if given else None, ("id",)),
-        _Input("graph.nodes", pipeline.graph.nodes if pipeline.graph else None, ("id",)),
-        _Input("graph.edges", pipeline.graph.edges if pipeline.graph else None, ("source", "target")),
-        _Input("plan.sites", pipeline.plan.sites if pipeline.plan else None, ("id",)),
+        _Input("subscriptions.table", given.subscriptions, ("id", "filter")),
+        _Input("subscriptions.sample", given.sample, ("id",)),
+        _Input("graph.nodes", given.nodes, ("id",)),
+        _Input("graph.edges", given.edges, ("source", "target")),
+        _Input("plan.sites", plan.sites if plan else None, ("id",)),
         *(_Input(f"what_if.{each.name}.changes", each.changes, ()) for each in pipeline.what_ifs),
     ]
     made = {pipeline.generated(name) for name in ("subscriptions", "nodes", "edges", "events")}
     for table in tables:
         if table.path is not None and table.path not in made:
             problems += _refused(table.where, partial(_table, table.path, table.columns))
-    events = pipeline.events.table if pipeline.events else None
-    sample = pipeline.plan.sample if pipeline.plan else None
-    for where, path in (("events.table", events), ("plan.sample", sample)):
+    sample = plan.sample if plan and plan.sample != pipeline.events else None
+    for where, path in (("events.table", pipeline.events), ("plan.sample", sample)):
         if path is not None and path not in made:
             problems += _refused(where, partial(_events, pipeline, path))
-    if given and given.schema:
-        problems += _refused("subscriptions.schema", partial(_schema, given.schema))
-    for path in given.taxonomy or () if given else ():
-        problems += _refused("subscriptions.taxonomy", partial(read_taxonomy, [path]))
+    if given.schema:
+        problems += _refused("subscriptions.schema", lambda: read_schema(given.types or ""))
+    for file in given.taxonomy:
+        if file != pipeline.generated("taxonomy"):
+            problems += _refused("subscriptions.taxonomy", partial(read_taxonomy, [file]))
     return problems
 
 
@@ -212,18 +204,9 @@ def _events(pipeline: Pipeline, path: str) -> None:
     if not kind.documents:
         _table(path, ("id",))
         return
-    check_events(path, kind, pipeline.events.format if pipeline.events else None)
+    check_events(path, kind, pipeline.format)
     if not is_remote(path) and is_table(path):
         _table(path, ("id", "data"))
-
-
-def _schema(path: str) -> None:
-    try:
-        read_schema(Path(path).read_text("utf-8"))
-    except OSError as error:
-        raise HeadgateError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise HeadgateError(f"{path} is not UTF-8: {error}") from None
 
 
 def _outputs(pipeline: Pipeline, ours: Collection[str]) -> list[Problem]:
@@ -241,9 +224,7 @@ def _streamed(pipeline: Pipeline) -> list[Problem]:
     """Check what can be known of a stream before there is a snapshot."""
     if pipeline.stream is None:
         return []
-    from headgate.pipeline.file.streams import settings_of_stream
-
-    return _refused("stream", partial(settings_of_stream, pipeline))
+    return _refused("stream", pipeline.stream.check)
 
 
 def _output(where: str, path: str) -> None:

@@ -100,10 +100,10 @@ def judge_subscriptions(pipeline: Pipeline, source: Source, wanted: Wanted) -> C
     if rows is None:
         return None
     writers = _writers(pipeline, wanted)
-    ranked = pipeline.ranked
+    ranked = pipeline.compile.ranked
     if ranked is None:
         ranked = any(not set(RANKS).isdisjoint(map(fold, row)) for row in rows.rows if isinstance(row, dict))
-    graph = pipeline.node_table is not None
+    graph = pipeline.compile.nodes is not None
 
     def subscription(row: dict[str, Any]) -> Subscription:
         found = read_subscription(_fields(row), pipeline.dialect, ranked=ranked, graph=graph)
@@ -138,7 +138,7 @@ def judge_edges(pipeline: Pipeline, source: Source) -> CheckedRows | None:
 def judge_events(pipeline: Pipeline, source: Source) -> CheckedRows | None:
     """Judge the first events as matching would."""
     kind = kind_of(content_at_hand(pipeline))
-    said = pipeline.events.format if pipeline.events else None
+    said = pipeline.format
     if source.made is None and is_remote(source.path):
         return None
     if kind.documents and source.made is None and not is_table(source.path):

@@ -118,7 +118,7 @@ class DryRun:
         if sizes.note:
             lines.append(f"no sizes: {sizes.note}")
         if self.pipeline.stream is not None:
-            place = without_secrets(str(self.pipeline.stream.get("events")))
+            place = without_secrets(self.pipeline.stream.events)
             lines.append(f"then a stream, of events that come to {place}")
         busy = sum(each.why is not None for each in self.steps)
         lines.append(f"{busy} of {len(self.steps)} steps would be done; nothing was written")
@@ -141,7 +141,7 @@ def rehearse(
 def _wanted(pipeline: Pipeline) -> Wanted:
     """Return what is said of filters, with a taxonomy that is yet to be generated."""
     made = pipeline.generated("taxonomy")
-    if made is None or pipeline.taxonomy != (made,) or pipeline.generate is None:
+    if made is None or pipeline.compile.taxonomy != (made,) or pipeline.generate is None:
         return wanted(pipeline)
     from headgate.pipeline.run.generating import workload_of
     from headgate.rdf.events.reading import Reader

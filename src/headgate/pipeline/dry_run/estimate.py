@@ -94,10 +94,10 @@ def _sources(pipeline: Pipeline) -> dict[str, Source]:
     made = workload_of(pipeline.generate).tables if pipeline.generate else {}
     seed = pipeline.generate.seed if pipeline.generate else 1
     places = {
-        "subscriptions": pipeline.subscription_table,
-        "nodes": pipeline.node_table,
-        "edges": pipeline.edge_table,
-        "events": pipeline.event_table,
+        "subscriptions": pipeline.compile.subscriptions,
+        "nodes": pipeline.compile.nodes,
+        "edges": pipeline.compile.edges,
+        "events": pipeline.events,
     }
     return {
         name: Source(path, made.get(name) if path == pipeline.generated(name) else None, seed)
@@ -137,7 +137,7 @@ def _engine(
         more = {"nodes": tables["nodes"].usable, "edges": tables["edges"].usable}
     known = kind_of(content_at_hand(pipeline)).settings
     more |= {name: getattr(wanted, name) for name in ("taxonomy", "options") if name in known}
-    ranked = pipeline.ranked if "nodes" not in tables else None
+    ranked = pipeline.compile.ranked if "nodes" not in tables else None
     return Engine.build(rows, ranked=ranked, **more)
 
 

@@ -227,9 +227,9 @@ def _value(text: Any) -> Any:
 
 def content_at_hand(pipeline: Pipeline) -> str:
     """Find the content room of a pipeline's filters: the file says it, or else the first rows do."""
-    tables = [pipeline.subscription_table, pipeline.node_table, pipeline.edge_table]
+    tables = [pipeline.compile.subscriptions, pipeline.compile.nodes, pipeline.compile.edges]
     spoken: set[str] = set()
-    if pipeline.said_dialect is None:
+    if pipeline.compile.dialect is None:
         for path in tables:
             if path is not None and not is_remote(path) and table_files(path):
                 rows = [row for row in first_rows(path).rows if isinstance(row, dict)]

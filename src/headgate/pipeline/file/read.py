@@ -6,14 +6,21 @@ import os
 import re
 import tomllib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from headgate.core.settings import Kind, Problem, nearest, read_values, settings_of
+from headgate.core.subscription import SQL
 from headgate.pipeline.file import settings as given
-from headgate.pipeline.file.model import Pipeline, beside
-from headgate.pipeline.file.setting import Kind, PipelineError, Problem, Setting, nearest, settings_of, wrong
-from headgate.pipeline.file.settings import STREAM, TABLES
+from headgate.pipeline.file.model import DOCUMENTS, Pipeline, generated
+from headgate.pipeline.file.problems import PipelineError
+from headgate.pipeline.file.settings import SETTINGS, TABLES
 from headgate.pipeline.file.together import together
+from headgate.spark.stream.settings import ARCHIVE, StreamSettings, is_broker
+from headgate.tables.places import beside
+from headgate.tables.settings import Compile, Plan, Where
+from headgate.workloads.settings import Generate
 
 _NAMED = {
     "match": {"output": ".parquet"},
@@ -64,10 +71,10 @@ class _Reader:
         """Put values into what the file says."""
         for where, value in overrides.items():
             table, _, key = where.partition(".")
-            if table not in {*TABLES, STREAM} or not key:
-                right = "write table.key=value" if not key else nearest(table, [*TABLES, STREAM])
+            if table not in TABLES or not key:
+                right = "write table.key=value" if not key else nearest(table, TABLES)
                 self.refuse(where, "there is no such setting", right)
-            elif table in TABLES and TABLES[table].many:
+            elif TABLES[table].many:
                 self._override_one(raw, table, key, value)
             elif table == "spark" and key.startswith("conf."):
                 inside = raw.setdefault(table, {}).setdefault("conf", {})
@@ -79,7 +86,7 @@ class _Reader:
         """Put a value into one of several tables: that of a name, or the only one."""
         entries = raw.setdefault(table, [{}])
         entries = [entries] if isinstance(entries, dict) else entries
-        default = str(settings_of(table, TABLES[table].made)[0].default)
+        default = str(SETTINGS[f"{table}.name"].default)
         name, dot, rest = key.partition(".")
         chosen = [each for each in entries if dot and each.get("name", default) == name]
         if not dot and len(entries) == 1:
@@ -96,46 +103,27 @@ class _Reader:
     def read(self, raw: Raw) -> Pipeline | None:
         """Read all tables; None if some could not be made."""
         for name in raw:
-            if name not in {*TABLES, STREAM}:
-                self.refuse(name, "there is no such table", nearest(name, [*TABLES, STREAM]))
+            if name not in TABLES:
+                self.refuse(name, "there is no such table", nearest(name, TABLES))
         stem = self.file.stem
         said = {"name": stem, "directory": stem, **self._table("pipeline", raw.get("pipeline"))}
-        about = self._make("pipeline", said, self.file.parent)
-        if about is not None and "://" in about.directory:
+        about = given.About(**self._values("pipeline", said, self.file.parent))
+        if "://" in about.directory:
             right = "name a folder; outputs may be elsewhere, each by a URI of its own"
             self.refuse("pipeline.directory", f"{about.directory} is not on this machine", right)
-        if about is None:
+        if self.problems and not about.directory:
             return None
         folder = Path(about.directory)
-        one: dict[str, Any] = {}
-        many: dict[str, tuple[Any, ...]] = {}
-        for table, shape in TABLES.items():
-            if table == "pipeline":
-                continue
-            if shape.many:
-                many[table] = self._several(table, raw.get(table), folder)
-            elif table in raw:
-                one[table] = self._make(table, self._table(table, raw[table]), folder)
+        one: dict[str, Raw] = {}
+        many: dict[str, list[Raw]] = {}
+        for name, table in TABLES.items():
+            if table.many:
+                many[name] = self._several(name, raw.get(name), folder)
+            elif name != "pipeline" and (name in raw or name in _ALWAYS):
+                one[name] = self._values(name, self._table(name, raw.get(name)), folder)
         if self.problems:
             return None
-        pipeline = Pipeline(
-            file=self.file,
-            about=about,
-            spark=one.get("spark") or given.Spark(conf={}),
-            generate=one.get("generate"),
-            subscriptions=one.get("subscriptions"),
-            graph=one.get("graph"),
-            shards=one.get("shards") or given.Shards(),
-            compile=_completed(one.get("compile"), folder),
-            events=one.get("events"),
-            matches=many["match"],
-            backtests=many["backtest"],
-            what_ifs=many["what_if"],
-            plan=one.get("plan"),
-            report=one.get("report") or self._make("report", {}, folder),
-            metrics=one.get("metrics"),
-            stream=self._stream(raw.get(STREAM), folder),
-        )
+        pipeline = _pipeline(self.file, about, one, many)
         self.problems += together(pipeline)
         return pipeline
 
@@ -147,80 +135,123 @@ class _Reader:
         self.refuse(name, f"it is {_kind(raw)}", f"write a table, [{name}]")
         return {}
 
-    def _several(self, table: str, raw: object, folder: Path) -> tuple[Any, ...]:
+    def _several(self, table: str, raw: object, folder: Path) -> list[Raw]:
         """Read an array of tables, or one table; names tell them apart."""
         entries = [] if raw is None else [raw] if isinstance(raw, dict) else raw
         if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
             self.refuse(table, f"it is {_kind(raw)}", f"write a table, [[{table}]]")
-            return ()
-        found = [
-            self._make(table, each, folder, number if len(entries) > 1 else 0)
-            for number, each in enumerate(entries, 1)
-        ]
-        names = Counter(each.name for each in found if each is not None)
-        for name, times in names.items():
+            return []
+        found = []
+        default = SETTINGS[f"{table}.name"].default
+        for number, each in enumerate(entries, 1):
+            label = f"{table}[{number}]" if len(entries) > 1 else table
+            values = {"name": default, **self._values(table, each, folder, label)}
+            if not _NAME.match(values["name"]):
+                self.refuse(
+                    f"{label}.name", f"{values['name']!r} is no name", "use letters, digits and . _ -"
+                )
+            for key, ending in _NAMED.get(table, {}).items():
+                values.setdefault(key, str(folder / f"{values['name']}{ending}"))
+            found.append(values)
+        for name, times in Counter(each["name"] for each in found).items():
             if times > 1:
                 self.refuse(table, f"{times} of them are named {name!r}", "give each a name of its own")
-        return tuple(found)
+        return found
 
-    def _stream(self, raw: object, folder: Path) -> Raw | None:
-        """Read `[stream]`, whose settings are kept where streams are."""
-        if raw is None:
-            return None
-        from headgate.pipeline.file.streams import stream_settings
-
-        settings = {each.name: each for each in stream_settings()}
-        return self._values(STREAM, settings, self._table(STREAM, raw), folder)
-
-    def _make(self, table: str, raw: Raw, folder: Path, number: int = 0) -> Any:
-        """Make a table of what the file says; None if a setting is wrong."""
-        settings = {each.name: each for each in settings_of(table, TABLES[table].made)}
-        label = f"{table}[{number}]" if number else table
-        before = len(self.problems)
-        values = self._values(label, settings, raw, folder)
-        if TABLES[table].many and "name" in values and not _NAME.match(values["name"]):
-            self.refuse(f"{label}.name", f"{values['name']!r} is no name", "use letters, digits and . _ -")
-        if len(self.problems) > before:
-            return None
-        if table == "spark":
-            values.setdefault("conf", {})
-        for key, ending in _NAMED.get(table, {}).items():
-            stem = values.get("name") or settings["name"].default
-            values.setdefault(key, str(folder / f"{stem}{ending}"))
-        if "rejected" in settings and values.get("rejected") is None and "output" in values:
-            values["rejected"] = beside(values["output"], "rejected", folder)
-        return TABLES[table].made(**values)
-
-    def _values(self, label: str, settings: dict[str, Setting], raw: Raw, folder: Path) -> Raw:
-        """Check what a table says, and say where its paths lead."""
-        values: Raw = {}
-        for key, value in raw.items():
-            if key not in settings:
-                self.refuse(f"{label}.{key}", "there is no such setting", nearest(key, settings))
-                continue
-            problem = wrong(settings[key], value)
-            if problem is not None:
-                self.refuse(f"{label}.{key}", *problem)
-                continue
-            values[key] = self._placed(settings[key], value, folder)
-        for setting in settings.values():
-            if setting.required and setting.name not in raw:
-                self.refuse(f"{label}.{setting.name}", "it is missing", setting.words)
-            if setting.kind is Kind.OUTPUT and setting.name not in raw and setting.default is not None:
-                values[setting.name] = self._placed(setting, setting.default, folder)
+    def _values(self, table: str, raw: Raw, folder: Path, label: str = "") -> Raw:
+        """Check what a table says, add what it is by default, and say where its paths lead."""
+        settings = TABLES[table].settings
+        values, problems = read_values(settings, raw, label or table)
+        self.problems += problems
+        for each in settings:
+            value = values.get(each.name)
+            if value is None and each.default not in (None, (), {}):
+                value = values[each.name] = each.default
+            if value is not None and each.kind.is_path:
+                base = folder if each.kind is Kind.OUTPUT else self.file.parent
+                paths = [place(path, base) for path in (value if isinstance(value, tuple) else (value,))]
+                values[each.name] = tuple(paths) if isinstance(value, tuple) else paths[0]
         return values
 
-    def _placed(self, setting: Setting, value: Any, folder: Path) -> Any:
-        """Say where a path leads: inputs from the file, outputs from the pipeline's directory."""
-        if setting.kind is Kind.OUTPUT:
-            return place(value, folder)
-        if setting.kind is Kind.INPUT:
-            return place(value, self.file.parent)
-        if setting.kind is Kind.INPUTS:
-            return tuple(place(each, self.file.parent) for each in value)
-        if setting.kind is Kind.PAIR:
-            return tuple(value)
-        return value
+
+_ALWAYS = ("compile", "report")
+"""Tables that are there also if the file does not have them."""
+
+
+def _pipeline(file: Path, about: given.About, one: dict[str, Raw], many: dict[str, list[Raw]]) -> Pipeline:
+    """Make the requests of all jobs: each takes what other tables say for it."""
+    folder = Path(about.directory)
+    generate = Generate(**one["generate"]) if "generate" in one else None
+
+    def made(name: str) -> str | None:
+        return generated(generate, folder, name)
+
+    tables: Raw = {name: made(name) for name in ("subscriptions", "nodes", "edges")}
+    if (taxonomy := made("taxonomy")) is not None:
+        tables["taxonomy"] = (taxonomy,)
+    said = {**tables, **_joined(one, "subscriptions", "graph", "shards", "compile")}
+    if generate is not None and said["subscriptions"] == tables["subscriptions"]:
+        said.setdefault("dialect", DOCUMENTS.get(generate.workload, SQL))
+    compiled = Compile(**_rejecting(said, said["snapshot"], folder))
+    events = one.get("events", {})
+    table, form = events.get("events") or made("events"), events.get("format")
+    shared = {
+        "compile.snapshot": compiled.snapshot,
+        "events.table": table,
+        "events.format": form,
+        "subscriptions.taxonomy": compiled.taxonomy,
+        "subscriptions.coerce": compiled.coerce,
+        "subscriptions.injective": compiled.injective,
+    }
+
+    def ask(request: type[Any], values: Raw) -> Any:
+        names = {each.name: each.key for each in settings_of(request)}
+        taken = {name: shared[key] for name, key in names.items() if key in shared}
+        output = values.get("output") if "rejected" in names else None
+        return request(**_rejecting({**taken, **values}, output, folder))
+
+    plan, stream = one.get("plan"), one.get("stream")
+    return Pipeline(
+        file=file,
+        about=about,
+        spark=Where(**one.get("spark", {})),
+        generate=generate,
+        compile=compiled,
+        events=table,
+        format=form,
+        matches=tuple(ask(given.Match, each) for each in many["match"]),
+        backtests=tuple(
+            ask(given.Backtest, {"dialect": compiled.dialect, **each}) for each in many["backtest"]
+        ),
+        what_ifs=tuple(ask(given.WhatIf, each) for each in many["what_if"]),
+        plan=None if plan is None else ask(Plan, {"sample": table, **plan}),
+        report=given.Report(**one["report"]),
+        metrics=given.Metrics(**one["metrics"]) if "metrics" in one else None,
+        stream=None
+        if stream is None
+        else _streamed(ask(StreamSettings, {"content_type": form, **stream}), folder),
+    )
+
+
+def _joined(one: dict[str, Raw], *tables: str) -> Raw:
+    return {name: value for table in tables for name, value in one.get(table, {}).items()}
+
+
+def _rejecting(values: Raw, output: str | None, folder: Path) -> Raw:
+    """Name the table of refused rows after the output, unless it has a name."""
+    if output is not None and "rejected" not in values:
+        return {**values, "rejected": beside(output, "rejected", folder)}
+    return values
+
+
+def _streamed(stream: StreamSettings, folder: Path) -> StreamSettings:
+    """Say where the other outputs of a stream go. With a broker they are in the state, its own."""
+    if stream.finished.startswith(ARCHIVE):
+        kept = folder / stream.finished.removeprefix(ARCHIVE)
+        stream = replace(stream, finished=f"{ARCHIVE}{kept}")
+    if is_broker(stream.output):
+        return stream
+    return replace(stream, dead_letters=stream.dead, rejected_changes=stream.rejected)
 
 
 def place(path: str, folder: Path) -> str:
@@ -231,13 +262,6 @@ def place(path: str, folder: Path) -> str:
     """
     # Without what leads up: the folder may not be there yet.
     return path if "://" in path else os.path.normpath(folder / path)
-
-
-def _completed(compiled: given.Compile | None, folder: Path) -> given.Compile:
-    """Name the snapshot and its rejected table where the file does not."""
-    snapshot = compiled.snapshot if compiled else str(folder / "snapshot")
-    rejected = (compiled.rejected if compiled else None) or beside(snapshot, "rejected", folder)
-    return given.Compile(snapshot=snapshot, rejected=rejected)
 
 
 def _kind(value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headgate.workloads.catalogue import NAMES, workload
+from headgate.workloads.catalogue import workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,21 +13,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.pipeline.file.settings import Generate
+    from headgate.workloads.settings import Generate
 
     Maker = Callable[[NDArray[np.int64], int], pa.RecordBatch]
-
-_COUNTS: dict[str, tuple[int, int]] = {
-    **dict.fromkeys(NAMES, (100_000, 20_000)),
-    "exchange": (0, 1_000),
-    "social": (0, 1_000),
-    "ranking": (1_000_000, 1_000),
-    "paper": (30_000, 1_000),
-    "stars": (30_000, 1_000),
-    "xmark": (100_000, 200),
-}
-"""How many subscriptions and events are made of each workload if nothing is said."""
-_PERSONS, _FOLLOWING = 1_000_000, 10_000_000
 
 
 class GeneratedTable(NamedTuple):
@@ -47,7 +35,7 @@ class Workload(NamedTuple):
 
 def workload_of(given: Generate) -> Workload:
     """Find the tables that are asked for."""
-    subscriptions, events = _counts(given)
+    subscriptions, events = given.value("subscriptions"), given.value("events")
     name = given.workload
     if name in {"exchange", "social"}:
         return Workload(_graph(given, events))
@@ -73,26 +61,16 @@ def workload_of(given: Generate) -> Workload:
     return Workload(tables, text)
 
 
-def _counts(given: Generate) -> tuple[int, int]:
-    subscriptions, events = _COUNTS[given.workload]
-    return (
-        subscriptions if given.subscriptions is None else given.subscriptions,
-        events if given.events is None else given.events,
-    )
-
-
 def _graph(given: Generate, events: int) -> dict[str, GeneratedTable]:
     made: Any
     if given.workload == "exchange":
         from headgate.workloads.graphs.exchange import Exchange
 
-        made = Exchange(given.scale, given.selectivity or "1/4", given.vocabulary)
+        made = Exchange(given.scale, given.value("selectivity"), given.vocabulary)
     else:
         from headgate.workloads.graphs.social import Social
 
-        nodes = _PERSONS if given.nodes is None else given.nodes
-        edges = _FOLLOWING if given.edges is None else given.edges
-        made = Social(nodes, edges, given.selectivity or "1/16")
+        made = Social(given.value("nodes"), given.value("edges"), given.value("selectivity"))
     return {
         "nodes": GeneratedTable(made.nodes, made.node_schema(), made.node_count),
         "edges": GeneratedTable(made.edges, made.edge_schema(), made.edge_count),

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from headgate import __version__
+from headgate.core.settings import Kind, nearest, settings_of
 from headgate.errors import HeadgateError
-from headgate.pipeline.file.setting import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,29 +78,38 @@ def steps_of(pipeline: Pipeline) -> list[Step]:
         tables = ("subscriptions", "nodes", "edges", "events", "taxonomy")
         outputs = {name: path for name in tables if (path := pipeline.generated(name)) is not None}
         steps.append(Step(GENERATE, {}, outputs, asdict(pipeline.generate)))
-    steps.append(_compile(pipeline))
-    steps += _matches(pipeline)
-    events = {"events": str(pipeline.event_table)}
-    form: dict[str, Any] = {"format": pipeline.events.format if pipeline.events else None}
-    for each in pipeline.backtests:
-        dialect = each.dialect or pipeline.dialect
-        asked: dict[str, Any] = {**form, "filter": each.filter, "dialect": dialect, **_options(pipeline)}
-        outputs = _given(output=each.output)
-        steps.append(Step(f"{BACKTEST}.{each.name}", {**events, **_taxonomy(pipeline)}, outputs, asked))
-    snapshot = {"snapshot": pipeline.compile.snapshot}
-    for one in pipeline.what_ifs:
-        inputs = {**snapshot, **events, "changes": one.changes}
-        outputs = _given(output=one.output, effects=one.effects, rejected=one.rejected, page=one.page)
-        asked = {**form, "top": one.top, "noise": one.noise, "cost": one.cost}
-        steps.append(Step(f"{WHAT_IF}.{one.name}", inputs, outputs, asked))
+    steps.append(step_of(COMPILE, pipeline.compile))
+    for match in pipeline.matches:
+        step = step_of(f"{MATCH}.{match.name}", match)
+        steps.append(step)
+        if match.busiest:
+            found = {"output": match.output, "snapshot": match.snapshot}
+            steps.append(Step(f"{SUMMARY}.{match.name}", found, {}, {"busiest": match.busiest}, (step.name,)))
+    steps += [step_of(f"{BACKTEST}.{each.name}", each) for each in pipeline.backtests]
+    steps += [step_of(f"{WHAT_IF}.{each.name}", each) for each in pipeline.what_ifs]
     if pipeline.plan is not None:
-        plan = pipeline.plan
-        inputs = {**snapshot, "sample": plan.sample or events["events"], **_given(sites=plan.sites)}
-        outputs = _given(output=plan.output, rejected=plan.rejected, page=plan.page)
-        places = {"sample", "output", "rejected", "page", "sites"}
-        asked = {name: value for name, value in asdict(plan).items() if name not in places}
-        steps.append(Step(PLAN, inputs, outputs, {**asked, **form}))
+        steps.append(step_of(PLAN, pipeline.plan))
     return steps
+
+
+_TOLD = ("name", "busiest")
+"""Settings that no result depends on."""
+
+
+def step_of(name: str, request: object) -> Step:
+    """Make the step of a request: what it reads, what it writes, and all else."""
+    inputs: dict[str, str] = {}
+    outputs: dict[str, str] = {}
+    asked: dict[str, Any] = {}
+    for each in settings_of(type(request)):
+        value = getattr(request, each.name)
+        if each.kind is Kind.INPUTS:
+            inputs |= {f"{each.name} {number}": path for number, path in enumerate(value, 1)}
+        elif each.kind.is_path and value is not None:
+            (inputs if each.kind is Kind.INPUT else outputs)[each.name] = value
+        elif not each.kind.is_path and each.name not in _TOLD:
+            asked[each.name] = value
+    return Step(name, inputs, outputs, asked)
 
 
 def until(steps: Sequence[Step], last: str | None) -> list[Step]:
@@ -111,54 +120,3 @@ def until(steps: Sequence[Step], last: str | None) -> list[Step]:
     if not ends:
         raise HeadgateError(f"there is no step {last!r}: {nearest(last, [step.name for step in steps])}")
     return list(steps[: ends[-1] + 1])
-
-
-def _compile(pipeline: Pipeline) -> Step:
-    given = pipeline.subscriptions
-    inputs = _given(
-        subscriptions=pipeline.subscription_table,
-        nodes=pipeline.node_table,
-        edges=pipeline.edge_table,
-        schema=given.schema if given else None,
-        sample=given.sample if given else None,
-    )
-    asked = {
-        "dialect": pipeline.dialect,
-        "ranked": pipeline.ranked,
-        **_options(pipeline),
-        **asdict(pipeline.shards),
-    }
-    outputs = _given(snapshot=pipeline.compile.snapshot, rejected=pipeline.compile.rejected)
-    return Step(COMPILE, {**inputs, **_taxonomy(pipeline)}, outputs, asked)
-
-
-def _matches(pipeline: Pipeline) -> list[Step]:
-    steps = []
-    for match in pipeline.matches:
-        inputs = {"snapshot": pipeline.compile.snapshot, "events": str(pipeline.event_table)}
-        outputs = _given(output=match.output, rejected=match.rejected, tuples=match.tuples)
-        asked = {
-            "top": match.top,
-            "mode": match.mode,
-            "factors": dict(match.factors or {}),
-            "format": pipeline.events.format if pipeline.events else None,
-        }
-        name = f"{MATCH}.{match.name}"
-        steps.append(Step(name, inputs, outputs, asked))
-        if match.busiest:
-            found = {"output": str(match.output), "snapshot": pipeline.compile.snapshot}
-            steps.append(Step(f"{SUMMARY}.{match.name}", found, {}, {"busiest": match.busiest}, (name,)))
-    return steps
-
-
-def _options(pipeline: Pipeline) -> dict[str, bool]:
-    given = pipeline.subscriptions
-    return {"coerce": bool(given and given.coerce), "injective": bool(given and given.injective)}
-
-
-def _taxonomy(pipeline: Pipeline) -> dict[str, str]:
-    return {f"taxonomy {number}": path for number, path in enumerate(pipeline.taxonomy, 1)}
-
-
-def _given(**places: str | None) -> dict[str, str]:
-    return {name: path for name, path in places.items() if path is not None}

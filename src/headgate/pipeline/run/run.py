@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.errors import HeadgateError, TableError
 from headgate.pipeline.dry_run.check import check
-from headgate.pipeline.file.setting import without_secrets
+from headgate.pipeline.file.problems import without_secrets
 from headgate.pipeline.file.together import places
 from headgate.pipeline.run import reporting
 from headgate.pipeline.run.plan import COMPILE, steps_of, until
 from headgate.pipeline.run.reporting import DONE, SKIPPED
 from headgate.pipeline.run.state import State, locked, remove_leftovers
+from headgate.pipeline.run.stream_history import run_told
 from headgate.pipeline.run.work import Job, work
 from headgate.report.runs import page as run_page
 from headgate.runtime.progress import step as shown
 from headgate.spark.session.listeners import listening
 from headgate.spark.session.session import close_session, open_session
+from headgate.spark.stream.request import check_request
 from headgate.tables.places import is_remote, local
 
 if TYPE_CHECKING:
@@ -257,14 +259,14 @@ class _Running:
         seconds = time.monotonic() - self._begun
         json = reporting.write_json(told)
         done = Outcome(self._pipeline, tuple(self.done), seconds, page, json, report)
-        if whole and self._pipeline.stream is not None:
-            from headgate.pipeline.file.streams import stream
-
+        stream = self._pipeline.stream
+        if whole and stream is not None:
             session = self._opened()
             self._say("stream: begun")
             # Only now: steps are to end at once when they are asked to.
             with self._asked.stopping() if self._asked.stopping else nullcontext() as stop:
-                found = stream(session, self._pipeline, stop, quiet=self._asked.quiet, command=self._command)
+                check_request(stream)
+                found = run_told(session, stream, stop=stop, quiet=self._asked.quiet, command=self._command)
             return replace(done, streamed=found)
         return done
 

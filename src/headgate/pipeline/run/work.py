@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headgate.contents.kind import Wanted
 from headgate.contents.registry import content_of, kind_of
 from headgate.core.snapshot import is_snapshot
 from headgate.local import compile as local_compile
@@ -19,8 +18,6 @@ from headgate.local.small import ROWS, why_large
 from headgate.pipeline.run import plan
 from headgate.pipeline.run.generating import workload_of
 from headgate.pipeline.run.reporting import write_what_if
-from headgate.rdf.language.model import Options
-from headgate.runtime.questions import Top
 from headgate.spark.backtest import backtest
 from headgate.spark.backtest import backtest as backtest_documents
 from headgate.spark.compile import compile as plain
@@ -38,8 +35,8 @@ from headgate.tables.results import Tables
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from headgate.contents.kind import Wanted
     from headgate.pipeline.file.model import Pipeline
-    from headgate.pipeline.file.settings import Match
     from headgate.pipeline.run.plan import Step
     from headgate.spark.session.session import Session
     from headgate.tables.results import CompileResult, GraphCompileResult
@@ -116,64 +113,37 @@ def _generate(job: Job) -> Result:
 
 def wanted(pipeline: Pipeline) -> Wanted:
     """Return what is said of all filters; reads the files of the schema and the taxonomy."""
-    given = pipeline.subscriptions
-    schema = Path(given.schema).read_text("utf-8") if given and given.schema else None
-    options = None
-    if given and (given.coerce or given.injective):
-        options = Options(coerce=given.coerce, injective=given.injective)
-    sample = given.sample if given else None
-    return Wanted(pipeline.dialect, schema, sample, read_taxonomy(pipeline.taxonomy), options)
+    return pipeline.compile.wanted(read_taxonomy(pipeline.compile.taxonomy))
 
 
 def _compile(job: Job) -> Result:
-    pipeline, step, quiet = job.pipeline, job.step, job.quiet
-    given = wanted(pipeline)
-    said: dict[str, Any] = {"rejected": step.outputs["rejected"], "ranked": pipeline.ranked}
-    said |= {**_sharding(pipeline), **vars(given)}
-    snapshot = step.outputs["snapshot"]
+    asked, quiet = job.pipeline.compile, job.quiet
+    said = asked.arguments(wanted(job.pipeline))
     done: CompileResult | GraphCompileResult
-    if pipeline.node_table is not None and pipeline.edge_table is not None:
-        tables = Tables(pipeline.node_table, pipeline.edge_table, pipeline.subscription_table)
+    if asked.nodes is not None and asked.edges is not None:
+        tables = Tables(asked.nodes, asked.edges, asked.subscriptions)
         done = job.run(
-            [*tables.places.values(), given.sample],
-            lambda: local_compile.compile_graph(tables, snapshot, quiet=quiet, **said),
-            lambda session: graph.compile_graph(session, tables, snapshot, quiet=quiet, **said),
+            [*asked.tables, asked.sample],
+            lambda: local_compile.compile_graph(tables, asked.snapshot, quiet=quiet, **said),
+            lambda session: graph.compile_graph(session, tables, asked.snapshot, quiet=quiet, **said),
         )
         return as_plain(done)
-    table = pipeline.subscription_table
+    table = asked.subscriptions
     assert table is not None
     done = job.run(
-        [table, given.sample],
-        lambda: local_compile.compile_subscriptions(table, snapshot, quiet=quiet, **said),
-        lambda session: plain.compile_subscriptions(session, table, snapshot, quiet=quiet, **said),
+        [table, asked.sample],
+        lambda: local_compile.compile_subscriptions(table, asked.snapshot, quiet=quiet, **said),
+        lambda session: plain.compile_subscriptions(session, table, asked.snapshot, quiet=quiet, **said),
     )
     return as_plain(done)
 
 
-def _sharding(pipeline: Pipeline) -> dict[str, Any]:
-    shards = pipeline.shards
-    if shards.by == "hash":
-        return {"shards": shards.count}
-    from headgate.runtime.sharding import Sharding
-
-    return {"sharding": Sharding.of(shards.count, shards.by, shards.column)}
-
-
-def wanted_top(match: Match) -> Top | None:
-    """Return what is asked for of the best."""
-    return None if match.top is None else Top.of(match.top, match.mode or "exact", match.factors)
-
-
 def _match(job: Job) -> Result:
-    pipeline, step, quiet = job.pipeline, job.step, job.quiet
-    match = next(each for each in pipeline.matches if each.name == step.of)
-    snapshot, events, output = step.inputs["snapshot"], step.inputs["events"], step.outputs["output"]
-    more: dict[str, Any] = {"rejected": step.outputs["rejected"], "top": wanted_top(match)}
-    more |= {"content_type": step.settings["format"], "tuples": match.tuples}
+    match = next(each for each in job.pipeline.matches if each.name == job.step.of)
     done = job.run(
-        [events, output, step.outputs["rejected"]],
-        lambda: local_match.match_events(snapshot, events, output, quiet=quiet, **more),
-        lambda session: match_events(session, snapshot, events, output, quiet=quiet, **more),
+        [match.events, match.output, match.rejected],
+        lambda: local_match.match_events(**match.arguments, quiet=job.quiet),
+        lambda session: match_events(session, **match.arguments, quiet=job.quiet),
     )
     return as_plain(done)
 
@@ -210,88 +180,73 @@ def _filters(snapshot: Path, identities: list[Any]) -> list[str]:
 
 
 def _backtest(job: Job) -> Result:
-    session, pipeline, step, quiet = job.spark(), job.pipeline, job.step, job.quiet
-    asked, events = step.settings, step.inputs["events"]
-    output = step.outputs.get("output")
-    content = content_of([asked["dialect"]], "the filter")
+    asked = next(each for each in job.pipeline.backtests if each.name == job.step.of)
+    content = content_of([asked.written_in], "the filter")
     if not kind_of(content).documents:
         done = backtest.backtest(
-            session, asked["filter"], events, dialect=asked["dialect"], output=output, quiet=quiet
+            job.spark(),
+            asked.filter,
+            asked.events,
+            dialect=asked.written_in,
+            output=asked.output,
+            quiet=job.quiet,
         )
         return as_plain(done)
-    settings = wanted(pipeline)
     tested = backtest_documents.backtest_documents(
-        session,
-        asked["filter"],
-        events,
-        dialect=asked["dialect"],
-        output=output,
-        content_type=asked["format"],
-        taxonomy=settings.taxonomy,
-        options=settings.options,
-        quiet=quiet,
+        job.spark(),
+        asked.filter,
+        asked.events,
+        dialect=asked.written_in,
+        output=asked.output,
+        content_type=asked.format,
+        taxonomy=read_taxonomy(asked.taxonomy),
+        options=asked.options,
+        quiet=job.quiet,
     )
     return as_plain(tested)
 
 
 def _plan(job: Job) -> Result:
-    pipeline, step, quiet = job.pipeline, job.step, job.quiet
     from headgate.plan.running.planner import Settings
 
-    given = pipeline.plan
-    assert given is not None
-    asked = {each.name: getattr(given, each.name, None) for each in dataclasses.fields(Settings)}
-    snapshot, sample, output = step.inputs["snapshot"], step.inputs["sample"], step.outputs["output"]
-    settings = Settings.of(given.rewritings, asked)
-    more: dict[str, Any] = {"rejected": step.outputs["rejected"], "sites": given.sites, "quiet": quiet}
-    more |= {"content_type": step.settings["format"], "carries": given.carries}
+    asked = job.pipeline.plan
+    assert asked is not None
+    settings = Settings.of(asked.rewritings, asked.bounds)
     done, made = job.run(
-        [sample, given.sites],
-        lambda: local_plan.plan_subscriptions(snapshot, sample, output, settings, **more),
-        lambda session: planning.plan_subscriptions(session, snapshot, sample, output, settings, **more),
+        [asked.sample, asked.sites],
+        lambda: local_plan.plan_subscriptions(settings=settings, **asked.arguments, quiet=job.quiet),
+        lambda session: planning.plan_subscriptions(
+            session, settings=settings, **asked.arguments, quiet=job.quiet
+        ),
     )
-    if given.page is not None:
+    if asked.page is not None:
         from headgate.report.plan_page import write_report
 
-        title = f"The network of {pipeline.about.name}"
-        page = Path(given.page)
+        page = Path(asked.page)
         page.parent.mkdir(parents=True, exist_ok=True)
-        write_report(made.network, page, title=title, command=f"headgate run {pipeline.file}")
+        title = f"The network of {job.pipeline.about.name}"
+        write_report(made.network, page, title=title, command=f"headgate run {job.pipeline.file}")
     return as_plain(done)
 
 
 def _what_if(job: Job) -> Result:
     from headgate.spark.backtest.what_if import what_if
-    from headgate.tables.requests import Question
 
-    step, asked = job.step, job.step.settings
-    top = None if asked["top"] is None else Top.of(asked["top"])
-    question = Question(
-        step.inputs["changes"],
-        step.inputs["snapshot"],
-        step.inputs["events"],
-        top,
-        asked["format"],
-        asked["noise"],
-        asked["cost"],
-    )
+    asked = next(each for each in job.pipeline.what_ifs if each.name == job.step.of)
+    question = asked.question(str(asked.snapshot))
+    refused = str(asked.rejected)
     done = what_if(
-        job.spark(),
-        question,
-        rejected=step.outputs["rejected"],
-        output=step.outputs["output"],
-        effects=step.outputs["effects"],
-        quiet=job.quiet,
+        job.spark(), question, rejected=refused, output=asked.output, effects=asked.effects, quiet=job.quiet
     )
-    page = Path(step.outputs["page"])
+    page = Path(str(asked.page))
     page.parent.mkdir(parents=True, exist_ok=True)
     write_what_if(
         done,
         question,
         page,
-        title=step.of,
+        title=asked.name,
         command=f"headgate run {job.pipeline.file}",
-        rejected=step.outputs["rejected"] if done.rejected or done.rejected_events else None,
+        rejected=refused if done.rejected or done.rejected_events else None,
     )
     found = as_plain(done)
     noisiest = found.pop("effects")[:_NOISIEST]

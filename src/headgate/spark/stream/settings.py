@@ -1,13 +1,15 @@
-"""What a stream may be told; every setting has a row in docs/streaming.md. Addresses of Kafka."""
+"""What is asked of a stream: its settings, and addresses of Kafka."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
+from headgate.core.settings import Kind, check_values, setting, settings_of
 from headgate.errors import TableError
-from headgate.runtime.questions import EXACT, MODES, RELAXED, Top
+from headgate.ranking.model import EXACT, RELAXED
+from headgate.tables.settings import INPUT, OUTPUT, Best, formats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,72 +22,112 @@ KEEP, DELETE, ARCHIVE = "keep", "delete", "archive:"
 
 
 @dataclass(frozen=True)
-class StreamSettings:
+class StreamSettings(Best):
     """Where events come from, what they are matched against, where matches go, and how."""
 
-    snapshot: str
-    """The directory that `compile` wrote; when it is replaced, the next batch uses the new one."""
-    events: str
-    """A folder to which files of events are moved, `nats://…` or `kafka://…`."""
-    output: str
-    """A folder for matches, `nats://…` or `kafka://…`."""
-    state: str
-    """A directory for what the stream must remember; it belongs to one stream."""
-    changes: str | None = None
-    """A folder to which files of changed subscriptions are moved, or `nats://…`."""
-    dead_letters: str | None = None
-    """A folder for events that were not matched, with reasons; by default OUTPUT-dead-letters."""
-    rejected_changes: str | None = None
-    """A folder for changes that were refused, with reasons; by default OUTPUT-rejected-changes."""
-    format: str = PARQUET
-    """The format of matches and dead letters in folders: parquet or jsonl."""
-    content_type: str | None = None
-    """The format of documents that name none, such as turtle or xml."""
-    top: int | None = None
-    """Only the best so many of each event, with score and rank."""
-    mode: str = EXACT
-    """How the best are found: exact or relaxed."""
-    factors: Mapping[str, float] = field(default_factory=dict)
-    """Relaxed: what the weights of attributes are multiplied by."""
-    every: float = 0.5
-    """Seconds from the start of one batch to the start of the next, at least."""
-    once: bool = False
-    """Match what is there, then end."""
-    seconds: float | None = None
-    """End after so many seconds."""
-    max_files: int | None = None
-    """Files of one batch, at most."""
-    max_bytes: int | None = None
-    """Bytes of the files of one batch, about."""
-    max_rows: int | None = None
-    """Messages of a broker in one batch, at most."""
-    finished: str = KEEP
-    """What becomes of files whose batch is committed: keep, delete, or archive:FOLDER."""
-    time: str = "time"
-    """The attribute that holds the time of a record, as text like 2026-05-10T09:30:00Z."""
-    lateness: float | None = None
-    """Seconds by which an event may be older than the newest that was committed; by default any."""
-    window: float | None = 600.0
-    """Seconds for which an id is remembered: the same id again is a duplicate. Nothing: never."""
-    fold: int = 10_000
-    """Changes after which they are folded into a new snapshot, aside."""
-    keep: int = 1000
-    """Batches whose records stay in the state."""
-    progress: float = 5.0
-    """Seconds between lines of progress."""
-    metrics: str | None = None
-    """A file for metrics, as Prometheus reads them."""
-    metrics_port: int | None = None
-    """A port on this machine where Prometheus can read them."""
-    report: str | None = None
-    """A page about the run, written when it ends: a file whose name ends in .html."""
-    options: Mapping[str, str] = field(default_factory=dict)
-    """More for a broker, by its own names, such as kafka.security.protocol."""
+    snapshot: str = setting(
+        "the directory that `compile` wrote; when it is replaced, the next batch uses the new one",
+        kind=INPUT,
+        key="compile.snapshot",
+        metavar="DIRECTORY",
+    )
+    events: str = setting(
+        "a folder to which files of events are moved whole, `nats://…` or `kafka://…`",
+        kind=INPUT,
+        metavar="PLACE",
+    )
+    output: str = setting("a folder for matches, `nats://…` or `kafka://…`", kind=OUTPUT, metavar="PLACE")
+    state: str = setting(
+        "a directory for what the stream must remember; it belongs to one stream",
+        kind=OUTPUT,
+        metavar="DIRECTORY",
+        more="Run again with the same one, it goes on.",
+    )
+    changes: str | None = setting(
+        "a folder to which files of [changed subscriptions](files.md#changes) are moved, or `nats://…`",
+        None,
+        kind=INPUT,
+        metavar="PLACE",
+    )
+    dead_letters: str | None = setting(
+        "a folder for events that were not matched, with reasons",
+        None,
+        kind=OUTPUT,
+        metavar="FOLDER",
+        shown="`OUTPUT-dead-letters`",
+    )
+    rejected_changes: str | None = setting(
+        "a folder for changes that were refused, with reasons",
+        None,
+        kind=OUTPUT,
+        metavar="FOLDER",
+        shown="`OUTPUT-rejected-changes`",
+    )
+    format: str = setting(
+        "the format of files of matches and dead letters", PARQUET, option="--files", listed=FORMATS
+    )
+    content_type: str | None = setting(
+        "RDF, XML: what documents are written in that do not say so", None, option="--format", listed=formats
+    )
+    every: float = setting(
+        "from the start of one batch to the start of the next, at least",
+        0.5,
+        kind=Kind.SECONDS,
+        least=0,
+        more="A time is seconds, or such as 90s, 10m, 2h or 1d.",
+    )
+    once: bool = setting("match what is there, then end", False)
+    seconds: float | None = setting("end after so long", None, kind=Kind.SECONDS, least=0)
+    max_files: int | None = setting("files of one batch, at most", None, least=1)
+    max_bytes: int | None = setting("bytes of the files of one batch, about", None, least=1)
+    max_rows: int | None = setting("messages of a broker in one batch, at most", None, least=1)
+    finished: str = setting(
+        "what becomes of files whose batch is committed: `keep`, `delete` or `archive:FOLDER`",
+        KEEP,
+        metavar="WHAT",
+    )
+    time: str = setting(
+        "the attribute that holds the time of a record, as text like 2026-05-10T09:30:00Z",
+        "time",
+        metavar="NAME",
+    )
+    lateness: float | None = setting(
+        "events that are older than the newest that was committed by more are late",
+        None,
+        kind=Kind.SECONDS,
+        least=0,
+        shown="none is",
+    )
+    window: float | None = setting(
+        "how long an id is remembered: the same id again is a duplicate; 0 for never",
+        600.0,
+        kind=Kind.SECONDS,
+        least=0,
+        shown="10m",
+    )
+    fold: int = setting("changes after which they are folded into a new snapshot, aside", 10_000, least=1)
+    keep: int = setting("batches whose records stay in the state", 1000, least=1)
+    progress: float = setting("between lines of progress", 5.0, kind=Kind.SECONDS, least=0)
+    metrics: str | None = setting(
+        "a file for metrics, as Prometheus reads them", None, kind=OUTPUT, metavar="FILE"
+    )
+    metrics_port: int | None = setting(
+        "a port on this machine where Prometheus can read them", None, metavar="PORT", least=0, most=65_535
+    )
+    report: str | None = setting(
+        "[a page about the run](observing.md#the-report-of-a-run) (`.html`), written when it ends",
+        None,
+        kind=OUTPUT,
+        metavar="FILE",
+    )
+    options: Mapping[str, str] = setting(
+        "more for a broker, by its own names, such as `kafka.security.protocol`", {}, option="--option"
+    )
 
-    @property
-    def best(self) -> Top | None:
-        """Return what is asked for, if not all matches are."""
-        return None if self.top is None else Top.of(self.top, self.mode, dict(self.factors) or None)
+    def __post_init__(self) -> None:
+        """Take no time at all for never."""
+        if self.window == 0:
+            object.__setattr__(self, "window", None)
 
     @property
     def dead(self) -> str:
@@ -99,21 +141,10 @@ class StreamSettings:
 
     def check(self) -> None:
         """Refuse values that make no sense, before any work."""
-        for name in ("every", "seconds", "lateness", "window", "progress"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < float("inf"):
-                raise TableError(f"{name} is {value:g}: give seconds, 0 or more")
-        for name in ("max_files", "max_bytes", "max_rows", "fold", "keep"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise TableError(f"{name} is {value}: give a whole number, 1 or more")
-        if self.format not in FORMATS:
-            raise TableError(f"format {self.format!r} is not known: use {' or '.join(map(repr, FORMATS))}")
+        check_values(settings_of(StreamSettings), self)
         if self.report is not None and not self.report.endswith(".html"):
             raise TableError(f"{self.report} names no page: let it end in .html")
-        if self.mode not in MODES:
-            raise TableError(f"there is no mode {self.mode!r}: use {' or '.join(map(repr, MODES))}")
-        if self.top is None and (self.mode != EXACT or self.factors):
+        if self.top is None and (self.mode not in {None, EXACT} or self.factors):
             raise TableError("mode and factors say which are best: say with top how many are wanted")
         if self.factors and self.mode != RELAXED:
             raise TableError("factors weigh clauses that hold, and exact matching weighs none: use relaxed")

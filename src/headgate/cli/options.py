@@ -1,0 +1,237 @@
+"""Options of commands, made of the settings of a request; `headgate.core.settings` says what a setting is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headgate.core.settings import Kind, plain, read_seconds, read_share, setting_of, settings_of, unmet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from headgate.core.settings import Setting
+
+    Decorated = Callable[..., Any]
+
+
+class Named(click.ParamType[Any]):
+    """One of some names that are looked up when one is given: kinds of content may come with modules."""
+
+    name = "name"
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """Show the names."""
+        return click.Choice(list(self._names())).get_metavar(param, ctx)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse another."""
+        return click.Choice(list(self._names())).convert(value, param, ctx)
+
+
+class _Written(click.ParamType[float]):
+    """A number that people write with a unit."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        time = setting.kind is Kind.SECONDS
+        self.name = "time" if time else "share"
+        self._read = read_seconds if time else read_share
+        self._right = "write 30, 90s, 10m, 2h or 1d" if time else "write 0.1 or 10%"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = self._read(str(value))
+        if found is None or (self._setting.most is not None and found > self._setting.most):
+            self.fail(f"{value!r} is no {self.name}: {self._right}", param, ctx)
+        return found
+
+
+def _type(setting: Setting) -> Any:
+    """Return what click checks a value with."""
+    if callable(setting.listed):
+        return Named(setting.listed)
+    if setting.listed:
+        return click.Choice(setting.listed)
+    if setting.kind in {Kind.SECONDS, Kind.SHARE}:
+        return _Written(setting)
+    bounded = setting.least is not None or setting.most is not None
+    if setting.kind in {Kind.WHOLE, Kind.PAIR}:
+        return click.IntRange(_whole(setting.least), _whole(setting.most)) if bounded else int
+    if setting.kind is Kind.NUMBER:
+        return click.FloatRange(setting.least, setting.most) if bounded else float
+    return str
+
+
+def _whole(bound: float | None) -> int | None:
+    return None if bound is None else int(bound)
+
+
+_METAVARS = {
+    Kind.WHOLE: "N",
+    Kind.NUMBER: "NUMBER",
+    Kind.SECONDS: "TIME",
+    Kind.SHARE: "PART",
+    Kind.NUMBERS: "NAME=NUMBER",
+    Kind.TEXTS: "NAME=VALUE",
+    Kind.PAIR: "LEAST MOST",
+}
+_REPEATED = (Kind.INPUTS, Kind.NUMBERS, Kind.TEXTS)
+
+
+def metavar(setting: Setting) -> str | None:
+    """Say what follows the option; None for a flag, and for click's own list of choices."""
+    return (
+        None
+        if setting.listed or setting.kind is Kind.FLAG
+        else setting.metavar or _METAVARS.get(setting.kind)
+    )
+
+
+def option(setting: Setting) -> Callable[[Decorated], Decorated]:
+    """Make the option of a setting."""
+    more: dict[str, Any] = {"required": setting.required}
+    names = [setting.flag, setting.name]
+    if setting.kind is Kind.FLAG:
+        more |= {"default": setting.default}
+        if setting.default is False:
+            more["is_flag"] = True
+        else:
+            names[0] = f"{setting.flag}/--no-{setting.flag.removeprefix('--')}"
+    else:
+        more |= {"type": _type(setting), "metavar": metavar(setting)}
+        if setting.kind in _REPEATED:
+            more["multiple"] = True
+        elif setting.default is not None:
+            more |= {"default": setting.default, "show_default": not setting.shown}
+        if setting.kind is Kind.PAIR:
+            more["nargs"] = 2
+    return click.option(*names, help=help_of(setting), cls=_Option, setting=setting, **more)
+
+
+class _Option(click.Option):
+    """An option that knows its setting."""
+
+    def __init__(self, *names: Any, setting: Setting, **more: Any) -> None:
+        super().__init__(*names, **more)
+        self.setting = setting
+
+
+def help_of(setting: Setting) -> str:
+    """Write what the command line says of a setting: a sentence, and the default in words."""
+    words = plain(setting.help)
+    if setting.kind in _REPEATED:
+        words += "; may be repeated"
+    default = f"  [default: {plain(setting.shown)}]" if setting.shown else ""
+    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('…') else '.'}{default}"
+
+
+def option_of(made: type[Any], name: str, called: str = "", **other: Any) -> Callable[[Decorated], Decorated]:
+    """Make an option like that of one setting for a command that takes it alone, perhaps by another name."""
+    like = replace(setting_of(made, name), **other)
+    return option(replace(like, name=called, option=like.flag) if called else like)
+
+
+def options_of(
+    made: Any, settings: Iterable[Setting] | None = None, *, without: Collection[str] = ()
+) -> Callable[[Decorated], Decorated]:
+    """Add an option for each setting of a class, or for those given; the command gets one object of it."""
+    settings = settings_of(made) if settings is None else settings
+    settings = [each for each in settings if each.name not in without]
+
+    def add(command: Decorated) -> Decorated:
+        @wraps(command)
+        def run(*requests: Any, **given: Any) -> Any:
+            values = {each.name: read_given(each, given.pop(each.name)) for each in settings}
+            request = made(**values)
+            check_needs(settings, request)
+            return command(*requests, request, **given)
+
+        decorated: Decorated = run
+        for each in reversed(settings):
+            decorated = option(each)(decorated)
+        return decorated
+
+    return add
+
+
+def check_needs(settings: Iterable[Setting], request: object) -> None:
+    """Refuse options that are given without what they go with."""
+    for each, needed, value in unmet(settings, request):
+        raise click.UsageError(f"{each.flag} goes with {needed.flag}{f' {value}' if value else ''}")
+
+
+def read_given(setting: Setting, value: Any) -> Any:
+    """Read pairs such as NAME=VALUE; other values are as they are."""
+    if setting.kind not in {Kind.NUMBERS, Kind.TEXTS}:
+        return value
+    found: dict[str, Any] = {}
+    for entry in value:
+        # A name may have the sign in it only where the value, a number, has none.
+        name, sign, text = entry.rpartition("=") if setting.kind is Kind.NUMBERS else entry.partition("=")
+        read: Any = text.strip()
+        if setting.kind is Kind.NUMBERS:
+            try:
+                read = float(text)
+            except ValueError:
+                sign = ""
+        if not sign or not name.strip():
+            raise click.UsageError(f"{setting.flag} {entry}: write {metavar(setting)}")
+        if setting.kind is Kind.NUMBERS and name.strip() in found:
+            raise click.UsageError(f"{setting.flag} {entry}: is given twice")
+        found[name.strip()] = read
+    return found
+
+
+def option_rows(settings: Iterable[Setting | click.Parameter]) -> list[str]:
+    """Write the table of the docs for settings, and for options of a command; those of every command not."""
+    rows = ["| option | meaning |", "|---|---|"]
+    for each in settings:
+        found = getattr(each, "setting", each)
+        if not isinstance(found, click.Parameter):
+            rows.append(_row(found))
+        elif isinstance(found, click.Option) and not found.hidden:
+            words = (found.help or "").removesuffix(".")
+            last = f" {found.metavar}" if found.metavar else ""
+            needed = "; required" if found.required else ""
+            rows.append(f"| `{found.opts[0]}{last}` | {words[:1].lower()}{words[1:]}{needed} |")
+    return rows
+
+
+def _row(setting: Setting) -> str:
+    written = setting.flag
+    if setting.kind is Kind.FLAG and setting.default is not False:
+        written = f"{setting.flag}`, `--no-{setting.flag.removeprefix('--')}"
+    elif setting.kind is not Kind.FLAG:
+        written += f" {metavar(setting) or setting.metavar or setting.flag.rpartition('-')[2].upper()}"
+    parts = [setting.help]
+    if setting.choices:
+        *most, last = (f"`{choice}`" for choice in setting.choices)
+        parts[0] += f": {', '.join(most)} or {last}" if most else f": {last}"
+    if setting.needs:
+        needed, _, value = setting.needs.partition("=")
+        parts.append(f"goes with `--{needed}{f' {value}' if value else ''}`")
+    if setting.kind in _REPEATED:
+        parts.append("may be repeated")
+    if setting.required:
+        parts.append("required")
+    elif setting.shown:
+        parts.append(f"by default {setting.shown}")
+    elif setting.default not in (None, (), {}, True, False):
+        parts.append(f"by default {_written(setting.default)}")
+    meaning = "; ".join(parts)
+    return f"| `{written}` | {meaning}{f'. {setting.more}' if setting.more else ''} |"
+
+
+def _written(default: Any) -> str:
+    """Write a default as it is given."""
+    if isinstance(default, tuple):
+        return " ".join(map(str, default))
+    return (
+        f"`{default}`" if isinstance(default, str) else f"{default:,g}" if default < 1_000 else f"{default:,}"
+    )

@@ -1,0 +1,394 @@
+"""Settings: a field says once what a setting is, and options, files, checks and docs follow from it.
+
+    @dataclass(frozen=True, kw_only=True)
+    class Match:
+        top: int | None = setting("only the best so many of each event", None, least=0, metavar="K")
+
+`settings_of(Match)` lists them. `headgate.cli.options` makes options of a command out of such a class,
+`read_values` reads a table of a TOML file, and `file_rows` and `option_rows` write the tables of the docs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from dataclasses import MISSING, dataclass, field, fields
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headgate.errors import TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    Names = tuple[str, ...]
+
+
+class Kind(Enum):
+    """What a value is, in the words of the docs about files."""
+
+    TEXT = "text"
+    INPUT = "path, from the file's folder"
+    OUTPUT = "path, from `pipeline.directory`"
+    INPUTS = "list of paths, from the file's folder"
+    WHOLE = "whole number"
+    NUMBER = "number"
+    SECONDS = 'seconds, or a time such as `"10m"`'
+    SHARE = 'number, or a text such as `"10%"`'
+    FLAG = "true or false"
+    NUMBERS = "table of numbers"
+    TEXTS = "table of texts"
+    PAIR = "two whole numbers"
+
+    @property
+    def is_path(self) -> bool:
+        """Tell whether it is one path or several."""
+        return self in {Kind.INPUT, Kind.INPUTS, Kind.OUTPUT}
+
+
+_KIND_OF = {
+    "str": Kind.TEXT,
+    "int": Kind.WHOLE,
+    "float": Kind.NUMBER,
+    "bool": Kind.FLAG,
+    "Mapping[str, float]": Kind.NUMBERS,
+    "Mapping[str, str]": Kind.TEXTS,
+    "tuple[int, int]": Kind.PAIR,
+    "tuple[str, ...]": Kind.INPUTS,
+}
+"""What an annotation says of the kind."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of a request."""
+
+    name: str
+    """Of the field."""
+    kind: Kind
+    default: Any
+    """What it is if nothing is said; None if there is nothing then."""
+    help: str
+    """What it means: a phrase without a full stop. Docs show its links, the command line does not."""
+    more: str = ""
+    """What the page on the command line says besides."""
+    key: str | None = ""
+    """Where it stands in a file, as `table.key`: empty for its name in its job's table, None for nowhere."""
+    option: str = ""
+    """How it is written on the command line, if not as its name."""
+    metavar: str = ""
+    listed: Names | Callable[[], Names] = ()
+    """The values that it may have, or a call that finds them: kinds of content may come with modules."""
+    least: float | None = None
+    most: float | None = None
+    required: bool = False
+    shown: str = ""
+    """The default in words, where it depends on something else."""
+    needs: str = ""
+    """A setting that must be given with it; `mode=relaxed` if it must have that value."""
+    only: Names = ()
+    """What it is about alone, such as some workloads."""
+
+    @property
+    def where(self) -> str:
+        """Return the key in its table of a file."""
+        return (self.key or self.name).rpartition(".")[2]
+
+    @property
+    def flag(self) -> str:
+        """Return the option.
+
+        >>> Setting("fan_out", Kind.WHOLE, None, "…").flag
+        '--fan-out'
+        """
+        return self.option or "--" + self.name.replace("_", "-")
+
+    @property
+    def choices(self) -> Names:
+        """List the values that it may have; none if it may have any."""
+        return self.listed() if callable(self.listed) else self.listed
+
+    @property
+    def value_text(self) -> str:
+        """Return what it may be as the docs about files write it.
+
+        >>> Setting("top", Kind.WHOLE, None, "…", least=0).value_text
+        'whole number, 0 or more'
+        """
+        if self.choices:
+            return " or ".join(f'`"{choice}"`' for choice in self.choices)
+        if self.least is None or self.kind is Kind.SECONDS:
+            return self.kind.value
+        upto = " or more" if self.most is None else f" to {self.most:,}"
+        return f"{self.kind.value}, {self.least:,}{upto}"
+
+    @property
+    def default_text(self) -> str:
+        """Return the default as the docs about files write it."""
+        if self.required:
+            return "required"
+        if self.shown:
+            return self.shown
+        return "none" if self.default in (None, (), {}) else f"`{_toml(self.default)}`"
+
+    def given(self, request: object) -> bool:
+        """Tell whether a request says another than the default."""
+        return bool(getattr(request, self.name) != self.default)
+
+
+def setting(help: str, default: Any = MISSING, *, kind: Kind | None = None, **more: Any) -> Any:  # noqa: A002 -- as in click
+    """Make a field that is a setting; one without a default is required. See `Setting` for `more`."""
+    metadata = {"setting": {"help": help, "kind": kind, **more}}
+    if default == {} and default is not MISSING:
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def settings_of(made: type[Any]) -> tuple[Setting, ...]:
+    """List the settings of a class, in their order."""
+    found = []
+    for each in fields(made):
+        if (said := each.metadata.get("setting")) is None:
+            continue
+        more = dict(said)
+        kind = more.pop("kind") or _KIND_OF[str(each.type).removesuffix(" | None")]
+        required = each.default is MISSING and each.default_factory is MISSING
+        default = None if each.default is MISSING else each.default
+        if each.default_factory is not MISSING:
+            default = each.default_factory()
+        found.append(Setting(each.name, kind, default, more.pop("help"), required=required, **more))
+    # What must be given comes first, then places.
+    places = (Kind.INPUT, Kind.OUTPUT)
+    return tuple(sorted(found, key=lambda each: (not each.required, each.kind not in places)))
+
+
+def setting_of(made: type[Any], name: str) -> Setting:
+    """Return one setting of a class."""
+    return next(each for each in settings_of(made) if each.name == name)
+
+
+_NUMBERS = (Kind.WHOLE, Kind.NUMBER, Kind.SECONDS, Kind.SHARE)
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong: where in a file, why, and what would be right."""
+
+    where: str
+    """A table and a setting, such as `match.top`; empty for the file as a whole."""
+    why: str
+    right: str = ""
+
+    @property
+    def text(self) -> str:
+        """Write it without the file's name.
+
+        >>> Problem("match.tpo", "there is no such setting", "did you mean 'top'?").text
+        "match.tpo: there is no such setting: did you mean 'top'?"
+        """
+        return ": ".join(part for part in (self.where, self.why, self.right) if part)
+
+
+def read_values(
+    settings: Iterable[Setting], raw: Mapping[str, Any], label: str
+) -> tuple[dict[str, Any], list[Problem]]:
+    """Read a table of a file: the values by the names of their fields, and all that is wrong with it.
+
+    >>> top = Setting("top", Kind.WHOLE, None, "…", least=0)
+    >>> read_values([top], {"top": 3}, "match")
+    ({'top': 3}, [])
+    >>> [problem.text for problem in read_values([top], {"tpo": 3}, "match")[1]]
+    ["match.tpo: there is no such setting: did you mean 'top'?"]
+    """
+    known = {each.where: each for each in settings}
+    values: dict[str, Any] = {}
+    problems = []
+    for key, value in raw.items():
+        where = f"{label}.{key}"
+        if key not in known:
+            problems.append(Problem(where, "there is no such setting", nearest(key, known)))
+        elif (found := wrong(known[key], value)) is not None:
+            problems.append(Problem(where, *found))
+        else:
+            values[known[key].name] = _read(known[key], value)
+    for key, each in known.items():
+        if each.required and key not in raw:
+            problems.append(Problem(f"{label}.{key}", "it is missing", plain(each.help)))
+    return values, problems
+
+
+def check_values(settings: Iterable[Setting], request: object) -> None:
+    """Refuse a request of a program whose values are out of range, or none of those that there are."""
+    for each in settings:
+        value = getattr(request, each.name)
+        judged = each.kind in _NUMBERS or (isinstance(each.listed, tuple) and each.listed)
+        if judged and value is not None and (found := wrong(each, value)) is not None:
+            raise TableError(f"{each.name} is {value!r}: {found[1]}")
+
+
+def unmet(settings: Iterable[Setting], request: object) -> Iterator[tuple[Setting, Setting, str]]:
+    """List settings that are given without what they need: that setting, and the value that it must have."""
+    known = {each.name: each for each in settings}
+    for each in known.values():
+        name, _, value = each.needs.partition("=")
+        if name and each.given(request):
+            found = getattr(request, name)
+            if found != value if value else not known[name].given(request):
+                yield each, known[name], value
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Ask whether another name was meant, or list those that there are.
+
+    >>> nearest("tpo", ["top", "mode"])
+    "did you mean 'top'?"
+    >>> nearest("x", ["top", "mode"])
+    'there are top, mode'
+    """
+    names = list(known)
+    near = difflib.get_close_matches(name, names, 1, 0.6)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+
+
+def wrong(setting: Setting, value: Any) -> tuple[str, str] | None:
+    """Say why a setting of a file cannot have a value, and what it can have; None if it can.
+
+    >>> top = Setting("top", Kind.WHOLE, None, "…", least=0)
+    >>> wrong(top, "ten"), wrong(top, 20)
+    (("'ten' is text", 'give a whole number, 0 or more'), None)
+    """
+    fits, what = _FITS[setting.kind]
+    if not fits(value):
+        return f"{value!r} is {_called(value)}", f"give {what}{_range(setting)}"
+    if setting.choices and value not in setting.choices:
+        return f"{value!r} is none of them", nearest(value, setting.choices)
+    read = _read(setting, value)
+    for number in read if setting.kind is Kind.PAIR else [read]:
+        if (setting.least is not None and number < setting.least) or (
+            setting.most is not None and number > setting.most
+        ):
+            return f"{value!r} is out of range", f"give {what}{_range(setting)}"
+    if setting.kind is Kind.PAIR and value[0] > value[1]:
+        return f"{value!r} ends before it begins", "give the lesser first"
+    return None
+
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def read_seconds(text: str) -> float | None:
+    """Read a time; None if it is none.
+
+    >>> read_seconds("90s"), read_seconds("10m"), read_seconds("0.5"), read_seconds("soon")
+    (90.0, 600.0, 0.5, None)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())
+    return None if found is None else float(found[1]) * _UNITS[found[2]]
+
+
+def read_share(text: str) -> float | None:
+    """Read a part of a whole; None if it is none.
+
+    >>> read_share("10%"), read_share("0.1"), read_share("much")
+    (0.1, 0.1, None)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text.strip())
+    return None if found is None else float(found[1]) / (100 if found[2] else 1)
+
+
+def _read(setting: Setting, value: Any) -> Any:
+    """Return a value of a file as the field has it."""
+    if isinstance(value, str) and setting.kind in _WRITTEN:
+        return _WRITTEN[setting.kind](value)
+    return tuple(value) if setting.kind in {Kind.INPUTS, Kind.PAIR} else value
+
+
+_WRITTEN = {Kind.SECONDS: read_seconds, Kind.SHARE: read_share}
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+
+
+def _is_number(value: Any) -> bool:
+    return _is_whole(value) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and "\0" not in value
+
+
+def _is_written(kind: Kind) -> Callable[[Any], bool]:
+    return lambda value: _is_number(value) or (isinstance(value, str) and _WRITTEN[kind](value) is not None)
+
+
+def _is_list(value: Any, fits: Callable[[Any], bool]) -> bool:
+    return isinstance(value, list) and all(map(fits, value))
+
+
+_FITS: dict[Kind, tuple[Callable[[Any], bool], str]] = {
+    Kind.TEXT: (_is_text, "text"),
+    Kind.INPUT: (_is_text, "a path"),
+    Kind.OUTPUT: (_is_text, "a path"),
+    Kind.INPUTS: (lambda value: _is_list(value, _is_text), "a list of paths"),
+    Kind.WHOLE: (_is_whole, "a whole number"),
+    Kind.NUMBER: (_is_number, "a number"),
+    Kind.SECONDS: (_is_written(Kind.SECONDS), "seconds, or a time such as '10m'"),
+    Kind.SHARE: (_is_written(Kind.SHARE), "a number, or a text such as '10%'"),
+    Kind.FLAG: (lambda value: isinstance(value, bool), "true or false"),
+    Kind.NUMBERS: (
+        lambda value: isinstance(value, dict) and all(map(_is_number, value.values())),
+        "a table of numbers",
+    ),
+    Kind.TEXTS: (
+        lambda value: isinstance(value, dict) and all(isinstance(each, str) for each in value.values()),
+        "a table of texts",
+    ),
+    Kind.PAIR: (lambda value: _is_list(value, _is_whole) and len(value) == 2, "two whole numbers"),
+}
+
+
+def _range(setting: Setting) -> str:
+    if setting.least is None:
+        return ""
+    upto = ", {} or more" if setting.most is None else f" from {{}} to {setting.most:,}"
+    return upto.format(f"{setting.least:,}")
+
+
+def _called(value: Any) -> str:
+    if isinstance(value, str):
+        return "text" if value.strip() else "empty"
+    names = {bool: "true or false", int: "a whole number", float: "a number", list: "a list", dict: "a table"}
+    return names.get(type(value), type(value).__name__)
+
+
+def _toml(value: Any) -> str:
+    """Write a value as in a file.
+
+    >>> _toml(True), _toml("jsonl"), _toml(1), _toml((10, 40))
+    ('true', '"jsonl"', '1', '[10, 40]')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return str(list(value))
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def plain(words: str) -> str:
+    """Write words of the docs without links and code marks, as a terminal shows them.
+
+    >>> plain("a [table](files.md#events) with `id`")
+    'a table with id'
+    """
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words).replace("`", "")
+
+
+def file_rows(settings: Iterable[Setting]) -> list[str]:
+    """Write the table of the docs for a table of a file."""
+    rows = ["| setting | value | default | meaning |", "|---|---|---|---|"]
+    for each in settings:
+        about = ", ".join(f"`{name}`" for name in each.only)
+        meaning = f"{about}: {each.help}" if about else each.help
+        rows.append(f"| `{each.where}` | {each.value_text} | {each.default_text} | {meaning} |")
+    return rows

@@ -1,0 +1,507 @@
+"""What is asked of each job: one class a job, whose fields are its settings.
+
+Commands, pipeline files, their docs and the dry run follow from these fields (`headgate.core.settings`). A
+field's `key` says where it stands in a pipeline file, if not in the job's own table under its own name; None
+is on the command line only. This module loads nothing large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headgate.core.settings import Kind, setting
+from headgate.core.subscription import SQL, dialects
+from headgate.errors import TableError
+from headgate.ranking.model import EXACT, MODES, RELAXED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headgate.contents.kind import Wanted
+    from headgate.engine.question import Top
+    from headgate.rdf.language.model import Options
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+    from headgate.runtime.sharding import Sharding
+    from headgate.tables.requests import Question
+
+INPUT, OUTPUT = Kind.INPUT, Kind.OUTPUT
+REFUSED = "`OUTPUT-rejected.jsonl`"
+_ELSEWHERE = "It must be given if the output is on another file system."
+
+
+def formats() -> tuple[str, ...]:
+    """List the formats of documents, of all kinds of content."""
+    from headgate.contents.registry import kinds
+
+    return tuple(dict.fromkeys(short for kind in kinds().values() for short in kind.types))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Where a job runs. Its answers do not depend on it."""
+
+    engine: str | None = setting(
+        "where the job runs, on Spark or [in this process](cli.md#where-a-job-runs)",
+        None,
+        key=None,
+        listed=("spark", "local"),
+        shown="chosen by the size of the tables",
+    )
+    master: str | None = setting(
+        "a Spark master: `local[N]`, `spark://…`, `yarn`, `k8s://…`",
+        None,
+        key="spark.master",
+        metavar="URL",
+        shown="inside this process",
+    )
+    conf: Mapping[str, str] = setting("a setting of Spark's own, by its name", {}, key="spark.conf")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Best:
+    """Which of the matches are asked for."""
+
+    top: int | None = setting(
+        "only the best so many of each event, with their scores and ranks; 0 is none",
+        None,
+        metavar="K",
+        least=0,
+        shown="all matches",
+    )
+    mode: str | None = setting(
+        "what makes one better: its score if all clauses hold, or the weights of those that hold",
+        None,
+        needs="top",
+        listed=MODES,
+        shown=f"`{EXACT}`",
+    )
+    factors: Mapping[str, float] = setting(
+        "what the weights of all clauses that look at an attribute are multiplied by; 0 drops them",
+        {},
+        needs=f"mode={RELAXED}",
+        option="--factor",
+    )
+
+    @property
+    def best(self) -> Top | None:
+        """Return what is asked for, if not all matches are."""
+        from headgate.engine.question import Top
+
+        return None if self.top is None else Top.of(self.top, self.mode or EXACT, self.factors)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Documents:
+    """What is said of events that are documents."""
+
+    format: str | None = setting(
+        "RDF, XML: what documents are written in that do not say so",
+        None,
+        key="events.format",
+        listed=formats,
+        more="These are rows that have no `datacontenttype`, and files whatever their names.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match(Documents, Best):
+    """Match a table of events against a snapshot."""
+
+    snapshot: str = setting("what `compile` wrote", kind=INPUT, key="compile.snapshot", metavar="DIRECTORY")
+    events: str = setting(
+        "a [table](files.md#events) of events, or files of documents",
+        kind=INPUT,
+        key="events.table",
+        metavar="TABLE",
+    )
+    output: str = setting(
+        "a table of matches, (`event_id`, `subscription_id`); with `top` also `score` and `rank`",
+        kind=OUTPUT,
+        metavar="TABLE",
+    )
+    rejected: str | None = setting(
+        "a table for refused events",
+        None,
+        kind=OUTPUT,
+        metavar="TABLE",
+        shown=REFUSED,
+        more=_ELSEWHERE,
+    )
+    graph: bool | None = setting(
+        "insist that the snapshot has a graph, or has none; one that has is always matched with it",
+        None,
+        key=None,
+        more="A graph cannot be left out: the filters alone would also reach subscriptions that no path "
+        "leads to. "
+        "Compile the subscriptions without the graph for that.",
+    )
+    tuples: str | None = setting(
+        "XML, without graph and ranks: a table for what the patterns return",
+        None,
+        kind=OUTPUT,
+        metavar="TABLE",
+        more="Its columns are `event_id`, `subscription_id`, `tuple` (counted from 1), `name` and "
+        "`value`; it has at most "
+        "1,000 tuples for an event and a subscription, and a row with the name `cut` if there are more, or "
+        "`refused` if what a pattern returns is too much.",
+    )
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return what the job takes."""
+        names = ("snapshot", "events", "output", "rejected", "graph", "tuples")
+        said = {name: getattr(self, name) for name in names}
+        return {**said, "top": self.best, "content_type": self.format}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filters:
+    """What is said of filters of RDF."""
+
+    taxonomy: tuple[str, ...] = setting(
+        "RDF: a file of the [taxonomy](rdf-events.md#taxonomy), which class and property lies below which",
+        (),
+        key="subscriptions.taxonomy",
+        metavar="FILE",
+        more="Its name ends in `.ttl`, `.nt`, `.rdf`, `.owl`, `.xml` or `.jsonld`.",
+    )
+    coerce: bool = setting(
+        "RDF: read [strings that are compared with numbers](sparql.md#strings-that-are-numbers), times or "
+        "truth "
+        "values as such",
+        False,
+        key="subscriptions.coerce",
+    )
+    injective: bool = setting(
+        "RDF: different nodes of a filter stand for different nodes of the event, different triples for "
+        "different ones",
+        False,
+        key="subscriptions.injective",
+    )
+
+    @property
+    def options(self) -> Options | None:
+        """Return what departs from SPARQL; none if nothing does."""
+        from headgate.rdf.language.model import Options
+
+        departs = self.coerce or self.injective
+        return Options(coerce=self.coerce, injective=self.injective) if departs else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compile(Filters):
+    """Compile a table of subscriptions, or a graph of nodes and edges, to a snapshot."""
+
+    subscriptions: str | None = setting(
+        "a [table](files.md#subscriptions) of subscriptions: `id`, `filter`, and perhaps `dialect`, `score`, "
+        "`weights`; in a graph also `node`",
+        None,
+        kind=INPUT,
+        key="subscriptions.table",
+        metavar="TABLE",
+        more="Required without a graph.",
+    )
+    nodes: str | None = setting(
+        "a table of a graph's [nodes](files.md#graphs): `id`, and perhaps `filter`, `subscription`, `score`…",
+        None,
+        kind=INPUT,
+        key="graph.nodes",
+        metavar="TABLE",
+    )
+    edges: str | None = setting(
+        "a table of its edges: `source`, `target`, and perhaps `filter`, `cost`…",
+        None,
+        kind=INPUT,
+        key="graph.edges",
+        metavar="TABLE",
+    )
+    snapshot: str = setting(
+        "a directory for the snapshot",
+        kind=OUTPUT,
+        option="--output",
+        metavar="DIRECTORY",
+        more="An older snapshot there is replaced.",
+    )
+    rejected: str | None = setting(
+        "a table for refused rows", None, kind=OUTPUT, metavar="TABLE", shown=REFUSED
+    )
+    dialect: str | None = setting(
+        "what filters are written in whose rows name no dialect",
+        None,
+        key="subscriptions.dialect",
+        listed=dialects,
+        shown=f"`{SQL}`",
+    )
+    schema: str | None = setting(
+        "records: a JSON file with the attributes' types; filters are checked against it",
+        None,
+        kind=INPUT,
+        key="subscriptions.schema",
+        metavar="FILE",
+    )
+    sample: str | None = setting(
+        "records: a table of events like those to come; filters are filed under values that few of them have",
+        None,
+        kind=INPUT,
+        key="subscriptions.sample",
+        metavar="TABLE",
+        more="The first 4,096 are looked at. Matching is quicker, the answers are the same.",
+    )
+    ranked: bool | None = setting(
+        "rank subscriptions, or don't",
+        None,
+        key="subscriptions.ranked",
+        shown="if the table has a column `score` or `weights`",
+        more="In JSON lines, if a row has one. Without these columns, every score is 0 and every weight "
+        "1. Graphs "
+        "have scores in any case; theirs is whether clauses are ranked as well, by default if there is a "
+        "column "
+        "`weights`.",
+    )
+    shards: int | None = setting(
+        "cut subscriptions, or a graph, into so many [parts](sharding.md), each with its own subscribers",
+        None,
+        key="shards.count",
+        metavar="K",
+        least=1,
+        most=1_000,
+        shown="1",
+        more="In a graph each also has all intermediaries. The answers are the same; a worker that "
+        "matches has one "
+        "shard at a time in memory, and events are read once for each.",
+    )
+    shard_by: str | None = setting(
+        "which part a subscription is in: by its id, by a column of the table, or by what its filter demands",
+        None,
+        key="shards.by",
+        needs="shards",
+        listed=("hash", "tenant", "access"),
+        shown="`hash`",
+    )
+    shard_column: str | None = setting(
+        "for `tenant` the table's column, by default `tenant`; for `access` of records the events' "
+        "attribute, "
+        "which must be given",
+        None,
+        key="shards.column",
+        needs="shards",
+        metavar="NAME",
+    )
+
+    @property
+    def tables(self) -> list[str]:
+        """List the tables that are compiled."""
+        return [table for table in (self.nodes, self.edges, self.subscriptions) if table is not None]
+
+    @property
+    def sharding(self) -> Sharding:
+        """Return how subscriptions are cut."""
+        from headgate.runtime.sharding import Sharding
+
+        return Sharding.of(self.shards or 1, self.shard_by or "hash", self.shard_column)
+
+    @property
+    def types(self) -> str | None:
+        """Read the file of the schema."""
+        return None if self.schema is None else read_text(self.schema)
+
+    def wanted(self, taxonomy: Taxonomy | None = None) -> Wanted:
+        """Return what is said of all filters."""
+        from headgate.contents.kind import Wanted
+
+        return Wanted(self.dialect or SQL, self.types, self.sample, taxonomy, self.options)
+
+    def arguments(self, wanted: Wanted) -> dict[str, Any]:
+        """Return what the job takes besides the tables and the snapshot."""
+        return {"rejected": self.rejected, "ranked": self.ranked, "sharding": self.sharding, **vars(wanted)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backtest(Filters, Documents):
+    """Try one filter over historic events."""
+
+    filter: str = setting("the filter to try", metavar="TEXT")
+    events: str = setting(
+        "a [table](files.md#events) of historic events, or files of documents",
+        kind=INPUT,
+        key="events.table",
+        metavar="TABLE",
+    )
+    dialect: str | None = setting("what it is written in", None, listed=dialects, shown=f"`{SQL}`")
+    output: str | None = setting(
+        "a table for the events that it matches",
+        None,
+        kind=OUTPUT,
+        metavar="TABLE",
+        shown="they are only counted",
+    )
+
+    @property
+    def written_in(self) -> str:
+        """Return the dialect, also where none was given."""
+        return self.dialect or SQL
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIf(Documents, Best):
+    """Try changed subscriptions over historic events, against a snapshot."""
+
+    changes: str = setting("a table of [changes](what-if.md)", kind=INPUT, metavar="TABLE")
+    snapshot: str | None = setting(
+        "the subscriptions as they are", None, kind=INPUT, key="compile.snapshot", metavar="DIRECTORY"
+    )
+    subscriptions: str | None = setting(
+        "the same as a table, compiled for this; `--dialect`, `--taxonomy`, `--coerce` and `--injective` are "
+        "about its filters",
+        None,
+        kind=INPUT,
+        key=None,
+        metavar="TABLE",
+    )
+    events: str = setting(
+        "a [table](files.md#events) of historic events, or files of documents",
+        kind=INPUT,
+        key="events.table",
+        metavar="TABLE",
+    )
+    output: str | None = setting(
+        "a table of the matches that would come and go", None, kind=OUTPUT, metavar="TABLE"
+    )
+    effects: str | None = setting(
+        "a table of the subscriptions that are concerned, noisiest first",
+        None,
+        kind=OUTPUT,
+        metavar="TABLE",
+        shown="`OUTPUT-effects.jsonl`",
+        more=_ELSEWHERE,
+    )
+    rejected: str | None = setting(
+        "a table for refused rows of changes and events",
+        None,
+        kind=OUTPUT,
+        metavar="TABLE",
+        shown=REFUSED,
+        more=_ELSEWHERE,
+    )
+    page: str | None = setting(
+        "a page with pictures (`.html`)", None, kind=OUTPUT, option="--report", metavar="FILE"
+    )
+    noise: float = setting(
+        "the part of the events above which a subscription is noisy", 0.1, kind=Kind.SHARE, least=0, most=1
+    )
+    cost: bool = setting(
+        "measure size and speed before and after, for which the whole snapshot is written again", True
+    )
+
+    def question(self, snapshot: str) -> Question:
+        """Return what is asked of changes to a snapshot."""
+        from headgate.tables.requests import Question
+
+        return Question(self.changes, snapshot, self.events, self.best, self.format, self.noise, self.cost)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(Documents):
+    """Plan how events travel: subscribers that feed each other."""
+
+    snapshot: str = setting(
+        "the subscriptions, compiled, without graph and ranks",
+        kind=INPUT,
+        key="compile.snapshot",
+        metavar="DIRECTORY",
+    )
+    sample: str = setting(
+        "a table of events like those to come, or documents, to estimate sizes", kind=INPUT, metavar="TABLE"
+    )
+    output: str = setting(
+        "a directory for the network",
+        kind=OUTPUT,
+        metavar="DIRECTORY",
+        more="An older one there is replaced.",
+    )
+    rejected: str | None = setting(
+        "a table for rows of the sample that are no events", None, kind=OUTPUT, metavar="TABLE", shown=REFUSED
+    )
+    page: str | None = setting(
+        "draw it: a page (`.html`), or the picture alone (`.svg`, `.png`)",
+        None,
+        kind=OUTPUT,
+        option="--report",
+        metavar="FILE",
+    )
+    sites: str | None = setting(
+        "a table of sites, and what they can bear: `id` of a subscription; `site`, `fan_out`, "
+        "`bandwidth`, `cpu` "
+        "where they are its own",
+        None,
+        kind=INPUT,
+        metavar="TABLE",
+        more="Without a row a subscription has a site of its own.",
+    )
+    fan_out: float | None = setting(
+        "views that a site feeds at most", None, metavar="N", least=0, shown="no bound"
+    )
+    bandwidth: float | None = setting(
+        "bytes that a site can send for an event", None, metavar="BYTES", least=0, shown="no bound"
+    )
+    cpu: float | None = setting(
+        "what a site can work for an event", None, metavar="WORK", least=0, shown="no bound"
+    )
+    source_fan_out: float | None = setting(
+        "views that the publisher feeds at most",
+        None,
+        metavar="N",
+        least=0,
+        shown="those that it must, and a fifth more",
+    )
+    source_bandwidth: float | None = setting(
+        "bytes that the publisher can send", None, metavar="BYTES", least=0, shown="no bound"
+    )
+    source_cpu: float | None = setting(
+        "what the publisher can work", None, metavar="WORK", least=0, shown="no bound"
+    )
+    rewritings: int = setting("ways to compute a view that are looked for", 30, metavar="K", least=1)
+    alpha: float = setting("what utilization weighs when latency is lowered", 0.0, least=0)
+    beta: float = setting("what latency weighs then", 1.0, least=0)
+    relax: float = setting(
+        "by how much the sites' capacities may be passed to lower latency", 1.0, metavar="FACTOR", least=1
+    )
+    swaps: bool = setting("move views aside to make room for others", True)
+    time_limit: float = setting(
+        "for the integer program",
+        300.0,
+        kind=Kind.SECONDS,
+        least=0,
+        shown="5m",
+        more="At the limit the best plan found is taken, and the command says so.",
+    )
+    gap: float = setting("how far from the optimum of utilization is good enough", 0.01, least=0)
+    carries: str | None = setting(
+        "records: what subscribers hold of an event that they get: all of it, or that they got it",
+        None,
+        listed=("row", "key"),
+        shown="`row`",
+    )
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return what the job takes besides what bounds the network."""
+        names = ("snapshot", "sample", "output", "rejected", "sites", "carries")
+        return {**{name: getattr(self, name) for name in names}, "content_type": self.format}
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """Return what bounds the network, as `headgate.plan.running.making.Settings` names it."""
+        others = {*self.arguments, "page", "format", "rewritings"}
+        return {name: value for name, value in vars(self).items() if name not in others}
+
+
+def read_text(path: str) -> str:
+    """Read a small file that a setting names."""
+    try:
+        return Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise TableError(f"{path} cannot be read: {reason}") from None
