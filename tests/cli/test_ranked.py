@@ -78,7 +78,7 @@ def test_from_a_table_to_the_best(headgate: Command, folder: Path) -> None:
     ("arguments", "part"),
     [
         ("--mode relaxed", "--mode goes with --top"),
-        ("--factor age=0", "--factor goes with --top"),
+        ("--factor age=0", "--factor goes with --mode relaxed"),
         ("--top 1 --factor age=0", "--factor goes with --mode relaxed"),
         ("--top 1 --mode relaxed --factor age", "--factor age: write NAME=NUMBER"),
         ("--top 1 --mode relaxed --factor age=old", "--factor age=old: write NAME=NUMBER"),

@@ -55,4 +55,4 @@ def test_options_that_do_not_go_together(headgate: Command) -> None:
     ran = headgate(*COMPILE, "--shard-column", "topic")
     assert ran.complaint.startswith("shards by hash look at ids alone: leave out the column 'topic'")
     ran = headgate(*COMPILE[:-3], "--quiet", "--shard-by", "tenant")
-    assert ran.complaint.startswith("--shard-by and --shard-column go with --shards")
+    assert ran.complaint.startswith("--shard-by goes with --shards")

@@ -48,7 +48,8 @@ def test_unknown_command_is_one_line_and_exit_code_2() -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == (
-        "./dev: unknown command 'dmeo'; it is one of demo, test, nightly, setup, wheel, signatures, lock\n"
+        "./dev: unknown command 'dmeo'; it is one of "
+        "demo, test, nightly, setup, wheel, docs, signatures, lock\n"
     )
 
 
