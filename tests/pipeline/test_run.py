@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import HeadgateError
-from headgate.pipeline.file import streams
 from headgate.pipeline.file.read import read_pipeline
 from headgate.pipeline.run import run
 from headgate.pipeline.run.run import RunOptions, run_pipeline
@@ -457,7 +456,7 @@ report = "live.html"
     before = signal.getsignal(signal.SIGTERM)
     steps, streamed = (
         note_handlers(monkeypatch, run, "work"),
-        note_handlers(monkeypatch, streams, "run_told"),
+        note_handlers(monkeypatch, run, "run_told"),
     )
     secret = ("--conf", "spark.hadoop.fs.s3a.secret.key=TOPSECRET")
     found = headgate("run", tmp_path / "shop.toml", "--quiet", "--json", *secret).json

@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any
 from headgate import Event, Subscription, Taxonomy
 from headgate.rdf.events.triples import write_lines
 from headgate.rdf.language.printing import print_pattern
-from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.match.match import match_events
 from tests.rdf.random_patterns import random_graph, random_pattern, random_taxonomy
 from tests.spark.files import Row, get_lines, get_table
+from tests.spark.jobs import compile_subscriptions, match_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
     from headgate import Engine
     from headgate.core.event import Id
@@ -93,7 +90,7 @@ BOMBS: dict[str, tuple[Row, str]] = {
 class Job:
     """Compile and match in a folder of its own."""
 
-    spark: SparkSession
+    spark: Any
     folder: Path
 
     @property

@@ -33,7 +33,7 @@ EVENTS: list[Row] = [
 TEXTS = ("age > 30 OR topic IS NULL", "NOT (price < 2 AND member)", "Topic LIKE '%a%'")
 
 
-@pytest.mark.parametrize(("form", "text"), some([(form, text) for form in FORMS for text in TEXTS], 0, 4, 8))
+@pytest.mark.parametrize(("form", "text"), some([(form, text) for form in FORMS for text in TEXTS], 4, 8))
 def test_it_answers_as_match_does_and_writes_the_events(
     spark: SparkSession, tmp_path: Path, form: str, text: str
 ) -> None:
@@ -79,7 +79,7 @@ EMPTY = [("bad.jsonl", "{bad\nworse\n", 2), ("empty.jsonl", "", 0), ("empty.csv"
 
 @pytest.mark.parametrize(
     ("name", "content", "rejected", "text"),
-    some([(*case, text) for case in EMPTY for text in ("a = 1", "TRUE")], 0, 3, 4),
+    some([(*case, text) for case in EMPTY for text in ("a = 1", "TRUE")], 0, 4),
 )
 def test_no_events_at_all(
     spark: SparkSession, tmp_path: Path, name: str, content: str, rejected: int, text: str
@@ -90,7 +90,7 @@ def test_no_events_at_all(
     assert get_table(tmp_path / "out.parquet") == []
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", some(FORMS, 1))
 def test_an_unknown_attribute_is_told_with_the_nearest(
     spark: SparkSession, tmp_path: Path, form: str
 ) -> None:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headgate.records.index.index import RecordIndex
-from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.match.match import match_events
 from tests.spark.files import get_lines, put, put_lines
+from tests.spark.jobs import compile_subscriptions, match_events
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,13 +35,13 @@ FILTERS: dict[str, tuple[str, str | None]] = {
 
 
 @pytest.fixture(scope="module")
-def compiled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def compiled(session: SparkSession | None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compile them all at once."""
     folder = tmp_path_factory.mktemp("bad")
     rows = [{"id": name, "filter": text} for name, (text, _) in FILTERS.items()]
     table = put_lines(folder / "subs.jsonl", rows)
     done = compile_subscriptions(
-        spark, table, str(folder / "snapshot"), rejected=str(folder / "rejected.jsonl"), quiet=True
+        session, table, str(folder / "snapshot"), rejected=str(folder / "rejected.jsonl"), quiet=True
     )
     assert done.subscriptions + done.rejected == len(rows)
     return folder
@@ -61,9 +60,9 @@ def test_filters_beyond_the_limits_are_refused_with_the_reason(compiled: Path, n
         assert json.loads(refused[name]["row"])["filter"] == FILTERS[name][0]
 
 
-def match_all(spark: SparkSession, folder: Path, content: str) -> tuple[list[Any], list[str]]:
+def match_all(session: SparkSession | None, folder: Path, content: str) -> tuple[list[Any], list[str]]:
     done = match_events(
-        spark,
+        session,
         str(folder / "snapshot"),
         put(folder / "events.jsonl", content),
         str(folder / "matches.jsonl"),
@@ -77,16 +76,16 @@ def match_all(spark: SparkSession, folder: Path, content: str) -> tuple[list[Any
     ]
 
 
-def test_events_of_unusual_size(spark: SparkSession, compiled: Path) -> None:
+def test_events_of_unusual_size(session: SparkSession | None, compiled: Path) -> None:
     wide = {"id": 1, **{f"column {number}": number for number in range(20_000)}, "a": 9999}
     long = {"id": 2, "a": "x" * 5_000_000}
     array = {"id": 3, "a": list(range(200_000))}
-    found, refused = match_all(spark, compiled, "\n".join(map(json.dumps, (wide, long, array))))
+    found, refused = match_all(session, compiled, "\n".join(map(json.dumps, (wide, long, array))))
     assert [event for event, name in found if name == "long in list"] == [1]
     assert refused == []
 
 
-def test_lone_surrogates_and_numbers_without_end(spark: SparkSession, compiled: Path) -> None:
+def test_lone_surrogates_and_numbers_without_end(session: SparkSession | None, compiled: Path) -> None:
     lines = [
         '{"id": 1, "a": "\\ud800"}',
         '{"id": 2, "a": 1e400}',
@@ -94,7 +93,7 @@ def test_lone_surrogates_and_numbers_without_end(spark: SparkSession, compiled: 
         '{"id": 4, "a": -Infinity}',
     ]
     lines += [f'{{"id": 5, "a": {2**64}}}', '{"id": 6, "a": 5}', '{"id": 7, "\\udc00": 5}']
-    found, refused = match_all(spark, compiled, "\n".join(lines))
+    found, refused = match_all(session, compiled, "\n".join(lines))
     assert {event for event, _ in found} == {6}
     assert len(refused) == 6
     assert refused[0] == "not valid JSON: the escape \\ud800 is a lone surrogate"

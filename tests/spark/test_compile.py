@@ -21,7 +21,6 @@ from headgate.errors import SnapshotError, TableError
 from headgate.rdf.compiling import RdfContents
 from headgate.records.compiling import RecordContents
 from headgate.records.index.index import ROOM, RecordIndex
-from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.tables.tables import to_frame, write_table
 from headgate.tables import filter_rows as compiling
 from headgate.tables.accepted import REJECTED
@@ -30,6 +29,7 @@ from headgate.tables.places import Format
 from headgate.xml.compiling import XmlContents
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
+from tests.spark.jobs import compile_subscriptions, on_spark
 from tests.spark.without_spark import compile_lines, lines_of
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def subscriptions() -> list[Row]:
 class Job:
     """Compile in a folder of its own."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self.spark = spark
+    def __init__(self, session: SparkSession | None, folder: Path) -> None:
+        self.spark: Any = session
         self.folder = folder
         self.snapshot = folder / "snapshot"
         self.rejected = folder / "rejected.jsonl"
@@ -85,16 +85,26 @@ class Job:
 
 
 @pytest.fixture
-def job(spark: SparkSession, tmp_path: Path) -> Job:
-    return Job(spark, tmp_path)
+def job(session: SparkSession | None, tmp_path: Path) -> Job:
+    return Job(session, tmp_path)
 
 
 def arrays(snapshot: Path) -> dict[str, Any]:
     return {name: array.tolist() for name, array in open_snapshot(snapshot, ROOM).arrays.items()}
 
 
-@pytest.mark.parametrize("form", FORMS)
+@on_spark
+@pytest.mark.parametrize("form", some(FORMS, 1))
 def test_every_format_gives_the_arrays_of_the_library(job: Job, form: str) -> None:
+    check_arrays(job, form)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_format_gives_the_arrays_in_this_process(tmp_path: Path, form: str) -> None:
+    check_arrays(Job(None, tmp_path), form)
+
+
+def check_arrays(job: Job, form: str) -> None:
     rows = subscriptions()
     done = job(put_table(job.folder / f"subs.{form}", rows))
     assert (done.subscriptions, done.rejected) == (40, len(BAD))
@@ -107,7 +117,7 @@ def test_every_format_gives_the_arrays_of_the_library(job: Job, form: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("form", "files"), some([(form, files) for form in ("jsonl", "parquet") for files in (1, 2, 7)], 1, 5)
+    ("form", "files"), [(form, files) for form in ("jsonl", "parquet") for files in (1, 2, 7)]
 )
 def test_the_first_of_equal_ids_wins_in_the_order_of_the_files(job: Job, form: str, files: int) -> None:
     """Later files are larger, so that Spark takes them first."""
@@ -126,6 +136,7 @@ def test_the_first_of_equal_ids_wins_in_the_order_of_the_files(job: Job, form: s
     assert again[0]["id"] == "0"
 
 
+@on_spark
 def test_a_file_in_many_partitions_keeps_its_order(job: Job) -> None:
     rows = [{"id": number % 600, "filter": f"a = {number}"} for number in range(1200)]
     job.spark.conf.set("spark.sql.files.maxPartitionBytes", "5k")
@@ -189,7 +200,7 @@ def test_refused_rows_say_what_where_and_why(tmp_path: Path) -> None:
         assert any(part in reason for reason in reasons), part
 
 
-@pytest.mark.parametrize("form", some(FORMS, 1))
+@pytest.mark.parametrize("form", FORMS)
 def test_rows_of_every_dialect(job: Job, form: str) -> None:
     rows: list[Row] = [
         {"id": "plain", "filter": "a = 1", "dialect": None},
@@ -275,7 +286,7 @@ CSV_IDS: dict[str, tuple[list[str], list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize(("given", "found"), some(list(CSV_IDS.values()), 0), ids=CSV_IDS)
+@pytest.mark.parametrize(("given", "found"), list(CSV_IDS.values()), ids=CSV_IDS)
 def test_ids_in_csv_are_numbers_if_all_of_them_are(job: Job, given: list[str], found: list[Any]) -> None:
     job(put(job.folder / "subs.csv", "id,filter\n" + "".join(f"{one},a = 1\n" for one in given)))
     assert list(job.index().ids) == found
@@ -290,6 +301,7 @@ def test_texts_of_csv_are_numbers_if_all_of_them_are(
     assert list(RecordIndex.open(tmp_path / "snapshot").ids) == found
 
 
+@on_spark
 @pytest.mark.parametrize("end", some(["\n", "\r\n"], 1), ids=["lf", "crlf"])
 def test_csv_with_quotes_commas_and_newlines(job: Job, end: str) -> None:
     lines = [
@@ -317,6 +329,7 @@ def test_csv_with_quotes_commas_and_newlines(job: Job, end: str) -> None:
     assert job.refused()[0]["row"] == "a = 1,too few"
 
 
+@on_spark
 def test_names_of_columns_ignore_case_and_others_are_passed_over(job: Job) -> None:
     table = pa.table({"ID": [1, 2], "Filter": ["a = 1", "b = 1"], "odd`name": [b"\xff", None]})
     pq.write_table(table, job.folder / "subs.parquet")
@@ -339,17 +352,13 @@ def test_a_table_without_the_column_is_one_error(job: Job, form: str, missing: s
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    some(
-        [
-            ("empty.jsonl", ""),
-            ("blank.jsonl", "\n  \n\t\n"),
-            ("empty.csv", ""),
-            ("header.csv", "id,filter\n"),
-            ("empty.parquet", None),
-        ],
-        2,
-        4,
-    ),
+    [
+        ("empty.jsonl", ""),
+        ("blank.jsonl", "\n  \n\t\n"),
+        ("empty.csv", ""),
+        ("header.csv", "id,filter\n"),
+        ("empty.parquet", None),
+    ],
 )
 def test_nothing_in_is_an_empty_snapshot(job: Job, name: str, content: str | None) -> None:
     path = job.folder / name
@@ -393,7 +402,7 @@ def test_no_table_is_both_read_and_written(job: Job) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", some(["with space.jsonl", "Zürich-日本.jsonl", "a[1]{b}*?.jsonl", "100%20#1.jsonl"], 2)
+    "name", ["with space.jsonl", "Zürich-日本.jsonl", "a[1]{b}*?.jsonl", "100%20#1.jsonl"]
 )
 def test_any_file_name_will_do(job: Job, name: str) -> None:
     folder = job.folder / "ordner [ü] é"
@@ -464,6 +473,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_row(job: Job) -> None:
         job(put(job.folder / "s.csv", 2 * b"\xef\xbb\xbf" + b"id,filter\n1,a = 1\n"))
 
 
+@on_spark
 def test_rejected_rows_can_go_to_any_format(job: Job) -> None:
     row = {"id": "x", "filter": 'a + 1 =\n"b"'}
     job.rejected = job.folder / "rejected.parquet"
@@ -475,7 +485,7 @@ def test_rejected_rows_can_go_to_any_format(job: Job) -> None:
     assert get_table(job.folder / "rejected.csv") == [{**refused, "place": "3"}]
 
 
-@pytest.mark.parametrize("form", some(FORMS, 0))
+@pytest.mark.parametrize("form", FORMS)
 def test_a_sample_changes_where_filters_lie_and_no_answer(job: Job, tmp_path: Path, form: str) -> None:
     rows = [{"id": n, "a": n % 2, "b": n} for n in range(200)]
     place = tmp_path / f"sample.{form}"

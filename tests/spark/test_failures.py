@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from headgate.tables.results import MatchResult
 
-FILTERS, EVENTS = 300, 8_000
+FILTERS, EVENTS = 300, 4_000
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +119,7 @@ def test_a_column_of_several_types_is_named(spark: SparkSession, place: Path) ->
     assert answers(place) == wanted()
 
 
+@pytest.mark.nightly
 def test_one_huge_partition(spark: SparkSession, place: Path) -> None:
     rows = advertising.events(np.arange(EVENTS), 3)
     pq.write_table(pa.Table.from_batches([rows]), place / "one.parquet", row_group_size=EVENTS)
@@ -141,6 +142,7 @@ def test_a_file_that_is_cut_short_is_named(spark: SparkSession, place: Path) -> 
     assert answers(place) == wanted()
 
 
+@pytest.mark.nightly
 def test_damage_inside_a_file_is_told(spark: SparkSession, place: Path) -> None:
     file = place / "events" / "5.parquet"
     whole = file.read_bytes()

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.spark.tables import generate as module
-from headgate.spark.tables.generate import generate
 from headgate.workloads.catalogue import NAMES, workload
 from headgate.workloads.graphs.exchange import Exchange
 from headgate.workloads.graphs.social import Social
@@ -23,6 +22,7 @@ from headgate.workloads.xml.xmark import XMark
 from tests.cli.running import Command
 from tests.lanes import some
 from tests.spark.files import get_lines, get_table, names
+from tests.spark.jobs import generate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,15 +86,15 @@ def test_every_workload_is_the_same_in_any_number_of_parts(
         assert get_table(path) == expected.to_pylist(), table
 
 
-def test_lines_hold_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
+def test_lines_hold_the_same_rows(session: SparkSession | None, tmp_path: Path) -> None:
     path = tmp_path / "subs.jsonl"
     schema = advertising.subscription_schema()
-    generate(spark, advertising.subscriptions, schema, 50, str(path), seed=4, quiet=True)
+    generate(session, advertising.subscriptions, schema, 50, str(path), seed=4, quiet=True)
     assert get_lines(path) == advertising.subscriptions(np.arange(50), 4).to_pylist()
-    generate(spark, advertising.subscriptions, schema, 50, str(path), seed=5, quiet=True)
+    generate(session, advertising.subscriptions, schema, 50, str(path), seed=5, quiet=True)
     assert get_lines(path) != advertising.subscriptions(np.arange(50), 4).to_pylist()
     events = tmp_path / "events.jsonl"
-    generate(spark, advertising.events, advertising.schema(), 5, str(events), seed=4, quiet=True)
+    generate(session, advertising.events, advertising.schema(), 5, str(events), seed=4, quiet=True)
     expected = advertising.events(np.arange(5), 4).to_pylist()
     for found, row in zip(get_lines(events), expected, strict=True):
         assert found["time"].endswith("Z")
@@ -103,9 +103,9 @@ def test_lines_hold_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 @pytest.mark.parametrize("count", [0, 1])
-def test_small_counts(spark: SparkSession, tmp_path: Path, form: str, count: int) -> None:
+def test_small_counts(session: SparkSession | None, tmp_path: Path, form: str, count: int) -> None:
     path = tmp_path / f"events.{form}"
-    generate(spark, advertising.events, advertising.schema(), count, str(path), seed=1, quiet=True)
+    generate(session, advertising.events, advertising.schema(), count, str(path), seed=1, quiet=True)
     assert len(get_table(path)) == count
 
 

@@ -64,6 +64,7 @@ def test_it_hears_every_task_of_every_stage(spark: SparkSession, tmp_path: Path)
     assert sum(task.bytes_out for task in written.tasks) > 0
 
 
+@pytest.mark.nightly
 def test_skew_is_the_slowest_over_the_middle(spark: SparkSession) -> None:
     table = spark.range(0, 500, 1, 5).mapInArrow(slow_third, "id long")
     # Once before, so that no task is the one that must start a worker.

@@ -17,11 +17,13 @@ from headgate.plan.costs import averages, sums
 from headgate.plan.graphs.rewritability import Search
 from headgate.plan.running.validate import problems
 from headgate.records.index.index import RecordIndex
-from headgate.spark.plan.planning import estimate, plan_subscriptions
+from headgate.spark.plan.planning import estimate
 from headgate.tables.sites import Bounds, read_sites
 from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.printing import print_pattern
+from tests.lanes import some
 from tests.spark.files import get_lines, put_lines
+from tests.spark.jobs import plan_subscriptions
 from tests.xml.random_patterns import random_document
 from tests.xml.random_views import view_set
 
@@ -69,7 +71,7 @@ def test_estimates_are_those_of_the_library(
     assert "not valid XML" in row["reason"]
 
 
-@pytest.mark.parametrize("on_spark", [False, True])
+@pytest.mark.parametrize("on_spark", some([False, True], 1))
 def test_a_network_from_tables(
     spark: SparkSession, made: tuple[Path, list[Subscription], list[Event]], on_spark: bool
 ) -> None:
@@ -114,7 +116,7 @@ def test_a_network_from_tables(
     assert found.network.about["graphs"]["edges"] == done.embeddings > 100
 
 
-def test_records_and_sites(spark: SparkSession, tmp_path: Path) -> None:
+def test_records_and_sites(session: SparkSession | None, tmp_path: Path) -> None:
     rng = random.Random(6)
     clauses = ["a = 1", "b > 3", "c = 'x'", "d LIKE 'n%'"]
     subscriptions = [
@@ -130,7 +132,7 @@ def test_records_and_sites(spark: SparkSession, tmp_path: Path) -> None:
         [{"id": 0, "site": "hub", "fan_out": 2}, {"id": "1", "site": "hub"}, {"id": 2, "cpu": 0}],
     )
     done, found = plan_subscriptions(
-        spark,
+        session,
         str(tmp_path / "records"),
         sample,
         str(tmp_path / "network"),
@@ -187,12 +189,12 @@ def test_a_site_of_ones_own_is_no_site_of_that_name(tmp_path: Path) -> None:
 
 
 def test_capacities_that_cannot_be_kept(
-    spark: SparkSession, made: tuple[Path, list[Subscription], list[Event]]
+    session: SparkSession | None, made: tuple[Path, list[Subscription], list[Event]]
 ) -> None:
     folder, _, _ = made
     with pytest.raises(PlanError, match="source"):
         plan_subscriptions(
-            spark,
+            session,
             str(folder / "xml"),
             str(folder / "sample.jsonl"),
             str(folder / "none"),
@@ -204,7 +206,7 @@ def test_capacities_that_cannot_be_kept(
     RecordIndex.build([Subscription("s", "TRUE")]).save(folder / "records")
     with pytest.raises(TableError, match="leave out --format"):
         plan_subscriptions(
-            spark,
+            session,
             str(folder / "records"),
             str(folder / "sample.jsonl"),
             str(folder / "none"),

@@ -26,6 +26,7 @@ from headgate.spark.backtest.backtest import backtest_documents
 from headgate.spark.compile.choosing import contents_of
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table
+from tests.spark.jobs import on_spark
 from tests.spark.rdf_cases import (
     BOMBS,
     PREFIX,
@@ -53,10 +54,10 @@ TUPLES = "(?x, <http://example.org/p1>, ?y, <http://example.org/C1> <=, )"
 
 
 @pytest.fixture(scope="module")
-def drawn(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, Engine]:
+def drawn(session: SparkSession | None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, Engine]:
     """Compile random patterns over a random taxonomy, and build the same here."""
     rng = random.Random(1)
-    job = Job(spark, tmp_path_factory.mktemp("rdf"))
+    job = Job(session, tmp_path_factory.mktemp("rdf"))
     subscriptions = [Subscription(f"s{number}", pattern(rng), "sparql") for number in range(80)]
     subscriptions.append(Subscription("always", "ASK {}", "sparql"))
     table = put_lines(job.folder / "subs.jsonl", map(subscription_row, subscriptions))
@@ -80,7 +81,8 @@ def test_a_snapshot_is_as_the_library_builds_it(drawn: tuple[Job, Engine]) -> No
     assert answers(opened, rows) == answers(engine, rows)
 
 
-@pytest.mark.parametrize("form", some(FORMS, 0, 1))
+@on_spark
+@pytest.mark.parametrize("form", some(FORMS, 1))
 def test_it_answers_as_the_library_and_loses_nothing(drawn: tuple[Job, Engine], form: str) -> None:
     job, engine = drawn
     rng = random.Random(form)
@@ -100,8 +102,8 @@ def test_it_answers_as_the_library_and_loses_nothing(drawn: tuple[Job, Engine], 
         assert "\n" not in reason
 
 
-def test_what_is_refused_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
-    job = Job(spark, tmp_path)
+def test_what_is_refused_of_a_table(session: SparkSession | None, tmp_path: Path) -> None:
+    job = Job(session, tmp_path)
     rows: list[Row] = [
         {"id": 1, "filter": f"{PREFIX} ASK {{ ?x :p ?y FILTER(?y > 1) }}"},
         {"id": 2, "filter": f"{PREFIX} ASK {{ ?x :p ?y OPTIONAL {{ ?x :q ?z }} }}"},
@@ -135,9 +137,9 @@ def test_what_is_refused_of_a_table(spark: SparkSession, tmp_path: Path) -> None
     assert job.pairs() == [("number", 1), ("number", 3), ("string", 1), ("string", 3)]
 
 
-def test_a_filter_that_is_too_much_is_left_out(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_filter_that_is_too_much_is_left_out(session: SparkSession | None, tmp_path: Path) -> None:
     """All others are answered; the rejected table says which it was, beside what was refused."""
-    job = Job(spark, tmp_path)
+    job = Job(session, tmp_path)
     clique, statements = too_much()
     rows: list[Row] = [{"id": "bad", "filter": clique}, {"id": "s", "filter": "ASK { ?a <urn:p> ?b }"}]
     job.compile(put_lines(tmp_path / "subs.jsonl", rows), dialect="sparql")
@@ -186,6 +188,7 @@ def test_two_rooms_in_one_table_are_refused(spark: SparkSession, tmp_path: Path)
         job.compile(table, schema="{}", options=Options())
 
 
+@on_spark
 def test_every_format_of_events(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     """One graph in every format; whole numbers as ids, of which CSV makes them too; bytes in Parquet."""
     job, engine = drawn
@@ -306,6 +309,7 @@ def test_the_format_of_what_does_not_say(drawn: tuple[Job, Engine], tmp_path: Pa
             job.match(str(tmp_path / path), content_type=content_type)
 
 
+@on_spark
 def test_backtest_answers_as_match(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     job, engine = drawn
     rng = random.Random(6)
@@ -346,6 +350,7 @@ def test_backtest_answers_as_match(drawn: tuple[Job, Engine], tmp_path: Path) ->
         backtest_documents(job.spark, "ASK {}", "nowhere.jsonl", dialect=SPARQL, quiet=True)
 
 
+@on_spark
 def test_parsers_end_with_their_tasks(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     job, _ = drawn
     put(tmp_path / "a.ttl", f"{TURTLE} :n1 :p1 :n2 .")

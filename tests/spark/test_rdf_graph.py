@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headgate.spark.compile.graph import compile_graph
 from headgate.tables.results import Tables
 from tests.spark.files import get_lines, put_lines
+from tests.spark.jobs import compile_graph
 from tests.spark.rdf_cases import Job, taxonomy
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ Drawn = tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]
 
 
 def test_a_graph_mixed_of_two_rooms_is_refused_and_nodes_need_no_dialect(
-    spark: SparkSession, tmp_path: Path
+    session: SparkSession | None, tmp_path: Path
 ) -> None:
-    job = GraphJob(spark, tmp_path)
+    job = GraphJob(session, tmp_path)
     nodes: list[dict[str, Any]] = [{"id": 1}, {"id": 2, "kind": "sparql"}]
     edges: list[dict[str, Any]] = [{"source": 1, "target": 2}]
     subscriptions = [{"id": "a", "filter": "ASK { ?x a <urn:A> }", "dialect": "sparql", "node": 2}]

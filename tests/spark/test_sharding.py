@@ -53,7 +53,7 @@ def compile_rows(spark: SparkSession, folder: Path, table: str, sharding: Shardi
     return compile_subscriptions(spark, table, place, rejected=refused, sharding=sharding, quiet=True)
 
 
-@pytest.mark.parametrize("by", RULES)
+@pytest.mark.parametrize("by", some(RULES, RULES.index(TENANT)))
 def test_rows_are_refused_as_in_one_piece(spark: SparkSession, tmp_path: Path, by: str) -> None:
     table = put_lines(tmp_path / "subs.jsonl", ROWS)
     one = compile_lines(tmp_path / "out", ROWS)
@@ -119,6 +119,7 @@ def test_events_pass_shards_by(spark: SparkSession, tmp_path: Path) -> None:
     assert (lines.events, lines.met, len(lines.pairs)) == (51, 40, wanted)
 
 
+@pytest.mark.nightly
 def test_no_subscriptions_at_all(spark: SparkSession, tmp_path: Path) -> None:
     table = put_lines(tmp_path / "subs.jsonl", [])
     done = compile_rows(spark, tmp_path, table, Sharding(3))

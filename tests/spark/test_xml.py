@@ -17,6 +17,7 @@ from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.printing import print_pattern
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table
+from tests.spark.jobs import on_spark
 from tests.spark.rdf_cases import Job, answers, subscription_row
 from tests.xml.random_patterns import random_document, random_pattern
 
@@ -68,9 +69,9 @@ def drawn_subscriptions(seed: int, count: int) -> list[Subscription]:
 
 
 @pytest.fixture(scope="module")
-def drawn(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, Engine]:
+def drawn(session: SparkSession | None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, Engine]:
     """Compile random patterns, and build the same here."""
-    job = Job(spark, tmp_path_factory.mktemp("xml"))
+    job = Job(session, tmp_path_factory.mktemp("xml"))
     subscriptions = drawn_subscriptions(1, 80)
     table = put_lines(job.folder / "subs.jsonl", map(subscription_row, subscriptions))
     done = job.compile(table)
@@ -94,6 +95,7 @@ def test_a_snapshot_is_as_the_library_builds_it(drawn: tuple[Job, Engine]) -> No
     assert all(opened.index.answers(event) == engine.index.answers(event) for event in events)
 
 
+@on_spark
 @pytest.mark.parametrize("form", some(FORMS, 2))
 def test_it_answers_as_the_library_and_loses_nothing(drawn: tuple[Job, Engine], form: str) -> None:
     job, engine = drawn
@@ -113,6 +115,7 @@ def test_it_answers_as_the_library_and_loses_nothing(drawn: tuple[Job, Engine], 
         assert "\n" not in reason
 
 
+@on_spark
 def test_files_are_events(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     job, engine = drawn
     rng = random.Random(5)
@@ -144,8 +147,8 @@ def test_files_are_events(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
         job.match(str(tmp_path / "documents"), content_type="turtle")
 
 
-def test_what_is_refused_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
-    job = Job(spark, tmp_path)
+def test_what_is_refused_of_a_table(session: SparkSession | None, tmp_path: Path) -> None:
+    job = Job(session, tmp_path)
     rows: list[Row] = [
         {"id": 1, "filter": "//a[b or c]"},
         {"id": 2, "filter": "//a_{ID}[//b]", "dialect": "tree"},
@@ -166,6 +169,7 @@ def test_what_is_refused_of_a_table(spark: SparkSession, tmp_path: Path) -> None
         job.compile(str(tmp_path / "subs.jsonl"), dialect=XPATH, schema="{}")
 
 
+@on_spark
 def test_a_filter_is_tried_on_the_past(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     job, engine = drawn
     rng = random.Random(9)
