@@ -14,6 +14,7 @@ from headgate.errors import HeadgateError
 from headgate.pipeline.dry_run.checked_rows import Source, judge_edges, judge_nodes, judge_subscriptions
 from headgate.runtime.rows import read_edge, read_line, read_node, read_site, read_subscription
 from headgate.tables.graph_rows import EDGES, NODES
+from headgate.tables.settings import Compile
 from tests.spark.files import put
 from tests.spark.without_spark import compile_graph_lines, compile_lines
 
@@ -77,9 +78,7 @@ def reasons(lines: list[str], read: Read) -> list[str]:
 
 def pipeline(**more: Any) -> Pipeline:
     """Make what the dry run asks of a pipeline, for filters of records."""
-    given = {"dialect": SQL, "said_dialect": SQL, "ranked": None, "node_table": None}
-    tables = dict.fromkeys(("subscription_table", "edge_table"))
-    return cast("Pipeline", SimpleNamespace(**{**given, **tables, **more}))
+    return cast("Pipeline", SimpleNamespace(dialect=SQL, compile=Compile(snapshot="", dialect=SQL, **more)))
 
 
 def test_subscriptions(tmp_path: Path) -> None:

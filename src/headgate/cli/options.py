@@ -73,6 +73,9 @@ def _whole(bound: float | None) -> int | None:
 
 
 _METAVARS = {
+    Kind.INPUT: "TABLE",
+    Kind.OUTPUT: "TABLE",
+    Kind.INPUTS: "FILE",
     Kind.WHOLE: "N",
     Kind.NUMBER: "NUMBER",
     Kind.SECONDS: "TIME",

@@ -16,13 +16,14 @@ from headgate.cli.shell import (
     tell,
     where_options,
 )
+from headgate.plan.settings import Plan
 from headgate.tables.places import beside
-from headgate.tables.settings import Plan, Where
 
 if TYPE_CHECKING:
     from headgate.plan.running.planner import PlannedNetwork
     from headgate.spark.session.session import Session
     from headgate.tables.planning import PlanResult
+    from headgate.tables.settings import Where
 
 
 @cli.command()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headgate.contents.settings import INPUT, OUTPUT, REFUSED, Documents
 from headgate.core.settings import Kind, setting
 from headgate.core.subscription import SQL, dialects
 from headgate.errors import TableError
@@ -26,16 +27,7 @@ if TYPE_CHECKING:
     from headgate.runtime.sharding import Sharding
     from headgate.tables.requests import Question
 
-INPUT, OUTPUT = Kind.INPUT, Kind.OUTPUT
-REFUSED = "`OUTPUT-rejected.jsonl`"
 _ELSEWHERE = "It must be given if the output is on another file system."
-
-
-def formats() -> tuple[str, ...]:
-    """List the formats of documents, of all kinds of content."""
-    from headgate.contents.registry import kinds
-
-    return tuple(dict.fromkeys(short for kind in kinds().values() for short in kind.types))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,59 +85,33 @@ class Best:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Documents:
-    """What is said of events that are documents."""
-
-    format: str | None = setting(
-        "RDF, XML: what documents are written in that do not say so",
-        None,
-        key="events.format",
-        listed=formats,
-        more="These are rows that have no `datacontenttype`, and files whatever their names.",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
 class Match(Documents, Best):
     """Match a table of events against a snapshot."""
 
     snapshot: str = setting("what `compile` wrote", kind=INPUT, key="compile.snapshot", metavar="DIRECTORY")
     events: str = setting(
-        "a [table](files.md#events) of events, or files of documents",
-        kind=INPUT,
-        key="events.table",
-        metavar="TABLE",
+        "a [table](files.md#events) of events, or files of documents", kind=INPUT, key="events.table"
     )
     output: str = setting(
-        "a table of matches, (`event_id`, `subscription_id`); with `top` also `score` and `rank`",
-        kind=OUTPUT,
-        metavar="TABLE",
+        "a table of matches, (`event_id`, `subscription_id`); with `top` also `score` and `rank`", kind=OUTPUT
     )
     rejected: str | None = setting(
-        "a table for refused events",
-        None,
-        kind=OUTPUT,
-        metavar="TABLE",
-        shown=REFUSED,
-        more=_ELSEWHERE,
+        "a table for refused events", None, kind=OUTPUT, shown=REFUSED, more=_ELSEWHERE
     )
     graph: bool | None = setting(
         "insist that the snapshot has a graph, or has none; one that has is always matched with it",
         None,
         key=None,
         more="A graph cannot be left out: the filters alone would also reach subscriptions that no path "
-        "leads to. "
-        "Compile the subscriptions without the graph for that.",
+        "leads to. Compile the subscriptions without the graph for that.",
     )
     tuples: str | None = setting(
         "XML, without graph and ranks: a table for what the patterns return",
         None,
         kind=OUTPUT,
-        metavar="TABLE",
-        more="Its columns are `event_id`, `subscription_id`, `tuple` (counted from 1), `name` and "
-        "`value`; it has at most "
-        "1,000 tuples for an event and a subscription, and a row with the name `cut` if there are more, or "
-        "`refused` if what a pattern returns is too much.",
+        more="Its columns are `event_id`, `subscription_id`, `tuple` (counted from 1), `name` and `value`; "
+        "it has at most 1,000 tuples for an event and a subscription, and a row with the name `cut` if "
+        "there are more, or `refused` if what a pattern returns is too much.",
     )
 
     @property
@@ -169,8 +135,7 @@ class Filters:
     )
     coerce: bool = setting(
         "RDF: read [strings that are compared with numbers](sparql.md#strings-that-are-numbers), times or "
-        "truth "
-        "values as such",
+        "truth values as such",
         False,
         key="subscriptions.coerce",
     )
@@ -195,12 +160,11 @@ class Compile(Filters):
     """Compile a table of subscriptions, or a graph of nodes and edges, to a snapshot."""
 
     subscriptions: str | None = setting(
-        "a [table](files.md#subscriptions) of subscriptions: `id`, `filter`, and perhaps `dialect`, `score`, "
-        "`weights`; in a graph also `node`",
+        "a [table](files.md#subscriptions) of subscriptions: `id`, `filter`, and perhaps `dialect`, "
+        "`score`, `weights`; in a graph also `node`",
         None,
         kind=INPUT,
         key="subscriptions.table",
-        metavar="TABLE",
         more="Required without a graph.",
     )
     nodes: str | None = setting(
@@ -208,14 +172,12 @@ class Compile(Filters):
         None,
         kind=INPUT,
         key="graph.nodes",
-        metavar="TABLE",
     )
     edges: str | None = setting(
         "a table of its edges: `source`, `target`, and perhaps `filter`, `cost`…",
         None,
         kind=INPUT,
         key="graph.edges",
-        metavar="TABLE",
     )
     snapshot: str = setting(
         "a directory for the snapshot",
@@ -224,9 +186,7 @@ class Compile(Filters):
         metavar="DIRECTORY",
         more="An older snapshot there is replaced.",
     )
-    rejected: str | None = setting(
-        "a table for refused rows", None, kind=OUTPUT, metavar="TABLE", shown=REFUSED
-    )
+    rejected: str | None = setting("a table for refused rows", None, kind=OUTPUT, shown=REFUSED)
     dialect: str | None = setting(
         "what filters are written in whose rows name no dialect",
         None,
@@ -246,7 +206,6 @@ class Compile(Filters):
         None,
         kind=INPUT,
         key="subscriptions.sample",
-        metavar="TABLE",
         more="The first 4,096 are looked at. Matching is quicker, the answers are the same.",
     )
     ranked: bool | None = setting(
@@ -254,11 +213,9 @@ class Compile(Filters):
         None,
         key="subscriptions.ranked",
         shown="if the table has a column `score` or `weights`",
-        more="In JSON lines, if a row has one. Without these columns, every score is 0 and every weight "
-        "1. Graphs "
-        "have scores in any case; theirs is whether clauses are ranked as well, by default if there is a "
-        "column "
-        "`weights`.",
+        more="In JSON lines, if a row has one. Without these columns, every score is 0 and every weight 1. "
+        "Graphs have scores in any case; theirs is whether clauses are ranked as well, by default if there "
+        "is a column `weights`.",
     )
     shards: int | None = setting(
         "cut subscriptions, or a graph, into so many [parts](sharding.md), each with its own subscribers",
@@ -268,9 +225,8 @@ class Compile(Filters):
         least=1,
         most=1_000,
         shown="1",
-        more="In a graph each also has all intermediaries. The answers are the same; a worker that "
-        "matches has one "
-        "shard at a time in memory, and events are read once for each.",
+        more="In a graph each also has all intermediaries. The answers are the same; a worker that matches "
+        "has one shard at a time in memory, and events are read once for each.",
     )
     shard_by: str | None = setting(
         "which part a subscription is in: by its id, by a column of the table, or by what its filter demands",
@@ -282,8 +238,7 @@ class Compile(Filters):
     )
     shard_column: str | None = setting(
         "for `tenant` the table's column, by default `tenant`; for `access` of records the events' "
-        "attribute, "
-        "which must be given",
+        "attribute, which must be given",
         None,
         key="shards.column",
         needs="shards",
@@ -324,18 +279,11 @@ class Backtest(Filters, Documents):
 
     filter: str = setting("the filter to try", metavar="TEXT")
     events: str = setting(
-        "a [table](files.md#events) of historic events, or files of documents",
-        kind=INPUT,
-        key="events.table",
-        metavar="TABLE",
+        "a [table](files.md#events) of historic events, or files of documents", kind=INPUT, key="events.table"
     )
     dialect: str | None = setting("what it is written in", None, listed=dialects, shown=f"`{SQL}`")
     output: str | None = setting(
-        "a table for the events that it matches",
-        None,
-        kind=OUTPUT,
-        metavar="TABLE",
-        shown="they are only counted",
+        "a table for the events that it matches", None, kind=OUTPUT, shown="they are only counted"
     )
 
     @property
@@ -348,42 +296,30 @@ class Backtest(Filters, Documents):
 class WhatIf(Documents, Best):
     """Try changed subscriptions over historic events, against a snapshot."""
 
-    changes: str = setting("a table of [changes](what-if.md)", kind=INPUT, metavar="TABLE")
+    changes: str = setting("a table of [changes](what-if.md)", kind=INPUT)
     snapshot: str | None = setting(
         "the subscriptions as they are", None, kind=INPUT, key="compile.snapshot", metavar="DIRECTORY"
     )
     subscriptions: str | None = setting(
-        "the same as a table, compiled for this; `--dialect`, `--taxonomy`, `--coerce` and `--injective` are "
-        "about its filters",
+        "the same as a table, compiled for this; `--dialect`, `--taxonomy`, `--coerce` and `--injective` "
+        "are about its filters",
         None,
         kind=INPUT,
         key=None,
-        metavar="TABLE",
     )
     events: str = setting(
-        "a [table](files.md#events) of historic events, or files of documents",
-        kind=INPUT,
-        key="events.table",
-        metavar="TABLE",
+        "a [table](files.md#events) of historic events, or files of documents", kind=INPUT, key="events.table"
     )
-    output: str | None = setting(
-        "a table of the matches that would come and go", None, kind=OUTPUT, metavar="TABLE"
-    )
+    output: str | None = setting("a table of the matches that would come and go", None, kind=OUTPUT)
     effects: str | None = setting(
         "a table of the subscriptions that are concerned, noisiest first",
         None,
         kind=OUTPUT,
-        metavar="TABLE",
         shown="`OUTPUT-effects.jsonl`",
         more=_ELSEWHERE,
     )
     rejected: str | None = setting(
-        "a table for refused rows of changes and events",
-        None,
-        kind=OUTPUT,
-        metavar="TABLE",
-        shown=REFUSED,
-        more=_ELSEWHERE,
+        "a table for refused rows of changes and events", None, kind=OUTPUT, shown=REFUSED, more=_ELSEWHERE
     )
     page: str | None = setting(
         "a page with pictures (`.html`)", None, kind=OUTPUT, option="--report", metavar="FILE"
@@ -400,102 +336,6 @@ class WhatIf(Documents, Best):
         from headgate.tables.requests import Question
 
         return Question(self.changes, snapshot, self.events, self.best, self.format, self.noise, self.cost)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan(Documents):
-    """Plan how events travel: subscribers that feed each other."""
-
-    snapshot: str = setting(
-        "the subscriptions, compiled, without graph and ranks",
-        kind=INPUT,
-        key="compile.snapshot",
-        metavar="DIRECTORY",
-    )
-    sample: str = setting(
-        "a table of events like those to come, or documents, to estimate sizes", kind=INPUT, metavar="TABLE"
-    )
-    output: str = setting(
-        "a directory for the network",
-        kind=OUTPUT,
-        metavar="DIRECTORY",
-        more="An older one there is replaced.",
-    )
-    rejected: str | None = setting(
-        "a table for rows of the sample that are no events", None, kind=OUTPUT, metavar="TABLE", shown=REFUSED
-    )
-    page: str | None = setting(
-        "draw it: a page (`.html`), or the picture alone (`.svg`, `.png`)",
-        None,
-        kind=OUTPUT,
-        option="--report",
-        metavar="FILE",
-    )
-    sites: str | None = setting(
-        "a table of sites, and what they can bear: `id` of a subscription; `site`, `fan_out`, "
-        "`bandwidth`, `cpu` "
-        "where they are its own",
-        None,
-        kind=INPUT,
-        metavar="TABLE",
-        more="Without a row a subscription has a site of its own.",
-    )
-    fan_out: float | None = setting(
-        "views that a site feeds at most", None, metavar="N", least=0, shown="no bound"
-    )
-    bandwidth: float | None = setting(
-        "bytes that a site can send for an event", None, metavar="BYTES", least=0, shown="no bound"
-    )
-    cpu: float | None = setting(
-        "what a site can work for an event", None, metavar="WORK", least=0, shown="no bound"
-    )
-    source_fan_out: float | None = setting(
-        "views that the publisher feeds at most",
-        None,
-        metavar="N",
-        least=0,
-        shown="those that it must, and a fifth more",
-    )
-    source_bandwidth: float | None = setting(
-        "bytes that the publisher can send", None, metavar="BYTES", least=0, shown="no bound"
-    )
-    source_cpu: float | None = setting(
-        "what the publisher can work", None, metavar="WORK", least=0, shown="no bound"
-    )
-    rewritings: int = setting("ways to compute a view that are looked for", 30, metavar="K", least=1)
-    alpha: float = setting("what utilization weighs when latency is lowered", 0.0, least=0)
-    beta: float = setting("what latency weighs then", 1.0, least=0)
-    relax: float = setting(
-        "by how much the sites' capacities may be passed to lower latency", 1.0, metavar="FACTOR", least=1
-    )
-    swaps: bool = setting("move views aside to make room for others", True)
-    time_limit: float = setting(
-        "for the integer program",
-        300.0,
-        kind=Kind.SECONDS,
-        least=0,
-        shown="5m",
-        more="At the limit the best plan found is taken, and the command says so.",
-    )
-    gap: float = setting("how far from the optimum of utilization is good enough", 0.01, least=0)
-    carries: str | None = setting(
-        "records: what subscribers hold of an event that they get: all of it, or that they got it",
-        None,
-        listed=("row", "key"),
-        shown="`row`",
-    )
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Return what the job takes besides what bounds the network."""
-        names = ("snapshot", "sample", "output", "rejected", "sites", "carries")
-        return {**{name: getattr(self, name) for name in names}, "content_type": self.format}
-
-    @property
-    def bounds(self) -> dict[str, Any]:
-        """Return what bounds the network, as `headgate.plan.running.making.Settings` names it."""
-        others = {*self.arguments, "page", "format", "rewritings"}
-        return {name: value for name, value in vars(self).items() if name not in others}
 
 
 def read_text(path: str) -> str:

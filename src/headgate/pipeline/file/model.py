@@ -11,8 +11,9 @@ from headgate.workloads.settings import GRAPHS
 
 if TYPE_CHECKING:
     from headgate.pipeline.file import settings as given
+    from headgate.plan.settings import Plan
     from headgate.spark.stream.settings import StreamSettings
-    from headgate.tables.settings import Compile, Plan, Where
+    from headgate.tables.settings import Compile, Where
     from headgate.workloads.settings import Generate
 
 DOCUMENTS = {"paper": "sparql", "stars": "sparql", "xmark": "xpath"}

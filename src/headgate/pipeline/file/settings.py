@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headgate.contents.settings import INPUT, OUTPUT
 from headgate.core.settings import setting, settings_of
+from headgate.plan.settings import Plan
 from headgate.spark.stream.settings import StreamSettings
 from headgate.tables import settings as asked
-from headgate.tables.settings import INPUT, OUTPUT
 from headgate.workloads.settings import Generate
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ _OWNERS: dict[str, type[Any]] = {
     "match": Match,
     "backtest": Backtest,
     "what_if": WhatIf,
-    "plan": asked.Plan,
+    "plan": Plan,
     "report": Report,
     "metrics": Metrics,
     "stream": StreamSettings,

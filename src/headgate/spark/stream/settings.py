@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
+from headgate.contents.settings import INPUT, OUTPUT, formats
 from headgate.core.settings import Kind, check_values, setting, settings_of
 from headgate.errors import TableError
 from headgate.ranking.model import EXACT, RELAXED
-from headgate.tables.settings import INPUT, OUTPUT, Best, formats
+from headgate.tables.settings import Best
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
