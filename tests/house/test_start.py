@@ -242,6 +242,10 @@ REFUSED: dict[str, tuple[list[str], str]] = {
         ["backtest", "--changes", "subs.jsonl", "--snapshot", "nope", "--events", "e.csv"],
         NONE,
     ),
+    "subscriptions": (
+        ["subscriptions", "stats", "nope.parquet"],
+        "nope.parquet does not exist: headgate match --stats nope.parquet writes it",
+    ),
     "explain": (["explain", "--snapshot", "nope", "--subscription", "s1", "--event", "{}"], NONE),
     "explain-event": (["explain", "--filter", "a = 1", "--event", "{"], "not valid JSON"),
     "report-graph": (["report", "graph", "--snapshot", "nope", "--output", "x.svg"], NONE),

@@ -66,6 +66,7 @@ def test_compile_and_match(headgate: Command, tmp_path: Path, form: str) -> None
         matched = headgate(
             *("match", "--snapshot", snapshot, "--events", events, "--output", output),
             *("--rejected", place / "refused.jsonl", "--json", "--engine", engine),
+            *("--stats", tmp_path / f"{engine}.parquet"),
         )
         assert matched.code == 0, matched.err
         here = str(place)
@@ -78,6 +79,13 @@ def test_compile_and_match(headgate: Command, tmp_path: Path, form: str) -> None
         printed[-1] += [rows(output), rows(place / "refused.jsonl"), rows(place / "snapshot-rejected.jsonl")]
     assert printed[0] == printed[1]
     assert printed[0][2]
+    # Which of two tasks ends last is not said.
+    mine, theirs = (
+        pq.read_table(tmp_path / f"{engine}.parquet").drop_columns(["last_match", "last_event"])
+        for engine in ENGINES
+    )
+    assert mine.to_pylist() == theirs.to_pylist()
+    assert sum(row["matches"] for row in mine.to_pylist()) == sum(printed[0][2].values())
 
 
 @pytest.mark.spark

@@ -12,7 +12,17 @@ import sys
 
 import click
 
-from headgate.cli import backtesting, explaining, generating, jobs, machine, planning, reporting, running
+from headgate.cli import (
+    backtesting,
+    explaining,
+    generating,
+    jobs,
+    machine,
+    planning,
+    reporting,
+    running,
+    subscriptions,
+)
 from headgate.cli.shell import ALONE, cli
 from headgate.cli.standard import named
 from headgate.errors import HeadgateError, MachineError
@@ -29,6 +39,7 @@ __all__ = [
     "planning",
     "reporting",
     "running",
+    "subscriptions",
 ]
 
 

@@ -158,6 +158,7 @@ def match(asked: Match, where: Where, *, strict: bool, quiet: bool, as_json: boo
       headgate match --snapshot rdf/ --events documents.jsonl --format turtle --output matches.parquet
       headgate match --snapshot rdf/ --events feeds/ --output matches.jsonl
       headgate match --snapshot xml/ --events documents/ --output matches.jsonl --tuples tuples.jsonl
+      headgate match --snapshot snapshot/ --events e.jsonl --output m.jsonl --stats statistics.parquet
     """
     from headgate.local.small import why_large
     from headgate.runtime.questions import check_target
@@ -202,6 +203,8 @@ def match(asked: Match, where: Where, *, strict: bool, quiet: bool, as_json: boo
     lines += feed_lines(done.feeds)
     if asked.tuples is not None:
         lines.append(f"what the patterns return is in {asked.tuples}")
+    if asked.stats is not None:
+        lines.append(f"statistics are in {asked.stats}: headgate subscriptions stats shows them")
     result = {key: value for key, value in fields_of(done).items() if key != "batches"}
     tell({**result, "output": asked.output, "rejected_table": refused}, lines, as_json=as_json)
     if strict and (done.rejected or done.left_out):

@@ -65,7 +65,7 @@ def joined_starts(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return starts_of(np.concatenate([np.diff(each) for each in parts]))
 
 
-def picked(start: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def picked(start: NDArray[Any], order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where the picked runs begin, and the places of what is in them."""
     sizes = np.diff(start)[order]
     ends = starts_of(sizes)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.living import Frozen, Living, LivingState, Tail
-from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, CheckCosts
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
@@ -44,10 +44,17 @@ class Matcher(Protocol):
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
 
 
+class BaseMatcher(Matcher, Protocol):
+    """The same, and what it takes to ask them."""
+
+    def costs(self, document: Any, candidates: NDArray[np.int64], work: NDArray[np.float64], /) -> None:
+        """Match a document once more, and add for each filter whether it is checked, and what that takes."""
+
+
 class DocumentBase(Frozen):
     """A base that asks documents; `pattern` returns a filter by its number."""
 
-    matcher: Matcher
+    matcher: BaseMatcher
     pattern: Callable[[int], Any]
 
     @property
@@ -267,6 +274,20 @@ class DocumentIndex(Living[StateT], Generic[StateT]):
             numbers.append(found)
         columns = [identities.take(np.concatenate(events)), state.id_array(np.concatenate(numbers))]
         return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
+
+    def check_costs(self, events: pa.RecordBatch | Sequence[Event]) -> CheckCosts:
+        """Match some events again, and count what is checked; filters that came lately are left out."""
+        base = self._state.base
+        if isinstance(events, pa.RecordBatch):
+            texts = [_texts(column_of(events, name), name) for name in (DATA, CONTENT_TYPE)]
+            documents = self._documents(list(zip(*texts, strict=True)), column_of(events, ID))
+        else:
+            documents = [self._document(event) for event in events]
+        candidates, work = np.zeros(len(base.ids), np.int64), np.zeros(len(base.ids))
+        for document in documents:
+            base.matcher.costs(document, candidates, work)
+        kept = base.removed == 0
+        return CheckCosts(base.ids, candidates * kept, np.ceil(work * kept).astype(np.int64))
 
     def sieve(self, first: int, size: int) -> None:
         """Have none: patterns cannot be asked by planes."""

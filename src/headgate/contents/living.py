@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.protocol import PAIRS, Portion
+from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, Portion
 from headgate.contents.sharing import slice_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Event, Id
+
+
+NAMED = 1 << 18
+"""Matches handed on together, with their ids: texts of 8 KB each would still fit into an Arrow array."""
 
 
 class Frozen(ABC):
@@ -48,6 +52,15 @@ class Frozen(ABC):
     def id_array(self) -> pa.Array[Any]:
         """Return the ids for Arrow."""
         return self.ids.to_arrow()
+
+    def named(
+        self, rows: NDArray[np.int64], numbers: NDArray[Any], identities: pa.Array[Any]
+    ) -> Iterator[pa.RecordBatch]:
+        """Turn matches as numbers into ids, in portions."""
+        for begin in range(0, len(numbers), NAMED):
+            some = slice(begin, begin + NAMED)
+            columns = [identities.take(rows[some]), self.id_array.take(numbers[some])]
+            yield pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
 
     def find(self, identity: Id) -> int:
         """Find the number of a subscription that is here and not removed; -1 for none."""
@@ -261,6 +274,16 @@ class Portioned(ABC):
                 yield self.match_batch(given, rows)
             else:
                 yield self.match_events(given, rows)
+
+    def match_numbers(
+        self, events: pa.RecordBatch | Sequence[Event], most: int = PAIRS
+    ) -> Iterator[tuple[Frozen, NDArray[np.int64], NDArray[Any]]] | None:
+        """Do the same as places among the ids of a base; None where matches have no such places.
+
+        Gives the base, the rows of events, rising, and the places.
+        """
+        del events, most
+        return None
 
     def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
         """Do the same for ids that are whole numbers, as numbers."""

@@ -94,6 +94,18 @@ class Portion(NamedTuple):
     number: NDArray[np.int64]
 
 
+class CheckCosts(NamedTuple):
+    """What it took to check filters for some events, by filter: `ids` are theirs.
+
+    `candidates` counts the events for which a filter had to be checked, `work` what that took: words of the
+    index that were read, letters that were searched, steps of joins.
+    """
+
+    ids: Ids
+    candidates: NDArray[np.int64]
+    work: NDArray[np.int64]
+
+
 class Content(Protocol):
     """Filters of a kind of content, or of several as one, with the answers that every content room gives."""
 
@@ -183,6 +195,14 @@ class Answers(Protocol):
 
     def answer(self, event: Event, identity: Id) -> Any:
         """Return what a filter gives for an event; None if it does not hold."""
+
+
+@runtime_checkable
+class Measures(Protocol):
+    """Filters that can tell what it takes to check them."""
+
+    def check_costs(self, events: pa.RecordBatch | Sequence[Event]) -> CheckCosts:
+        """Match some events again, and count what is checked; filters that came lately are left out."""
 
 
 @runtime_checkable

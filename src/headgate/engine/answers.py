@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headgate.core.omission import Omission
     from headgate.engine.backend import Backend, Column, Events
     from headgate.engine.question import Top
+    from headgate.engine.statistics import Statistics
 
 MOST = 1 << 24
 """Answers that are found together, in memory, at most."""
@@ -62,8 +63,13 @@ def _visible(value: object) -> object:
     return value
 
 
-def table_of(backend: Backend, asked: Iterable[tuple[Events, Column]], top: Top | None) -> pa.Table:
-    """Put answers about all events into one table."""
+def table_of(
+    backend: Backend,
+    asked: Iterable[tuple[Events, Column]],
+    top: Top | None,
+    statistics: Statistics | None = None,
+) -> pa.Table:
+    """Put answers about all events into one table, and count them."""
     kinds: dict[str, pa.DataType] = {SUBSCRIPTION_ID: pa.int64() if backend.numbered else pa.string()}
     if top is not None:
         kinds |= {SCORE: pa.float64(), RANK: pa.int32()}
@@ -72,7 +78,11 @@ def table_of(backend: Backend, asked: Iterable[tuple[Events, Column]], top: Top 
     for events, names in asked:
         ids = names.type
         backend.check_sources(events, names)
-        found += backend.portions(events, names, top, MOST)
+        found += (
+            backend.portions(events, names, top, MOST)
+            if statistics is None
+            else statistics.portions(backend, events, names, top, MOST)
+        )
     schema = pa.schema({EVENT_ID: ids, **kinds})
     # One without rows does not know the types of its ids.
     return pa.Table.from_batches([_cast(each, schema) for each in found if each.num_rows], schema)
@@ -83,8 +93,10 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def lists_of(backend: Backend, asked: Iterable[tuple[Events, Column]]) -> list[list[Id]]:
-    """List the matches of each event, sorted."""
+def lists_of(
+    backend: Backend, asked: Iterable[tuple[Events, Column]], statistics: Statistics | None = None
+) -> list[list[Id]]:
+    """List the matches of each event, sorted, and count them."""
     found: list[list[Any]] = []
     for events, ids in asked:
         begin = len(found)
@@ -92,7 +104,12 @@ def lists_of(backend: Backend, asked: Iterable[tuple[Events, Column]]) -> list[l
         rows = pa.array(range(len(events)), pa.int64())
         backend.check_sources(events, ids)
         with RenamedOmissions(_by_row(ids)):
-            for part in backend.portions(events, rows, None, MOST):
+            parts = (
+                backend.portions(events, rows, None, MOST)
+                if statistics is None
+                else statistics.portions(backend, events, rows, None, MOST, ids)
+            )
+            for part in parts:
                 for row, identity in zip(*(column.to_pylist() for column in part.columns), strict=True):
                     found[begin + row].append(identity)
     return [sorted(each) for each in found]

@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
-    from headgate.contents.protocol import Content, ContentRoom, Verdict
+    from headgate.contents.living import Frozen
+    from headgate.contents.protocol import CheckCosts, Content, ContentRoom, Verdict
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.ranks import Weights
@@ -169,6 +172,18 @@ class Backend(ABC):
             return
         for some, names in in_slices(events, ids, self.at_once(top, most)):
             yield self._best(some, names, top)
+
+    def match_numbers(
+        self, events: Events
+    ) -> Iterator[tuple[Frozen, NDArray[np.int64], NDArray[Any]]] | None:
+        """Find all matches as places among the ids of a base; None where they have no such places."""
+        del events
+        return None
+
+    def check_costs(self, events: Events) -> CheckCosts | None:
+        """Count what is checked for some events, by subscription; None where that is not known."""
+        del events
+        return None
 
     def _best(self, events: Events, ids: Column, top: Top) -> pa.RecordBatch:
         from headgate.engine.answers import one_by_one

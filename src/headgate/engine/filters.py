@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headgate.contents.protocol import Measures
 from headgate.engine.backend import Backend, in_columns, in_slices
 from headgate.engine.question import DEFAULT_PATH_COST
 from headgate.ranking.model import EXACT, Best
@@ -11,9 +12,12 @@ from headgate.ranking.model import EXACT, Best
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
-    from headgate.contents.protocol import Content
+    from headgate.contents.living import Frozen
+    from headgate.contents.protocol import CheckCosts, Content
     from headgate.core.event import Event, Id
     from headgate.engine.backend import Column, Events
     from headgate.engine.question import PathCost, Top
@@ -27,6 +31,17 @@ class PlainFilters(Backend):
     def alone(self, identity: Id) -> tuple[Content, Id]:
         """Return the index itself."""
         return self.index, identity
+
+    def match_numbers(
+        self, events: Events
+    ) -> Iterator[tuple[Frozen, NDArray[np.int64], NDArray[Any]]] | None:
+        """Ask the index."""
+        found = getattr(self.index, "match_numbers", None)
+        return None if found is None else found(events)
+
+    def check_costs(self, events: Events) -> CheckCosts | None:
+        """Ask the index, if it can tell."""
+        return self.index.check_costs(events) if isinstance(self.index, Measures) else None
 
     def top(
         self, event: Event, top: Top, path_cost: PathCost = DEFAULT_PATH_COST

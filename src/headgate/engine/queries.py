@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headgate.contents.protocol import Verdict
     from headgate.core.event import Event, Id
     from headgate.engine.backend import Backend
+    from headgate.engine.statistics import Statistics
     from headgate.engine.unknown import Unknown
     from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.filters.explain import RankExplanation
@@ -35,12 +36,36 @@ class Queries:
     """The calls of an engine that leave it as it is."""
 
     backend: Backend
+    _statistics: Statistics | None = None
+
+    def statistics(self) -> Statistics:
+        """Return the statistics of subscriptions, which are kept from the first call of this on.
+
+        Whatever `match`, `match_batch`, `match_events`, `top` and `top_batch` answer is counted: of the best
+        k, only these. A subscription that is replaced is counted anew.
+
+        >>> from headgate import Engine
+        >>> engine = Engine.build([{"id": "s1", "filter": "age > 30"}, {"id": "s2", "filter": "age > 20"}])
+        >>> statistics = engine.statistics()
+        >>> engine.match_events([{"age": 35}, {"age": 25}])
+        [['s1', 's2'], ['s2']]
+        >>> statistics.table()["matches"].to_pylist()
+        [1, 2]
+        """
+        if self._statistics is None:
+            from headgate.engine.statistics import Statistics
+
+            self._statistics = Statistics([self.backend.built])
+        return self._statistics
 
     # Asking about one event
 
     def match(self, event: AnyEvent) -> list[Id]:
         """List the subscriptions that get an event, sorted."""
-        return self.backend.match(event_of(event))
+        given = event_of(event)
+        if self._statistics is None:
+            return self.backend.match(given)
+        return self._statistics.match(self.backend, given, lambda: self.backend.match(given))
 
     def explain(self, event: AnyEvent, identity: Id) -> Verdict:
         """Say why a subscription gets an event or not."""
@@ -95,8 +120,11 @@ class Queries:
         Relaxed: by the weights of the clauses that hold, at least one; in a graph, of the subscriptions at
         nodes that are reached, whatever the way. `factors` re-weigh attributes for this event: 0 drops them.
         """
-        asked = self._asked(k, mode, factors)
-        return self.backend.top(event_of(event), asked, self._path_cost(mode, by, decay, hops))
+        asked, cost = self._asked(k, mode, factors), self._path_cost(mode, by, decay, hops)
+        given = event_of(event)
+        if self._statistics is None:
+            return self.backend.top(given, asked, cost)
+        return self._statistics.match(self.backend, given, lambda: self.backend.top(given, asked, cost))
 
     def explain_rank(
         self,
@@ -160,7 +188,7 @@ class Queries:
         """
         from headgate.engine.answers import table_of
 
-        return table_of(self.backend, asked_of(events), None)
+        return table_of(self.backend, asked_of(events), None, self._statistics)
 
     def match_events(self, events: Any) -> list[list[Id]]:
         """List for each of some events the subscriptions that get it, sorted; many at once.
@@ -172,7 +200,7 @@ class Queries:
         """
         from headgate.engine.answers import lists_of
 
-        return lists_of(self.backend, asked_of(events))
+        return lists_of(self.backend, asked_of(events), self._statistics)
 
     def top_batch(
         self, events: Any, k: int, mode: str = EXACT, *, factors: Mapping[str, float] | None = None
@@ -192,4 +220,4 @@ class Queries:
         from headgate.engine.answers import table_of
 
         asked = self._asked(k, mode, factors)
-        return table_of(self.backend, asked_of(events) if k else (), asked)
+        return table_of(self.backend, asked_of(events) if k else (), asked, self._statistics)

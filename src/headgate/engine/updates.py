@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from headgate.core.ranks import Weights
     from headgate.core.subscription import Subscription
     from headgate.engine.backend import Backend
+    from headgate.engine.statistics import Statistics
 
 
 class Updates:
     """The calls of an engine that change it."""
 
     backend: Backend
+    _statistics: Statistics | None = None
 
     @overload
     def subscribe(self, subscriptions: Any, *, on_error: Literal["raise"] = "raise") -> None: ...
@@ -60,11 +62,17 @@ class Updates:
             for identity in added:
                 self.backend.unsubscribe(identity)
             raise
+        if self._statistics is not None:
+            for identity in added:
+                self._statistics.begin(identity)
         return None if refused is None else sorted(refused, key=lambda each: each.row)
 
     def unsubscribe(self, identity: Id) -> None:
         """Remove a subscription; it matches no more."""
-        self.backend.unsubscribe(id_of(identity))
+        own = id_of(identity)
+        self.backend.unsubscribe(own)
+        if self._statistics is not None:
+            self._statistics.begin(own, gone=True)
 
     def replace(self, subscription: Subscription | Mapping[str, Any]) -> None:
         """Have a subscription in the place of the one of its id; if it is refused, that one stays.
@@ -87,6 +95,8 @@ class Updates:
         self._try(wanted)
         self.backend.unsubscribe(wanted.id)
         self.backend.subscribe(wanted)
+        if self._statistics is not None:
+            self._statistics.begin(wanted.id)
 
     def _try(self, wanted: Subscription) -> None:
         """Find out whether a subscription will be taken, before the one that it replaces is gone."""

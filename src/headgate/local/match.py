@@ -14,11 +14,13 @@ from headgate.core.machine import memory
 from headgate.core.omission import Omissions
 from headgate.core.stepping import within
 from headgate.local.events import read_events
+from headgate.runtime.batch_queries import Counting
 from headgate.runtime.progress import step
 from headgate.runtime.questions import RANK, SCORE
+from headgate.runtime.statistics import add_statistics
 from headgate.runtime.targets import open_target, opened
 from headgate.tables.event_rows import REASON, ROW
-from headgate.tables.places import UnsureError
+from headgate.tables.places import UnsureError, local
 from headgate.tables.requests import check_match
 from headgate.tables.results import Batch, MatchResult
 from headgate.tables.tuples import tuples_of, tuples_schema
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headgate.core.omission import Omission
+    from headgate.engine.statistics import Statistics
     from headgate.local.events import EventTable
     from headgate.runtime.engines import ShardEngines
     from headgate.runtime.questions import Top
@@ -49,10 +52,12 @@ def match_events(
     top: Top | None = None,
     content_type: str | None = None,
     tuples: str | None = None,
+    stats: str | None = None,
     quiet: bool = False,
 ) -> MatchResult:
     """Match a table of events against a snapshot, as `spark.match.match_events` does."""
-    check_match(snapshot, events, output, rejected=rejected, content_type=content_type, tuples=tuples)
+    more = {"content_type": content_type, "tuples": tuples, "stats": stats}
+    check_match(snapshot, events, output, rejected=rejected, **more)
     target = open_target(snapshot, graph=graph, top=top)
     room = memory() // SHARE
     groups = target.groups(room)
@@ -66,15 +71,18 @@ def match_events(
     engines = opened(groups[0])
     clock, begun, before = time.thread_time(), time.time(), engines.met
     matches = 0
+    statistics = None if stats is None else engines.statistics()
     with (
         step("matching", quiet=quiet) as matching,
         writing(output, _schema(given, target, top)) as write,
     ):
         for rows in given.rows:
-            matches += _match(engines, rows, top, left_out, write)
+            matches += _match(engines, rows, top, left_out, write, statistics)
         if tuples is not None:
             _write_tuples(given, target, tuples)
         _write_refused(given, left_out, rejected)
+        if stats is not None and statistics is not None:
+            add_statistics(local(stats), statistics.table(), given.count, begun)
     spent = (0.0, time.thread_time() - clock, 0.0, 0.0)
     return MatchResult(
         events=given.count,
@@ -107,15 +115,20 @@ def _match(
     top: Top | None,
     left_out: dict[Omission, None],
     write: Callable[[pa.RecordBatch], Any],
+    statistics: Statistics | None,
 ) -> int:
     """Match some events, and write the matches; returns how many there are."""
     numbers = pa.array(np.arange(len(rows.events), dtype=np.int64))
     omitted = Omissions()
     count = 0
-    for found in within(lambda: omitted, engines.ask(rows.events, numbers, top)):
+    counting = None if statistics is None else Counting(statistics, rows.ids)
+    for found in within(lambda: omitted, engines.ask(rows.events, numbers, top, counting)):
         named = rows.ids.take(found.column(EVENT_ID))
         write(found.set_column(0, EVENT_ID, named))
         count += found.num_rows
+    if statistics is not None:
+        statistics.count(len(rows.events))
+        statistics.exceed(omitted)
     for each in omitted:
         left_out[each._replace(event=rows.ids[int(each.event or 0)].as_py())] = None
     return count

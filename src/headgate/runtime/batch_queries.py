@@ -6,7 +6,7 @@ Events come as an Arrow batch or as Python values, and are not turned into the o
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event
     from headgate.engine.engine import Engine
+    from headgate.engine.statistics import Statistics
     from headgate.graph.index import GraphIndex
     from headgate.runtime.questions import Top
 
@@ -41,9 +42,20 @@ def at_once(engine: Engine, top: Top | None) -> int:
     return engine.backend.at_once(top, PAIRS)
 
 
-def ask(engine: Engine, events: Events, ids: Column, top: Top | None) -> Iterator[pa.RecordBatch]:
+class Counting(NamedTuple):
+    """Where answers are counted, and the ids of the events if others stand for them."""
+
+    statistics: Statistics
+    names: Column | None = None
+
+
+def ask(
+    engine: Engine, events: Events, ids: Column, top: Top | None, counting: Counting | None = None
+) -> Iterator[pa.RecordBatch]:
     """Ask an engine for all matches of events, or the best of each, in portions; `ids` stand for theirs."""
-    return engine.backend.portions(events, ids, top, PAIRS)
+    if counting is None:
+        return engine.backend.portions(events, ids, top, PAIRS)
+    return counting.statistics.answers(engine.backend, events, ids, top, PAIRS, counting.names)
 
 
 def merged(answers: Sequence[pa.RecordBatch], ids: Column, top: Top | None) -> pa.RecordBatch:

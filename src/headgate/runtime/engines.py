@@ -24,6 +24,7 @@ from headgate.core.id_types import fit_ids
 from headgate.core.omission import RenamedOmissions
 from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
 from headgate.engine.engine import Engine
+from headgate.engine.statistics import Statistics
 from headgate.errors import GraphError, SubscriptionError
 from headgate.graph.batch import by_row
 from headgate.graph.build import sharding
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from headgate.core.snapshot import Snapshot
     from headgate.core.subscription import Subscription
     from headgate.graph.index import GraphIndex
-    from headgate.runtime.batch_queries import Events
+    from headgate.runtime.batch_queries import Counting, Events
     from headgate.runtime.questions import Top
     from headgate.runtime.routes import Route
 
@@ -166,7 +167,17 @@ class ShardEngines:
                     )
         return found
 
-    def ask(self, events: Events, ids: Column, top: Top | None) -> Iterator[pa.RecordBatch]:
+    def filter(self, identity: Id) -> str | None:
+        """Return the filter of a subscription; None if it has none of its own."""
+        return self._known(identity).engine.filter(identity)
+
+    def statistics(self) -> Statistics:
+        """Return counters for the subscriptions that are here."""
+        return Statistics(piece.ids for piece in self._pieces)
+
+    def ask(
+        self, events: Events, ids: Column, top: Top | None, counting: Counting | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Ask for all matches of events, or the best of each, in portions; `ids` stand for theirs.
 
         Sources that are no nodes, or none of the shards that are here, lead nowhere: `refusals` tells them.
@@ -179,9 +190,11 @@ class ShardEngines:
             size = max(1, size // len(self._pieces))
         for begin in range(0, len(events), size):
             some = slice_of(events, begin, begin + size)
-            yield from self._ask(some, ids.slice(begin, len(some)), top)
+            yield from self._ask(some, ids.slice(begin, len(some)), top, counting)
 
-    def _ask(self, events: Events, ids: Column, top: Top | None) -> Iterator[pa.RecordBatch]:
+    def _ask(
+        self, events: Events, ids: Column, top: Top | None, counting: Counting | None
+    ) -> Iterator[pa.RecordBatch]:
         # Shards of one memory encode events together.
         sharing = Sharing()
         best: list[pa.RecordBatch] = []
@@ -193,12 +206,16 @@ class ShardEngines:
             every = len(rows) == len(events)
             given = events if every else _taken(events, rows)
             if top is None or (len(self._pieces) == 1 and every):
-                yield from sharing.each(ask(piece.engine, given, ids if every else ids.take(rows), top))
+                own = ids if every else ids.take(rows)
+                yield from sharing.each(ask(piece.engine, given, own, top, counting))
             else:
                 with RenamedOmissions(by_row(ids, 0)):
                     best += sharing.each(ask(piece.engine, given, pa.array(rows), top))
         if best:
-            yield merged(best, ids, top)
+            found = merged(best, ids, top)
+            if counting is not None:
+                counting.statistics.add(found, counting.names)
+            yield found
 
     # Changing
 

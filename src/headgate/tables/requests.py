@@ -16,6 +16,7 @@ from headgate.errors import EventError, SnapshotError, TableError
 from headgate.graph.model import check_count
 from headgate.rdf.kind import KIND
 from headgate.runtime.questions import check_ranks
+from headgate.runtime.statistics import check_statistics
 from headgate.tables.packed import ending
 from headgate.tables.places import (
     ENDINGS,
@@ -115,6 +116,7 @@ def check_match(
     rejected: str,
     content_type: str | None = None,
     tuples: str | None = None,
+    stats: str | None = None,
 ) -> None:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
     check_events_for(snapshot, events, content_type)
@@ -123,7 +125,10 @@ def check_match(
     if tuples is not None:
         check_tuples(snapshot)
         check_output(tuples)
-    check_apart(snapshot, events, output, rejected, tuples)
+    check_apart(snapshot, events, output, rejected, tuples, stats)
+    if stats is not None:
+        check_here(stats)
+        check_statistics(local(stats))
 
 
 def check_events_for(snapshot: str, events: str, content_type: str | None) -> None:

@@ -113,11 +113,19 @@ class Match(Documents, Best):
         "it has at most 1,000 tuples for an event and a subscription, and a row with the name `cut` if "
         "there are more, or `refused` if what a pattern returns is too much.",
     )
+    stats: str | None = setting(
+        "a file to which [statistics of subscriptions](observing.md#statistics-of-subscriptions) are added",
+        None,
+        key=None,
+        kind=OUTPUT,
+        metavar="FILE",
+        more="It is made if there is none. With `--top` only the best count.",
+    )
 
     @property
     def arguments(self) -> dict[str, Any]:
         """Return what the job takes."""
-        names = ("snapshot", "events", "output", "rejected", "graph", "tuples")
+        names = ("snapshot", "events", "output", "rejected", "graph", "tuples", "stats")
         said = {name: getattr(self, name) for name in names}
         return {**said, "top": self.best, "content_type": self.format}
 

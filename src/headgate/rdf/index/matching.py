@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.contents.columns import picked
 from headgate.rdf.events.encode import Encoder, Layouts
 from headgate.rdf.events.facts import Facts
 from headgate.rdf.index import kernels
@@ -92,6 +93,51 @@ class Matcher:
         if done in _UNDONE or scratch.counts[3]:
             return _Asked(self, graph, event, room, left_out).answer(int(done))
         return np.sort(scratch.out[: scratch.counts[2]])
+
+    def costs(self, graph: Graph, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
+        """Match a graph once more, and add for each filter whether it is joined, and the steps of that.
+
+        Filters of one pattern are joined together, and share its steps. A row in doubt counts as many.
+        """
+        event = self.encoder.encode(graph)
+        room = self._room(len(event.s))
+        scratch, epoch = room.scratch, room.stamp()
+        scratch.counts[10] = LEAST
+        injective, patterns = self.options.injective, self.arrays.patterns
+        kernels.match(self.arrays, event, scratch, epoch, injective, START)
+        for pattern in self._possible(scratch, epoch):
+            begin, end = patterns.entry_start[pattern], patterns.entry_start[pattern + 1]
+            numbers = self.arrays.entries.number[begin:end]
+            # As if it had been too much for its filters together: then it is joined by itself.
+            scratch.seen[numbers] = 0
+            scratch.counts[2:5], scratch.counts[8:11] = 0, (0, pattern, LEAST)
+            how = ONLY
+            while True:
+                done = kernels.match(self.arrays, event, scratch, epoch, injective, how)
+                if done != FULL:
+                    break
+                scratch.counts[3:5], how = 0, ONLY_ROW
+            candidates[numbers] += 1
+            work[numbers] += 1 + (LEAST if done == TOO_MUCH else int(scratch.counts[7])) / len(numbers)
+
+    def _possible(self, scratch: Scratch, epoch: int) -> list[int]:
+        """List the patterns all edges of which an event has touched."""
+        patterns, (order, start) = self.arrays.patterns, self._hung
+        touched = scratch.touched[: scratch.counts[1]].astype(np.int64)
+        some = order[picked(start, touched)[1]]
+        ends, places = picked(patterns.step_start, some)
+        lacking = scratch.mark[patterns.step_edge[places]] >> 32 != epoch
+        lacks = np.bincount(np.repeat(np.arange(len(some)), np.diff(ends)), lacking, len(some))
+        found: list[int] = some[lacks == 0].tolist()
+        return found
+
+    @cached_property
+    def _hung(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the patterns by the edge at which they hang, and where those of each edge begin."""
+        patterns = self.arrays.patterns
+        edge = patterns.step_edge[patterns.step_start[: len(patterns.next)]]
+        counts = np.bincount(edge, minlength=len(self.arrays.edges.s))
+        return np.argsort(edge, kind="stable"), np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
 
     def opaque_hold(
         self,

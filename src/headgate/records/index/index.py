@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.living import Living
-from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, Portion
+from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, CheckCosts, Portion
 from headgate.contents.sharing import slice_of
 from headgate.core.event import ID, Event, column_of
 from headgate.core.ids import Ids
@@ -20,6 +20,7 @@ from headgate.records.events.encode import encode
 from headgate.records.explain.explain import Explanation, explain
 from headgate.records.explain.why_not import NearMiss, why_not
 from headgate.records.index.build import Built, build, by_events, by_filters
+from headgate.records.index.costs import count_checks
 from headgate.records.index.live import ROOM, Base, Pairs, State, compact
 from headgate.records.index.sieve import RecordSieve
 from headgate.records.language.dialects import to_sql
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.living import Moment
+    from headgate.contents.living import Frozen, Moment
     from headgate.contents.protocol import Clause
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
 
 CHUNK = 10_000
 """Events encoded together, at most: what it costs to go through the columns is shared by them."""
-NAMED = 1 << 18
-"""Matches handed on together, with their ids: texts of 8 KB each would still fit into an Arrow array."""
 
 __all__ = ["EVENT_ID", "ROOM", "SUBSCRIPTION_ID", "Pairs", "RecordIndex"]
 
@@ -177,14 +176,22 @@ class RecordIndex(Living[State]):
         self, events: pa.RecordBatch | Sequence[Event], identities: pa.Array[Any], most: int = PAIRS
     ) -> Iterator[pa.RecordBatch]:
         """Match many events in order, so few at a time that no more than `most` pairs can come of them."""
-        state = self._state
-        if state.late:
+        found = self.match_numbers(events, most)
+        if found is None:
             yield from super().match_portions(events, identities, most)
             return
-        for _, _, found in _pairs(state.base, events, most):
-            for begin in range(0, len(found.filters), NAMED):
-                end = begin + NAMED
-                yield _named(state, found.events[begin:end], found.filters[begin:end], identities)
+        for base, rows, numbers in found:
+            yield from base.named(rows, numbers, identities)
+
+    def match_numbers(
+        self, events: pa.RecordBatch | Sequence[Event], most: int = PAIRS
+    ) -> Iterator[tuple[Frozen, NDArray[np.int64], NDArray[Any]]] | None:
+        """Do the same as places among the ids of the base; None if there is a tail."""
+        state = self._state
+        if state.late:
+            return None
+        base = state.base
+        return ((base, found.events, found.filters) for _, _, found in _pairs(base, events, most))
 
     def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
         """Do the same for ids that are whole numbers, as numbers."""
@@ -202,6 +209,15 @@ class RecordIndex(Living[State]):
     def why_not(self, event: Event, limit: int = 10, within: int | None = None) -> list[NearMiss]:
         """List the subscriptions that nearly matched, fewest failed clauses first (at most `within`)."""
         return why_not(self._state, event, limit, within)
+
+    def check_costs(self, events: pa.RecordBatch | Sequence[Event]) -> CheckCosts:
+        """Match some events again, and count what is checked; filters that came lately are left out."""
+        base = self._state.base
+        columns = columns_of(events)
+        encoded = encode(columns, base.built)
+        candidates, work = (np.zeros(len(base.ids), np.int64) for _ in range(2))
+        count_checks(base.built.arrays, encoded, columns.count, base.removed, candidates, work)
+        return CheckCosts(base.ids, candidates, work)
 
     def sieve(self, first: int, size: int) -> RecordSieve | None:
         """Return the filters for asking one by one: their ids are `first` and up.

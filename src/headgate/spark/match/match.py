@@ -13,10 +13,11 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import time
 from contextlib import contextmanager
 from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.accumulators import AccumulatorParam
 from pyspark.sql import DataFrame, Observation, Window
@@ -24,8 +25,10 @@ from pyspark.sql import functions as sf
 
 from headgate.contents.registry import kind_of
 from headgate.core.omission import Omission
+from headgate.errors import TableError
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.runtime.questions import RANK, SCORE
+from headgate.runtime.statistics import add_statistics, unpack_statistics, with_all
 from headgate.runtime.targets import open_target
 from headgate.spark.match.reading import read_table
 from headgate.spark.match.tuples import write_tuples
@@ -46,7 +49,7 @@ from headgate.spark.session.session import discard, spark_errors, worker_memory
 from headgate.spark.tables.events import read_json_lines
 from headgate.spark.tables.tables import write_table
 from headgate.tables.event_rows import KEY, LINES, NUMBERS, REASON, ROW, TEXTS
-from headgate.tables.places import Format, check_input, format_of, is_remote
+from headgate.tables.places import Format, check_input, format_of, is_remote, local
 from headgate.tables.requests import check_match
 from headgate.tables.results import Batch, MatchResult
 from headgate.tables.writing import replacing
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
+    from pyspark.accumulators import Accumulator
     from pyspark.sql import SparkSession
 
     from headgate.runtime.questions import Top
@@ -64,17 +68,17 @@ if TYPE_CHECKING:
     Work = Callable[..., Iterator[pa.RecordBatch]]
 
 
-class _Gathered(AccumulatorParam[dict[Omission, None]]):
+class _Gathered(AccumulatorParam[dict[Any, Any]]):
     """Gathers what workers tell."""
 
-    def zero(self, value: dict[Omission, None]) -> dict[Omission, None]:
+    def zero(self, value: dict[Any, Any]) -> dict[Any, Any]:
         """Begin with nothing."""
         del value
         return {}
 
     def addInPlace(  # noqa: N802 -- Spark's name
-        self, value1: dict[Omission, None], value2: dict[Omission, None]
-    ) -> dict[Omission, None]:
+        self, value1: dict[Any, Any], value2: dict[Any, Any]
+    ) -> dict[Any, Any]:
         """Put two together."""
         return value1 | value2
 
@@ -90,6 +94,7 @@ def match_events(
     top: Top | None = None,
     content_type: str | None = None,
     tuples: str | None = None,
+    stats: str | None = None,
     quiet: bool = False,
 ) -> MatchResult:
     """Match a table of events against a snapshot; write (event_id, subscription_id) to `output`.
@@ -103,12 +108,14 @@ def match_events(
 
     Against patterns over RDF or XML, events are documents: rows of a table, or files. `content_type` is that
     of rows that name none, and of files whatever their names. What patterns over XML return goes to the table
-    `tuples`, if one is named.
+    `tuples`, if one is named. Statistics of the subscriptions are added to the file `stats`, if one is named.
     """
-    check_match(snapshot, events, output, rejected=rejected, content_type=content_type, tuples=tuples)
+    more = {"content_type": content_type, "tuples": tuples, "stats": stats}
+    check_match(snapshot, events, output, rejected=rejected, **more)
+    begun = time.time()
     target = open_target(snapshot, graph=graph, top=top)
     with spark_errors(), tempfile.TemporaryDirectory(prefix="headgate-") as folder:
-        job = _Job(session, target, top, Path(folder))
+        job = _Job(session, target, top, Path(folder), counts=stats is not None)
         with watch(session, "reading events", quiet=quiet) as surveying:
             job.read(events, content_type)
         with watch(session, "matching", quiet=quiet) as matching, job.matched(output) as found:
@@ -120,6 +127,9 @@ def match_events(
             if job.left_out.value:
                 refused = refused.union(_told(session, job.left_out.value))
             write_table(refused, rejected)
+            if stats is not None and job.statistics is not None:
+                told = unpack_statistics(job.statistics.value.values())
+                add_statistics(local(stats), with_all(told, target, found.events), found.events, begun)
         job.forget()
         batches = _read_notes(Path(folder))
     return MatchResult(
@@ -159,7 +169,9 @@ class _Found(NamedTuple):
 class _Job:
     """One run: how workers get the events, and what becomes of what they find."""
 
-    def __init__(self, session: SparkSession, target: Target, top: Top | None, folder: Path) -> None:
+    def __init__(
+        self, session: SparkSession, target: Target, top: Top | None, folder: Path, *, counts: bool
+    ) -> None:
         self._session = session
         self._target = target
         self._top = top
@@ -167,8 +179,16 @@ class _Job:
         self._here = (session.sparkContext.master or "").startswith("local")
         self._memory = worker_memory(session)
         self._groups = target.groups(self._memory)
+        if counts and top is not None and len(self._groups) > 1:
+            raise TableError(
+                f"{target.place} has shards that do not fit into one worker, and which subscriptions are the "
+                "best of all is not known to those who count: leave out --stats, or --top"
+            )
         self.met = session.sparkContext.accumulator(0)
         self.left_out = session.sparkContext.accumulator(dict[Omission, None](), _Gathered())
+        self.statistics: Accumulator[dict[int, bytes]] | None = None
+        if counts:
+            self.statistics = session.sparkContext.accumulator(dict[int, bytes](), _Gathered())
         self.given: EventTable | None = None
         """Events that were judged before; None for lines of JSON, which workers judge when they match."""
         self.rows: DataFrame
@@ -207,6 +227,7 @@ class _Job:
             keyed=self._top is not None and len(self._groups) > 1,
             met=self.met,
             left_out=self.left_out,
+            statistics=self.statistics,
         )
         others = [first._replace(group=group, sources=None, tells=False) for group in self._groups[1:]]
         return [first, *others]

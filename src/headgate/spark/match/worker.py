@@ -23,7 +23,9 @@ from headgate.core.omission import Omissions
 from headgate.core.stepping import within
 from headgate.errors import TableError
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
+from headgate.runtime.batch_queries import Counting
 from headgate.runtime.questions import RANK, SCORE
+from headgate.runtime.statistics import pack_statistics
 from headgate.runtime.targets import in_memory, opened
 from headgate.tables.event_rows import (
     KEY,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
 
     from headgate.core.omission import Omission
+    from headgate.engine.statistics import Statistics
     from headgate.runtime.engines import ShardEngines
     from headgate.runtime.questions import Top
     from headgate.runtime.targets import Group, Sources
@@ -110,6 +113,8 @@ class Task(NamedTuple):
     """Counts the events that were matched, on all shards."""
     left_out: Accumulator[dict[Omission, None]] | None = None
     """Lists the filters that were too much for an event, each once, however often a task is tried."""
+    statistics: Accumulator[dict[int, bytes]] | None = None
+    """Gathers statistics of subscriptions, by task, however often that is tried; None if nobody asks."""
 
     @property
     def columns(self) -> dict[str, str]:
@@ -250,11 +255,14 @@ def _match(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[tuple[Rows
     """Give the matches of some rows after the other, in portions, and None when these are done."""
     with Notes(task) as notes:
         engines = opened(task.group)
+        statistics = None if task.statistics is None else engines.statistics()
         judge = None if task.sources is None else task.sources.of_events
         for rows in read_rows(batches, task.form, task.content, judge):
             notes.lap(RECEIVING)
             before = engines.met
-            for found in within(partial(in_memory, task.group.place), _answers(engines, rows, task)):
+            for found in within(
+                partial(in_memory, task.group.place), _answers(engines, rows, task, statistics)
+            ):
                 notes.lap(MATCHING)
                 for begin in range(0, found.num_rows, PORTION):
                     portion = _named(found.slice(begin, PORTION), rows, task)
@@ -264,13 +272,21 @@ def _match(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[tuple[Rows
             notes.lap(MATCHING)
             yield rows, None
             notes.add(len(rows.events), engines.met - before)
+        context = TaskContext.get()
+        if task.statistics is not None and statistics is not None and context is not None:
+            task.statistics.add({context.partitionId(): pack_statistics(statistics.table())})
 
 
-def _answers(engines: ShardEngines, rows: Rows, task: Task) -> Iterator[pa.RecordBatch]:
+def _answers(
+    engines: ShardEngines, rows: Rows, task: Task, statistics: Statistics | None
+) -> Iterator[pa.RecordBatch]:
     """Ask about events, which are numbered; filters that are left out of one are told."""
     numbers = pa.array(np.arange(len(rows.events), dtype=np.int64))
     left_out = Omissions()
-    yield from within(lambda: left_out, engines.ask(rows.events, numbers, task.top))
+    counting = None if statistics is None else Counting(statistics, rows.ids)
+    yield from within(lambda: left_out, engines.ask(rows.events, numbers, task.top, counting))
+    if statistics is not None:
+        statistics.exceed(left_out)
     if task.left_out is not None and len(left_out):
         told = (each._replace(event=rows.ids[int(each.event or 0)].as_py()) for each in left_out)
         task.left_out.add(dict.fromkeys(told))

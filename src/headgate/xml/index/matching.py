@@ -13,6 +13,7 @@ from headgate.xml.events.document import Document
 from headgate.xml.events.subject import Encoder
 from headgate.xml.index import kernels
 from headgate.xml.index.arrays import BEGIN, END, TESTS, read_only
+from headgate.xml.index.paths import find_paths, walk_trie
 from headgate.xml.index.scratch import (
     DONE,
     FULL_ENTRIES,
@@ -20,6 +21,7 @@ from headgate.xml.index.scratch import (
     HARD,
     MOST,
     OUT,
+    PAIRS,
     SETS,
     TOO_MUCH,
     Scratch,
@@ -60,12 +62,26 @@ class Matcher:
 
     def match(self, document: Document, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
+        return self._room().match(*self._encoded(document), {} if left_out is None else left_out)
+
+    def costs(self, document: Document, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
+        """Match a document once more, and add for each filter whether it is checked, and what that takes.
+
+        A filter is checked if a path leads to one of its anchors. What it takes are the paths that lead to
+        what it is made of, and the letters that its tests search; what filters share counts for each.
+        """
+        self._room().costs(*self._encoded(document), candidates, work)
+
+    def _room(self) -> _Room:
+        """Return this thread's room."""
         room: _Room | None = getattr(self._local, "room", None)
         if room is None:
             room = self._local.room = _Room(self.arrays)
+        return room
+
+    def _encoded(self, document: Document) -> tuple[Document, NDArray[np.int32]]:
         classes = read_only(self._encoder.encode(document.names))
-        flat = Document((), *map(read_only, document[1:]))  # type: ignore[arg-type]
-        return room.match(flat, classes, {} if left_out is None else left_out)
+        return Document((), *map(read_only, document[1:])), classes  # type: ignore[arg-type]
 
 
 class _Room:
@@ -114,22 +130,12 @@ class _Room:
         Others may search as much together: each filter more is more to do.
         """
         units, forests = self._arrays.units, self._arrays.forests
-        fixed, lists = self._scratch.fixed, self._scratch.lists
-        asked = slice(0, int(fixed.counts[SETS]))
+        fixed = self._scratch.fixed
+        own = units.row[:, TESTS]
+        parent, child = self._below()
         # What was skipped before has been too much before.
-        letters = np.where(fixed.skip, MOST_LETTERS + 1.0, 0.0)
-        np.add.at(letters, lists.set_of[asked], lists.set_letters[asked])
-        begins, ends, own = units.row[:, BEGIN], units.row[:, END], units.row[:, TESTS]
-        parent = np.repeat(np.arange(len(own)), ends - begins)
-        first = np.repeat(begins - np.cumsum(ends - begins) + (ends - begins), ends - begins)
-        child = units.below[first + np.arange(len(parent))] >> 1
-        # From the leaves up, once for each level of the patterns.
-        cost = letters[own]
-        while True:
-            more = letters[own] + np.bincount(parent, cost[child], len(own))
-            if (more == cost).all():
-                break
-            cost = more
+        letters = self._letters(np.where(fixed.skip, MOST_LETTERS + 1.0, 0.0))
+        cost = _summed(letters[own], parent, child)
         anchor = np.repeat(np.arange(len(own)), np.diff(units.forest_start))
         guilty = np.bincount(units.forests, cost[anchor], len(forests.need)) > MOST_LETTERS
         # And down again: all that the others are made of.
@@ -141,6 +147,47 @@ class _Room:
         fixed.skip[own[needed]] = 0
         fixed.skip[0] = 0
         return forests.number[np.repeat(guilty, np.diff(forests.start))]
+
+    def _letters(self, letters: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add the letters that each set of tests has searched."""
+        asked = slice(0, int(self._scratch.fixed.counts[SETS]))
+        lists = self._scratch.lists
+        np.add.at(letters, lists.set_of[asked], lists.set_letters[asked])
+        return letters
+
+    def _below(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """List what is below units: pairs of one and another below it."""
+        units = self._arrays.units
+        begins, ends = units.row[:, BEGIN], units.row[:, END]
+        parent = np.repeat(np.arange(len(begins)), ends - begins)
+        first = np.repeat(begins - np.cumsum(ends - begins) + (ends - begins), ends - begins)
+        return parent, units.below[first + np.arange(len(parent))] >> 1
+
+    def costs(
+        self,
+        document: Document,
+        classes: NDArray[np.int32],
+        candidates: NDArray[np.int64],
+        work: NDArray[np.float64],
+    ) -> None:
+        """Add what it takes to match a document, by filter."""
+        # First as ever, for the letters, and so that there is room.
+        self.match(document, classes, {})
+        trie, units, _, forests = self._arrays
+        letters = self._letters(np.zeros(len(self._scratch.fixed.skip)))
+        fixed, sized, lists = self._scratch
+        find_paths(document, classes, sized, fixed)
+        walk_trie(trie, classes, sized, fixed, lists)
+        paths = np.bincount(lists.active[: fixed.counts[PAIRS]], minlength=len(trie.parent))
+        visits = np.repeat(paths, np.diff(trie.unit_start))
+        cost = _summed(visits + letters[units.row[:, TESTS]] * (visits > 0), *self._below())
+        anchor = np.repeat(np.arange(len(visits)), np.diff(units.forest_start))
+        led = visits[anchor] > 0
+        of, spent = units.forests[led], cost[anchor[led]]
+        count = len(forests.need)
+        sizes = np.diff(forests.start)
+        candidates[forests.number] += np.repeat(np.bincount(of, minlength=count) > 0, sizes)
+        work[forests.number] += np.repeat(np.bincount(of, spent, count), sizes)
 
     def _stamp(self) -> int:
         """Take an epoch that no mark holds; the next one is taken with it."""
@@ -163,3 +210,15 @@ class _Room:
         else:
             self._truths *= 2
         self._scratch = self._scratch._replace(lists=make_lists(self._pairs, self._entries, self._truths))
+
+
+def _summed(
+    own: NDArray[np.float64], parent: NDArray[np.int64], child: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Add what is below to each unit's own: from the leaves up, once for each level of the patterns."""
+    cost = own
+    while True:
+        more = own + np.bincount(parent, cost[child], len(own))
+        if (more == cost).all():
+            return more
+        cost = more

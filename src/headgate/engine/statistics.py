@@ -1,0 +1,536 @@
+"""Statistics of subscriptions: how often each matches, when it did last, and what it costs to check it.
+
+    counted      events, matches, the last match, and events for which a filter was too much: all of them
+    estimated    for how many events a filter was a candidate, and what it took to check it: some events are
+                 matched once more for that, and each stands for those between (`EVERY`)
+
+What is found goes to a list as it is, and is counted when the list is long, or when somebody looks. That is
+what makes it cheap: numbers of filters are counted by the million, and no id is looked up for it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.core.omission import RenamedOmissions
+from headgate.core.stepping import within
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.contents.living import Frozen
+    from headgate.contents.protocol import CheckCosts
+    from headgate.core.event import Event, Id
+    from headgate.core.ids import Ids
+    from headgate.core.omission import Omission
+    from headgate.engine.backend import Backend, Events
+    from headgate.engine.question import Top
+
+    Column = pa.Array[Any]
+    Ints = NDArray[np.int64]
+
+FIRST, EVERY = 128, 256
+"""The first events are all measured, of later ones one in so many."""
+PENDING = 1 << 20
+"""Matches that wait to be counted, at most."""
+
+ID, EVENTS, MATCHES = SUBSCRIPTION_ID, "events", "matches"
+LAST_MATCH, LAST_EVENT = "last_match", "last_event"
+CANDIDATES, WORK, EXCEEDED = "candidates", "work", "exceeded"
+MOMENT = pa.timestamp("us", "UTC")
+_TYPES: dict[str, pa.DataType] = {
+    EVENTS: pa.int64(),
+    MATCHES: pa.int64(),
+    LAST_MATCH: MOMENT,
+    LAST_EVENT: pa.string(),
+    CANDIDATES: pa.int64(),
+    WORK: pa.int64(),
+    EXCEEDED: pa.int64(),
+}
+_compute: Any = pc
+
+
+def schema_of(*, numbered: bool) -> pa.Schema:
+    """Return the columns of statistics: ids are whole numbers or text."""
+    return pa.schema({ID: pa.int64() if numbered else pa.string(), **_TYPES})
+
+
+def merged(tables: Sequence[pa.Table]) -> pa.Table:
+    """Add statistics up, which have ids of one type: by subscription, in the order of ids.
+
+    The last match is the latest of all. What nobody has measured stays unknown.
+
+    >>> some = pa.table({ID: ["s1"], **{name: pa.array([None], kind) for name, kind in _TYPES.items()}})
+    >>> more = some.set_column(2, MATCHES, pa.array([2]))
+    >>> merged([some, more, more]).select([ID, MATCHES, WORK]).to_pylist()
+    [{'subscription_id': 's1', 'matches': 4, 'work': None}]
+    """
+    whole = pa.concat_tables(tables)
+    if len(tables) == 1 or not whole.num_rows:
+        return whole.sort_by(ID)
+    last = [LAST_MATCH, LAST_EVENT]
+    sums = [name for name in _TYPES if name not in last]
+    # The last of a group is taken: those of no match come first.
+    moment = _compute.fill_null(whole[LAST_MATCH].cast(pa.int64()), 0)
+    order = _compute.sort_indices(
+        whole.append_column("moment", moment), sort_keys=[(ID, "ascending"), ("moment", "ascending")]
+    )
+    rows = pa.TableGroupBy(whole.take(order), ID, use_threads=False)
+    found = rows.aggregate([(name, "sum") for name in sums] + [(name, "last", _KEEP) for name in last])
+    names = [name.removesuffix("_sum").removesuffix("_last") for name in found.column_names]
+    return found.rename_columns(names).select(whole.column_names).cast(whole.schema)
+
+
+_KEEP = pc.ScalarAggregateOptions(skip_nulls=False)
+
+
+class _Chunk(NamedTuple):
+    """Matches that wait: `numbers` are places among the ids of a base, or without one the ids themselves.
+
+    `rows` are places among `events`; None if these are in the order of the matches.
+    """
+
+    base: Frozen | None
+    events: Column
+    rows: Any
+    numbers: Any
+    moment: int
+    cut: int
+    """How many changes of subscriptions there had been."""
+
+    def named(self, at: Ints) -> Column:
+        """Return the ids of the events of some matches, as text."""
+        rows = at if self.rows is None else self.rows[at]
+        return self.events.take(rows).cast(pa.string())
+
+
+class _One(NamedTuple):
+    """The matches of an event that was asked about by itself, which wait."""
+
+    event: Id | None
+    found: list[Any]
+    moment: int
+    cut: int
+
+
+class _Part:
+    """Counters of subscriptions whose ids are known from the start, by place."""
+
+    def __init__(self, ids: Ids) -> None:
+        self.ids = ids
+        self.names = ids.to_arrow()
+        count = len(ids)
+        self.since, self.matches, self.moment = (np.zeros(count, np.int64) for _ in range(3))
+        self.candidates, self.work, self.exceeded = (np.zeros(count, np.int64) for _ in range(3))
+        self.event: Column = pa.nulls(count, pa.string())
+        self.gone = np.zeros(count, np.bool_)
+        self.measured = False
+
+    def add(self, places: Ints, counts: Ints, moments: Ints, events: Column) -> None:
+        """Add matches of some subscriptions, each once, with the last event of each."""
+        self.matches[places] += counts
+        later = moments > self.moment[places]
+        self.moment[places[later]] = moments[later]
+        at = np.arange(len(self.ids))
+        at[places[later]] = len(at) + np.flatnonzero(later)
+        self.event = pa.concat_arrays([self.event, events]).take(at)
+
+    def begin(self, place: int, events: int, *, gone: bool) -> None:
+        """Count anew for a subscription."""
+        for counter in (self.matches, self.moment, self.work, self.exceeded):
+            counter[place] = 0
+        # Not known: it is measured when it has been compacted.
+        self.candidates[place] = -1
+        self.since[place], self.gone[place] = events, gone
+
+    def table(self, events: int) -> pa.Table:
+        """Return what was counted."""
+        here = ~self.gone
+        some: list[Any] = [events - self.since, self.matches]
+        some += [_moments(self.moment), _compute.if_else(self.moment > 0, self.event, None)]
+        unknown = (self.candidates < 0) | (not self.measured)
+        some += [pa.array(each, mask=unknown) for each in (self.candidates, self.work)]
+        columns = [self.names, *some, self.exceeded]
+        schema = schema_of(numbered=self.ids.numbered)
+        return pa.Table.from_arrays([_array(each) for each in columns], schema=schema).filter(pa.array(here))
+
+
+def _array(column: Any) -> Column:
+    return column if isinstance(column, pa.Array) else pa.array(column)
+
+
+def _moments(moment: Ints) -> Column:
+    return pa.array(moment, mask=moment == 0).cast(MOMENT)
+
+
+class Statistics:
+    """Counters of the subscriptions of an engine, or of shards. Any number of threads may count and look.
+
+    >>> from headgate import Engine
+    >>> engine = Engine.build([{"id": "s1", "filter": "age > 30"}, {"id": "s2", "filter": "age > 90"}])
+    >>> statistics = engine.statistics()
+    >>> engine.match({"id": "e1", "age": 35})
+    ['s1']
+    >>> statistics.table().select(["subscription_id", "events", "matches", "last_event"]).to_pylist()[0]
+    {'subscription_id': 's1', 'events': 1, 'matches': 1, 'last_event': 'e1'}
+    """
+
+    def __init__(self, ids: Iterable[Ids]) -> None:
+        self.events = 0
+        """Events that were asked about."""
+        self.begun = time.time()
+        """When counting began, in seconds since 1970."""
+        self._parts = [_Part(each) for each in ids]
+        self._late: dict[Any, list[Any]] = {}
+        """Of subscriptions that came later: since, matches, moment, event, exceeded."""
+        self._waiting: list[_Chunk] = []
+        self._ones: list[_One] = []
+        self._pairs = 0
+        self._moment = 0
+        self._changes = 0
+        self._cuts: dict[Any, int] = {}
+        """Subscriptions that were changed while matches waited: older ones are not of theirs."""
+        self._seen: dict[int, int] = {}
+        self._lock = threading.RLock()
+
+    # Counting
+
+    def match(self, backend: Backend, event: Event, ask: Callable[[], list[Any]]) -> list[Any]:
+        """Ask about one event, and count the answer: ids, or what has a `subscription`."""
+        left_out: list[Omission] = []
+        with RenamedOmissions(_noted(left_out)):
+            found = ask()
+        ids = [getattr(each, "subscription", each) for each in found]
+        with self._lock:
+            self.events += 1
+            if ids:
+                self._ones.append(_One(event.id, ids, self._now(), self._changes))
+                self._wait(len(ids))
+        self.exceed(left_out)
+        self._measure(backend, [event])
+        return found
+
+    def portions(
+        self,
+        backend: Backend,
+        events: Events,
+        ids: Column,
+        top: Top | None,
+        most: int,
+        names: Column | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Ask about many events, in portions, and count the answers.
+
+        `ids` stand for those of the events; if they are numbers of rows, `names` are the ids.
+        """
+        self.count(len(events))
+        left_out: list[Omission] = []
+        answers = self.answers(backend, events, ids, top, most, names)
+        yield from within(lambda: RenamedOmissions(_noted(left_out)), answers)
+        self.exceed(left_out)
+
+    def count(self, events: int) -> None:
+        """Count events that are asked about."""
+        with self._lock:
+            self.events += events
+
+    def answers(
+        self,
+        backend: Backend,
+        events: Events,
+        ids: Column,
+        top: Top | None,
+        most: int,
+        names: Column | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Do the same for those who count the events, and filters that were too much, themselves."""
+        yield from self._asked(backend, events, ids, top, most, names)
+        self._measure(backend, events)
+
+    def _asked(
+        self, backend: Backend, events: Events, ids: Column, top: Top | None, most: int, names: Column | None
+    ) -> Iterator[pa.RecordBatch]:
+        found = backend.match_numbers(events) if top is None else None
+        if found is None:
+            for batch in backend.portions(events, ids, top, most):
+                self.add(batch, names)
+                yield batch
+            return
+        for base, rows, numbers in found:
+            with self._lock:
+                own = ids if names is None else names
+                at = rows if names is None else np.asarray(ids.take(rows))
+                self._add(_Chunk(base, own, at, numbers, self._now(), self._changes))
+            yield from base.named(rows, numbers, ids)
+
+    def add(self, found: pa.RecordBatch, names: Column | None = None) -> None:
+        """Count matches with their ids."""
+        if not found.num_rows:
+            return
+        events, rows = found.column(EVENT_ID), None
+        if names is not None:
+            events, rows = names, np.asarray(events)
+        with self._lock:
+            self._add(_Chunk(None, events, rows, found.column(SUBSCRIPTION_ID), self._now(), self._changes))
+
+    def _now(self) -> int:
+        """Return the time in microseconds, which always rises: what was last is known by it."""
+        self._moment = max(self._moment + 1, int(time.time() * 1e6))
+        return self._moment
+
+    def _add(self, chunk: _Chunk) -> None:
+        self._waiting += [*_joined(self._ones), chunk]
+        self._ones = []
+        self._wait(len(chunk.numbers))
+
+    def _wait(self, pairs: int) -> None:
+        self._pairs += pairs
+        if self._pairs >= PENDING or len(self._ones) >= PENDING >> 4:
+            self._settle()
+
+    def exceed(self, left_out: Iterable[Omission]) -> None:
+        """Count events for which filters were too much, each pair once; those of a graph have no owner."""
+        with self._lock:
+            for identity, _ in dict.fromkeys((each.subscription, each.event) for each in left_out):
+                if identity is None:
+                    continue
+                part, place = self._find(identity)
+                if part is None:
+                    self._late_one(identity)[4] += 1
+                else:
+                    part.exceeded[place] += 1
+
+    def _measure(self, backend: Backend, events: Events) -> None:
+        """Have some of the events checked once more."""
+        with self._lock:
+            seen = self._seen.get(id(backend), 0)
+            self._seen[id(backend)] = seen + len(events)
+        weight = 1 if seen + len(events) <= FIRST else EVERY
+        rows = np.arange(-seen % weight, len(events), weight)
+        if not len(rows):
+            return
+        given: Any = events
+        whole = len(rows) == len(events)
+        some = (
+            given
+            if whole
+            else given.take(rows)
+            if isinstance(given, pa.RecordBatch)
+            else [given[row] for row in rows.tolist()]
+        )
+        costs = backend.check_costs(some)
+        if costs is not None:
+            with self._lock:
+                self._cost(costs, weight)
+
+    def _cost(self, costs: CheckCosts, weight: int) -> None:
+        part = next((each for each in self._parts if each.ids is costs.ids), None)
+        if part is not None:
+            part.measured = True
+            part.candidates += weight * costs.candidates
+            part.work += weight * costs.work
+            return
+        # It was compacted since: look the ids up.
+        names = costs.ids.to_arrow()
+        for each in self._parts:
+            here = _compute.index_in(names, value_set=each.names.cast(names.type)) if len(each.ids) else None
+            if here is None:
+                continue
+            found = np.flatnonzero(np.asarray(here.is_valid()))
+            places = np.asarray(here.drop_null(), np.int64)
+            each.measured = True
+            each.candidates[places] = (
+                np.maximum(each.candidates[places], 0) + weight * costs.candidates[found]
+            )
+            each.work[places] += weight * costs.work[found]
+
+    # Changes
+
+    def begin(self, identity: Id, *, gone: bool = False) -> None:
+        """Count anew for a subscription that has come, or has gone."""
+        with self._lock:
+            self._changes += 1
+            self._cuts[identity] = self._changes
+            part, place = self._find(identity)
+            if part is not None:
+                part.begin(place, self.events, gone=gone)
+            elif gone:
+                self._late.pop(identity, None)
+            else:
+                self._late.pop(identity, None)
+                self._late_one(identity)
+
+    # Looking
+
+    def table(self) -> pa.Table:
+        """Return what was counted until now, by subscription in the order of ids.
+
+        Columns: subscription_id; events that were asked about since it is there; matches; last_match, by the
+        clock, and last_event; candidates and work, estimated, NULL if nothing was measured; exceeded.
+        """
+        with self._lock:
+            self._settle()
+            tables = [part.table(self.events) for part in self._parts if len(part.ids)]
+            if self._late:
+                tables.append(self._late_table())
+        if not tables:
+            return schema_of(numbered=False).empty_table()
+        return merged(tables)
+
+    def _late_table(self) -> pa.Table:
+        ids = list(self._late)
+        since, matches, moment, event, exceeded = zip(*self._late.values(), strict=True)
+        nothing = pa.nulls(len(ids), pa.int64())
+        columns: list[Any] = [
+            pa.array(ids),
+            self.events - np.array(since, np.int64),
+            pa.array(matches, pa.int64()),
+            _moments(np.array(moment, np.int64)),
+            pa.array(event, pa.string()),
+            nothing,
+            nothing,
+            pa.array(exceeded, pa.int64()),
+        ]
+        schema = schema_of(numbered=isinstance(ids[0], int))
+        return pa.Table.from_arrays([_array(each) for each in columns], schema=schema)
+
+    def _find(self, identity: Id) -> tuple[_Part | None, int]:
+        for part in self._parts:
+            place = part.ids.find(identity)
+            if place >= 0:
+                return part, place
+        return None, -1
+
+    def _late_one(self, identity: Any) -> list[Any]:
+        return self._late.setdefault(identity, [self.events, 0, 0, None, 0])
+
+    def _settle(self) -> None:
+        """Count what waits."""
+        waiting = [*self._waiting, *_joined(self._ones)]
+        self._waiting, self._ones, self._pairs = [], [], 0
+        by_base: dict[int, list[_Chunk]] = {}
+        for chunk in waiting:
+            by_base.setdefault(id(chunk.base) if chunk.base is not None else 0, []).append(chunk)
+        for chunks in by_base.values():
+            self._settle_some(chunks)
+        self._cuts = {}
+
+    def _settle_some(self, chunks: list[_Chunk]) -> None:
+        base = chunks[0].base
+        if base is None:
+            kind = next((pa.string() for each in chunks if _is_text(each.numbers)), pa.int64())
+            whole = pa.concat_arrays([pa.array(each.numbers, kind) for each in chunks]).dictionary_encode()
+            names, numbers = whole.dictionary, np.asarray(whole.indices)
+        else:
+            names, numbers = base.id_array, np.concatenate([each.numbers for each in chunks])
+        ends = np.cumsum([len(each.numbers) for each in chunks])
+        at = np.arange(len(numbers))
+        if self._cuts:
+            cut = self._cuts_of(names)
+            kept = np.repeat([each.cut for each in chunks], np.diff(ends, prepend=0)) >= cut[numbers]
+            at, numbers = at[kept], numbers[kept]
+        counts = np.bincount(numbers, minlength=len(names))
+        last = np.zeros(len(names), np.int64)
+        # Of those with the same number the last one stays.
+        last[numbers] = at
+        places = np.flatnonzero(counts)
+        counts, last = counts[places], last[places]
+        home = np.searchsorted(ends, last, side="right")
+        moments = np.array([each.moment for each in chunks], np.int64)[home]
+        events = _events_of(chunks, ends, home, last)
+        part = next((each for each in self._parts if base is not None and each.ids is base.ids), None)
+        if part is not None:
+            part.add(places, counts, moments, events)
+        else:
+            self._add_by_id(names.take(places), counts, moments, events)
+
+    def _cuts_of(self, names: Column) -> Ints:
+        """Return for each id how many changes there had been when it was changed last."""
+        found = np.zeros(len(names), np.int64)
+        changed = pa.array(list(self._cuts), names.type)
+        here = _compute.index_in(changed, value_set=names)
+        cuts = np.array(list(self._cuts.values()), np.int64)[np.asarray(here.is_valid())]
+        found[np.asarray(here.drop_null(), np.int64)] = cuts
+        return found
+
+    def _add_by_id(self, names: Column, counts: Ints, moments: Ints, events: Column) -> None:
+        """Add matches of some ids, each once."""
+        left = np.ones(len(names), np.bool_)
+        for part in self._parts:
+            if not len(part.ids) or part.ids.numbered is not pa.types.is_integer(names.type):
+                continue
+            here = _compute.index_in(names, value_set=part.names)
+            there = np.asarray(here.is_valid()) & left
+            if there.any():
+                mask = pa.array(there)
+                part.add(
+                    np.asarray(here.filter(mask), np.int64),
+                    counts[there],
+                    moments[there],
+                    events.filter(mask),
+                )
+                left &= ~there
+        rest = pa.array(left)
+        for identity, count, moment, event in zip(
+            names.filter(rest).to_pylist(),
+            counts[left].tolist(),
+            moments[left].tolist(),
+            events.filter(rest).to_pylist(),
+            strict=True,
+        ):
+            one = self._late_one(identity)
+            one[1] += count
+            if moment > one[2]:
+                one[2:4] = moment, event
+
+
+def _is_text(numbers: Any) -> bool:
+    if isinstance(numbers, list):
+        return isinstance(numbers[0], str)
+    return not pa.types.is_integer(numbers.type)
+
+
+def _joined(ones: list[_One]) -> Iterator[_Chunk]:
+    """Put events together that were asked about one by one, as long as no subscription changed."""
+    for _, group in groupby(ones, key=attrgetter("cut")):
+        some = list(group)
+        events = pa.array([None if one.event is None else str(one.event) for one in some], pa.string())
+        rows = np.repeat(np.arange(len(some)), [len(one.found) for one in some])
+        numbers = [identity for one in some for identity in one.found]
+        yield _Chunk(None, events, rows, numbers, some[-1].moment, some[-1].cut)
+
+
+def _events_of(chunks: list[_Chunk], ends: Ints, home: Ints, last: Ints) -> Column:
+    """Return the ids of the events at some places of chunks one behind another, as text."""
+    order = np.argsort(home, kind="stable")
+    begins = np.searchsorted(home[order], np.arange(len(chunks) + 1))
+    first = np.concatenate([np.zeros(1, np.int64), ends])
+    found: list[Column] = [pa.array([], pa.string())]
+    for number, chunk in enumerate(chunks):
+        some = last[order[begins[number] : begins[number + 1]]]
+        if len(some):
+            found.append(chunk.named(some - first[number]))
+    back = np.empty(len(order), np.int64)
+    back[order] = np.arange(len(order))
+    return pa.concat_arrays(found).take(back)
+
+
+def _noted(left_out: list[Omission]) -> Callable[[Omission], Omission]:
+    """Note what is told of filters that are left out, and tell it on."""
+
+    def note(told: Omission) -> Omission:
+        left_out.append(told)
+        return told
+
+    return note

@@ -1,0 +1,205 @@
+"""A file of statistics of subscriptions, which jobs add to: Parquet, a row for each subscription.
+
+What is in it is the sum of all jobs. It is replaced as a whole, and locked meanwhile, so that jobs that end
+at the same time lose nothing. Columns are those of `headgate.engine.statistics`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headgate.errors import TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from headgate.runtime.targets import Target
+
+LAYOUT = 1
+_ABOUT = b"headgate.statistics"
+
+
+class Kept(NamedTuple):
+    """Statistics in a file: of how many events, and between which moments, in seconds since 1970."""
+
+    table: pa.Table
+    events: int
+    since: float
+    until: float
+
+
+def check_statistics(path: Path) -> None:
+    """Refuse a place that cannot be one of statistics, before any work."""
+    if path.exists():
+        read_statistics(path)
+    elif not path.absolute().parent.is_dir():
+        raise TableError(f"{path}: there is no folder {path.absolute().parent}: make it first")
+
+
+def read_statistics(path: Path) -> Kept:
+    """Read a file of statistics; refuses what is none."""
+    if not path.exists():
+        raise TableError(f"{path} does not exist: headgate match --stats {path} writes it")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.ParquetFile(path).read()
+    except (pa.ArrowException, OSError):
+        raise TableError(_no_statistics(path)) from None
+    found = (table.schema.metadata or {}).get(_ABOUT)
+    if found is None:
+        raise TableError(_no_statistics(path))
+    about: dict[str, Any] = json.loads(found)
+    if about["layout"] != LAYOUT:
+        raise TableError(
+            f"{path} has layout {about['layout']} of statistics, and this Headgate reads {LAYOUT}: name "
+            "another file"
+        )
+    return Kept(table, about["events"], about["since"], about["until"])
+
+
+def _no_statistics(path: Path) -> str:
+    return f"{path} is no file of statistics: give one that headgate match --stats has written"
+
+
+def add_statistics(path: Path, table: pa.Table, events: int, begun: float) -> None:
+    """Add statistics of so many events to a file, which is made if there is none."""
+    from headgate.engine.statistics import ID, merged
+
+    with _locked(path):
+        kept = Kept(table, events, begun, time.time())
+        if path.exists():
+            old = read_statistics(path)
+            mine, theirs = (each.schema.field(ID).type for each in (table, old.table))
+            if mine != theirs and table.num_rows and old.table.num_rows:
+                raise TableError(
+                    f"{path} is about subscriptions whose ids are {_kind(theirs)}, and ids here are "
+                    f"{_kind(mine)}: name another file"
+                )
+            tables = [each.replace_schema_metadata(None) for each in (old.table, table) if each.num_rows]
+            kept = Kept(
+                merged(tables) if tables else table,
+                old.events + events,
+                min(old.since, begun),
+                max(old.until, kept.until),
+            )
+        _write(path, kept)
+
+
+def _kind(type_: pa.DataType) -> str:
+    return "whole numbers" if str(type_) == "int64" else "text"
+
+
+@contextmanager
+def _locked(place: Path) -> Iterator[None]:
+    """Have the file for oneself: others wait."""
+    with place.with_name(f".{place.name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _write(place: Path, kept: Kept) -> None:
+    """Put a file in place at once, whole."""
+    import pyarrow.parquet as pq
+
+    about = {"layout": LAYOUT, "events": kept.events, "since": kept.since, "until": kept.until}
+    table = kept.table.replace_schema_metadata({_ABOUT: json.dumps(about).encode()})
+    beside = place.with_name(f".{place.name}.new")
+    with beside.open("wb") as file:
+        pq.write_table(table, file)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(place)
+
+
+# Looking
+
+NEVER, EVERY, COSTLY, EXCEEDED = KINDS = ("never", "every", "costly", "exceeded")
+"""Subscriptions to look at: that never matched, matched every event, cost anything, or exceeded a bound."""
+SORTS = {
+    "work": ("work", "descending"),
+    "matches": ("matches", "descending"),
+    "candidates": ("candidates", "descending"),
+    "failed": ("failed", "descending"),
+    "exceeded": ("exceeded", "descending"),
+    "last": ("last_match", "ascending"),
+    "id": ("subscription_id", "ascending"),
+}
+"""What subscriptions may be sorted by; of the last match, the longest ago first."""
+
+
+def listed(table: pa.Table, sort: str = "work", only: str | None = None) -> pa.Table:
+    """Return statistics in an order, of all subscriptions or of one of `KINDS`.
+
+    Two columns are added: `failed`, the candidates that did not match, and `share`, the part of the events
+    that did. Candidates are estimated, so that they may seem fewer than matches; then none failed.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    compute: Any = pc
+    matches, events = table["matches"], table["events"]
+    failed = compute.max_element_wise(
+        compute.subtract(table["candidates"], matches), pa.scalar(0, pa.int64()), skip_nulls=False
+    )
+    asked = compute.if_else(compute.greater(events, 0), events, pa.scalar(None, pa.int64()))
+    share = compute.divide(matches.cast(pa.float64()), asked.cast(pa.float64()))
+    table = table.append_column("failed", failed).append_column("share", share)
+    wanted = {
+        None: None,
+        NEVER: compute.equal(matches, 0),
+        EVERY: compute.and_(compute.greater(events, 0), compute.equal(matches, events)),
+        COSTLY: compute.greater(compute.fill_null(table["work"], 0), 0),
+        EXCEEDED: compute.greater(table["exceeded"], 0),
+    }[only]
+    if wanted is not None:
+        table = table.filter(wanted)
+    keys: Any = [SORTS[sort], SORTS["id"]] if sort != "id" else [SORTS["id"]]
+    return table.sort_by(keys)
+
+
+# Between processes
+
+
+def pack_statistics(table: pa.Table) -> bytes:
+    """Write what was counted, without subscriptions of which nothing was, as bytes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from headgate.engine.statistics import CANDIDATES, EXCEEDED, MATCHES
+
+    compute: Any = pc
+    counted = [compute.fill_null(table[name], 0) for name in (MATCHES, CANDIDATES, EXCEEDED)]
+    some = compute.greater(compute.add(compute.add(counted[0], counted[1]), counted[2]), 0)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.filter(some))
+    return sink.getvalue().to_pybytes()
+
+
+def unpack_statistics(packed: Iterable[bytes]) -> list[pa.Table]:
+    """Read what `pack_statistics` wrote."""
+    import pyarrow as pa
+
+    return [pa.ipc.open_stream(each).read_all() for each in packed]
+
+
+def with_all(tables: list[pa.Table], target: Target, events: int) -> pa.Table:
+    """Add up what workers have counted, with all subscriptions of a snapshot and the number of events."""
+    from headgate.engine.engine import Engine
+    from headgate.engine.statistics import Statistics, merged
+
+    shards = [Engine.open(shard.place, verify=False).backend for shard in target.shards]
+    every = Statistics(each.built for each in shards)
+    every.count(events)
+    whole = every.table()
+    return merged([whole, *(each.cast(whole.schema) for each in tables)])
