@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -112,7 +113,9 @@ def test_a_kernel_is_compiled_once_and_then_found(tmp_path: Path) -> None:
 def test_where_nothing_can_be_kept_it_works_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = process(KERNEL, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "file"))
-    assert (done.stdout, done.stderr) == ("20 1\n", "")
+    assert done.stdout == "20 1\n"
+    # Compiling that takes over two seconds, as on a busy machine, is told in a line; nothing else is.
+    assert re.fullmatch(r"(compiling kernels for this processor, once: .*\n)?", done.stderr)
 
 
 def test_processes_that_start_together_compile_a_kernel_once(tmp_path: Path) -> None:
