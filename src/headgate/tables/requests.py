@@ -32,6 +32,7 @@ from headgate.tables.places import (
     local,
     table_files,
 )
+from headgate.tables.settings import WhatIf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -241,10 +242,6 @@ def _kind(path: str) -> str:
     return kind
 
 
-NOISE = 0.1
-"""The share of events above which a subscription is noisy."""
-
-
 @dataclass(frozen=True)
 class Question:
     """What is asked: of which changes, against what, over which events."""
@@ -254,7 +251,7 @@ class Question:
     events: str
     top: Top | None = None
     content_type: str | None = None
-    noise: float = NOISE
+    noise: float = WhatIf.noise
     cost: bool = True
 
     def check(self, *outputs: str | None) -> None:

@@ -25,6 +25,7 @@ from headgate.plan.model import same_capacities, scaled_capacities
 from headgate.plan.program.infeasible import InfeasibleError, Names
 from headgate.plan.program.program import solve
 from headgate.plan.running.network import Network
+from headgate.plan.settings import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -80,12 +81,12 @@ class Settings:
     source_fan_out: float | None = None
     source_bandwidth: float = math.inf
     source_cpu: float = math.inf
-    alpha: float = 0.0
-    beta: float = 1.0
-    relax: float = 1.0
-    swaps: bool = True
-    time_limit: float = 300.0
-    gap: float = 0.01
+    alpha: float = Plan.alpha
+    beta: float = Plan.beta
+    relax: float = Plan.relax
+    swaps: bool = Plan.swaps
+    time_limit: float = Plan.time_limit
+    gap: float = Plan.gap
     threads: int = 2
 
     def __post_init__(self) -> None:
