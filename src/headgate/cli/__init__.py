@@ -22,6 +22,7 @@ from headgate.cli import (
     reporting,
     running,
     subscriptions,
+    validating,
 )
 from headgate.cli.shell import ALONE, cli
 from headgate.cli.standard import named
@@ -40,6 +41,7 @@ __all__ = [
     "reporting",
     "running",
     "subscriptions",
+    "validating",
 ]
 
 

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headgate.core.settings import Kind
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 STANDARD = "-"
-_OUTPUTS = ("output", "tuples", "effects", "rejected")
 _BEGINNINGS = {b"\x1f\x8b": ".jsonl.gz", b"\x28\xb5\x2f\xfd": ".jsonl.zst", b"PAR1": ".parquet"}
 """What files of a format begin with; all others are taken for JSON lines."""
 _SHOWN = 5
@@ -53,10 +54,9 @@ def standard_places(options: Sequence[click.Parameter], values: dict[str, Any]) 
     if not given:
         yield
         return
-    for kind, found in (
-        ("input", [option for option in given if option.name not in _OUTPUTS]),
-        ("output", [option for option in given if option.name in _OUTPUTS]),
-    ):
+    outputs = [option for option in given if _is_output(option)]
+    inputs = [option for option in given if option not in outputs]
+    for kind, found in (("input", inputs), ("output", outputs)):
         if len(found) > 1:
             both = " and ".join(option.opts[0] for option in found)
             raise click.UsageError(f"{both} are both standard {kind}: give one of them a file")
@@ -69,7 +69,7 @@ def standard_places(options: Sequence[click.Parameter], values: dict[str, Any]) 
     try:
         output = None
         for option in given:
-            if option.name in _OUTPUTS:
+            if option in outputs:
                 output = folder / "output.jsonl"
                 _told[str(_beside(output))] = "the lines below"
                 _told[str(output)] = "standard output"
@@ -86,6 +86,11 @@ def standard_places(options: Sequence[click.Parameter], values: dict[str, Any]) 
     finally:
         # The names stay: an error is told after this.
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_output(option: click.Parameter) -> bool:
+    setting = getattr(option, "setting", None)
+    return setting is not None and setting.kind is Kind.OUTPUT
 
 
 def _take_in(folder: Path) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from headgate.contents.protocol import ContentRoom, Contents
+    from headgate.contents.protocol import Access, ContentRoom, Contents, Filed
     from headgate.contents.views import Views
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
@@ -146,6 +146,22 @@ class Kind(ABC):
         """List what verified filters look at, and what of it they compare, if events are rows."""
         del snapshots
         return set(), set()
+
+    def access(self, contents: Contents, filed: Filed, events: Sequence[Event]) -> list[Access]:
+        """Say by what events come to filters, and how many of some events do: those that have all keys."""
+        from headgate.contents.protocol import EVERY_EVENT, Access
+
+        finder = contents.finder(None)
+        seen = [frozenset(self.keys(event.data)) for event in events] if self.documents else []
+        found = []
+        for keys in finder.of_filed(filed):
+            if not keys:
+                found.append(Access(EVERY_EVENT, len(events)))
+                continue
+            test = keys.issubset if finder.demands else lambda each, keys=keys: not keys.isdisjoint(each)
+            joined = " and " if finder.demands else " or "
+            found.append(Access(joined.join(sorted(keys)), sum(map(test, seen))))
+        return found
 
     # Events that are documents
 

@@ -35,6 +35,18 @@ EVENT_ID, SUBSCRIPTION_ID = "event_id", "subscription_id"
 """The columns of matches."""
 
 
+EVERY_EVENT = "every event"
+"""Said of a filter that nothing leads to: it is looked at for each event."""
+
+
+class Access(NamedTuple):
+    """How events come to a filter: by what, and how many of some events; and what is odd about the filter."""
+
+    by: str
+    reached: int | None = None
+    note: str | None = None
+
+
 class Clause(NamedTuple):
     """A part of a filter that holds or not by itself: a filter in the room's dialect, and what it looks at.
 

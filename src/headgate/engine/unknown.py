@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.contents.registry import kind_of
 from headgate.core.event import ID, JSON, SOURCE
+from headgate.core.likeliest import likeliest
 from headgate.core.values import dotted
 from headgate.errors import SubscriptionError
 
@@ -39,8 +39,8 @@ def find_unknown(backend: Backend, asked: Iterable[tuple[Events, Any]]) -> Unkno
     in_events = {dotted(path) for events, _ in asked for path in _paths(events)}
     seen = {_upper for name in in_filters for _upper in _uppers(name)} | {ID, SOURCE}
     return Unknown(
-        {name: _likeliest(name, in_filters) for name in sorted(in_events - seen)},
-        {name: _likeliest(name, in_events) for name in sorted(in_filters - in_events - {ID, SOURCE})},
+        {name: likeliest(name, in_filters) for name in sorted(in_events - seen)},
+        {name: likeliest(name, in_events) for name in sorted(in_filters - in_events - {ID, SOURCE})},
     )
 
 
@@ -56,8 +56,3 @@ def _uppers(name: str) -> Iterable[str]:
     """List a dotted name and the objects around it."""
     parts = name.split(".")
     return (".".join(parts[:end]) for end in range(1, len(parts) + 1))
-
-
-def _likeliest(name: str, known: Iterable[str]) -> str | None:
-    close = difflib.get_close_matches(name, sorted(known), n=1)
-    return close[0] if close else None

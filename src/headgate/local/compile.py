@@ -63,7 +63,7 @@ def compile_subscriptions(
     with step("parsing filters", quiet=quiet) as parsing:
         if ranked is None:
             ranked = has_any(subscriptions, form, RANKS)
-        contents = _contents(wanted, [subscriptions])
+        contents = contents_for(wanted, [subscriptions])
         lines = read_lines(subscriptions, ID, FILTER)
         batches = compile_batches(lines, contents.writers, dialect=dialect, ranked=ranked)
         compiled = pa.Table.from_batches(batches, COMPILED_RANKED if ranked else COMPILED)
@@ -109,9 +109,11 @@ def compile_graph(
         if ranked is None:
             hung = tables.subscriptions
             ranked = hung is not None and has_any(hung, check_input(hung), [WEIGHTS])
-        contents = _contents(wanted, list(places.values()))
+        contents = contents_for(wanted, list(places.values()))
         read = {
-            name: _read(contents, dialect, name, places.get(name), ranked=ranked and name == SUBSCRIPTIONS)
+            name: read_table(
+                contents, dialect, name, places.get(name), ranked=ranked and name == SUBSCRIPTIONS
+            )
             for name in ORDER
         }
     with step("building the graph", quiet=quiet) as building:
@@ -151,7 +153,8 @@ def has_any(path: str, form: Format, names: Sequence[str]) -> bool:
     return any(found.num_rows for found in find_fields(batches, names))
 
 
-def _contents(wanted: Wanted, tables: Sequence[str]) -> Contents:
+def contents_for(wanted: Wanted, tables: Sequence[str]) -> Contents:
+    """Choose the kind that the filters of tables are for, by the dialects that their rows name."""
     dialects: set[str] = set()
     for path in tables:
         for found in find_dialects(read_lines(path), wanted.dialect):
@@ -159,7 +162,8 @@ def _contents(wanted: Wanted, tables: Sequence[str]) -> Contents:
     return choose(wanted, tables, dialects, read_sample)
 
 
-def _read(contents: Contents, dialect: str, name: str, path: str | None, *, ranked: bool) -> ReadTable:
+def read_table(contents: Contents, dialect: str, name: str, path: str | None, *, ranked: bool) -> ReadTable:
+    """Read a table of a graph; one that is not given is empty."""
     shape = SHAPES[name]
     made = shape.ranked_schema if ranked else shape.schema
     if path is None:

@@ -16,7 +16,7 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import ID, SOURCE, Event
 from headgate.core.id_types import are_whole
 from headgate.core.values import dotted, fold
-from headgate.errors import TableError
+from headgate.errors import EventError, TableError
 from headgate.records.events.columns import BatchColumns, EventColumns
 from headgate.tables.choosing import SAMPLE
 from headgate.tables.csv_text import read_csv, typed
@@ -96,6 +96,33 @@ def read_sample(path: str) -> Columns:
         return EventColumns([event.attributes for event in found if isinstance(event, Event)])
     table = _columns(path, form, (ID,))[0].slice(0, SAMPLE).combine_chunks()
     return BatchColumns(_one_batch(table))
+
+
+def first_events(path: str, content: str, content_type: str | None, most: int) -> tuple[list[Event], int]:
+    """Read the first events of a table, or documents, as Python values; and count what is none of them."""
+    if kind_of(content).documents:
+        table = read_documents(path, content, content_type, None)
+        groups: list[Any] = [rows.events for rows in table.rows]
+        events: list[Event] = [event for group in groups for event in group]
+        return events[:most], len(table.refused)
+    form = check_input(path)
+    if form is Format.JSONL:
+        lines = (line for batch in read_lines(path) for line in batch[VALUE].to_pylist())
+        read = [read_event(line or b"") for line in islice(lines, most)]
+    else:
+        columns, broken = _columns(path, form, (ID,))
+        check_columns(columns.column_names, path, ID)
+        read = [_from_row(row) for row in columns.slice(0, most).to_pylist()]
+        read += [EventError(MISFIT) for _ in broken]
+    events = [event for event in read if isinstance(event, Event)]
+    return events, sum(isinstance(each, EventError) for each in read)
+
+
+def _from_row(row: dict[str, Any]) -> Event | EventError:
+    try:
+        return Event.from_row({name: value for name, value in row.items() if value is not None})
+    except EventError as error:
+        return error
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:

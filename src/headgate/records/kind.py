@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.contents.kind import Wanted
+    from headgate.contents.protocol import Access, Contents
     from headgate.contents.views import Views
+    from headgate.core.event import Event
     from headgate.core.ids import Ids
     from headgate.core.subscription import Subscription
     from headgate.records.compiling import RecordContents
@@ -56,6 +58,15 @@ class Records(Kind):
         named = {path for index in indexes for path in index.built.attributes}
         seen = {index.built.attributes[number] for index in indexes for number in compared(index.built)}
         return named, seen
+
+    def access(self, contents: Contents, filed: Any, events: Sequence[Event]) -> list[Access]:
+        """Say by what events come to filters; a sample of events decides it, too."""
+        del contents
+        from headgate.records.events.columns import EventColumns
+        from headgate.records.explain.access import find_access
+
+        columns = EventColumns([event.attributes for event in events]) if events else None
+        return find_access(filed.programs, columns)
 
     def views(
         self, subscriptions: Sequence[Subscription], *, carries: str | None = None, taxonomy: Any = None

@@ -137,7 +137,7 @@ def save_index(
     source: dict[str, object] | None = None,
 ) -> Filters:
     """Index the accepted rows and write a snapshot of them; returns their filters."""
-    filters = _filters(compiled, numbered, contents)
+    filters = take_filters(compiled, numbered, contents)
     if ranked:
         ranks = read_ranks(compiled, PART, numbered.rows, contents)
         ranked_index(filters, ranks, contents).save(place, source=source)
@@ -146,7 +146,7 @@ def save_index(
     return filters
 
 
-def _filters(compiled: pa.Table, numbered: NumberedRows, contents: Contents) -> Filters:
+def take_filters(compiled: pa.Table, numbered: NumberedRows, contents: Contents) -> Filters:
     """Put the accepted rows into the order of their ids, each with its program."""
     payloads = compiled.select([PART, PROGRAMS]).filter(pc.is_valid(compiled[PROGRAMS])).sort_by(PART)
     filed, counts = contents.file([payload.as_buffer() for payload in payloads[PROGRAMS]])

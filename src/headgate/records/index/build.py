@@ -109,8 +109,31 @@ class Built(NamedTuple):
     filters: int
 
 
-def build(programs: Programs, weigh: Weigh = by_filters, *, posting: float = access.POSTING) -> Built:
-    """Build the index of programs. `weigh` estimates how often events have each code."""
+class Choices(NamedTuple):
+    """How events come to each term or tree, and what was asked to choose that.
+
+    `chosen` is what `access.choose_access` writes. Posting i says that key[i] leads to term of[i], or behind
+    all terms to a tree.
+    """
+
+    lines: Lines
+    parts: Parts
+    texts: TextPool
+    terms: Terms
+    atoms: Atoms
+    weights: NDArray[np.float64]
+    chosen: NDArray[np.int32]
+    key: Ints
+    of: NDArray[np.int32]
+    tree_tokens: list[NDArray[np.int32]]
+
+    def shell(self, programs: Programs) -> Built:
+        """Return what events can be encoded for, without filters."""
+        return _shell(programs, self.lines, self.texts)
+
+
+def choose(programs: Programs, weigh: Weigh = by_filters, *, posting: float = access.POSTING) -> Choices:
+    """Choose how events come to programs. `weigh` estimates how often events have each code."""
     lines, parts, texts = make_lines(programs)
     lines, grams = add_grams(programs, lines, parts)
     if lines.size > MOST_LINES:
@@ -119,9 +142,7 @@ def build(programs: Programs, weigh: Weigh = by_filters, *, posting: float = acc
             "divide them"
         )
     terms = make_terms(programs, parts)
-    globs = np.cumsum(programs.leaf_kind >= GLOB, dtype=np.int32) - 1
-    shell = Built(_no_arrays(lines), lines, texts, programs.attributes, programs.filters)
-    atoms = number_atoms(lines, weigh(shell, parts, terms))
+    atoms = number_atoms(lines, weigh(_shell(programs, lines, texts), parts, terms))
     gram_atom = rarest(grams, atoms.line_base, atoms.weight)
     kind = programs.leaf_kind
     weights = np.zeros(len(parts.part_line))
@@ -138,15 +159,23 @@ def build(programs: Programs, weigh: Weigh = by_filters, *, posting: float = acc
     owners = np.concatenate([terms.term_filter, terms.trees])
     # Terms are in the order of their filters, and stay so within a cluster; trees come behind all terms.
     order = np.lexsort((owners[of], key)) if len(tree_key) else np.argsort(key, kind="stable")
-    key, of = key[order], of[order]
-    entities = _entities(parts, terms, chosen, weights, kind, tree_tokens, programs)
-    return Built(
-        _lay_out(programs, parts, kind, globs, atoms, entities, key, of),
-        lines,
-        texts,
-        programs.attributes,
-        programs.filters,
+    return Choices(lines, parts, texts, terms, atoms, weights, chosen, key[order], of[order], tree_tokens)
+
+
+def build(programs: Programs, weigh: Weigh = by_filters, *, posting: float = access.POSTING) -> Built:
+    """Build the index of programs. `weigh` estimates how often events have each code."""
+    found = choose(programs, weigh, posting=posting)
+    kind = programs.leaf_kind
+    globs = np.cumsum(kind >= GLOB, dtype=np.int32) - 1
+    entities = _entities(
+        found.parts, found.terms, found.chosen, found.weights, kind, found.tree_tokens, programs
     )
+    arrays = _lay_out(programs, found.parts, kind, globs, found.atoms, entities, found.key, found.of)
+    return found.shell(programs)._replace(arrays=arrays)
+
+
+def _shell(programs: Programs, lines: Lines, texts: TextPool) -> Built:
+    return Built(_no_arrays(lines), lines, texts, programs.attributes, programs.filters)
 
 
 def _no_arrays(lines: Lines) -> RecordArrays:

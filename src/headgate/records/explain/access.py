@@ -1,0 +1,158 @@
+"""By what the index comes to each filter, and which events of a sample come to it: what a check costs.
+
+A filter is a few conjunctions. An event comes to a conjunction by a value, a range or a part of a text that
+the conjunction demands, or by two of them; to one that demands nothing that is rare, every event comes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headgate.contents.protocol import EVERY_EVENT, Access
+from headgate.core.values import dotted
+from headgate.records.events.encode import encode
+from headgate.records.index.access import BY_GRAM, PAIR
+from headgate.records.index.build import by_events, by_filters, choose
+from headgate.records.index.clusters import lines_of_atoms
+from headgate.records.programs.programs import ANY, VALUE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from headgate.records.events.columns import Columns
+    from headgate.records.index.build import Choices
+    from headgate.records.programs.programs import Programs
+
+    Ints = NDArray[np.int64]
+
+NEVER, ALWAYS = "it can never match", "it matches every event"
+
+
+def find_access(programs: Programs, events: Columns | None) -> list[Access]:
+    """Say of each filter by what events come to it, as if the index was built with this sample."""
+    found = choose(programs, by_filters if events is None else by_events(events))
+    terms = len(found.terms.term_filter)
+    owner = np.concatenate([found.terms.term_filter, found.terms.trees])
+    comers = None if events is None else _Comers(programs, found, events)
+    entities: list[list[int]] = [[] for _ in range(programs.filters)]
+    for entity, number in enumerate(owner.tolist()):
+        entities[number].append(entity)
+    begin = np.searchsorted(found.of[order := np.argsort(found.of, kind="stable")], np.arange(len(owner) + 1))
+    keys = found.key[order]
+    line_of = lines_of_atoms(found.atoms.line_base, found.atoms.level_base, found.atoms.size)
+    answers = []
+    for own in entities:
+        possible = [each for each in own if each >= terms or not _is_empty(programs, found, each)]
+        words = []
+        reached: NDArray[np.bool_] | None = None if comers is None else np.zeros(comers.count, bool)
+        for entity in possible:
+            led = keys[begin[entity] : begin[entity + 1]]
+            if entity < terms:
+                words.append(" and ".join(_words(programs, found, entity)) or EVERY_EVENT)
+            else:
+                words.append(_tree_words(programs, found, line_of[led]) if len(led) else EVERY_EVENT)
+            if comers is not None and reached is not None:
+                reached |= comers.of(led) if len(led) else True
+        if EVERY_EVENT in words:
+            words = [EVERY_EVENT]
+        always = any(
+            each < terms and found.terms.term_start[each] == found.terms.term_start[each + 1] for each in own
+        )
+        answers.append(
+            Access(
+                " or ".join(dict.fromkeys(words)) or "nothing",
+                None if reached is None else int(reached.sum()),
+                NEVER if not possible else ALWAYS if always else None,
+            )
+        )
+    return answers
+
+
+def _words(programs: Programs, found: Choices, term: int) -> Iterator[str]:
+    """Name what leads to a conjunction: one thing, or two."""
+    for part, mode in found.chosen[term].reshape(2, 2).tolist():
+        if part < 0:
+            continue
+        leaf = int(found.parts.part_leaf[part])
+        name = dotted(programs.attributes[programs.leaf_attribute[leaf]])
+        if mode == BY_GRAM:
+            yield f"letters of {name}"
+        elif programs.leaf_kind[leaf] == ANY:
+            yield f"elements of {name}"
+        else:
+            yield f"range of {name}" if mode else name
+
+
+def _tree_words(programs: Programs, found: Choices, lines: Ints) -> str:
+    numbers = {line % found.lines.size for line in lines.tolist()}
+    names = {dotted(programs.attributes[found.lines.line_attribute[line]]) for line in numbers}
+    return " or ".join(sorted(names))
+
+
+def _is_empty(programs: Programs, found: Choices, term: int) -> bool:
+    """Tell whether no value of an attribute has all that a conjunction demands of it."""
+    parts = found.parts
+    left: dict[int, set[int]] = {}
+    for part in found.terms.part[found.terms.term_start[term] : found.terms.term_start[term + 1]].tolist():
+        line = int(parts.part_line[part])
+        if line < 0 or programs.leaf_kind[parts.part_leaf[part]] != VALUE:
+            continue
+        begin, end = parts.set_start[part], parts.set_start[part + 1]
+        codes: set[int] = set()
+        for low, high in zip(
+            parts.set_low[begin:end].tolist(), parts.set_high[begin:end].tolist(), strict=True
+        ):
+            codes.update(range(low, high + 1))
+        left[line] = left[line] & codes if line in left else codes
+        if not left[line]:
+            return True
+    return False
+
+
+class _Comers:
+    """Which events have which codes and buckets, the atoms that lead to filters."""
+
+    def __init__(self, programs: Programs, found: Choices, events: Columns) -> None:
+        shell = found.shell(programs)
+        encoded = encode(events, shell)
+        self.count = events.count
+        atoms = found.atoms
+        pairs: list[tuple[Ints, Ints]] = []
+        for line in range(found.lines.size):
+            if found.lines.line_multi[line]:
+                start = encoded.multi_start[line]
+                rows = np.repeat(np.arange(self.count), np.diff(start))
+                codes = encoded.multi_codes[start[0] : start[-1]].astype(np.int64)
+            else:
+                # Code 0 leads nowhere.
+                rows = np.flatnonzero(encoded.codes[:, line])
+                codes = encoded.codes[rows, line].astype(np.int64)
+            atom = atoms.line_base[line] + codes
+            pairs.append((atom, rows))
+            if atoms.level_base[line] >= 0:
+                pairs.append((atoms.level_base[line] + atoms.quantile[atom].astype(np.int64), rows))
+        atom = np.concatenate([np.zeros(0, np.int64), *(each for each, _ in pairs)])
+        order = np.argsort(atom, kind="stable")
+        self._atom = atom[order]
+        self._row = np.concatenate([np.zeros(0, np.int64), *(each for _, each in pairs)])[order]
+
+    def of(self, keys: Ints) -> NDArray[np.bool_]:
+        """Tell of each event whether it comes by one of some keys."""
+        found = np.zeros(self.count, bool)
+        for key in keys.tolist():
+            if key < PAIR:
+                found[self._having(key)] = True
+                continue
+            both = np.zeros(self.count, np.int8)
+            for atom in ((key >> 31) & 0x7FFFFFFF, key & 0x7FFFFFFF):
+                both[np.unique(self._having(atom))] += 1
+            found |= both == 2
+        return found
+
+    def _having(self, atom: int) -> Ints:
+        begin, end = np.searchsorted(self._atom, (atom, atom + 1))
+        return self._row[begin:end]
