@@ -36,8 +36,9 @@ def tables() -> dict[tuple[Path, str], list[str]]:
     for name, command in commands.items():
         own = [each for each in command.params if each.name not in SHARED]
         found[CLI, f"## `headgate {name}`"] = option_rows(own)
-    found[CLI, "### One filter"] = option_rows(settings_of(Backtest))
-    found[CLI, "### A set of changes"] = option_rows(settings_of(WhatIf))
+    engine = setting_of(Where, "engine")
+    found[CLI, "### One filter"] = option_rows([*settings_of(Backtest), engine])
+    found[CLI, "### A set of changes"] = option_rows([*settings_of(WhatIf), engine])
     shared = [each for each in cli.commands["match"].params if each.name in SHARED]
     found[CLI, "## Options of every command on Spark"] = option_rows(shared)
     assert setting_of(Where, "master").name in SHARED

@@ -408,9 +408,9 @@ def test_what_needs_no_spark_works_without_it(tmp_path: Path) -> None:
 
 NEED = {
     "compile": ["compile", "--subscriptions", "subs.jsonl", "--output", "x", "--engine", "spark"],
-    "backtest": ["backtest", "--filter", "age > 30", "--events", "subs.jsonl"],
+    "backtest": ["backtest", "--filter", "age > 30", "--events", "subs.jsonl", "--engine", "spark"],
     "generate": ["generate", "records", "--output", "made", "--engine", "spark"],
-    "run": ["run", "sound.toml"],
+    "run": ["run", "sound.toml", "--engine", "spark"],
     "demo": ["demo", "--output", "demo"],
 }
 

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
+from headgate import Engine
+from headgate.graph.build.sharding import shard_name
 from headgate.local import small
-from tests.spark.files import get_table, put, put_lines, put_table
+from tests.lanes import some
+from tests.spark.files import get_lines, get_table, put, put_lines, put_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,6 +157,104 @@ def test_plan(headgate: Command, tmp_path: Path) -> None:
     assert printed[0] == printed[1]
 
 
+SHARDED: dict[str, tuple[tuple[str, ...], list[dict[str, Any]]]] = {
+    "access": (
+        ("--shard-by", "access", "--shard-column", "topic"),
+        [{"id": number, "filter": f"topic = 't{number % 4}' AND age > {number}"} for number in range(20)]
+        + [{"id": 20, "filter": "age > 3"}, {"id": 3, "filter": "age > 3"}, {"id": 21, "filter": "age >"}],
+    ),
+    "tenant": (
+        ("--shard-by", "tenant", "--nodes", "{}/nodes.jsonl", "--edges", "{}/edges.jsonl"),
+        [
+            {"id": number, "filter": f"age > {number}", "node": "n", "tenant": number % 3}
+            for number in range(9)
+        ],
+    ),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", some(list(SHARDED), 0))
+def test_shards(headgate: Command, tmp_path: Path, name: str) -> None:
+    """The same subscriptions lie in the same shards, and events meet the same ones."""
+    words, rows = SHARDED[name]
+    subscriptions = put_lines(tmp_path / "subs.jsonl", rows)
+    put_lines(tmp_path / "nodes.jsonl", [{"id": "n"}, {"id": "m"}])
+    put_lines(tmp_path / "edges.jsonl", [{"source": "m", "target": "n"}])
+    events = [{"id": number, "age": number, "topic": f"t{number}", "source": "m"} for number in range(30)]
+    put_lines(tmp_path / "events.jsonl", events)
+    printed = []
+    for engine in ENGINES:
+        place = tmp_path / engine
+        ran = headgate(
+            *("compile", "--subscriptions", subscriptions, "--output", place / "snapshot", "--shards", "3"),
+            *(*(word.format(tmp_path) for word in words), "--json", "--engine", engine, "--quiet"),
+        )
+        assert ran.code == 0, ran.err
+        found = {key: str(value).replace(str(place), "") for key, value in told(ran.json).items()}
+        matched = headgate(
+            *("match", "--snapshot", place / "snapshot", "--events", tmp_path / "events.jsonl"),
+            *("--output", place / "matches.jsonl", "--json", "--engine", "local", "--quiet"),
+        )
+        tables = get_lines(place / "snapshot-rejected.jsonl"), get_lines(place / "matches.jsonl")
+        counts = [matched.json[key] for key in ("matches", "met", "shards")]
+        printed.append((found, tables, counts, [shard_ids(place / "snapshot", shard) for shard in range(3)]))
+    assert printed[0] == printed[1]
+    assert printed[0][2][0] > 0
+    assert 30 <= printed[0][2][1] <= 90
+
+
+def shard_ids(snapshot: Path, shard: int) -> list[Any]:
+    """List the subscriptions of a shard."""
+    return sorted(Engine.open(snapshot / shard_name(shard)).ids)
+
+
+CHANGES = [
+    {"op": "unsubscribe", "id": "s1"},
+    {"id": "s5", "filter": "age < 33"},
+    {"id": "s5", "filter": "age < 34", "op": "subscribe"},
+    {"id": "s6", "filter": "price > 1000"},
+]
+BACKTESTS: dict[str, tuple[str, ...]] = {
+    "filter": ("--filter", "age > 30 AND born > DATE '1990-01-01'"),
+    "changes": ("--changes", "{}/changes.jsonl", "--subscriptions", "{}/subs.jsonl", "--no-cost"),
+    "documents": ("--filter", "//a[b > 1]", "--dialect", "xpath"),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", some(list(BACKTESTS), 1))
+def test_backtest(headgate: Command, tmp_path: Path, name: str) -> None:
+    """A filter and a set of changes are told alike, and their tables are the same."""
+    words = [word.format(tmp_path) for word in BACKTESTS[name]]
+    put_lines(tmp_path / "subs.jsonl", SUBSCRIPTIONS)
+    put_lines(tmp_path / "changes.jsonl", CHANGES)
+    events: list[dict[str, Any]] = [
+        {**row, "time": f"2026-03-0{place + 1}T00:00:00Z"} for place, row in enumerate(EVENTS)
+    ]
+    if name == "documents":
+        texts = ("<a><b>2</b></a>", "<a><b>0</b></a>", "<a")
+        events = [
+            {"id": place, "data": text, "datacontenttype": "xml"} for place, text in enumerate(texts, 1)
+        ]
+    lines = "".join(f"{json.dumps(row)}\n" for row in events)
+    put(tmp_path / "events.jsonl", lines + '{"age": 3}\n')
+    printed = []
+    for engine in ENGINES:
+        place = tmp_path / engine
+        place.mkdir()
+        ran = headgate(
+            *("backtest", "--events", tmp_path / "events.jsonl", "--output", place / "out.jsonl"),
+            *(*words, "--json", "--engine", engine, "--quiet"),
+        )
+        assert ran.code == 0, ran.err
+        found = {key: str(value).replace(str(place), "") for key, value in told(ran.json).items()}
+        tables = {file.name: get_lines(file) for file in place.iterdir()}
+        printed.append((found, tables, ran.err))
+    assert printed[0] == printed[1]
+    assert printed[0][1]["out.jsonl"]
+
+
 def test_what_is_not_small_goes_to_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Large tables, and those elsewhere, are for Spark."""
     table = put(tmp_path / "events.jsonl", "{}\n" * 10)
@@ -197,29 +298,58 @@ class Absent:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Absent())
+import json
 from headgate.cli import main
-main()
+for words in json.loads(sys.argv[1]):
+    sys.argv[1:] = words
+    main()
+"""
+
+
+PIPELINE = """
+[pipeline]
+name = "small"
+directory = "out"
+
+[subscriptions]
+table = "subs.jsonl"
+
+[events]
+table = "events.jsonl"
+
+[match]
+
+[[backtest]]
+name = "one"
+filter = "age > 30"
+
+[[what_if]]
+name = "changes"
+changes = "changes.jsonl"
 """
 
 
 def test_small_jobs_need_no_spark(tmp_path: Path) -> None:
-    """Where Spark is not installed, small tables are compiled and matched."""
+    """Where Spark is not installed, small tables are compiled, matched and tried, also by a pipeline."""
     put_lines(tmp_path / "subs.jsonl", SUBSCRIPTIONS)
     put_lines(tmp_path / "events.jsonl", EVENTS)
-    for words in (
+    put_lines(tmp_path / "changes.jsonl", CHANGES)
+    put(tmp_path / "small.toml", PIPELINE)
+    commands = (
         ("compile", "--subscriptions", "subs.jsonl", "--output", "snapshot"),
         ("match", "--snapshot", "snapshot", "--events", "events.jsonl", "--output", "matches.jsonl"),
-    ):
-        command = [sys.executable, "-c", WITHOUT, *words, "--quiet"]
-        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert (ran.returncode, ran.stderr) == (0, "")
-    assert [row["subscription_id"] for row in get_table(tmp_path / "matches.jsonl")] == [
-        "s1",
-        "s2",
-        "s4",
-        "s1",
-        "s4",
-    ]
+        ("run", "small.toml", "--dry-run"),
+        ("run", "small.toml"),
+    )
+    command = [sys.executable, "-c", WITHOUT, json.dumps([[*words, "--quiet"] for words in commands])]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    found = [row["subscription_id"] for row in get_table(tmp_path / "matches.jsonl")]
+    assert found == ["s1", "s2", "s4", "s1", "s4"]
+    steps = json.loads((tmp_path / "out" / "run.json").read_text())["steps"]
+    results = {each["name"]: each for each in steps}
+    assert results["backtest.one"]["matches"] == 2
+    assert results["what_if.changes"]["lost"] == 2
 
 
 def test_ids_of_documents_of_both_types(headgate: Command, tmp_path: Path) -> None:

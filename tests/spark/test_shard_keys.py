@@ -31,7 +31,7 @@ from headgate.runtime.routes import MOST_KEYS, Route, Routes
 from headgate.runtime.sharding import Sharding
 from headgate.runtime.shards import ShardPlacement
 from headgate.runtime.targets import in_memory
-from headgate.spark.shards.rows import _ShardKeys, tenant_of
+from headgate.tables.shards.rows import _ShardKeys, tenant_of
 from headgate.xml.compiling import xml_keys
 from headgate.xml.events.reading import read_document
 from headgate.xml.index.columns import compile_all as compile_xml

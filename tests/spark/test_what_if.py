@@ -6,16 +6,18 @@ import json
 import random
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from headgate import Edge, Engine, Event, Node, Subscription
+from headgate.backtest.effects import NOISY, NOTHING, WhatIf
+from headgate.backtest.trial import try_changes
 from headgate.errors import SnapshotError, TableError
+from headgate.local import what_if as local
 from headgate.runtime.questions import Top
-from headgate.spark.backtest.change_rows import read_rows
-from headgate.spark.backtest.trial import try_changes
-from headgate.spark.backtest.what_if import NOISY, NOTHING, WhatIf, what_if
+from headgate.spark.backtest.what_if import read_rows, what_if
 from headgate.tables.requests import Question
 from tests.contract.rooms import ROOMS, Room, every_room
 from tests.lanes import some
@@ -23,6 +25,7 @@ from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_
 from tests.spark.without_spark import compile_lines, compile_shards
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -119,7 +122,13 @@ USUAL = [(0, kind) for kind in KINDS] + [
     ids=[f"{ROOMS[place].name} {kind}" for place, kind in USUAL],
 )
 def test_it_says_what_the_engine_says(spark: SparkSession, tmp_path: Path, place: int, kind: str) -> None:
-    agree(spark, tmp_path, ROOMS[place], kind, 0)
+    agree(partial(what_if, spark), tmp_path, ROOMS[place], kind, 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@every_room
+def test_in_this_process_it_says_what_the_engine_says(tmp_path: Path, room: Room, kind: str) -> None:
+    agree(local.what_if, tmp_path, room, kind, 0)
 
 
 @pytest.mark.nightly
@@ -129,10 +138,10 @@ def test_it_says_what_the_engine_says(spark: SparkSession, tmp_path: Path, place
 def test_it_says_what_the_engine_says_often(
     spark: SparkSession, tmp_path: Path, room: Room, kind: str, seed: int
 ) -> None:
-    agree(spark, tmp_path, room, kind, seed)
+    agree(partial(what_if, spark), tmp_path, room, kind, seed)
 
 
-def agree(spark: SparkSession, tmp_path: Path, room: Room, kind: str, seed: int) -> None:
+def agree(run: Callable[..., WhatIf], tmp_path: Path, room: Room, kind: str, seed: int) -> None:
     rng = random.Random(f"{room.name} {kind} {seed}")
     graph, ranked = kind.startswith("graph"), kind not in {"plain", "graph"}
     model = {
@@ -166,8 +175,7 @@ def agree(spark: SparkSession, tmp_path: Path, room: Room, kind: str, seed: int)
     changes = put_lines(tmp_path / "changes.jsonl", rows)
     top = {"exact": Top.of(3), "relaxed": Top.of(3, "relaxed"), "graph top": Top.of(2)}.get(kind)
     question = Question(changes, str(tmp_path / "snapshot"), events, top, cost=False)
-    done = what_if(
-        spark,
+    done = run(
         question,
         output=str(tmp_path / "change.jsonl"),
         effects=str(tmp_path / "effects.parquet"),

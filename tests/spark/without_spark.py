@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -21,7 +21,6 @@ from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import Sharding
 from headgate.runtime.targets import open_target
 from headgate.spark.match.worker import Task, match_and_tell
-from headgate.spark.shards.graph import place_graph
 from headgate.tables.accepted import number_rows, save_index
 from headgate.tables.event_rows import LINES, NUMBERS, REASON, ROW, TEXTS
 from headgate.tables.filter_rows import compile_batches
@@ -30,6 +29,7 @@ from headgate.tables.graph_rows import compile_rows as compile_parts
 from headgate.tables.graph_tables import GraphWriter, ReadTable, assemble
 from headgate.tables.lines import BLOCK, BROKEN, FILE, POSITION, VALUE
 from headgate.tables.places import Format
+from headgate.tables.shards.graph import place_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -152,9 +152,8 @@ def compile_graph_lines(
     if shards == 1:
         save(assembled.parts, place)
     else:
-        # By hash nothing is read again, so no Spark is asked.
         rule = Sharding(shards)
-        home, routes = place_graph(cast("Any", None), assembled, contents, rule, None)
+        home, routes = place_graph(assembled, contents, rule, None)
         about = routes.about(rule)
         save_shards(
             place, assembled.parts, shards, save, home=home, routes=routes.arrays(), about=about, source={}

@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate import Edge, Engine, Event, Node, Subscription
+from headgate.backtest.changes import Row
+from headgate.backtest.trial import try_changes
 from headgate.errors import HeadgateError
 from headgate.runtime.live import SingleEngine, apply
 from headgate.runtime.operations import GRAPH_OPERATIONS, OPERATIONS, read_change
@@ -21,8 +23,6 @@ from headgate.runtime.questions import Top
 from headgate.runtime.rows import MISFIT, read_line
 from headgate.runtime.snapshots import engines_at
 from headgate.runtime.state import State
-from headgate.spark.backtest.change_rows import Row
-from headgate.spark.backtest.trial import try_changes
 from tests.spark.without_spark import compile_graph_lines
 from tests.streaming.killing import save
 from tests.streaming.world import World, best, lines, log_of, published

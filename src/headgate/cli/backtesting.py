@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ import click
 
 from headgate.cli.documents import feed_lines, refuse_options
 from headgate.cli.options import options_of
-from headgate.cli.shell import cli, fields_of, ready, session, shown_command, tell, where_options
+from headgate.cli.shell import cli, fields_of, prepare, run_job, shown_command, tell, where_options
 from headgate.core.settings import settings_of
 from headgate.errors import TableError
 from headgate.tables.places import beside
@@ -24,12 +23,13 @@ from headgate.tables.settings import Backtest, Compile, WhatIf
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from headgate.backtest.effects import Effect
+    from headgate.backtest.effects import WhatIf as Tried
+    from headgate.backtest.one_filter import BacktestResult
     from headgate.core.settings import Setting
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
-    from headgate.spark.backtest.backtest import BacktestResult
-    from headgate.spark.backtest.what_if import Effect
-    from headgate.spark.backtest.what_if import WhatIf as Tried
     from headgate.spark.session.session import Session
+    from headgate.tables.results import CompileResult
     from headgate.tables.settings import Where
 
 SHOWN = 10
@@ -52,11 +52,11 @@ def _options() -> Iterator[Setting]:
 
 @cli.command()
 @options_of(SimpleNamespace, _options())
-@where_options(engine=False)
+@where_options()
 def backtest(given: SimpleNamespace, where: Where, *, quiet: bool, as_json: bool) -> None:
     r"""Try one filter, or a set of changed subscriptions, over historic events.
 
-    A filter of records is evaluated by Spark SQL itself, one of RDF and XML by our index. Changes are tried
+    A filter of records means what Spark SQL says, one of RDF and XML what our index says. Changes are tried
     against a snapshot: what would newly match, what would no longer, how noisy, and at what cost.
 
     \b
@@ -91,12 +91,27 @@ def _taken(made: type[Any], values: dict[str, Any]) -> Any:
 def _one_filter(asked: Backtest, where: Where, *, quiet: bool, as_json: bool) -> None:
     """Try one filter and tell what it would have matched."""
     from headgate.contents.registry import DEFAULT, content_of, kind_of
+    from headgate.local.small import why_large
 
     content = content_of([asked.written_in], "the filter") or DEFAULT
     refuse_options(content)
-    run = (_documents if kind_of(content).documents else _records)(asked, content, where)
-    with session(where, quiet=quiet) as spark:
-        done = run(spark, quiet=quiet)
+    documents = kind_of(content).documents
+    (_check_documents if documents else _check_records)(asked, content)
+    large = why_large([asked.events])
+    prepare(where, large)
+    said = {**asked.arguments(content), "quiet": quiet}
+
+    def here() -> BacktestResult:
+        from headgate.local import backtest as job
+
+        return job.backtest_documents(**said) if documents else job.backtest(**said)
+
+    def on_spark(spark: Session) -> BacktestResult:
+        from headgate.spark.backtest import backtest as job
+
+        return job.backtest_documents(spark, **said) if documents else job.backtest(spark, **said)
+
+    done = run_job(where, large, here, on_spark, quiet=quiet)
     share = f"{done.matches / done.events:.2%}" if done.events else "none"
     lines = [f"{done.matches:,} of {done.events:,} events match ({share})"]
     if done.sample:
@@ -109,8 +124,8 @@ def _one_filter(asked: Backtest, where: Where, *, quiet: bool, as_json: bool) ->
     tell(fields_of(done), lines, as_json=as_json)
 
 
-def _records(asked: Backtest, content: str, where: Where) -> Callable[..., BacktestResult]:
-    """Check what is asked of records, and return how to do it."""
+def _check_records(asked: Backtest, content: str) -> None:
+    """Refuse what cannot be asked of records."""
     del content
     from headgate.tables.requests import check_backtest
 
@@ -119,39 +134,21 @@ def _records(asked: Backtest, content: str, where: Where) -> Callable[..., Backt
     from headgate.records.language.parse import parse_filter
 
     parse_filter(to_sql(asked.filter, asked.written_in))
-    ready(where)
-    from headgate.spark.backtest.backtest import backtest as run
-
-    return partial(
-        run, filter_text=asked.filter, events=asked.events, dialect=asked.written_in, output=asked.output
-    )
 
 
-def _documents(asked: Backtest, content: str, where: Where) -> Callable[..., BacktestResult]:
-    """Check what is asked of RDF or XML, and return how to do it."""
+def _check_documents(asked: Backtest, content: str) -> None:
+    """Refuse what cannot be asked of RDF or XML."""
     from headgate.contents.registry import room_of_content
-    from headgate.tables.requests import check_backtest_documents, check_taxonomy, read_taxonomy
+    from headgate.tables.requests import check_backtest_documents, check_taxonomy
 
     check_backtest_documents(asked.events, asked.output, content, asked.format)
     check_taxonomy(asked.taxonomy)
     room_of_content(content).clauses(asked.filter, asked.written_in)
-    ready(where)
-    from headgate.spark.backtest.backtest import backtest_documents
-
-    return partial(
-        backtest_documents,
-        filter_text=asked.filter,
-        events=asked.events,
-        dialect=asked.written_in,
-        content_type=asked.format,
-        taxonomy=read_taxonomy(asked.taxonomy),
-        options=asked.options,
-        output=asked.output,
-    )
 
 
 def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool, as_json: bool) -> None:
     """Try changes and tell what they would do."""
+    from headgate.local.small import why_large
     from headgate.tables.requests import check_taxonomy, read_taxonomy
 
     check_taxonomy(compiled.taxonomy)
@@ -167,23 +164,30 @@ def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool,
             asked.question(asked.snapshot).check(asked.output, effects, refused)
         else:
             _check_tables(asked, effects, refused)
-        ready(where)
+        tables = [asked.changes, asked.events, asked.subscriptions]
+        large = why_large([table for table in tables if table is not None])
+        prepare(where, large)
         from headgate.pipeline.run.reporting import write_what_if
-        from headgate.spark.backtest.what_if import what_if
 
         taxonomy = read_taxonomy(compiled.taxonomy)
-        with (
-            session(where, quiet=quiet) as spark,
-            _snapshot(spark, asked, compiled, taxonomy, folder, quiet=quiet) as made,
-        ):
-            done = what_if(
-                spark,
-                asked.question(made),
-                output=asked.output,
-                effects=effects,
-                rejected=refused,
-                quiet=quiet,
-            )
+        made = asked.snapshot or str(Path(folder) / "snapshot")
+        said: dict[str, Any] = {"output": asked.output, "effects": effects, "rejected": refused}
+
+        def here() -> Tried:
+            from headgate.local.compile import compile_subscriptions
+            from headgate.local.what_if import what_if
+
+            _compile(compile_subscriptions, asked, compiled, taxonomy, folder, quiet=quiet)
+            return what_if(asked.question(made), quiet=quiet, **said)
+
+        def on_spark(spark: Session) -> Tried:
+            from headgate.spark.backtest.what_if import what_if
+            from headgate.spark.compile.compile import compile_subscriptions
+
+            _compile(partial(compile_subscriptions, spark), asked, compiled, taxonomy, folder, quiet=quiet)
+            return what_if(spark, asked.question(made), quiet=quiet, **said)
+
+        done = run_job(where, large, here, on_spark, quiet=quiet)
         lost = refused if rejected else None
         if asked.page is not None:
             write_what_if(
@@ -230,22 +234,22 @@ def _check_tables(asked: WhatIf, effects: str | None, rejected: str) -> None:
     check_apart(asked.changes, asked.subscriptions, asked.events, *outputs)
 
 
-@contextmanager
-def _snapshot(
-    spark: Session, asked: WhatIf, compiled: Compile, taxonomy: Taxonomy | None, folder: str, *, quiet: bool
-) -> Iterator[str]:
-    """Yield the snapshot that was named, or one that is compiled from the table that was."""
-    from headgate.spark.compile.compile import compile_subscriptions
-
+def _compile(
+    run: Callable[..., CompileResult],
+    asked: WhatIf,
+    compiled: Compile,
+    taxonomy: Taxonomy | None,
+    folder: str,
+    *,
+    quiet: bool,
+) -> None:
+    """Compile the table that was named, if no snapshot was."""
     if asked.subscriptions is None:
-        yield asked.snapshot or ""
         return
-    place = str(Path(folder) / "snapshot")
     said = {**compiled.arguments(compiled.wanted(taxonomy)), "rejected": str(Path(folder) / "refused.jsonl")}
-    done = compile_subscriptions(spark, asked.subscriptions, place, **said, quiet=quiet)
+    done = run(asked.subscriptions, str(Path(folder) / "snapshot"), **said, quiet=quiet)
     if done.rejected:
         click.echo(f"note: {done.rejected:,} rows of {asked.subscriptions} were refused", err=True)
-    yield place
 
 
 def _lines(asked: WhatIf, done: Tried, effects: str | None, rejected: str | None) -> list[str]:

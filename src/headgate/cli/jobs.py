@@ -61,8 +61,6 @@ def compile_(asked: Compile, where: Where, *, strict: bool, quiet: bool, as_json
     _check_graph(asked)
     check_compile(asked.tables, asked.snapshot, rejected=refused, wanted=wanted, sharding=sharding)
     large = why_large([*asked.tables, *([asked.sample] if asked.sample else [])])
-    if sharding.count > 1:
-        large = "shards are built by the workers of Spark"
     prepare(where, large)
     wanted = replace(wanted, taxonomy=read_taxonomy(asked.taxonomy))
     check_together(wanted)

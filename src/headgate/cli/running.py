@@ -16,6 +16,7 @@ from headgate.cli.shell import (
     STRICT_EXIT,
     cli,
     fields_of,
+    prepare,
     ready,
     session,
     shown_command,
@@ -123,7 +124,8 @@ def run(asked: Run, where: Where, file: Path, *, strict: bool, quiet: bool, as_j
     try:
         pipeline = read_pipeline(file, read_overrides(asked.overrides))
         until(steps_of(pipeline), asked.until)
-        ready(where)
+        there = pipeline.stream is not None or pipeline.spark.master or pipeline.spark.conf
+        prepare(where, "the file asks for Spark" if there else None)
         if asked.dry_run:
             _rehearse(pipeline, asked, quiet=quiet, as_json=as_json)
             return

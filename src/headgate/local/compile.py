@@ -1,10 +1,11 @@
-"""The compile job in this process: tables of subscriptions, or of a graph, to a snapshot in one piece.
+"""The compile job in this process: tables of subscriptions, or of a graph, to a snapshot.
 
 The rows go through the functions that workers of Spark run, one batch after the other.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,23 +15,27 @@ from headgate.contents.kind import Wanted
 from headgate.core.event import ID
 from headgate.core.subscription import SQL
 from headgate.core.values import fold
+from headgate.graph.build.sharding import save_shards
 from headgate.local.events import read_sample
+from headgate.local.shards import compile_shards
 from headgate.runtime.progress import step
 from headgate.runtime.rows import FILTER, RANKS, WEIGHTS
-from headgate.runtime.sharding import Sharding
+from headgate.runtime.sharding import TENANT, Sharding
 from headgate.tables.accepted import number_rows, save_index
 from headgate.tables.choosing import choose, find_dialects
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches, find_fields
 from headgate.tables.graph_rows import SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.tables.graph_tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
 from headgate.tables.lines import VALUE, column_names, read_lines
-from headgate.tables.places import Format, UnsureError, check_input, local
+from headgate.tables.places import Format, check_input, local
 from headgate.tables.requests import check_compile
 from headgate.tables.results import CompileResult, GraphCompileResult
+from headgate.tables.shards.graph import place_graph, read_tenants, tenants_of
+from headgate.tables.shards.rows import ShardResult
 from headgate.tables.writing import write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from headgate.contents.protocol import Contents
     from headgate.rdf.language.model import Options
@@ -55,33 +60,63 @@ def compile_subscriptions(
 ) -> CompileResult:
     """Compile a table of subscriptions to a snapshot, as `spark.compile.compile_subscriptions` does."""
     wanted = Wanted(dialect, schema, sample, taxonomy, options)
-    check_compile(
-        [subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding or Sharding(shards)
-    )
-    _check_whole(sharding or Sharding(shards))
+    sharding = sharding or Sharding(shards)
+    check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
     form = check_input(subscriptions)
-    with step("parsing filters", quiet=quiet) as parsing:
-        if ranked is None:
-            ranked = has_any(subscriptions, form, RANKS)
-        contents = contents_for(wanted, [subscriptions])
-        lines = read_lines(subscriptions, ID, FILTER)
-        batches = compile_batches(lines, contents.writers, dialect=dialect, ranked=ranked)
-        compiled = pa.Table.from_batches(batches, COMPILED_RANKED if ranked else COMPILED)
-    with step("building the index", quiet=quiet) as building:
-        numbered = number_rows(compiled, form)
-        source: dict[str, object] = {"subscriptions": Path(subscriptions).name}
-        filters = save_index(compiled, numbered, contents, local(output), ranked=ranked, source=source)
-        write_table(numbered.refused, rejected)
+    if ranked is None:
+        ranked = has_any(subscriptions, form, RANKS)
+    contents = contents_for(wanted, [subscriptions])
+    sharding.check_content(contents.name)
+    job = compile_shards if sharding.count > 1 else _in_one_piece
+    done = job(
+        read_lines(subscriptions, ID, FILTER),
+        form,
+        contents,
+        local(output),
+        sharding,
+        rejected=rejected,
+        dialect=dialect,
+        ranked=ranked,
+        source={"subscriptions": Path(subscriptions).name},
+        quiet=quiet,
+    )
     return CompileResult(
-        len(numbered.ids),
-        numbered.refused.num_rows,
-        filters.programs.attributes,
-        parsing.seconds,
-        building.seconds,
+        done.subscriptions,
+        done.rejected,
+        done.attributes,
+        done.parse_seconds,
+        done.build_seconds,
+        shards=sharding.count,
         ranked=ranked,
         content=contents.name,
         holds=contents.counts(local(output)),
     )
+
+
+def _in_one_piece(
+    lines: Iterable[pa.RecordBatch],
+    form: Format,
+    contents: Contents,
+    output: Path,
+    sharding: Sharding,
+    *,
+    rejected: str,
+    dialect: str,
+    ranked: bool,
+    source: dict[str, object],
+    quiet: bool,
+) -> ShardResult:
+    del sharding
+    with step("parsing filters", quiet=quiet) as parsing:
+        batches = compile_batches(lines, contents.writers, dialect=dialect, ranked=ranked)
+        compiled = pa.Table.from_batches(batches, COMPILED_RANKED if ranked else COMPILED)
+    with step("building the index", quiet=quiet) as building:
+        numbered = number_rows(compiled, form)
+        filters = save_index(compiled, numbered, contents, output, ranked=ranked, source=source)
+        write_table(numbered.refused, rejected)
+    attributes = filters.programs.attributes
+    count, refused = len(numbered.ids), numbered.refused.num_rows
+    return ShardResult(count, refused, attributes, parsing.seconds, building.seconds)
 
 
 def compile_graph(
@@ -104,12 +139,12 @@ def compile_graph(
     places = tables.places
     sharding = sharding or Sharding(shards)
     check_compile(list(places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
-    _check_whole(sharding)
     with step("reading the graph", quiet=quiet) as parsing:
         if ranked is None:
             hung = tables.subscriptions
             ranked = hung is not None and has_any(hung, check_input(hung), [WEIGHTS])
         contents = contents_for(wanted, list(places.values()))
+        sharding.check_content(contents.name)
         read = {
             name: read_table(
                 contents, dialect, name, places.get(name), ranked=ranked and name == SUBSCRIPTIONS
@@ -120,7 +155,22 @@ def compile_graph(
         assembled = assemble(read, contents)
         saving = GraphWriter(assembled, contents)
         source = {name: Path(path).name for name, path in places.items()}
-        saving.save(assembled.parts, local(output), source=source)
+        if sharding.count == 1:
+            saving.save(assembled.parts, local(output), source=source)
+        else:
+            hung = tables.subscriptions
+            tenants = None if hung is None else partial(_tenants, hung)
+            home, routes = place_graph(assembled, contents, sharding, tenants)
+            save_shards(
+                local(output),
+                assembled.parts,
+                sharding.count,
+                saving.save,
+                source=source,
+                home=home,
+                routes=routes.arrays(),
+                about=routes.about(sharding),
+            )
         write_table(assembled.rejected, rejected)
     refused = assembled.rejected[TABLE].to_pylist()
     return GraphCompileResult(
@@ -130,7 +180,7 @@ def compile_graph(
         rows=dict(assembled.accepted),
         refused={name: refused.count(name) for name in ORDER},
         rejected=len(refused),
-        shards=1,
+        shards=sharding.count,
         attributes=tuple(sorted(saving.attributes)),
         parse_seconds=parsing.seconds,
         build_seconds=building.seconds,
@@ -140,9 +190,9 @@ def compile_graph(
     )
 
 
-def _check_whole(sharding: Sharding) -> None:
-    if sharding.count > 1:
-        raise UnsureError("shards are built by the workers of Spark")
+def _tenants(path: str, column: str) -> dict[str, str]:
+    read = read_tenants(read_lines(path, ID), column)
+    return tenants_of((row[ID], row[TENANT]) for batch in read for row in batch.to_pylist())
 
 
 def has_any(path: str, form: Format, names: Sequence[str]) -> bool:

@@ -6,14 +6,13 @@ All events are in memory before the first is matched, so that the type of their 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from headgate.contents.kind import Feeds
 from headgate.contents.registry import kind_of
-from headgate.core.event import ID, SOURCE, Event
+from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_object
 from headgate.core.id_types import are_whole
 from headgate.core.values import dotted, fold
 from headgate.errors import EventError, TableError
@@ -52,6 +51,7 @@ from headgate.tables.event_rows import (
     read_event,
     read_rows,
 )
+from headgate.tables.json_columns import columns_of
 from headgate.tables.lines import VALUE, check_columns, is_plain, json_of, read_lines, read_parquet
 from headgate.tables.places import Format, UnsureError, as_spark, base_of, check_input, table_files
 from headgate.tables.requests import check_events, check_type
@@ -91,8 +91,7 @@ def read_sample(path: str) -> Columns:
     """Read the first events of a table; lines that are none are passed over: `match` will refuse them."""
     form = check_input(path)
     if form is Format.JSONL:
-        lines = (line for batch in read_lines(path) for line in batch[VALUE].to_pylist())
-        found = [read_event(line or b"") for line in islice(lines, SAMPLE)]
+        found = [read_event(line) for line in json_lines_of(path)[:SAMPLE]]
         return EventColumns([event.attributes for event in found if isinstance(event, Event)])
     table = _columns(path, form, (ID,))[0].slice(0, SAMPLE).combine_chunks()
     return BatchColumns(_one_batch(table))
@@ -107,8 +106,7 @@ def first_events(path: str, content: str, content_type: str | None, most: int) -
         return events[:most], len(table.refused)
     form = check_input(path)
     if form is Format.JSONL:
-        lines = (line for batch in read_lines(path) for line in batch[VALUE].to_pylist())
-        read = [read_event(line or b"") for line in islice(lines, most)]
+        read = [read_event(line) for line in json_lines_of(path)[:most]]
     else:
         columns, broken = _columns(path, form, (ID,))
         check_columns(columns.column_names, path, ID)
@@ -123,6 +121,11 @@ def _from_row(row: dict[str, Any]) -> Event | EventError:
         return Event.from_row({name: value for name, value in row.items() if value is not None})
     except EventError as error:
         return error
+
+
+def json_lines_of(path: str) -> list[bytes]:
+    """Read the lines of a table of JSON lines."""
+    return [line or b"" for batch in read_lines(path) for line in batch[VALUE].to_pylist()]
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
@@ -164,6 +167,29 @@ def _of_columns(path: str, form: Format, target: Target, sources: Sources | None
 def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     for begin in range(0, batch.num_rows, TOGETHER[COLUMNS]):
         yield batch.slice(begin, TOGETHER[COLUMNS])
+
+
+def read_columns(path: str) -> pa.Table:
+    """Read all columns of a table, with their types; lines that are none are left out."""
+    return _columns(path, check_input(path), (ID,))[0]
+
+
+def all_columns(path: str, form: Format) -> tuple[pa.Table, int]:
+    """Read the records of a table with all their columns, and count the rows that are none."""
+    if form is Format.JSONL:
+        lines = json_lines_of(path)
+        read = [read_event(line) for line in lines]
+        kept = [line for line, event in zip(lines, read, strict=True) if isinstance(event, Event)]
+        table = columns_of([read_object(line) for line in kept], path)
+        table = table if table.column_names else pa.table({ID: pa.array([], pa.string())})
+        return table, sum(isinstance(each, EventError) for each in read)
+    table, broken = _columns(path, form, (ID,))
+    if not table.column_names:
+        return pa.table({ID: pa.array([], pa.string())}), 0
+    check_columns(table.column_names, path, ID)
+    refused: Refused = [(line, MISFIT) for line in broken]
+    table, _ = _with_ids(table, path, form, refused)
+    return table, len(refused)
 
 
 def _columns(path: str, form: Format, texts: tuple[str, ...]) -> tuple[pa.Table, list[str]]:
@@ -259,11 +285,14 @@ def _usual(kind: pa.DataType) -> bool:
     return pa.types.is_float32(kind) or (is_plain(kind) and not isinstance(kind, pa.MapType))
 
 
-def read_documents(path: str, content: str, content_type: str | None, sources: Sources | None) -> EventTable:
+def read_documents(
+    path: str, content: str, content_type: str | None, sources: Sources | None, *, keep: bool = False
+) -> EventTable:
+    """Read documents, in rows or in files; `keep` keeps the documents beside what was read of them."""
     kind = kind_of(content)
     form = check_events(path, kind, content_type)
     folder = f"{as_spark(base_of(path))}/"
-    reading = ReadSettings(content, check_type(content_type, kind), sources, keep=False, folder=folder)
+    reading = ReadSettings(content, check_type(content_type, kind), sources, keep=keep, folder=folder)
     if form is None:
         read = list(read_files(_files(path, kind), reading))
     else:
@@ -290,7 +319,7 @@ def _parsed(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
     pairs = zip(kept["id_text"].to_pylist(), kept["id_number"].to_pylist(), strict=True)
     read: Callable[[Any], Any] = int if pa.types.is_integer(kind) else str
     ids = pa.array([read(number if text is None else text) for text, number in pairs], kind)
-    names = ("source_number", "source_text", PARSED)
+    names = ("source_number", "source_text", PARSED, CONTENT_TYPE, DATA)
     columns: list[Any] = [ids, *(kept.column(name) for name in names)]
     return pa.RecordBatch.from_arrays(columns, names=[ID, *names])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from headgate.tables.tuples import tuples_of, tuples_schema
 from headgate.tables.writing import write_table, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
     from headgate.core.omission import Omission
     from headgate.engine.statistics import Statistics
@@ -72,12 +72,12 @@ def match_events(
     clock, begun, before = time.thread_time(), time.time(), engines.met
     matches = 0
     statistics = None if stats is None else engines.statistics()
-    with (
-        step("matching", quiet=quiet) as matching,
-        writing(output, _schema(given, target, top)) as write,
-    ):
+    schema = matches_schema(given.id_type, top, numbered=target.numbered)
+    with step("matching", quiet=quiet) as matching, writing(output, schema) as write:
         for rows in given.rows:
-            matches += _match(engines, rows, top, left_out, write, statistics)
+            for found in named_matches(engines, rows, schema, top, left_out, statistics):
+                write(found)
+                matches += found.num_rows
         if tuples is not None:
             _write_tuples(given, target, tuples)
         _write_refused(given, left_out, rejected)
@@ -99,39 +99,37 @@ def match_events(
     )
 
 
-def _schema(given: EventTable, target: Target, top: Top | None) -> pa.Schema:
+def matches_schema(id_type: str, top: Top | None, *, numbered: bool) -> pa.Schema:
+    """Return the columns of matches."""
     types = {
-        EVENT_ID: _KINDS[given.id_type],
-        SUBSCRIPTION_ID: _KINDS["long" if target.numbered else "string"],
+        EVENT_ID: _KINDS[id_type],
+        SUBSCRIPTION_ID: _KINDS["long" if numbered else "string"],
     }
     if top is not None:
         types |= {SCORE: pa.float64(), RANK: pa.int32()}
     return pa.schema(types)
 
 
-def _match(
+def named_matches(
     engines: ShardEngines,
     rows: Rows,
+    schema: pa.Schema,
     top: Top | None,
     left_out: dict[Omission, None],
-    write: Callable[[pa.RecordBatch], Any],
-    statistics: Statistics | None,
-) -> int:
-    """Match some events, and write the matches; returns how many there are."""
+    statistics: Statistics | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Match some events, and give the matches their ids; what is left out of an event is added."""
     numbers = pa.array(np.arange(len(rows.events), dtype=np.int64))
     omitted = Omissions()
-    count = 0
     counting = None if statistics is None else Counting(statistics, rows.ids)
     for found in within(lambda: omitted, engines.ask(rows.events, numbers, top, counting)):
-        named = rows.ids.take(found.column(EVENT_ID))
-        write(found.set_column(0, EVENT_ID, named))
-        count += found.num_rows
+        # Where another event has text for an id, all have.
+        yield found.set_column(0, EVENT_ID, rows.ids.take(found.column(EVENT_ID))).cast(schema)
     if statistics is not None:
         statistics.count(len(rows.events))
         statistics.exceed(omitted)
     for each in omitted:
         left_out[each._replace(event=rows.ids[int(each.event or 0)].as_py())] = None
-    return count
 
 
 def _write_tuples(given: EventTable, target: Target, output: str) -> None:

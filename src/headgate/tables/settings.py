@@ -299,6 +299,22 @@ class Backtest(Filters, Documents):
         """Return the dialect, also where none was given."""
         return self.dialect or SQL
 
+    def arguments(self, content: str) -> dict[str, Any]:
+        """Return what the jobs take for a content; reads the files of the taxonomy."""
+        from headgate.contents.registry import kind_of
+        from headgate.tables.requests import read_taxonomy
+
+        said: dict[str, Any] = {"filter_text": self.filter, "events": self.events}
+        said |= {"dialect": self.written_in, "output": self.output}
+        if not kind_of(content).documents:
+            return said
+        return {
+            **said,
+            "content_type": self.format,
+            "taxonomy": read_taxonomy(self.taxonomy),
+            "options": self.options,
+        }
+
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIf(Documents, Best):

@@ -6,10 +6,12 @@ JSON lines and CSV are one file, Parquet is a folder; as Spark writes them.
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from contextlib import contextmanager
 from datetime import datetime
+from decimal import Decimal
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
@@ -114,4 +116,24 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, datetime):
         return value.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    if isinstance(value, float):
+        return java_double(value)
+    if isinstance(value, bool):
+        return str(value).lower()
     return quoted(str(value)) if value != "" else '""'
+
+
+def java_double(value: float) -> str:
+    """Write a number as Java does.
+
+    >>> [java_double(each) for each in (1.5, 1e7, -1.25e-5, 1234567.0, float("inf"))]
+    ['1.5', '1.0E7', '-1.25E-5', '1234567.0', 'Infinity']
+    """
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    sign, numbers, power = Decimal(repr(value)).as_tuple()
+    digits = "".join(map(str, numbers)).rstrip("0") or "0"
+    exponent = int(power) + len(numbers) - 1
+    return f"{'-' if sign else ''}{digits[0]}.{digits[1:] or '0'}E{exponent}"

@@ -32,9 +32,9 @@ from headgate.spark.session.java import find_java
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from headgate.backtest.effects import WhatIf
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.run import StepDone
-    from headgate.spark.backtest.what_if import WhatIf
     from headgate.spark.session.listeners import SparkActivity
     from headgate.tables.requests import Question
 

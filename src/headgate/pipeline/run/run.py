@@ -22,8 +22,7 @@ from headgate.pipeline.run.stream_history import run_told
 from headgate.pipeline.run.work import Job, work
 from headgate.report.runs import page as run_page
 from headgate.runtime.progress import step as shown
-from headgate.spark.session.listeners import listening
-from headgate.spark.session.session import close_session, open_session
+from headgate.spark.session.java import need_spark
 from headgate.spark.stream.request import check_request
 from headgate.tables.places import is_remote, local
 
@@ -222,6 +221,9 @@ class _Running:
             spark = self._pipeline.spark
             master = self._asked.master or spark.master
             settings = {**spark.conf, **self._asked.settings}
+            need_spark()
+            from headgate.spark.session.session import close_session, open_session
+
             with shown("starting Spark", quiet=self._asked.quiet) as starting:
                 self._session = open_session(
                     master, app=f"headgate {self._pipeline.about.name}", settings=settings
@@ -234,6 +236,8 @@ class _Running:
         """Open the session for steps, which are listened to; a stream is not, for it may run for months."""
         session = self._opened()
         if self._activity is None:
+            from headgate.spark.session.listeners import listening
+
             self._activity = self._listening.enter_context(listening(session))
         return session
 

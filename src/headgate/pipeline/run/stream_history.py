@@ -26,7 +26,6 @@ from headgate.report.runs.model import (
 from headgate.runtime.parts import final_name
 from headgate.spark.session.java import find_java
 from headgate.spark.stream.rows import DUPLICATE, KINDS, LATE, MALFORMED, MATCHING, READING
-from headgate.spark.stream.run import run_stream
 
 if TYPE_CHECKING:
     import threading
@@ -177,6 +176,8 @@ def run_told(
     command: str = "",
 ) -> StreamResult:
     """Run a stream, and write the page about it, if one is named; `command` is how it was asked for."""
+    from headgate.spark.stream.run import run_stream
+
     if settings.report is None:
         return run_stream(session, settings, stop=stop, quiet=quiet)
     history = History(settings)

@@ -1,4 +1,7 @@
-"""What each kind of step does: it calls one job, and says what came of it in plain values."""
+"""What each kind of step does: it calls one job, and says what came of it in plain values.
+
+What runs on Spark is imported when a step asks for Spark: small pipelines do without.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headgate.contents.registry import content_of, kind_of
+from headgate.contents.registry import DEFAULT, content_of, kind_of
 from headgate.core.snapshot import is_snapshot
+from headgate.local import backtest as local_backtest
 from headgate.local import compile as local_compile
 from headgate.local import generate as local_generate
 from headgate.local import match as local_match
 from headgate.local import plan as local_plan
+from headgate.local import what_if as local_what_if
 from headgate.local.small import ROWS, why_large
 from headgate.pipeline.run import plan
 from headgate.pipeline.run.generating import workload_of
 from headgate.pipeline.run.reporting import write_what_if
-from headgate.spark.backtest import backtest
-from headgate.spark.backtest import backtest as backtest_documents
-from headgate.spark.compile import compile as plain
-from headgate.spark.compile import graph
-from headgate.spark.match.match import match_events
-from headgate.spark.plan import planning
-from headgate.spark.session.progress import watch
-from headgate.spark.tables import summary
-from headgate.spark.tables.generate import generate
 from headgate.tables import summary as local_summary
 from headgate.tables.places import UnsureError, is_remote
 from headgate.tables.requests import read_taxonomy
@@ -35,12 +31,16 @@ from headgate.tables.results import Tables
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from headgate.backtest.effects import WhatIf
+    from headgate.backtest.one_filter import BacktestResult
     from headgate.contents.kind import Wanted
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.plan import Step
+    from headgate.plan.running.planner import PlannedNetwork
     from headgate.spark.session.session import Session
-    from headgate.tables.results import CompileResult, GraphCompileResult
-    from headgate.tables.summary import Refusal
+    from headgate.tables.planning import PlanResult
+    from headgate.tables.results import CompileResult, GraphCompileResult, MatchResult
+    from headgate.tables.summary import Refusal, Summary
 
 Result = dict[str, Any]
 _T = TypeVar("_T")
@@ -83,6 +83,9 @@ def work(job: Job) -> Result:
         place = job.step.outputs["rejected"]
 
         def on_spark(session: Session) -> tuple[Refusal, ...]:
+            from headgate.spark.session.progress import watch
+            from headgate.spark.tables import summary
+
             with watch(session, "counting refused rows", quiet=job.quiet):
                 return summary.refusals_of(session, place)
 
@@ -101,6 +104,8 @@ def _generate(job: Job) -> Result:
         if job.local and few and not is_remote(place):
             local_generate.generate(make, schema, rows, place, seed=seed, quiet=quiet)
         else:
+            from headgate.spark.tables.generate import generate
+
             generate(job.spark(), make, schema, rows, place, seed=seed, quiet=quiet)
     counts: Result = {name: table.rows for name, table in made.tables.items()}
     if made.taxonomy is not None:
@@ -122,28 +127,46 @@ def _compile(job: Job) -> Result:
     done: CompileResult | GraphCompileResult
     if asked.nodes is not None and asked.edges is not None:
         tables = Tables(asked.nodes, asked.edges, asked.subscriptions)
+
+        def graph_on_spark(session: Session) -> GraphCompileResult:
+            from headgate.spark.compile.graph import compile_graph
+
+            return compile_graph(session, tables, asked.snapshot, quiet=quiet, **said)
+
         done = job.run(
             [*asked.tables, asked.sample],
             lambda: local_compile.compile_graph(tables, asked.snapshot, quiet=quiet, **said),
-            lambda session: graph.compile_graph(session, tables, asked.snapshot, quiet=quiet, **said),
+            graph_on_spark,
         )
         return as_plain(done)
     table = asked.subscriptions
     assert table is not None
+
+    def on_spark(session: Session) -> CompileResult:
+        from headgate.spark.compile.compile import compile_subscriptions
+
+        return compile_subscriptions(session, table, asked.snapshot, quiet=quiet, **said)
+
     done = job.run(
         [table, asked.sample],
         lambda: local_compile.compile_subscriptions(table, asked.snapshot, quiet=quiet, **said),
-        lambda session: plain.compile_subscriptions(session, table, asked.snapshot, quiet=quiet, **said),
+        on_spark,
     )
     return as_plain(done)
 
 
 def _match(job: Job) -> Result:
     match = next(each for each in job.pipeline.matches if each.name == job.step.of)
+
+    def on_spark(session: Session) -> MatchResult:
+        from headgate.spark.match.match import match_events
+
+        return match_events(session, **match.arguments, quiet=job.quiet)
+
     done = job.run(
         [match.events, match.output, match.rejected],
         lambda: local_match.match_events(**match.arguments, quiet=job.quiet),
-        lambda session: match_events(session, **match.arguments, quiet=job.quiet),
+        on_spark,
     )
     return as_plain(done)
 
@@ -152,11 +175,13 @@ def _summary(job: Job) -> Result:
     step = job.step
     events = job.before[step.needs[0]]["events"]
     top, output = step.settings["busiest"], step.inputs["output"]
-    found = job.run(
-        [output],
-        lambda: local_summary.summarise(output, events, top=top),
-        lambda session: summary.summarise(session, output, events, top=top, quiet=job.quiet),
-    )
+
+    def on_spark(session: Session) -> Summary:
+        from headgate.spark.tables.summary import summarise
+
+        return summarise(session, output, events, top=top, quiet=job.quiet)
+
+    found = job.run([output], lambda: local_summary.summarise(output, events, top=top), on_spark)
     filters = _filters(Path(step.inputs["snapshot"]), [identity for identity, _ in found.busiest])
     return {
         "events_by_matches": {str(matches): count for matches, count in found.events_by_matches.items()},
@@ -181,29 +206,19 @@ def _filters(snapshot: Path, identities: list[Any]) -> list[str]:
 
 def _backtest(job: Job) -> Result:
     asked = next(each for each in job.pipeline.backtests if each.name == job.step.of)
-    content = content_of([asked.written_in], "the filter")
-    if not kind_of(content).documents:
-        done = backtest.backtest(
-            job.spark(),
-            asked.filter,
-            asked.events,
-            dialect=asked.written_in,
-            output=asked.output,
-            quiet=job.quiet,
-        )
-        return as_plain(done)
-    tested = backtest_documents.backtest_documents(
-        job.spark(),
-        asked.filter,
-        asked.events,
-        dialect=asked.written_in,
-        output=asked.output,
-        content_type=asked.format,
-        taxonomy=read_taxonomy(asked.taxonomy),
-        options=asked.options,
-        quiet=job.quiet,
-    )
-    return as_plain(tested)
+    content = content_of([asked.written_in], "the filter") or DEFAULT
+    documents = kind_of(content).documents
+    said = {**asked.arguments(content), "quiet": job.quiet}
+
+    def here() -> BacktestResult:
+        return (local_backtest.backtest_documents if documents else local_backtest.backtest)(**said)
+
+    def on_spark(session: Session) -> BacktestResult:
+        from headgate.spark.backtest import backtest
+
+        return (backtest.backtest_documents if documents else backtest.backtest)(session, **said)
+
+    return as_plain(job.run([asked.events], here, on_spark))
 
 
 def _plan(job: Job) -> Result:
@@ -212,12 +227,16 @@ def _plan(job: Job) -> Result:
     asked = job.pipeline.plan
     assert asked is not None
     settings = Settings.of(asked.rewritings, asked.bounds)
+
+    def on_spark(session: Session) -> tuple[PlanResult, PlannedNetwork]:
+        from headgate.spark.plan.planning import plan_subscriptions
+
+        return plan_subscriptions(session, settings=settings, **asked.arguments, quiet=job.quiet)
+
     done, made = job.run(
         [asked.sample, asked.sites],
         lambda: local_plan.plan_subscriptions(settings=settings, **asked.arguments, quiet=job.quiet),
-        lambda session: planning.plan_subscriptions(
-            session, settings=settings, **asked.arguments, quiet=job.quiet
-        ),
+        on_spark,
     )
     if asked.page is not None:
         from headgate.report.plan_page import write_report
@@ -230,13 +249,19 @@ def _plan(job: Job) -> Result:
 
 
 def _what_if(job: Job) -> Result:
-    from headgate.spark.backtest.what_if import what_if
-
     asked = next(each for each in job.pipeline.what_ifs if each.name == job.step.of)
     question = asked.question(str(asked.snapshot))
     refused = str(asked.rejected)
-    done = what_if(
-        job.spark(), question, rejected=refused, output=asked.output, effects=asked.effects, quiet=job.quiet
+    said: dict[str, Any] = {"rejected": refused, "output": asked.output, "effects": asked.effects}
+    said["quiet"] = job.quiet
+
+    def on_spark(session: Session) -> WhatIf:
+        from headgate.spark.backtest.what_if import what_if
+
+        return what_if(session, question, **said)
+
+    done = job.run(
+        [question.changes, question.events], lambda: local_what_if.what_if(question, **said), on_spark
     )
     page = Path(str(asked.page))
     page.parent.mkdir(parents=True, exist_ok=True)

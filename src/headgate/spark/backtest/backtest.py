@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from headgate.backtest.one_filter import SAMPLE, BacktestResult, Pattern, check_attributes, keep_documents
 from headgate.contents.kind import Wanted
-from headgate.contents.registry import DEFAULT, content_of, room_of_content
+from headgate.contents.registry import DEFAULT, content_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID
-from headgate.core.schema import Schema, Type
-from headgate.core.subscription import SQL, Subscription
-from headgate.core.values import Kind, dotted, fold
-from headgate.errors import TableError
+from headgate.core.subscription import SQL
+from headgate.core.values import fold
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.model import predicates
 from headgate.records.language.parse import parse_filter
@@ -25,36 +21,19 @@ from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.events import SOURCES, judge, judge_documents
 from headgate.spark.tables.tables import column, write_table
-from headgate.tables.event_rows import keep_events, read_events
+from headgate.tables.event_rows import keep_events
 from headgate.tables.lines import VALUE
 from headgate.tables.places import Format
 from headgate.tables.requests import check_backtest, check_backtest_documents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.contents.kind import Feeds
-    from headgate.contents.protocol import Content
     from headgate.core.values import Path
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
-
-
-@dataclass(frozen=True)
-class BacktestResult:
-    """What the filter would have done."""
-
-    events: int
-    matches: int
-    rejected: int
-    """Lines that Spark could not read as events."""
-    sample: tuple[str, ...]
-    """Ids of some events that match."""
-    seconds: float
-    feeds: Feeds | None = None
-    """What was read of RSS feeds, if there were any."""
 
 
 def backtest(
@@ -78,12 +57,13 @@ def backtest(
         table = _parsed(judged.events) if form is Format.JSONL else judged.events
         try:
             if judged.count:
-                _check_attributes(table, {found.attribute.path for found in predicates(tree)}, events)
+                named = {found.attribute.path for found in predicates(tree)}
+                check_attributes(_paths(table.schema, ()), named, events)
             matching = table.where(sql) if judged.count else table.limit(0)
             # Counted before anything is written, so that a value that cannot be cast leaves nothing behind.
             matches = matching.count()
             identity = next(name for name in matching.columns if fold(name) == ID)
-            sample = matching.select(column(identity).cast("string")).limit(5).collect()
+            sample = matching.select(column(identity).cast("string")).limit(SAMPLE).collect()
             if output is not None:
                 write_table(matching, output)
         finally:
@@ -106,15 +86,6 @@ def _parsed(lines: DataFrame) -> DataFrame:
     return table.persist() if table.columns else table.select(sf.lit("").alias(ID))
 
 
-def _check_attributes(table: DataFrame, paths: set[tuple[str, ...]], events: str) -> None:
-    """Refuse a filter over attributes that no event has: most often a name is misspelt."""
-    schema = Schema(dict.fromkeys(_paths(table.schema, ()), Type(Kind.OBJECT)))
-    for path in sorted(paths - set(schema.types)):
-        near = schema.nearest(path)
-        hint = f"; did you mean {near}?" if near else ""
-        raise TableError(f"no event of {events} has the attribute {dotted(path)}{hint}")
-
-
 def _paths(struct: StructType, prefix: Path) -> Iterator[Path]:
     """List the attributes of a table by folded path, nested ones included."""
     for field in struct:
@@ -122,23 +93,6 @@ def _paths(struct: StructType, prefix: Path) -> Iterator[Path]:
         yield path
         if isinstance(field.dataType, StructType):
             yield from _paths(field.dataType, path)
-
-
-SAMPLE = 5
-"""Ids that are shown."""
-
-
-class Pattern(NamedTuple):
-    """A filter, as it is sent to workers, with the settings that are about it."""
-
-    text: str
-    content: str
-    wanted: Wanted
-
-    def indexed(self) -> Content:
-        """Index it; refuses a bad filter."""
-        room = room_of_content(self.content, self.wanted)
-        return room.build([Subscription(0, self.text, self.wanted.dialect)])
 
 
 def backtest_documents(
@@ -166,7 +120,9 @@ def backtest_documents(
     with spark_errors(), watch(session, "backtesting", quiet=quiet) as timing:
         judged, feeds = judge_documents(session, events, content, content_type, keep=output is not None)
         # Kept, because it is asked three times.
-        matching = judged.events.mapInArrow(partial(_keep, pattern=pattern), judged.events.schema).persist()
+        matching = judged.events.mapInArrow(
+            partial(keep_documents, pattern=pattern), judged.events.schema
+        ).persist()
         try:
             matches = matching.count()
             sample = matching.select(sf.col(ID).cast("string")).limit(SAMPLE).collect()
@@ -184,11 +140,3 @@ def backtest_documents(
         seconds=timing.seconds,
         feeds=feeds,
     )
-
-
-def _keep(batches: Iterable[pa.RecordBatch], pattern: Pattern) -> Iterator[pa.RecordBatch]:
-    """Keep the events that match."""
-    index = pattern.indexed()
-    for batch in batches:
-        found = index.match_events(read_events(batch, pattern.content), pa.array(np.arange(batch.num_rows)))
-        yield batch.take(found.column(0))

@@ -25,7 +25,7 @@ from headgate.runtime.sharding import Sharding
 from headgate.spark.compile.choosing import contents_of, has_any
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
-from headgate.spark.shards.compile import ShardResult, compile_shards
+from headgate.spark.shards.compile import compile_shards
 from headgate.spark.tables.tables import read_columns, read_lines, to_frame, write_table
 from headgate.tables.accepted import number_rows, save_index
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches
@@ -33,6 +33,7 @@ from headgate.tables.packed import size_of
 from headgate.tables.places import Format, check_input, is_remote, local, table_files
 from headgate.tables.requests import check_compile
 from headgate.tables.results import CompileResult
+from headgate.tables.shards.rows import ShardResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,22 +15,24 @@ from pyspark import TaskContext
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.contents.kind import Wanted
+from headgate.core.event import ID
 from headgate.core.subscription import SQL
 from headgate.graph.build.sharding import save_shards
 from headgate.runtime.progress import step
 from headgate.runtime.rows import WEIGHTS
-from headgate.runtime.sharding import Sharding
+from headgate.runtime.sharding import TENANT, Sharding
 from headgate.spark.compile.choosing import contents_of, has_any
 from headgate.spark.compile.compile import spread
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
-from headgate.spark.shards.graph import place_graph
 from headgate.spark.tables.tables import read_lines, to_frame, write_table
 from headgate.tables.graph_rows import SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.tables.graph_tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
+from headgate.tables.lines import ORDER as PLACES
 from headgate.tables.places import Format, check_input, local
 from headgate.tables.requests import check_compile
 from headgate.tables.results import GraphCompileResult, Tables
+from headgate.tables.shards.graph import place_graph, read_tenants, tenants_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,7 +89,9 @@ def compile_graph(
             if sharding.count == 1:
                 saving.save(assembled.parts, local(output), source=source)
             else:
-                home, routes = place_graph(session, assembled, contents, sharding, tables.subscriptions)
+                hung = tables.subscriptions
+                tenants = None if hung is None else partial(_tenants, session, hung)
+                home, routes = place_graph(assembled, contents, sharding, tenants)
                 save_shards(
                     local(output),
                     assembled.parts,
@@ -115,6 +119,12 @@ def compile_graph(
         content=contents.name,
         holds=contents.counts(local(output)),
     )
+
+
+def _tenants(session: SparkSession, path: str, column: str) -> dict[str, str]:
+    lines = read_lines(session, path, ID).orderBy(*PLACES)
+    found = lines.mapInArrow(partial(read_tenants, column=column), f"{ID} string, {TENANT} string").collect()
+    return tenants_of((row[ID], row[TENANT]) for row in found)
 
 
 def _has_weights(session: SparkSession, subscriptions: str | None) -> bool:

@@ -8,50 +8,46 @@ Rows are compiled twice, which costs less than carrying programs about: they are
 
 from __future__ import annotations
 
-import os
-import shutil
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from pyspark import StorageLevel
+import pyarrow as pa
+from pyspark import StorageLevel, TaskContext
 from pyspark.sql import Window
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.core.event import ID
 from headgate.core.id_types import WHOLE
-from headgate.errors import SnapshotError
-from headgate.runtime.routes import Routes
-from headgate.runtime.sharding import TENANT
-from headgate.runtime.shards import ShardPlacement, save_shards
+from headgate.runtime.shards import ShardPlacement
 from headgate.spark.session.progress import watch
-from headgate.spark.shards.rows import (
-    ATTRIBUTES,
-    BUILT,
-    COUNT,
-    HOME,
-    KEYS,
-    NAME,
-    OPEN,
-    PLACED,
-    SURVEYED,
-    BuildSettings,
-    CompileSettings,
-    build_shard,
-    name_repeated,
-    place_rows,
-    survey_rows,
-    write_shard,
-)
 from headgate.spark.tables.tables import write_table
 from headgate.tables.filter_rows import PLACE, REASON, ROW
 from headgate.tables.lines import ORDER, POSITION
 from headgate.tables.places import Format
+from headgate.tables.shards.rows import (
+    ATTRIBUTES,
+    BUILT,
+    HOME,
+    KEYS,
+    PLACED,
+    SURVEYED,
+    BuildSettings,
+    CompileSettings,
+    ShardResult,
+    name_repeated,
+    place_rows,
+    save_built,
+    staging,
+    survey_rows,
+    survey_settings,
+    write_shard,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -59,16 +55,6 @@ if TYPE_CHECKING:
     from headgate.runtime.sharding import Sharding
 
 _GOOD, _TEXTS, _WHOLE, _KEYED = "good", "texts", "whole", "keyed"
-
-
-class ShardResult(NamedTuple):
-    """What came of it."""
-
-    subscriptions: int
-    rejected: int
-    attributes: tuple[str, ...]
-    parse_seconds: float
-    build_seconds: float
 
 
 def compile_shards(
@@ -93,7 +79,7 @@ def compile_shards(
             write_table(found.refused(), rejected)
         with (
             watch(session, f"building {sharding.count} shards", quiet=quiet) as building,
-            _stage(output) as stage,
+            staging(output) as stage,
         ):
             placing = ShardPlacement(sharding, found.keyed, found.count - found.keyed)
             counts = found.key_counts() if sharding.demands(contents.name) else None
@@ -102,13 +88,13 @@ def compile_shards(
             # A shard is a partition, also one without rows.
             shards = placed.repartitionById(sharding.count, sf.col(HOME)).sortWithinPartitions(*ORDER)
             made = BuildSettings(str(stage), contents, reading, found.numbered)
-            tasks = shards.mapInArrow(partial(build_shard, building=made), from_arrow_schema(BUILT))
+            tasks = shards.mapInArrow(partial(_build_shard, building=made), from_arrow_schema(BUILT))
             done = {row[HOME]: row.asDict() for row in tasks.collect()}
             # Spark runs no tasks at all if it knows that there are no rows.
             absent = [number for number in range(sharding.count) if number not in done]
             done |= {number: write_shard([], made, number, f"{number}-none") for number in absent}
             built = [done[number] for number in range(sharding.count)]
-            _save(built, stage, output, sharding, contents, ranked=ranked, source=source)
+            save_built(built, stage, output, sharding, contents, ranked=ranked, source=source)
     return ShardResult(
         found.count,
         found.rejected,
@@ -118,15 +104,24 @@ def compile_shards(
     )
 
 
+def _build_shard(batches: Iterable[pa.RecordBatch], building: BuildSettings) -> Iterator[pa.RecordBatch]:
+    """Build the shard whose rows are these, all of one partition, and write it; tell what leads to it.
+
+    Attempts write to places of their own, so that one which was cut short is never taken for a whole one.
+    """
+    context = TaskContext.get()
+    assert context is not None
+    number = context.partitionId()
+    row = write_shard(batches, building, number, f"{number}-{context.taskAttemptId()}")
+    yield pa.RecordBatch.from_pylist([row], schema=BUILT)
+
+
 @contextmanager
 def _surveyed(
     lines: DataFrame, reading: CompileSettings, contents: Contents, sharding: Sharding
 ) -> Iterator[DataFrame]:
     """Survey rows, and keep what was found while it is asked several times."""
-    path = sharding.routed_by(contents.name)
-    wanted = path is not None or sharding.demands(contents.name)
-    finder = contents.finder(path) if wanted else None
-    column = sharding.column if sharding.by == TENANT else None
+    finder, column = survey_settings(contents, sharding)
     work = partial(survey_rows, reading=reading, finder=finder, column=column)
     rows = lines.mapInArrow(work, from_arrow_schema(SURVEYED)).persist(StorageLevel.MEMORY_AND_DISK)
     try:
@@ -191,48 +186,3 @@ class _Survey:
         """Count in how many filters each key is."""
         each = self.accepted().select(sf.explode(KEYS).alias(KEYS)).groupBy(KEYS).count()
         return {row[KEYS]: row["count"] for row in each.collect()}
-
-
-@contextmanager
-def _stage(output: Path) -> Iterator[Path]:
-    """Make a folder beside a snapshot for its shards while they are written; nothing of it is left."""
-    output = Path(os.path.abspath(output))  # noqa: PTH100 -- resolve() would write through a symbolic link
-    stage = output.with_name(f".{output.name}.{os.getpid()}.shards")
-    shutil.rmtree(stage, ignore_errors=True)
-    try:
-        stage.mkdir(parents=True)
-    except OSError as error:
-        raise SnapshotError(f"snapshot {output} cannot be written: {error}; choose another place") from error
-    try:
-        yield stage
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
-
-
-def _save(
-    built: list[dict[str, Any]],
-    stage: Path,
-    output: Path,
-    sharding: Sharding,
-    contents: Contents,
-    *,
-    ranked: bool,
-    source: Mapping[str, object],
-) -> None:
-    """Put what workers have written into its place."""
-    places = [stage / row[NAME] for row in built]
-    for place in places:
-        if not place.is_dir():
-            raise SnapshotError(
-                f"a worker has written a shard to {place}, and it is not there: give a place that all "
-                "machines see"
-            )
-    path = sharding.routed_by(contents.name)
-    routes = Routes.of_shards(
-        contents.name,
-        path,
-        [row[COUNT] for row in built],
-        [row[OPEN] for row in built],
-        [row[KEYS] for row in built],
-    )
-    save_shards(output, places, ranked=ranked, routes=routes, sharding=sharding, source=source)

@@ -8,7 +8,6 @@ the other are keys of the subscription. What hangs at nodes without a filter is 
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,21 +19,21 @@ from headgate.runtime.routes import Routes, rarest
 from headgate.runtime.rows import read_line
 from headgate.runtime.sharding import TENANT
 from headgate.runtime.shards import ShardPlacement
-from headgate.spark.shards.rows import tenant_of
-from headgate.spark.tables.tables import read_lines
 from headgate.tables.filter_rows import UNUSUAL
-from headgate.tables.lines import ORDER, VALUE
+from headgate.tables.lines import VALUE
+from headgate.tables.shards.rows import tenant_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
-    from pyspark.sql import SparkSession
 
     from headgate.contents.protocol import Contents, Keys
     from headgate.graph.model import Parts
     from headgate.runtime.sharding import Sharding
     from headgate.tables.graph_tables import AssembledGraph
+
+    FindTenants = Callable[[str], Mapping[str, str]]
 
 
 class GraphPlacement(NamedTuple):
@@ -45,13 +44,9 @@ class GraphPlacement(NamedTuple):
 
 
 def place_graph(
-    session: SparkSession,
-    assembled: AssembledGraph,
-    contents: Contents,
-    sharding: Sharding,
-    subscriptions: str | None,
+    assembled: AssembledGraph, contents: Contents, sharding: Sharding, find_tenants: FindTenants | None
 ) -> GraphPlacement:
-    """Place the subscriptions of a graph."""
+    """Place the subscriptions of a graph; `find_tenants` reads the tenants in a column of their table."""
     parts = assembled.parts
     path = sharding.routed_by(contents.name)
     keys: list[Keys] = [None] * len(parts.subscription_ids)
@@ -63,8 +58,8 @@ def place_graph(
             keys = [frozenset([rarest(sorted(each), counts)]) if each else each for each in keys]
     first = pa.array([min(each) if each else None for each in keys], pa.string())
     tenants: pa.Array[Any] = pa.array([None] * len(keys), pa.string())
-    if sharding.by == TENANT and subscriptions is not None and sharding.column is not None:
-        found = _tenants(session, subscriptions, sharding.column)
+    if sharding.by == TENANT and find_tenants is not None and sharding.column is not None:
+        found = find_tenants(sharding.column)
         tenants = pa.array([found.get(str(each)) for each in parts.subscription_ids], pa.string())
     keyed = sum(each is not None for each in keys)
     placing = ShardPlacement(sharding, keyed, len(keys) - keyed)
@@ -93,17 +88,16 @@ def _keys_of(parts: Parts, programs: list[Keys]) -> list[Keys]:
     return found
 
 
-def _tenants(session: SparkSession, path: str, column: str) -> dict[str, str]:
-    """Find the tenants of a table's subscriptions, by the text of ids; the first row of an id counts."""
-    lines = read_lines(session, path, ID).orderBy(*ORDER)
-    found = lines.mapInArrow(partial(_read_tenants, column=column), f"{ID} string, {TENANT} string").collect()
+def tenants_of(rows: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+    """Find the tenants of subscriptions, by the text of ids; the first row of an id counts."""
     tenants: dict[str, str | None] = {}
-    for row in found:
-        tenants.setdefault(row[ID], row[TENANT])
+    for name, tenant in rows:
+        tenants.setdefault(name, tenant)
     return {name: tenant for name, tenant in tenants.items() if tenant is not None}
 
 
-def _read_tenants(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
+def read_tenants(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[pa.RecordBatch]:
+    """Read the ids and tenants of rows."""
     for batch in batches:
         rows = [each for each in map(_named, batch[VALUE].to_pylist()) if each is not None]
         yield pa.RecordBatch.from_pydict(

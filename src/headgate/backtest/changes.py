@@ -6,9 +6,8 @@ What a row may ask for is in `runtime/operations.py`, as for a stream: what was 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headgate.core.event import ID
 from headgate.errors import HeadgateError, SubscriptionError
 from headgate.runtime.live import SingleEngine, apply
 from headgate.runtime.operations import (
@@ -21,14 +20,11 @@ from headgate.runtime.operations import (
     typed,
 )
 from headgate.runtime.rows import SCORE, WEIGHTS, read_line
-from headgate.spark.tables.tables import read_lines
 from headgate.tables.lines import BROKEN, ORDER, VALUE
 from headgate.tables.places import Format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from pyspark.sql import SparkSession
 
     from headgate.core.event import Id
     from headgate.engine.engine import Engine
@@ -70,9 +66,8 @@ class SubscriptionChange(NamedTuple):
     """The new filter; that of before if it was taken away, or only what it is ranked by changed."""
 
 
-def read_rows(session: SparkSession, path: str) -> list[Row]:
-    """Read a table of changes, in its order. They come to the driver: a set of changes is small."""
-    lines = read_lines(session, path, ID).collect()
+def in_order(lines: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Put the lines of a table of changes into its order; blank ones are left out."""
     ordered = sorted(lines, key=lambda row: tuple(row[name] for name in ORDER))
     found = [Row(None if line[VALUE] is None else bytes(line[VALUE]), line[BROKEN]) for line in ordered]
     return [row for row in found if row.value is None or row.value.strip()]

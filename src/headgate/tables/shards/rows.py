@@ -1,4 +1,4 @@
-"""What workers do to cut subscriptions into shards: rows surveyed, then placed, then built shard by shard.
+"""What is done to cut subscriptions into shards: rows surveyed, then placed, then built shard by shard.
 
 survey     each row compiled once: refused with the reason, or accepted with the keys of its filter
 place      accepted rows to their shards
@@ -7,18 +7,23 @@ build      the rows of one shard to a snapshot of it, beside the place of the wh
 
 from __future__ import annotations
 
+import os
+import shutil
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import TaskContext
 
 from headgate.core.id_types import fit_ids
 from headgate.core.values import fold
+from headgate.errors import SnapshotError
 from headgate.records.keys import number_key, text_key
-from headgate.runtime.routes import MOST_KEYS, rarest
+from headgate.runtime.routes import MOST_KEYS, Routes, rarest
+from headgate.runtime.sharding import TENANT as BY_TENANT
+from headgate.runtime.shards import save_shards
 from headgate.runtime.targets import in_memory
 from headgate.tables.accepted import number_rows, repeated_reason, save_index
 from headgate.tables.filter_rows import (
@@ -38,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from headgate.contents.protocol import Contents, Finder, Writers
+    from headgate.runtime.sharding import Sharding
     from headgate.runtime.shards import ShardPlacement
 
     Column = pa.Array[Any]
@@ -80,6 +86,23 @@ class CompileSettings(NamedTuple):
     writers: Writers
     dialect: str
     ranked: bool
+
+
+class ShardResult(NamedTuple):
+    """What came of it."""
+
+    subscriptions: int
+    rejected: int
+    attributes: tuple[str, ...]
+    parse_seconds: float
+    build_seconds: float
+
+
+def survey_settings(contents: Contents, sharding: Sharding) -> tuple[Finder | None, str | None]:
+    """Return what finds the keys of filters, if they are asked for, and the column of tenants."""
+    path = sharding.routed_by(contents.name)
+    wanted = path is not None or sharding.demands(contents.name)
+    return contents.finder(path) if wanted else None, sharding.column if sharding.by == BY_TENANT else None
 
 
 def survey_rows(
@@ -160,18 +183,6 @@ class BuildSettings(NamedTuple):
     """Whether ids are whole numbers, in the whole table."""
 
 
-def build_shard(batches: Iterable[pa.RecordBatch], building: BuildSettings) -> Iterator[pa.RecordBatch]:
-    """Build the shard whose rows are these, all of one partition, and write it; tell what leads to it.
-
-    Attempts write to places of their own, so that one which was cut short is never taken for a whole one.
-    """
-    context = TaskContext.get()
-    assert context is not None
-    number = context.partitionId()
-    row = write_shard(batches, building, number, f"{number}-{context.taskAttemptId()}")
-    yield pa.RecordBatch.from_pylist([row], schema=BUILT)
-
-
 def write_shard(
     batches: Iterable[pa.RecordBatch], building: BuildSettings, number: int, name: str
 ) -> dict[str, Any]:
@@ -230,3 +241,48 @@ def name_repeated(batches: Iterable[pa.RecordBatch], numbered: bool) -> Iterator
         reasons = [repeated_reason(int(each) if numbered else each) for each in ids]
         columns = [batch["id"], batch[ROW], pa.array(reasons, pa.string())]
         yield pa.RecordBatch.from_arrays(columns, names=["id", ROW, REASON])
+
+
+@contextmanager
+def staging(output: Path) -> Iterator[Path]:
+    """Make a folder beside a snapshot for its shards while they are written; nothing of it is left."""
+    output = Path(os.path.abspath(output))  # noqa: PTH100 -- resolve() would write through a symbolic link
+    stage = output.with_name(f".{output.name}.{os.getpid()}.shards")
+    shutil.rmtree(stage, ignore_errors=True)
+    try:
+        stage.mkdir(parents=True)
+    except OSError as error:
+        raise SnapshotError(f"snapshot {output} cannot be written: {error}; choose another place") from error
+    try:
+        yield stage
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def save_built(
+    built: list[dict[str, Any]],
+    stage: Path,
+    output: Path,
+    sharding: Sharding,
+    contents: Contents,
+    *,
+    ranked: bool,
+    source: Mapping[str, object],
+) -> None:
+    """Put shards that were written into their place."""
+    places = [stage / row[NAME] for row in built]
+    for place in places:
+        if not place.is_dir():
+            raise SnapshotError(
+                f"a worker has written a shard to {place}, and it is not there: give a place that all "
+                "machines see"
+            )
+    path = sharding.routed_by(contents.name)
+    routes = Routes.of_shards(
+        contents.name,
+        path,
+        [row[COUNT] for row in built],
+        [row[OPEN] for row in built],
+        [row[KEYS] for row in built],
+    )
+    save_shards(output, places, ranked=ranked, routes=routes, sharding=sharding, source=source)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headgate.backtest.changes import Trial, read_changes
 from headgate.contents.registry import kind_of, room_at
 from headgate.core.subscription import Subscription
 from headgate.engine.engine import Engine
@@ -19,15 +20,14 @@ from headgate.runtime.live import SingleEngine
 from headgate.runtime.operations import subscription_id
 from headgate.runtime.shards import shard_places
 from headgate.runtime.targets import Sources, Target, open_target
-from headgate.spark.backtest.change_rows import Trial, read_changes
 from headgate.tables.places import check_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from headgate.backtest.changes import ParsedRow, Row
     from headgate.core.event import Id
     from headgate.runtime.questions import Top
-    from headgate.spark.backtest.change_rows import ParsedRow, Row
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,156 @@
+"""What a set of changes would do: to each subscription, and in all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from headgate.backtest.difference import AFTER, BEFORE, GAINED, LOST
+from headgate.contents.protocol import SUBSCRIPTION_ID
+from headgate.errors import TableError
+from headgate.runtime.operations import OPERATIONS, UNSUBSCRIBE
+from headgate.tables.places import is_remote, local
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from headgate.backtest.changes import Trial
+    from headgate.backtest.cost import Cost
+    from headgate.backtest.trial import TrialResult
+    from headgate.core.event import Id
+
+NOTHING, NOISY = "matches nothing", "noisy"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What the changes do to one subscription; `op` is empty for one that no row names."""
+
+    id: Id
+    op: str
+    before: int
+    after: int
+    gained: int
+    lost: int
+    share: float
+    """Matches after, by events."""
+    flag: str
+    filter: str
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What would change."""
+
+    events: int
+    rejected_events: int
+    changes: dict[str, int]
+    """Changed subscriptions, and changes of the graph, by what was done."""
+    rejected: int
+    """Rows of changes that were refused."""
+    gained: int
+    lost: int
+    effects: tuple[Effect, ...]
+    """Noisiest first."""
+    days: float | None
+    """From the first event to the last, if they have times."""
+    cost: Cost | None
+    seconds: float
+
+    @property
+    def deliveries_a_day(self) -> float | None:
+        """Return how many more matches a day there would be; None if events have no times."""
+        return (self.gained - self.lost) / self.days if self.days else None
+
+
+def wanted_ids(tried: TrialResult, *, ranked: bool) -> pa.Array[Any] | None:
+    """Name the subscriptions whose matches can differ; None for all, as in a graph and among the best."""
+    if ranked or tried.trial.graph:
+        return None
+    ids: list[Any] = list(tried.trial.changes)
+    return pa.array(ids, pa.int64() if tried.numbered else pa.string())
+
+
+def concerned(trial: Trial, moved: Mapping[Id, Mapping[str, int]]) -> list[Any]:
+    """Name the subscriptions that are to be told of."""
+    return list(dict.fromkeys([*trial.changes, *moved]))
+
+
+def effects_of(
+    trial: Trial,
+    moved: Mapping[Id, Mapping[str, int]],
+    matches: Mapping[Id, tuple[int, int]],
+    events: int,
+    noise: float,
+) -> tuple[Effect, ...]:
+    """Say what the changes do to each subscription, noisiest first.
+
+    `moved` says how many matches of each are gained and lost, `matches` how many it has before and after.
+    """
+    found = []
+    for identity in concerned(trial, moved):
+        before, after = matches.get(identity, (0, 0))
+        change = trial.changes.get(identity)
+        op, text = (change.op, change.filter) if change else ("", "")
+        share = after / events if events else 0.0
+        flag = ""
+        if change is not None and op != UNSUBSCRIBE:
+            flag = NOTHING if not after else NOISY if share > noise else ""
+        gained, lost = (moved.get(identity, {}).get(way, 0) for way in (GAINED, LOST))
+        found.append(Effect(identity, op, before, after, gained, lost, share, flag, text))
+    return tuple(sorted(found, key=lambda each: (-each.after, -each.before, each.id)))
+
+
+def effects_table(effects: tuple[Effect, ...], *, numbered: bool) -> pa.Table:
+    """Return the effects as a table."""
+    kinds: dict[str, pa.DataType] = {
+        SUBSCRIPTION_ID: pa.int64() if numbered else pa.string(),
+        "op": pa.string(),
+        BEFORE: pa.int64(),
+        AFTER: pa.int64(),
+        GAINED: pa.int64(),
+        LOST: pa.int64(),
+        "share": pa.float64(),
+        "flag": pa.string(),
+        "filter": pa.string(),
+    }
+    columns: list[Any] = [
+        pa.array([getattr(each, "id" if name == SUBSCRIPTION_ID else name) for each in effects], kind)
+        for name, kind in kinds.items()
+    ]
+    return pa.table(columns, names=list(kinds))
+
+
+def by_operation(trial: Trial) -> dict[str, int]:
+    """Count the changed subscriptions, and the changes of the graph, by what was done."""
+    found = Counter(change.op for change in trial.changes.values()) + trial.graph
+    return {op: found[op] for op in OPERATIONS if found[op]}
+
+
+@contextmanager
+def workspace(output: str | None, snapshot: str) -> Iterator[Path]:
+    """Yield a folder for snapshots, where workers of a cluster see it: beside the output, or the snapshot.
+
+    It is named after the process: a pipeline removes what one that was killed has left.
+    """
+    place = local(output if output is not None and not is_remote(output) else snapshot).absolute()
+    folder = place.with_name(f".{place.name}.{os.getpid()}.what-if")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise TableError(
+            f"{folder.parent} cannot be written, and snapshots to compare are put there: {error.strerror}; "
+            "name an output where all machines see it"
+        ) from None
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
