@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headgate.core.likeliest import likeliest
 from headgate.core.settings import Kind, plain, read_seconds, read_share, setting_of, settings_of, unmet
 
 if TYPE_CHECKING:
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
     from headgate.core.settings import Setting
 
     Decorated = Callable[..., Any]
+
+
+class Choice(click.Choice[str]):
+    """One of some names, with the one that was likeliest meant by another."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """Say what the names are."""
+        meant = likeliest(str(value), self.choices)
+        hint = "" if meant is None else f" Did you mean {meant!r}?"
+        return super().get_invalid_choice_message(value, ctx) + hint
 
 
 class Named(click.ParamType[Any]):
@@ -32,7 +43,7 @@ class Named(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Refuse another."""
-        return click.Choice(list(self._names())).convert(value, param, ctx)
+        return Choice(list(self._names())).convert(value, param, ctx)
 
 
 class _Written(click.ParamType[float]):
@@ -57,7 +68,7 @@ def _type(setting: Setting) -> Any:
     if callable(setting.listed):
         return Named(setting.listed)
     if setting.listed:
-        return click.Choice(setting.listed)
+        return Choice(setting.listed)
     if setting.kind in {Kind.SECONDS, Kind.SHARE}:
         return _Written(setting)
     bounded = setting.least is not None or setting.most is not None

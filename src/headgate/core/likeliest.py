@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +14,9 @@ def likeliest(name: str, known: Iterable[str]) -> str | None:
     >>> likeliest("topc", ["age", "topic"]), likeliest("filtr", {"filter"}), likeliest("x", ["age"])
     ('topic', 'filter', None)
     """
+    # Loaded where a name is wrong.
+    import difflib
+
     close = difflib.get_close_matches(name, sorted(known), n=1)
     return close[0] if close else None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from headgate.core.event import read_object
+from headgate.core.likeliest import likeliest
 from headgate.core.values import Kind, dotted, fold
 from headgate.errors import TableError
 
@@ -95,9 +95,7 @@ class Schema:
 
     def nearest(self, path: Path) -> str | None:
         """Suggest the known name most like an unknown one."""
-        names = [dotted(known) for known in self.types]
-        close = difflib.get_close_matches(dotted(path), names, n=1)
-        return close[0] if close else None
+        return likeliest(dotted(path), map(dotted, self.types))
 
 
 def _read(tree: Mapping[Any, object], prefix: Path, types: dict[Path, Type]) -> None:

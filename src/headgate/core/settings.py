@@ -10,13 +10,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from dataclasses import MISSING, dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headgate.core.likeliest import likeliest
 from headgate.errors import TableError
 
 if TYPE_CHECKING:
@@ -246,8 +246,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     'there are top, mode'
     """
     names = list(known)
-    near = difflib.get_close_matches(name, names, 1, 0.6)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    near = likeliest(name, names)
+    return f"did you mean {near!r}?" if near else f"there are {', '.join(names)}"
 
 
 def wrong(setting: Setting, value: Any) -> tuple[str, str] | None:

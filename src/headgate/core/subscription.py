@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headgate.core.likeliest import likeliest
 from headgate.core.ranks import check_score, check_weights
 from headgate.core.rooms import discover
 from headgate.errors import SubscriptionError
@@ -48,7 +49,9 @@ def check_dialect(dialect: str) -> None:
     """
     if dialect not in _dialects and dialect not in dialects():
         *most, last = map(repr, _dialects)
-        raise SubscriptionError(f"dialect {dialect!r} is not known: use {', '.join(most)} or {last}")
+        meant = likeliest(dialect, _dialects)
+        hint = f" (did you mean {meant!r}?)" if meant else ""
+        raise SubscriptionError(f"dialect {dialect!r} is not known: use {', '.join(most)} or {last}{hint}")
 
 
 @dataclass(frozen=True)

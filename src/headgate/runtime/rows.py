@@ -15,6 +15,7 @@ import msgspec
 
 from headgate.core.casts import to_double
 from headgate.core.event import ID, read_object
+from headgate.core.likeliest import likeliest
 from headgate.core.ranks import check_score
 from headgate.core.subscription import Subscription
 from headgate.core.values import check, fold
@@ -64,11 +65,12 @@ class Columns(NamedTuple):
         for name in self.numbers:
             found[name] = read_number(given, name, self.error)
 
-    def check(self, found: Fields) -> None:
-        """Refuse a row that lacks what it must have."""
+    def check(self, found: Fields, given: Fields) -> None:
+        """Refuse a row that lacks what it must have; `given` may have it by another name."""
         for name, complaint in self.required.items():
             if found[name] is None:
-                raise self.error(complaint)
+                meant = likeliest(name, set(given) - set(found))
+                raise self.error(complaint if meant is None else f"{complaint} (is {meant!r} meant?)")
 
 
 NODES = Columns((ID, SUBSCRIPTION), (KIND,), (SCORE, COST), {ID: NO_ID}, GraphError)
@@ -133,7 +135,7 @@ def read_subscription(
     """
     found: dict[str, Any] = {}
     SUBSCRIPTIONS.read(given, found)
-    SUBSCRIPTIONS.check(found)
+    SUBSCRIPTIONS.check(found, given)
     return Subscription(
         found[ID],
         found[FILTER],
@@ -152,7 +154,7 @@ def read_node(given: Fields, dialect: str) -> Node:
     """
     found: dict[str, Any] = {}
     NODES.read(given, found)
-    NODES.check(found)
+    NODES.check(found, given)
     return Node(**_given(found, dialect))
 
 
@@ -164,7 +166,7 @@ def read_edge(given: Fields, dialect: str) -> Edge:
     """
     found: dict[str, Any] = {}
     EDGES.read(given, found)
-    EDGES.check(found)
+    EDGES.check(found, given)
     return Edge(**_given(found, dialect))
 
 

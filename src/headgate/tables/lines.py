@@ -19,7 +19,7 @@ from headgate.errors import TableError
 from headgate.tables.csv_text import read_csv
 from headgate.tables.packed import read_file
 from headgate.tables.partitions import add_columns, add_fields, partitions_of
-from headgate.tables.places import Format, UnsureError, check_input, table_files
+from headgate.tables.places import Format, UnsureError, check_input, no_column, table_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -108,7 +108,7 @@ def check_columns(names: Iterable[str], path: str, *wanted: str) -> None:
     names = list(names)
     for name in wanted:
         if names and name not in map(fold, names):
-            raise TableError(f"{path} has no column {name!r}; its columns are {', '.join(names)}")
+            raise TableError(no_column(path, name, names))
 
 
 def read_parquet(path: str, files: list[Path]) -> pa.Table:

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.core.event import SECOND_MARK
+from headgate.core.likeliest import likeliest
 from headgate.core.values import fold
 from headgate.errors import TableError
 from headgate.tables.packed import ending, reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 _MARKS = 2 * codecs.BOM_UTF8
 
@@ -262,6 +263,17 @@ def table_files(path: str) -> list[Path]:
         found += [file for file in below if file.is_file() and not is_hidden(file.relative_to(place))]
     # A pattern may name a folder and a file in it.
     return list(dict.fromkeys(found))
+
+
+def no_column(path: str, name: str, names: Collection[str]) -> str:
+    """Say that a table lacks a column, and which one may be meant.
+
+    >>> no_column("subs.csv", "filter", ["id", "filtr"])
+    "subs.csv has no column 'filter'; its columns are id, filtr (is 'filtr' meant?)"
+    """
+    meant = likeliest(name, names)
+    hint = "" if meant is None else f" (is {meant!r} meant?)"
+    return f"{path} has no column {name!r}; its columns are {', '.join(names)}{hint}"
 
 
 def check_header(path: str) -> None:

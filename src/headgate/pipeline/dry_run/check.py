@@ -21,7 +21,15 @@ from headgate.pipeline.file.problems import PipelineError
 from headgate.pipeline.file.together import places, requests
 from headgate.pipeline.run.generating import workload_of
 from headgate.runtime.rows import RANKS, WEIGHTS
-from headgate.tables.places import check_input, check_output, is_remote, is_table, local, table_files
+from headgate.tables.places import (
+    check_input,
+    check_output,
+    is_remote,
+    is_table,
+    local,
+    no_column,
+    table_files,
+)
 from headgate.tables.requests import check_events, read_taxonomy
 from headgate.tables.settings import Best
 
@@ -196,7 +204,7 @@ def _table(path: str, columns: tuple[str, ...]) -> None:
     names = column_names(path)
     for name in columns if names else ():
         if names is not None and name not in map(fold, names):
-            raise HeadgateError(f"{path} has no column {name!r}; its columns are {', '.join(names)}")
+            raise HeadgateError(no_column(path, name, names))
 
 
 def _events(pipeline: Pipeline, path: str) -> None:

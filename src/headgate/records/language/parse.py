@@ -194,7 +194,8 @@ class Translator:
         """Translate `attribute op literal` or its mirror image."""
         left, right = _bare(node.this), _bare(node.expression)
         if _is_attribute(left) and _is_attribute(right):
-            raise refusal("this compares two attributes; one side must be a literal", self.text, node)
+            reason = f"this compares two attributes; one side must be a literal{_in_quotes(right)}"
+            raise refusal(reason, self.text, node)
         literal = self.ordered if op in _MIRROR else self.literal
         if _is_attribute(left):
             return Comparison(op, self.attribute(left), literal(right))
@@ -293,7 +294,8 @@ class Translator:
     def literal(self, node: exp.Expr) -> Literal:
         """Translate a literal."""
         if _is_attribute(node):
-            raise refusal("a literal is expected here, not an attribute", self.text, node)
+            reason = f"a literal is expected here, not an attribute{_in_quotes(node)}"
+            raise refusal(reason, self.text, node)
         return literal_of(node, self.text)
 
     def ordered(self, node: exp.Expr) -> Literal:
@@ -315,7 +317,7 @@ class Translator:
             literal = literal_of(node, self.text)
             if literal.type is LiteralType.STRING:
                 return str(literal.value)
-        raise refusal(otherwise, self.text, node)
+        raise refusal(f"{otherwise}{_in_quotes(node)}", self.text, node)
 
     def expect_only(self, node: exp.Expr, *keys: str) -> None:
         """Refuse a node with parts that the language lacks, so that none is ignored."""
@@ -330,6 +332,14 @@ def _bare(node: exp.Expr) -> exp.Expr:
     while isinstance(inner, exp.Paren):
         inner = inner.this
     return inner if _is_attribute(inner) else node
+
+
+def _in_quotes(node: exp.Expr) -> str:
+    """Ask whether a name was meant as text: `topic = news`."""
+    if not isinstance(node, exp.Column | exp.Identifier) or len(list(node.find_all(exp.Identifier))) != 1:
+        return ""
+    name = next(node.find_all(exp.Identifier))
+    return "" if name.quoted else f" (did you mean '{name.name}', in quotes?)"
 
 
 def _is_attribute(node: exp.Expr) -> bool:

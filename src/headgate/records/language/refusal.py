@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from headgate.core.likeliest import likeliest
 from headgate.errors import FilterError
 from headgate.records.language.neighbours import check_neighbours
 
@@ -68,10 +69,20 @@ def _lacking(node: exp.Expr, text: str, start: int | None) -> str:
         # As written, because sqlglot gives some functions names of its own: size is array_size to it.
         written = re.match(r"\w+(?=\s*\()", text[start:]) or re.search(r"\w+(?=\s*\(\s*\Z)", text[:start])
         name = written[0].lower() if written else node.sql_name().lower()
-        return (
-            f"the function {name} is not part of the filter language; array_contains and arrays_overlap are"
-        )
+        return f"the function {name} is not part of the filter language{_instead(name)}"
     return f"{node.key.upper()} is not part of the filter language here"
+
+
+_LIKE = {"startswith": "x%", "starts_with": "x%", "endswith": "%x", "ends_with": "%x", "contains": "%x%"}
+"""What LIKE says as well, by the name of a function."""
+
+
+def _instead(name: str) -> str:
+    """Say what there is instead of a function."""
+    if name in _LIKE:
+        return f"; LIKE '{_LIKE[name]}' is"
+    meant = likeliest(name, ("array_contains", "arrays_overlap", "forall"))
+    return f" (did you mean {meant}?)" if meant else "; array_contains and arrays_overlap are"
 
 
 def _starts(node: exp.Expr) -> Iterator[int]:

@@ -33,6 +33,7 @@ from headgate.tables.places import (
     is_pattern,
     is_remote,
     local,
+    no_column,
     roots_of,
     table_files,
 )
@@ -59,7 +60,7 @@ def check_columns(table: DataFrame, path: str, *wanted: str) -> None:
     names = [name for name in table.columns if name != BROKEN]
     for name in wanted:
         if names and name not in map(fold, names):
-            raise TableError(f"{path} has no column {name!r}; its columns are {', '.join(names)}")
+            raise TableError(no_column(path, name, names))
 
 
 def read_lines(session: SparkSession, path: str, *wanted: str) -> DataFrame:
