@@ -103,7 +103,7 @@ def test_from_tables_to_matches(headgate: Command) -> None:
         ("compile --subscriptions p.csv --output r --taxonomy README", 1, "format of README is not clear"),
         ("compile --subscriptions p.csv --output r --taxonomy d/bad.ttl", 1, "d/bad.ttl: not"),
         ("compile --subscriptions p.csv --output r --dialect xslt", 2, "is not one of 'sql', 'labels', "),
-        ("compile --subscriptions p.csv --output r --coerce --schema s.json", 1, "the ones or the others"),
+        ("compile --subscriptions p.csv --output r --coerce --schema s.json", 1, "are for filters of"),
         ("match --snapshot rdf --events d/none --output m.jsonl", 1, "d/none does not exist"),
         ("match --snapshot rdf --events d --output m.jsonl --format html", 2, "is not one of 'turtle', 'nt'"),
         ("match --snapshot records --events e.jsonl --output m.jsonl --format nt", 1, "leave out --format"),

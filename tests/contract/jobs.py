@@ -107,7 +107,7 @@ class Snapshots:
 def explained(snapshot: Path, world: World, event: Row, subscription: Id) -> Told:
     """Have the command explain a subscription of a snapshot."""
     words = ["explain", "--snapshot", str(snapshot), "--subscription", str(subscription)]
-    if world.content == RECORDS:
+    if "datacontenttype" not in event:
         words += ["--event", line(event)]
     else:
         words += ["--event", event["data"], "--format", SHORT[event["datacontenttype"]]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import subprocess
 import sys
@@ -366,3 +367,54 @@ def test_ids_of_documents_of_both_types(headgate: Command, tmp_path: Path) -> No
     )
     assert ran.code == 0
     assert get_table(output) == [{"event_id": each, "subscription_id": 1} for each in ("1", "x")]
+
+
+MIXED = [
+    {"id": "old", "filter": "age > 30 AND born < TIMESTAMP '2000-01-01 00:00:00'"},
+    {"id": "every", "filter": "age > 0"},
+    {"id": "tree", "filter": "//a/b{val}", "dialect": "xpath"},
+    {"id": "art", "filter": "ASK { ?x a <urn:Art> }", "dialect": "sparql"},
+    {"id": "old", "filter": "//c", "dialect": "xpath"},
+]
+TREE, GRAPH = "<a><b>hi</b></a>", "<urn:x> a <urn:Art> ."
+DOCUMENTS: list[dict[str, Any]] = [
+    {"id": "t", "datacontenttype": "xml", "data": TREE},
+    {"id": "g", "datacontenttype": "turtle", "data": GRAPH},
+    {"id": "none", "datacontenttype": None, "data": TREE},
+]
+
+
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+def test_filters_and_events_of_several_contents(headgate: Command, tmp_path: Path, engine: str) -> None:
+    """Rows and files say what they are; columns are all records, with their types, or all documents."""
+    snapshot, output, tuples = tmp_path / "snapshot", tmp_path / "matches.jsonl", tmp_path / "tuples.jsonl"
+    table = put_lines(tmp_path / "subs.jsonl", MIXED)
+    compiled = headgate("compile", "--subscriptions", table, "--output", snapshot, "--engine", engine)
+    assert (compiled.code, "of records, RDF and XML" in compiled.out) == (0, True), compiled.err
+    (again,) = get_table(tmp_path / "snapshot-rejected.jsonl")
+    assert again["reason"] == "id 'old' was given by an earlier row already"
+    born = dt.datetime(1980, 2, 3, tzinfo=dt.UTC)
+    put_table(tmp_path / "columns.parquet", [{"id": "r", "age": 35, "born": born}])
+    put_table(tmp_path / "documents.csv", DOCUMENTS)
+    put_lines(tmp_path / "rows.jsonl", [*DOCUMENTS, {"id": "r", "age": 35, "born": "1980-02-03T00:00:00"}])
+    put(tmp_path / "files" / "r.json", '{"id": "other",\n "age": 35}')
+    put(tmp_path / "files" / "in" / "t.xml", TREE)
+    put(tmp_path / "files" / "g.ttl", GRAPH)
+    put(tmp_path / "files" / "bad.json", "{")
+    lacks = "the event has no 'datacontenttype': name the format of its data, one of turtle"
+    for name, pairs, reason in (
+        ("columns.parquet", {("r", "old"), ("r", "every")}, None),
+        ("documents.csv", {("t", "tree"), ("g", "art")}, lacks),
+        ("rows.jsonl", {("r", "old"), ("r", "every"), ("t", "tree"), ("g", "art")}, None),
+        ("files", {("r.json", "every"), ("in/t.xml", "tree"), ("g.ttl", "art")}, "not valid JSON"),
+    ):
+        words = ("match", "--snapshot", snapshot, "--events", tmp_path / name, "--output", output)
+        more = ("--tuples", tuples) if name == "rows.jsonl" else ()
+        matched = headgate(*words, *more, "--engine", engine)
+        assert matched.code == 0, matched.err
+        assert {tuple(row.values()) for row in get_table(output)} == pairs, name
+        reasons = [row["reason"] for row in get_table(tmp_path / "matches-rejected.jsonl")]
+        assert [each.startswith(str(reason)) for each in reasons] == ([] if reason is None else [True]), name
+    assert [row["value"] for row in get_table(tuples)] == ["hi"]
+    refused = headgate("plan", "--snapshot", snapshot, "--sample", tmp_path / "rows.jsonl", "--output", "p")
+    assert "has filters of records, RDF and XML, and a plan is of one kind of content" in refused.err

@@ -178,7 +178,6 @@ def test_all_that_is_wrong_outside_the_file_is_told(tmp_path: Path) -> None:
         ({"match.all.output": "s3a://bucket/m.csv"}, "a single file is written to a local path only"),
         ({"match.all.output": "m.txt"}, "the format of"),
         ({"pipeline.directory": "readme.txt"}, "pipeline.directory: "),
-        ({"subscriptions.table": "mixed.jsonl"}, "look at records ('sql') and at RDF ('sparql')"),
     ],
 )
 def test_what_is_wrong_outside_the_file(tmp_path: Path, overrides: dict[str, Any], told: str) -> None:
@@ -186,10 +185,6 @@ def test_what_is_wrong_outside_the_file(tmp_path: Path, overrides: dict[str, Any
     put(tmp_path / "folder" / "x", "")
     put(tmp_path / "nofilter.csv", "id,fliter\n1,a = 1\n")
     put(tmp_path / "broken.parquet", "PAR1")
-    put_lines(
-        tmp_path / "mixed.jsonl",
-        [{"id": 1, "filter": "a = 1", "dialect": "sql"}, {"id": 2, "filter": "x", "dialect": "sparql"}],
-    )
     pq.write_table(pa.table({"a": [1]}), tmp_path / "noid.parquet")
     found = complaints(tmp_path, sets=overrides)
     assert any(told in line for line in found), found

@@ -17,7 +17,7 @@ from headgate import Engine, Event, Options, Subscription
 from headgate.contents.kind import Wanted
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import SPARQL
-from headgate.errors import SubscriptionError, TableError
+from headgate.errors import TableError
 from headgate.rdf.compiling import RdfContents
 from headgate.rdf.events.feeds import feed_events
 from headgate.rdf.events.reading import default_reader
@@ -157,16 +157,13 @@ def test_a_filter_that_is_too_much_is_left_out(session: SparkSession | None, tmp
     assert refused["dense"]["reason"].startswith("joining it takes more than 50,000,000 steps")
 
 
-def test_two_rooms_in_one_table_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_rows_of_a_table_say_which_kinds_its_filters_are_of(spark: SparkSession, tmp_path: Path) -> None:
     job = Job(spark, tmp_path)
     rows = [{"id": 1, "filter": "a = 1"}, {"id": 2, "filter": "ASK {}", "Dialect": "sparql"}]
     table = put_lines(tmp_path / "subs.jsonl", rows)
-    with pytest.raises(SubscriptionError) as refused:
-        job.compile(table)
-    assert str(refused.value) == (
-        f"the filters of {table} look at records ('sql') and at RDF ('sparql'), and nothing is both: "
-        "keep them apart"
-    )
+    assert contents_of(Wanted(), spark, [table]).name == "records+rdf"
+    both = Wanted(schema='{"a": "int64"}', options=Options())
+    assert contents_of(both, spark, [table]).name == "records+rdf"
     contents = contents_of(Wanted("tuples"), spark, [table])
     assert isinstance(contents, RdfContents)
     assert len(compile_lines(job.snapshot, rows, contents=contents, dialect="tuples").refused) == 1
@@ -184,8 +181,6 @@ def test_two_rooms_in_one_table_are_refused(spark: SparkSession, tmp_path: Path)
         TableError, match=r"a taxonomy and options are for filters of RDF, and the filters of"
     ):
         job.compile(table, taxonomy=taxonomy(1))
-    with pytest.raises(TableError, match=r"give the ones or the others"):
-        job.compile(table, schema="{}", options=Options())
 
 
 @on_spark

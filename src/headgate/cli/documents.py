@@ -88,8 +88,11 @@ def read_document(content: str, given: str, form: str | None, source: str | None
     if written is None and begins == b"<" and len(kind.types) == 1:
         (written,) = kind.types.values()
     if written is None and begins == b"{":
-        event = Event.from_row({"id": "", **read_object(plain)})
-        if event.content_type not in kind.types.values():
+        row = read_object(plain)
+        event = Event.from_row({"id": "", **row})
+        if kind.rows and isinstance(event.data, dict):
+            event = Event("", row, source=event.source)
+        elif event.content_type not in kind.types.values():
             found = "a record" if isinstance(event.data, dict) else event.content_type
             raise EventError(
                 f"the event is {found}, and these filters look at {kind.title}: give a document, or its text "

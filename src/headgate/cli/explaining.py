@@ -65,7 +65,7 @@ def explain_subscription(
         found: Any = engine.explain(event, identity)
         given, matches = event, found.matches
         told = Answer(asdict(found), found.lines())
-    kind = kind_at(place)
+    kind = kind_at(place).of_filter(engine.backend.filter(identity) or "")
     if results is None or kind.results is None:
         return told
     gives = kind.given(engine, given, identity, results) if matches else kind.given_nothing(results)

@@ -38,7 +38,7 @@ def compile_(asked: Compile, where: Where, *, strict: bool, quiet: bool, as_json
 
     Tables are .jsonl, .csv or .parquet. Rows that are refused land in the rejected table with the reason.
     Filters of dialect sql and labels look at records, those of sparql and tuples at RDF, those of xpath and
-    tree at XML; a table has filters of one kind.
+    tree at XML; a table may have filters of several kinds.
 
     \b
     Examples:
@@ -50,7 +50,6 @@ def compile_(asked: Compile, where: Where, *, strict: bool, quiet: bool, as_json
       headgate compile --subscriptions patterns.csv --dialect sparql --taxonomy topics.ttl --output rdf/
       headgate compile --subscriptions trees.jsonl --dialect xpath --output xml/
     """
-    from headgate.contents.registry import check_together
     from headgate.local.small import why_large
     from headgate.tables.requests import check_compile, check_taxonomy, read_taxonomy
 
@@ -63,7 +62,6 @@ def compile_(asked: Compile, where: Where, *, strict: bool, quiet: bool, as_json
     large = why_large([*asked.tables, *([asked.sample] if asked.sample else [])])
     prepare(where, large)
     wanted = replace(wanted, taxonomy=read_taxonomy(asked.taxonomy))
-    check_together(wanted)
     compile_one = _compiling(asked, {**asked.arguments(wanted), "rejected": refused}, quiet=quiet)
     done = run_job(where, large, compile_one, compile_one, quiet=quiet)
     told = _compiled(done)

@@ -67,7 +67,6 @@ def validate(
       headgate validate --nodes nodes.jsonl --edges edges.jsonl
       headgate validate patterns.csv --dialect sparql --events feeds/
     """
-    from headgate.contents.registry import check_together
     from headgate.tables.places import check_input
     from headgate.tables.requests import check_taxonomy, read_taxonomy
 
@@ -82,7 +81,6 @@ def validate(
     check_taxonomy(taxonomies)
     asked = Compile(snapshot="", dialect=dialect, schema=schema, coerce=coerce, injective=injective)
     wanted = asked.wanted(read_taxonomy(taxonomies))
-    check_together(wanted)
     from headgate.local.validate import validate as check
 
     done = check(places, wanted, events=events, content_type=form)

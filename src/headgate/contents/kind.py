@@ -130,6 +130,11 @@ class Kind(ABC):
         """Return a filter, as an index keeps it, as people would write it."""
         return text
 
+    def of_filter(self, text: str) -> Kind:
+        """Return the kind of a filter, as an index keeps it."""
+        del text
+        return self
+
     @abstractmethod
     def room(self, wanted: Wanted | None = None) -> ContentRoom:
         """Return what builds and opens indexes of filters, with their settings."""

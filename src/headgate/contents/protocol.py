@@ -208,6 +208,9 @@ class Answers(Protocol):
     def answer(self, event: Event, identity: Id) -> Any:
         """Return what a filter gives for an event; None if it does not hold."""
 
+    def answers(self, event: Event, refused: dict[Id, str]) -> dict[Id, Any]:
+        """Return what all filters give that hold; of those that give too much, the reason in `refused`."""
+
 
 @runtime_checkable
 class Measures(Protocol):

@@ -18,7 +18,7 @@ from headgate.contents.kind import SETTINGS, Kind
 from headgate.core.event import learn_types
 from headgate.core.rooms import FILTERS, GRAPH, MIXED_SIGN, RANKING, RDF, RECORDS, XML
 from headgate.core.subscription import learn_dialects
-from headgate.errors import SnapshotError, SubscriptionError, TableError
+from headgate.errors import SnapshotError, SubscriptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -187,21 +187,6 @@ def strange(kind: Kind, wanted: Wanted) -> tuple[Kind, str] | None:
         return None
     owner = next(each for each in kinds().values() if wrong[0] in each.settings)
     return owner, " and ".join(text for name, text in SETTINGS.items() if name in owner.settings)
-
-
-def check_together(wanted: Wanted) -> None:
-    """Refuse settings that no kind has all of, whatever the tables hold."""
-    if wanted.said and not any(kind.settings.issuperset(wanted.said) for kind in kinds().values()):
-        owners = [kind for kind in kinds().values() if kind.settings.intersection(wanted.said)]
-        told = [
-            f"{' and '.join(text for name, text in SETTINGS.items() if name in kind.settings)} "
-            f"for {'filters' if number == 0 else 'those'} of {kind.title}"
-            for number, kind in enumerate(owners)
-        ]
-        first, *rest = told
-        raise TableError(
-            f"{first.replace(' for ', ' are for ', 1)}, {', '.join(rest)}: give the ones or the others"
-        )
 
 
 def quoted(words: Iterable[str]) -> str:

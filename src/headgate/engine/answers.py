@@ -37,7 +37,8 @@ def one_by_one(
         with RenamedOmissions(methodcaller("_replace", event=identity)):
             found = best(event, top)
         rows += [(identity, each.subscription, each.value, rank) for rank, each in enumerate(found, 1)]
-    columns: list[Column] = [pa.array([row[place] for row in rows]) for place in range(4)]
+    kinds = (None, None, pa.float64(), pa.int32())
+    columns: list[Column] = [pa.array([row[place] for row in rows], kind) for place, kind in enumerate(kinds)]
     return pa.RecordBatch.from_arrays(columns, names=_RANKED)
 
 

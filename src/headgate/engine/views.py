@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.contents.registry import content_of, kind_of, kinds
+from headgate.contents.registry import content_of, is_content, kind_of
+from headgate.core.rooms import MIXED_SIGN
 from headgate.core.snapshot import room_of
 from headgate.errors import PlanError
 
@@ -50,7 +51,12 @@ def views_at(path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
 def check_views(path: Path, *, carries: str | None = None) -> str:
     """Name the kind of a snapshot that views can be made of; refuses another."""
     room = room_of(path)
-    if room not in kinds():
+    if MIXED_SIGN in room and is_content(room):
+        raise PlanError(
+            f"snapshot {path} has filters of {kind_of(room).title}, and a plan is of one kind of content: "
+            "give a snapshot of one of them"
+        )
+    if not is_content(room):
         raise PlanError(
             f"snapshot {path} belongs to the room {room!r}, and views are made of subscriptions alone: "
             "give the snapshot of the subscriptions"

@@ -6,6 +6,7 @@ All events are in memory before the first is matched, so that the type of their 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -52,9 +53,17 @@ from headgate.tables.event_rows import (
     read_rows,
 )
 from headgate.tables.json_columns import columns_of
-from headgate.tables.lines import VALUE, check_columns, is_plain, json_of, read_lines, read_parquet
+from headgate.tables.lines import (
+    VALUE,
+    check_columns,
+    column_names,
+    is_plain,
+    json_of,
+    read_lines,
+    read_parquet,
+)
 from headgate.tables.places import Format, UnsureError, as_spark, base_of, check_input, table_files
-from headgate.tables.requests import check_events, check_type
+from headgate.tables.requests import are_documents, check_events, check_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -99,12 +108,14 @@ def read_sample(path: str) -> Columns:
 
 def first_events(path: str, content: str, content_type: str | None, most: int) -> tuple[list[Event], int]:
     """Read the first events of a table, or documents, as Python values; and count what is none of them."""
-    if kind_of(content).documents:
+    kind = kind_of(content)
+    form = check_events(path, kind, content_type) if kind.documents else check_input(path)
+    if are_documents(kind, form, partial(column_names, path)):
         table = read_documents(path, content, content_type, None)
         groups: list[Any] = [rows.events for rows in table.rows]
         events: list[Event] = [event for group in groups for event in group]
         return events[:most], len(table.refused)
-    form = check_input(path)
+    assert form is not None, "only documents come in files of their own"
     if form is Format.JSONL:
         read = [read_event(line) for line in json_lines_of(path)[:most]]
     else:
@@ -135,9 +146,11 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
 
 def read_events(path: str, target: Target, sources: Sources | None, content_type: str | None) -> EventTable:
     """Read a table of events, or a folder of documents, as the content of the filters wants it."""
-    if kind_of(target.content).documents:
+    kind = kind_of(target.content)
+    form = check_events(path, kind, content_type) if kind.documents else check_input(path)
+    if are_documents(kind, form, partial(column_names, path)):
         return read_documents(path, target.content, content_type, sources)
-    form = check_input(path)
+    assert form is not None, "only documents come in files of their own"
     if form is Format.JSONL:
         judge = None if sources is None else sources.of_events
         rows = list(read_rows(read_lines(path), LINES, target.content, judge))
@@ -292,7 +305,9 @@ def read_documents(
     kind = kind_of(content)
     form = check_events(path, kind, content_type)
     folder = f"{as_spark(base_of(path))}/"
-    reading = ReadSettings(content, check_type(content_type, kind), sources, keep=keep, folder=folder)
+    written = check_type(content_type, kind)
+    records = kind.rows and form is Format.JSONL
+    reading = ReadSettings(content, written, sources, keep=keep, folder=folder, records=records)
     if form is None:
         read = list(read_files(_files(path, kind), reading))
     else:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.registry import kind_of
-from headgate.core.event import ID, SOURCE
+from headgate.core.event import ID, JSON, SOURCE
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.likeliest import did_you_mean
@@ -90,14 +90,14 @@ def validate(
     kind = kind_of(contents.name)
     access = kind.access(contents, filed, given) if named else []
     matched = _matched(filed, texts, given, len(named))
-    known = set() if kind.documents else _attributes(given)
+    known = _attributes(given) if kind.rows else set()
     found = []
     for place, ((table, identity), text, way) in enumerate(zip(named, texts, access, strict=True)):
         share = int(matched[place]) / len(given) if given else None
         notes = [] if way.note is None else [way.note]
         if not notes and len(given) > 1 and share == 1:
             notes.append(f"it matches all {len(given):,} events")
-        if known:
+        if known and kind.of_filter(text).rows:
             notes += _unknown(contents, text, known)
         reached = way.reached / len(given) if given and way.reached is not None else None
         found.append(
@@ -180,7 +180,7 @@ def _matched(filed: Filed, texts: Sequence[str], events: Sequence[Event], count:
 
 def _attributes(events: Sequence[Event]) -> set[str]:
     """List the attributes of events."""
-    found = {dotted(path) for event in events for path in event.attributes}
+    found = {dotted(path) for event in events if event.content_type == JSON for path in event.attributes}
     return found | {ID, SOURCE} if found else found
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
-from headgate.contents.registry import content_of, kind_of, quoted, strange
+from headgate.contents.registry import contents_of, kind_of, quoted, strange
 from headgate.errors import HeadgateError, TableError
 from headgate.runtime.rows import DIALECT, FILTER, read_line
 from headgate.tables.filter_rows import UNUSUAL
@@ -26,12 +26,12 @@ SAMPLE = 4096
 def choose(
     wanted: Wanted, tables: Sequence[str], dialects: set[str], read_sample: Callable[[str], Any]
 ) -> Contents:
-    """Choose the kind that the filters of tables are for; refuses a mixture, and what does not fit."""
-    what = f"the filters of {' and '.join(tables)}"
-    kind = kind_of(content_of(dialects, what) or content_of([wanted.dialect], what))
+    """Choose the kinds that the filters of tables are for, as one; refuses settings that do not fit."""
+    kind = kind_of(contents_of(dialects) or contents_of([wanted.dialect]))
     wrong = strange(kind, wanted)
     if wrong is not None:
         owner, settings = wrong
+        what = f"the filters of {' and '.join(tables)}"
         spoken = quoted(sorted(dialects)) if dialects else "none"
         raise TableError(
             f"{settings} are for filters of {owner.title}, and {what} are {spoken}: leave them out, or say "

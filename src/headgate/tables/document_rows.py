@@ -19,7 +19,7 @@ from headgate.core.id_types import is_whole
 from headgate.core.values import check, fold
 from headgate.errors import EventError
 from headgate.runtime.rows import MISFIT
-from headgate.tables.event_rows import NUMBERS, PARSED, REASON, ROW, TEXTS
+from headgate.tables.event_rows import NUMBERS, PARSED, REASON, ROW, TEXTS, is_record
 from headgate.tables.lines import BROKEN, VALUE
 from headgate.tables.packed import codec_of, unpack
 from headgate.tables.requests import type_of_file, type_of_name
@@ -75,6 +75,8 @@ class ReadSettings(NamedTuple):
     """Whether the documents themselves are wanted, too."""
     folder: str = ""
     """Where files are, as Spark writes it."""
+    records: bool = False
+    """Whether rows that are no documents are records."""
 
 
 class _Line(NamedTuple):
@@ -160,14 +162,16 @@ def _rows(batch: pa.RecordBatch, reading: ReadSettings) -> Iterator[_Line]:
         if value is None:
             yield _Line(EventError(MISFIT), line or "")
         elif value.strip():
-            yield _Line(_event(value, kind, reading.content_type), value)
+            yield _Line(_event(value, kind, reading), value)
 
 
-def _event(line: bytes, kind: Kind, content_type: str | None) -> Event | EventError:
+def _event(line: bytes, kind: Kind, reading: ReadSettings) -> Event | EventError:
     """Read a row; the reason why it is no event, if it is none."""
     try:
         given = read_object(line)
         row = {fold(name): value for name, value in given.items()}
+        if reading.records and is_record(row, reading.content_type):
+            return Event.from_row(given)
         if len(row) < len(given):
             raise EventError("two fields have names that differ in case only, which are the same")
         event = Event.from_row({ID: row.get(ID)})
@@ -176,7 +180,7 @@ def _event(line: bytes, kind: Kind, content_type: str | None) -> Event | EventEr
             check(value, (name,))
         named = source if isinstance(source, str | int) and not isinstance(source, bool) else None
         data = _data(row, kind)
-        return Event(event.id, data, source=named, content_type=_type(row, kind, content_type))
+        return Event(event.id, data, source=named, content_type=_type(row, kind, reading.content_type))
     except EventError as error:
         return error
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from headgate.contents.registry import kind_of
-from headgate.core.event import ID, SOURCE, Event
+from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, media_type
 from headgate.errors import EventError, TableError
 from headgate.records.events.columns import find_column
 from headgate.tables.lines import VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from headgate.runtime.batch_queries import Events
     from headgate.runtime.targets import Sources
@@ -149,6 +149,18 @@ def read_event(line: bytes) -> Event | EventError | None:
     except EventError as error:
         return error
     return event
+
+
+def is_record(row: Mapping[str, object], default: str | None) -> bool:
+    """Tell whether a row, by folded names, is a record and no document; `default` is the type of those.
+
+    >>> is_record({"datacontenttype": "xml", "data": "<a/>"}, None), is_record({"data": "<a/>"}, None)
+    (False, True)
+    """
+    named, text = row.get(CONTENT_TYPE), isinstance(row.get(DATA), str | bytes)
+    if isinstance(named, str) and media_type(named) is not None:
+        return not text
+    return named is not None or default is None or not text
 
 
 def keep_events(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.contents.registry import check_together, content_at, kind_at, kind_of, kinds
-from headgate.core.event import media_type
+from headgate.contents.registry import content_at, is_content, kind_at, kind_of
+from headgate.core.event import CONTENT_TYPE, media_type
 from headgate.core.rooms import FILTER_SHARDS, GRAPH_SHARDS, RANKING_SHARDS
 from headgate.core.schema import read_schema
 from headgate.core.snapshot import check_place, room_of
+from headgate.core.values import fold
 from headgate.engine.views import check_views
 from headgate.errors import EventError, SnapshotError, TableError
 from headgate.graph.model import check_count
@@ -35,13 +36,12 @@ from headgate.tables.places import (
 from headgate.tables.settings import WhatIf
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from headgate.contents.kind import Kind, Wanted
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.runtime.questions import Top
     from headgate.runtime.sharding import Sharding
-    from headgate.tables.places import Format
 
 
 def type_of_file(name: str, kind: Kind) -> str | None:
@@ -69,7 +69,7 @@ def check_events(path: str, kind: Kind, content_type: str | None = None) -> Form
     check_there(path)
     check_links(path)
     suffixes = _suffixes(path, kind)
-    if suffixes.isdisjoint(kind.suffixes) and not suffixes.isdisjoint(ENDINGS):
+    if suffixes.isdisjoint(kind.suffixes.keys() - kind.tabular) and not suffixes.isdisjoint(ENDINGS):
         return check_input(path)
     if suffixes.isdisjoint(kind.suffixes) and named is None:
         known = ", ".join((*ENDINGS, *kind.suffixes))
@@ -87,12 +87,23 @@ def _suffixes(path: str, kind: Kind) -> set[str]:
     return {ending(file) for file in table_files(path)}
 
 
+def are_documents(kind: Kind, form: Format | None, names: Callable[[], Iterable[str]]) -> bool:
+    """Tell whether events are read as documents, one by one: of several kinds, also if some are records.
+
+    `form` is that of their table, None for files. Columns have types, which records keep if they stay
+    columns: so a table of CSV or Parquet with a column `datacontenttype` has documents only, and others
+    records only.
+    """
+    if not kind.rows or form is None or form is Format.JSONL:
+        return kind.documents
+    return kind.documents and CONTENT_TYPE in map(fold, names())
+
+
 def check_compile(
     inputs: Sequence[str], output: str, *, rejected: str, wanted: Wanted, sharding: Sharding | None = None
 ) -> None:
     """Refuse tables that are not there, places that are taken, and a schema that cannot be read."""
     check_here(output)
-    check_together(wanted)
     sample = wanted.sample
     for table in [*inputs, *([] if sample is None else [sample])]:
         check_input(table)
@@ -149,8 +160,8 @@ def check_events_for(snapshot: str, events: str, content_type: str | None) -> No
 def check_tuples(snapshot: str) -> None:
     """Refuse a snapshot whose filters return nothing, or not by themselves."""
     room = room_of(Path(snapshot))
-    alone = room in kinds() or room == FILTER_SHARDS
-    if not alone or kind_at(Path(snapshot)).results != "tuples":
+    alone = is_content(room) or room == FILTER_SHARDS
+    if not alone or not kind_at(Path(snapshot)).gives("tuples"):
         raise TableError(
             f"snapshot {snapshot} belongs to the room {room!r}, and tuples are of XML patterns without graph "
             "and ranks: compile the subscriptions alone, or leave out --tuples"

@@ -124,6 +124,11 @@ class MixedFiled:
         assert text == ALWAYS
         return replace(self, kinds=np.append(self.kinds, np.uint8(ALL)), numbers=np.append(self.numbers, -1))
 
+    def of_kind(self, place: int) -> tuple[list[int], Filed]:
+        """Return the numbers of the filters of a kind, and these as that kind has them."""
+        rows = np.flatnonzero(self.kinds == place)
+        return rows.tolist(), self.parts[place].take(self.numbers[rows])
+
     def index(self, ids: Ids, texts: TextPool) -> MixedIndex:
         """Index them, in the order of their ids."""
         found = []

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from headgate.contents.living import Portioned
 from headgate.contents.mixed.texts import ALWAYS, read_dialect, with_dialect
-from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Answers, Binds
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Answers, Binds, CheckCosts, Measures
 from headgate.contents.sharing import once
 from headgate.core.event import CONTENT_TYPE, DATA, ID, JSON, column_of, media_type
 from headgate.core.ids import Ids
@@ -231,6 +231,14 @@ class MixedIndex(Portioned):
             raise SubscriptionError(f"the filter of {identity!r} returns no nodes: those of XML do")
         return member.kind.no_result() if given is None else member.content.answer(given, identity)
 
+    def answers(self, event: Event, refused: dict[Id, str]) -> dict[Id, Any]:
+        """Return what all filters give that hold; of those that give too much, the reason in `refused`."""
+        found: dict[Id, Any] = {}
+        for index, given in self._asked(event):
+            if isinstance(index, Answers):
+                found |= index.answers(given, refused)
+        return found
+
     def _member_and_event(self, event: Event, identity: Id) -> tuple[Member, Event | None]:
         """Return the filters among which a subscription is, and the event as they see it, if they do."""
         asked, member = self._asked(event), self.member_of(identity)
@@ -288,6 +296,26 @@ class MixedIndex(Portioned):
             order = np.argsort(np.asarray(rows), kind="stable")
             rows, ids = rows.take(order), ids.take(order)
         return pa.RecordBatch.from_arrays([identities.take(rows), ids], names=[EVENT_ID, SUBSCRIPTION_ID])
+
+    def check_costs(self, events: pa.RecordBatch | Sequence[Event]) -> CheckCosts:
+        """Match some events again, and count what is checked; filters that came lately are left out."""
+        find = _batch_groups if isinstance(events, pa.RecordBatch) else _event_groups
+        found = []
+        for group in once(events, find):
+            for place in self.kind.places_of(group.content_type, ""):
+                content = self.members[place].content
+                if isinstance(content, Measures):
+                    costs = content.check_costs(_seen_by(self.members[place], group.events))
+                    columns = [costs.ids.to_arrow(), pa.array(costs.candidates), pa.array(costs.work)]
+                    found.append(pa.table(columns, names=[*CheckCosts._fields]))
+        if not found:
+            return CheckCosts(Ids.of(()), np.zeros(0, np.int64), np.zeros(0, np.int64))
+        # Of one kind there may be events of several content types.
+        first, *counts = CheckCosts._fields
+        whole = pa.concat_tables(found).group_by(first).aggregate([(name, "sum") for name in counts])
+        whole = whole.sort_by(first)
+        candidates, work = (np.asarray(whole[f"{name}_sum"], np.int64) for name in counts)
+        return CheckCosts(Ids.from_arrow(_flat(whole[first])), candidates, work)
 
     def sieve(self, first: int, size: int) -> None:
         """Have none: not all kinds have one."""

@@ -18,16 +18,16 @@ import msgspec
 from headgate.contents.kind import Kind, Read, Wanted
 from headgate.core.event import JSON, Event, read_object
 from headgate.core.rooms import MIXED_SIGN
-from headgate.core.subscription import check_dialect
+from headgate.core.subscription import MIXED, check_dialect
 from headgate.errors import EventError, SubscriptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from headgate.contents.kind import Results
     from headgate.contents.mixed.compiling import MixedContents
     from headgate.contents.mixed.room import MixedRoom
+    from headgate.contents.protocol import Access
     from headgate.core.event import Id
 
 _RECORD, _SEVERAL = 254, 255
@@ -131,6 +131,15 @@ class MixedKind(Kind):
             compared |= found[1]
         return named, compared
 
+    def access(self, contents: Any, filed: Any, events: Sequence[Event]) -> list[Access]:
+        """Say by what events come to filters, and how many of some events do: those of their kind."""
+        found: dict[int, Access] = {}
+        for place, kind in enumerate(self.kinds):
+            own = [event for event in events if place in self.places_of(event.content_type, event.id)]
+            rows, part = filed.of_kind(place)
+            found |= zip(rows, kind.access(contents.parts[place], part, own) if rows else (), strict=True)
+        return [found[row] for row in sorted(found)]
+
     # Events
 
     def read(self, events: Sequence[Event | EventError]) -> list[Read | EventError]:
@@ -212,8 +221,9 @@ class MixedKind(Kind):
         return self._first(given).kept(given, event)
 
     def one(self, event: Event, item: int | None) -> Event:
-        """Choose the event of a document that may hold several."""
-        return self._first(event).one(event, item)
+        """Choose the event of a document that may hold several; a record is read."""
+        found = _record(event).events[0] if event.content_type == JSON else event
+        return self._first(event).one(found, item)
 
     def shown(self, event: Event) -> Event:
         """Return an event with its data as text that can be shown."""
@@ -229,13 +239,11 @@ class MixedKind(Kind):
         del data
         return ()
 
-    # What filters give
+    def of_filter(self, text: str) -> Kind:
+        """Return the kind of a filter that says its dialect; one for every event is of all of them."""
+        from headgate.contents.mixed.texts import ALWAYS, read_dialect
 
-    def given(self, index: Any, event: Event, identity: Id, limit: int) -> Results:
-        """Return what a filter that holds gives for an event."""
-        member = index.member_of(identity)
-        found: Results = member.kind.given(member.content, event, identity, limit)
-        return found
+        return self if text == ALWAYS else self.kinds[self.place_of(read_dialect(text, MIXED)[1])]
 
 
 def _own(kind: Kind, wanted: Wanted | None) -> Wanted | None:

@@ -154,7 +154,7 @@ def judge_events(pipeline: Pipeline, source: Source) -> CheckedRows | None:
         if kind.documents and said is not None and CONTENT_TYPE not in map(fold, given):
             given = {**given, CONTENT_TYPE: said}
         found = Event.from_row(given)
-        if not kind.documents:
+        if kind.rows and isinstance(found.data, dict):
             found.attributes  # noqa: B018 -- checks the values
         elif isinstance(found.data, dict):
             raise EventError(f"event {found.id!r} is a record, and these filters look at documents")

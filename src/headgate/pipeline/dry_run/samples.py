@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.contents.registry import DEFAULT, content_of
+from headgate.contents.registry import DEFAULT, contents_of
 from headgate.core.event import read_object
 from headgate.errors import HeadgateError, TableError
 from headgate.runtime.rows import MISFIT
@@ -226,12 +226,10 @@ def _value(text: Any) -> Any:
 
 
 def content_at_hand(pipeline: Pipeline) -> str:
-    """Find the content room of a pipeline's filters: the file says it, or else the first rows do."""
-    tables = [pipeline.compile.subscriptions, pipeline.compile.nodes, pipeline.compile.edges]
+    """Find the kinds of a pipeline's filters, as one: the first rows say them, or else the file does."""
     spoken: set[str] = set()
-    if pipeline.compile.dialect is None:
-        for path in tables:
-            if path is not None and not is_remote(path) and table_files(path):
-                rows = [row for row in first_rows(path).rows if isinstance(row, dict)]
-                spoken |= {str(row["dialect"]) for row in rows if row.get("filter") and row.get("dialect")}
-    return content_of(spoken, "the filters") or content_of([pipeline.dialect], "the filters") or DEFAULT
+    for path in (pipeline.compile.subscriptions, pipeline.compile.nodes, pipeline.compile.edges):
+        if path is not None and not is_remote(path) and table_files(path):
+            rows = [row for row in first_rows(path).rows if isinstance(row, dict)]
+            spoken |= {str(row.get("dialect") or pipeline.dialect) for row in rows if row.get("filter")}
+    return contents_of(spoken) or contents_of([pipeline.dialect]) or DEFAULT

@@ -199,7 +199,7 @@ def _matched(pipeline: Pipeline, match: Match) -> Iterator[Problem]:
         yield Problem(f"{label}.top", "subscriptions.ranked is false", "leave that out, or leave out top")
     if match.tuples is not None:
         said = pipeline.compile.dialect
-        if said is not None and kind_of(content_of([said], "the filters")).results != "tuples":
+        if said is not None and not kind_of(content_of([said], "the filters")).gives("tuples"):
             why = f"it is for filters of XML, and the dialect is {said!r}"
             yield Problem(f"{label}.tuples", why, "leave it out")
         elif graph or match.top is not None:

@@ -193,10 +193,10 @@ def _summary(job: Job) -> Result:
 
 def _filters(snapshot: Path, identities: list[Any]) -> list[str]:
     """Return the texts of filters of a snapshot that is not cut; of others none, for the ids are told."""
-    from headgate.contents.registry import kinds, room_at
+    from headgate.contents.registry import is_content, room_at
     from headgate.core.snapshot import room_of
 
-    if not is_snapshot(snapshot) or room_of(snapshot) not in kinds():
+    if not is_snapshot(snapshot) or not is_content(room_of(snapshot)):
         return [""] * len(identities)
     index = room_at(snapshot).open(snapshot, verify=False)
     # Lines of JSON and CSV are read as text.

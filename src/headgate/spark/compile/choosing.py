@@ -1,4 +1,4 @@
-"""Which kind of content a table of filters is for, by its column `dialect`, and a sample of events."""
+"""Which kinds of content a table of filters is for, by its column `dialect`, and a sample of events."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_sample(session: SparkSession, path: str) -> Columns:
 
 
 def contents_of(wanted: Wanted, session: SparkSession, tables: Sequence[str]) -> Contents:
-    """Choose the kind that the filters of tables are for; refuses a mixture, and what does not fit."""
+    """Choose the kinds that the filters of tables are for, as one; refuses settings that do not fit."""
     dialects = {each for path in tables for each in dialects_of(session, path, wanted.dialect)}
     return choose(wanted, tables, dialects, partial(read_sample, session))
 

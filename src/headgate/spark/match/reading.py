@@ -27,9 +27,10 @@ from headgate.core.event import ID, SOURCE
 from headgate.core.values import dotted, fold
 from headgate.errors import TableError
 from headgate.spark.tables.events import EventTable, judge, judge_documents
-from headgate.spark.tables.tables import column
+from headgate.spark.tables.tables import column, column_names
 from headgate.tables.event_rows import COLUMNS, DOCUMENTS, LINES, PACKED
 from headgate.tables.places import Format, check_input
+from headgate.tables.requests import are_documents, check_events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,10 +56,12 @@ def read_table(
     session: SparkSession, path: str, target: Target, sources: Sources | None, content_type: str | None
 ) -> EventTable:
     """Judge a table of events, or a folder of documents, as the content of the filters wants it."""
-    if kind_of(target.content).documents:
+    kind = kind_of(target.content)
+    form = check_events(path, kind, content_type) if kind.documents else check_input(path)
+    if are_documents(kind, form, lambda: [] if form is None else column_names(session, path, form)):
         found = judge_documents(session, path, target.content, content_type, sources)
         return EventTable(found.judged, found.judged.events, DOCUMENTS, feeds=found.feeds)
-    form = check_input(path)
+    assert form is not None, "only documents come in files of their own"
     judged = judge(session, path, form, sources)
     if form is Format.JSONL:
         return EventTable(judged, judged.events, LINES)
