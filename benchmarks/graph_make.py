@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.planes import Cells
-    from headgate.graph.build.build import Built
+    from headgate.graph.build.build import BuiltGraph
     from headgate.workloads.graphs.graphs import GraphWorkload, Structure
 
     Ints = NDArray[np.int64]
@@ -106,7 +106,7 @@ def acyclic(structure: Structure) -> Structure:
 
 
 def index_filters(
-    workload: GraphWorkload, drawn: Drawn, built: Built, events: int, seconds: dict[str, float]
+    workload: GraphWorkload, drawn: Drawn, built: BuiltGraph, events: int, seconds: dict[str, float]
 ) -> Ready:
     """Index the filters of a numbered graph, lay out planes, and encode events."""
     parts, rows = drawn.parts, workload.filtered(SEED)
@@ -130,15 +130,15 @@ def index_filters(
     )
     base = Base(built.arrays, names, filters)
     begun = time.perf_counter()
-    sieve = base.sieve
-    assert sieve is not None
+    filter_planes = base.filter_planes
+    assert filter_planes is not None
     assert base.planes.exact, "the evaluators of the paper do not ask the content room"
     seconds["planes"] = time.perf_counter() - begun
     place = np.empty(len(drawn.row), np.int64)
     place[drawn.row] = np.arange(len(drawn.row))
     batch = workload.events(np.arange(events), SEED)
     source = built.vertex_of_node[place[workload.sources(np.arange(events), SEED)]].astype(np.int32)
-    cells = sieve.encode_batch(batch).cells
+    cells = filter_planes.encode_batch(batch).cells
     return Ready(GraphIndex(base, RecordIndex), filters, batch, cells, source, seconds)
 
 
@@ -153,7 +153,7 @@ def make(
     return index_filters(workload, drawn, built, events, seconds)
 
 
-def number(drawn: Drawn) -> tuple[Built, dict[str, float]]:
+def number(drawn: Drawn) -> tuple[BuiltGraph, dict[str, float]]:
     """Number a graph and lay it out; returns the seconds that it took too."""
     begun = time.perf_counter()
     built = build(drawn.parts)

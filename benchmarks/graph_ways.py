@@ -22,8 +22,8 @@ CHANGES = 32
 def measure_ways(ready: Ready, title: str) -> list[Result]:
     """Ask one by one, in batches, for the best, and after changes."""
     index, batch = ready.index, ready.events
-    sieve = index.base.sieve
-    assert sieve is not None
+    filter_planes = index.base.filter_planes
+    assert filter_planes is not None
     some = [Event.from_row(row) for row in batch.slice(0, 128).to_pylist()]
     changed = GraphIndex(index.base, RecordIndex)
     changes = _changes(changed, some)
@@ -35,7 +35,7 @@ def measure_ways(ready: Ready, title: str) -> list[Result]:
         f"top({BEST}), one event from a dict": lambda: [index.top(event, BEST) for event in some],
     }
     many: dict[str, Callable[[], object]] = {
-        "encoding from Arrow": lambda: sieve.encode_batch(batch),
+        "encoding from Arrow": lambda: filter_planes.encode_batch(batch),
         "match_batch, from Arrow to Arrow": lambda: index.match_batch(batch),
     }
     found = {name: value / len(some) * 1e6 for name, value in interleaved(single, 3).items()}

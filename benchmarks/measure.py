@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.records.index.build import Built, Weigh
+    from headgate.records.index.build import BuiltIndex, Weigh
     from headgate.records.programs.programs import Programs
 
 
@@ -49,7 +49,7 @@ def make_base(programs: Programs, weigh: Weigh) -> tuple[Base, float]:
     return Base(Ids.from_arrow(pa.array(np.arange(built.filters))), TextPool.build(()), built), seconds
 
 
-def held_bytes(built: Built) -> int:
+def held_bytes(built: BuiltIndex) -> int:
     """Count the bytes of all arrays of a snapshot but ids and the texts of filters."""
     return sum(array.nbytes for part in (built.arrays, built.lines, built.texts) for array in part)
 

@@ -21,7 +21,7 @@ from headgate.plan.running.network import disseminate
 from headgate.plan.running.validate import problems
 from headgate.workloads.statistics import measure_views
 from headgate.workloads.xml.xmark import XMark
-from headgate.xml.answers.answers import Prepared
+from headgate.xml.answers.answers import PreparedPattern
 from headgate.xml.events.reading import read_document
 from headgate.xml.views.views import XmlViews
 
@@ -153,7 +153,7 @@ def estimate(
     rows, sizes = np.zeros(len(patterns)), np.zeros(len(patterns))
     read = [read_document(text) for text in documents]
     for number, pattern in enumerate(patterns):
-        prepared = Prepared(pattern)
+        prepared = PreparedPattern(pattern)
         for document in read:
             given = prepared.answer(document)
             if given is not None:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.core.ids import Ids
-from headgate.ranking.boxes.boxes import Asked, Boxes
+from headgate.ranking.boxes.boxes import Boxes, BoxQuery
 from headgate.ranking.boxes.ends import OVERLAP
 from headgate.ranking.boxes.live import Base
 from headgate.ranking.boxes.methods import Question, chosen
@@ -87,11 +87,11 @@ def as_boxes(lists: Lists) -> Boxes:
     )
 
 
-def ask(point: Floats) -> Asked:
+def ask(point: Floats) -> BoxQuery:
     """Ask for a point; NaN is a value that the event lacks."""
     missing = np.isnan(point)
     x, y = np.where(missing, -np.inf, point), np.where(missing, np.inf, point)
-    return Asked(x, y, np.ones(len(point)))
+    return BoxQuery(x, y, np.ones(len(point)))
 
 
 def prepared(base: Base, mode: str, method: str) -> Ranker:

@@ -12,7 +12,7 @@ from headgate.ranking.boxes.threshold_kernels import SUM, offer, worth
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.boxes import Asked, Boxes
+    from headgate.ranking.boxes.boxes import Boxes, BoxQuery
     from headgate.ranking.boxes.threshold_kernels import Heap
 
 
@@ -35,7 +35,7 @@ def postings(boxes: Boxes, dimensions: int) -> Postings:
 
 
 @bare
-def look_at_all(boxes: Boxes, asked: Asked, heap: Heap) -> None:
+def look_at_all(boxes: Boxes, asked: BoxQuery, heap: Heap) -> None:
     """Work out what every box is worth."""
     heap.size[0] = 0
     for row in range(len(boxes.score)):
@@ -45,7 +45,7 @@ def look_at_all(boxes: Boxes, asked: Asked, heap: Heap) -> None:
 
 
 @bare
-def add_all(lists: Postings, asked: Asked, total: NDArray[np.float64], heap: Heap) -> None:
+def add_all(lists: Postings, asked: BoxQuery, total: NDArray[np.float64], heap: Heap) -> None:
     """Add the weight of every interval that holds to its box; `total` is all 0 before and after."""
     heap.size[0] = 0
     for dim in range(len(asked.x)):

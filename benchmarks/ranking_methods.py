@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from benchmarks.ranking_data import Data
-    from headgate.ranking.boxes.boxes import Asked
+    from headgate.ranking.boxes.boxes import BoxQuery
     from headgate.ranking.boxes.dense import Answers
     from headgate.ranking.boxes.methods import Ranker
     from headgate.ranking.boxes.threshold_kernels import Alive
@@ -205,7 +205,7 @@ class Many:
         """Count the bytes that it adds to the boxes."""
         return sum(each.nbytes for each in (self._relaxed, self._exact) if each is not None)
 
-    def top(self, asked: Asked, k: int, how: int, alive: Alive) -> Rows:  # noqa: ARG002 - as all methods are asked
+    def top(self, asked: BoxQuery, k: int, how: int, alive: Alive) -> Rows:  # noqa: ARG002 - as all methods are asked
         """Find the best k for one event."""
         found = self.top_many(asked.x[None, :], k)
         row = found.numbers[0, : found.counts[0]].astype(np.int64)

@@ -34,7 +34,7 @@ from headgate.workloads.records.specification_programs import programs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.records.index.build import Built
+    from headgate.records.index.build import BuiltIndex
     from headgate.records.programs.programs import Programs
     from headgate.workloads.records.synthetic import Synthetic
 
@@ -158,7 +158,7 @@ def _workload(name: str, count: int, plan: Plan) -> list[Result]:
     return rows
 
 
-def _weight_and_build(title: str, count: int, built: Built, seconds: float) -> list[Result]:
+def _weight_and_build(title: str, count: int, built: BuiltIndex, seconds: float) -> list[Result]:
     most_bytes, most_seconds = (MOST_BYTES, MOST_SECONDS) if count == 1_000_000 else (None, None)
     size, section = held_bytes(built) / count, "Memory and building"
     return [

@@ -138,7 +138,7 @@ def test_explain_refuses(headgate: Command) -> None:
     assert "has no source" in headgate(*command, "{}", "--subscription", "fans").complaint
     ran = headgate(*command, '{"source": "nobody"}', "--subscription", "fans")
     assert "source 'nobody'" in ran.complaint
-    assert "is no node of the graph" in ran.complaint
+    assert "is not a node of the graph" in ran.complaint
     ran = headgate(*command, '{"source": "pub"}', "--subscription", "nobody")
     assert "there is no subscription 'nobody' in the graph" in ran.complaint
     ran = headgate(*command, '{"source": "pub"}', "--why-not")

@@ -69,12 +69,12 @@ def test_from_a_snapshot_to_a_picture(headgate: Command) -> None:
         ("plan --snapshot xml --sample none.jsonl --output n", 1, "none.jsonl does not exist"),
         ("plan --snapshot xml --sample d --output d", 1, "d is named twice"),
         ("plan --snapshot xml --sample d --output n --report plan.pdf", 1, "let it end in .html"),
-        ("plan --snapshot xml --sample d --output n --format turtle", 1, "is no format of XML"),
+        ("plan --snapshot xml --sample d --output n --format turtle", 1, "is not a format of XML"),
         ("plan --snapshot records --sample s.jsonl --output n --format xml", 1, "leave out --format"),
         ("plan --snapshot xml --sample d --output n --carries key", 1, "is for views over records"),
         ("plan --snapshot graph --sample d --output n", 1, "give the snapshot of the subscriptions"),
         ("plan --snapshot xml --sample d --output n --fan-out -1", 2, "--fan-out"),
-        ("report plan --network xml --output plan.html", 1, "belongs to the room 'xml', not 'plan'"),
+        ("report plan --network xml --output plan.html", 1, "is a snapshot of 'xml', not of 'plan'"),
     ],
 )  # fmt: skip
 def test_what_is_refused_before_spark_starts(

@@ -78,7 +78,7 @@ def test_from_tables_to_matches(headgate: Command) -> None:
     said = ran.out.splitlines()
     assert said[0] == "matched 3 events: 4 matches in matches.jsonl"
     assert said[1] == "refused 1 events, with the reasons in matches-rejected.jsonl"
-    assert said[2].startswith("note: 1 of 1 feeds are no RDF and were read leniently, with ")
+    assert said[2].startswith("note: 1 of 1 feeds are not RDF and were read leniently, with ")
     found = sorted((row["event_id"], row["subscription_id"]) for row in get_lines("matches.jsonl"))
     assert found == [("news.rss#1", "all"), ("news.rss#2", "all"), ("one.ttl", "all"), ("one.ttl", "art")]
     backtest = ("backtest", "--filter", ART, "--dialect", "sparql", "--events", "d", "--quiet")

@@ -77,7 +77,7 @@ def test_from_tables_to_matches_and_tuples(headgate: Command) -> None:
 @pytest.mark.parametrize(
     ("command", "code", "reason"),
     [
-        ("match --snapshot xml --events d --output m.jsonl --format turtle", 1, "is no format of XML"),
+        ("match --snapshot xml --events d --output m.jsonl --format turtle", 1, "is not a format of XML"),
         ("match --snapshot rdf --events d --output m.jsonl --tuples t.jsonl", 1, "tuples are of XML"),
         ("match --snapshot records --events p.csv --output m.jsonl --tuples t.csv", 1, "tuples are of XML"),
         ("backtest --filter //a --dialect xpath --events d --taxonomy x.ttl", 2, "--taxonomy is for"),

@@ -131,7 +131,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     for words, code, told in (
         (["--kinds", MODULE, *asked], 0, "match: ERROR"),
-        (["--kinds", MODULE, *asked, "--format", "xml"], 1, "'xml' is no format of lines of text: use line"),
+        (["--kinds", MODULE, *asked, "--format", "xml"], 1, "'xml' is not a format of lines of text"),
         (asked, 2, "'prefix' is not one of"),
         (["--kinds", "nowhere", *asked], 1, "module 'nowhere' cannot be imported"),
     ):

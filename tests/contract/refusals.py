@@ -147,8 +147,8 @@ def bad_subscriptions(world: World, known: Id, node: Id) -> list[Bad]:
             ),
             _bad(
                 {**good, "id": seven, "node": None},
-                f"subscription {seven!r}: it hangs at no node: name one in the column 'node'",
-                f"subscription {seven!r} names no node to hang at: give `node`",
+                f"subscription {seven!r}: it is attached to no node: name one in the column 'node'",
+                f"subscription {seven!r} names no node to be attached to: give `node`",
             ),
         ]
     return found
@@ -196,8 +196,8 @@ def bad_events(world: World, node: Id) -> list[Bad]:
         found += [
             _bad(
                 {**good, "id": lost, "source": nowhere},
-                f"source {nowhere!r} is no node of the graph: give the id of one",
-                f"source {nowhere!r} of event {lost!r} is no node of the graph: give the id of one",
+                f"source {nowhere!r} is not a node of the graph: give the id of one",
+                f"source {nowhere!r} of event {lost!r} is not a node of the graph: give the id of one",
             ),
             _bad(
                 {**good, "id": silent, "source": None},
@@ -224,7 +224,7 @@ def _bad_documents(content: str, world: World, good: Row) -> list[Bad]:
         _bad({**good, "id": one, "data": broken}, why),
         _bad(
             {**good, "id": two, "data": other, "datacontenttype": kind},
-            f"datacontenttype {kind!r} is no format of {name}: give one of {of}",
+            f"datacontenttype {kind!r} is not a format of {name}: give one of {of}",
             f"event {two!r} is {media} and these filters look at {SENT[content]}",
         ),
         _bad(

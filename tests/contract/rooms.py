@@ -55,7 +55,7 @@ class Room:
 class WithoutPlanes(RecordIndex):
     """Records that are asked by `match` and `next` only."""
 
-    def sieve(self, first: int, size: int) -> None:
+    def filter_planes(self, first: int, size: int) -> None:
         """Have none."""
         del first, size
 

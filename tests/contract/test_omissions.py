@@ -1,4 +1,4 @@
-"""A filter that is too much for an event is left out of it, told, and does not hold, whoever asks."""
+"""A filter that is too expensive for an event is left out of it, told, and does not hold, whoever asks."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_a_foreign_manifest_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_another_room_is_refused(place: Path) -> None:
-    with pytest.raises(SnapshotError, match="belongs to the room 'records', not 'rdf'"):
+    with pytest.raises(SnapshotError, match="is a snapshot of 'records', not of 'rdf'"):
         open_snapshot(place, "rdf")
 
 

@@ -94,7 +94,7 @@ def test_what_needs_a_graph() -> None:
         Engine.build([]).top(EVENT, 1, by="times")
     with pytest.raises(GraphError, match="there are edges and no nodes"):
         Engine.build([], edges=[Edge("a", "b")])
-    with pytest.raises(GraphError, match="subscription 's' hangs at node 'net', and there is no graph"):
+    with pytest.raises(GraphError, match="subscription 's' is attached to node 'net', and there is no graph"):
         Engine.build([Subscription("s", "TRUE", node="net")])
 
 
@@ -308,7 +308,7 @@ def expected(
 
 def test_other_rooms_are_refused(tmp_path: Path) -> None:
     write_snapshot(tmp_path / "x", "other", {}, counts={}, about={})
-    with pytest.raises(SnapshotError, match="belongs to the room 'other'"):
+    with pytest.raises(SnapshotError, match="is a snapshot of 'other'"):
         Engine.open(tmp_path / "x")
 
 

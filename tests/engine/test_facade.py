@@ -130,7 +130,7 @@ def test_many_are_subscribed_or_none(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_pickling_by_path(kind: str, tmp_path: Path) -> None:
     engine, place = made(kind), tmp_path / "snapshot"
-    with pytest.raises(SnapshotError, match="an engine that was built is on no disk: save it"):
+    with pytest.raises(SnapshotError, match="an engine that was built has no snapshot: save it"):
         pickle.dumps(engine)
     engine.save(place)
     opened = Engine.open(place)

@@ -130,11 +130,11 @@ def test_tables_through_a_graph(form: str) -> None:
 def test_a_source_that_is_no_node_is_told_with_the_event() -> None:
     found = engine("graph")
     table = pa.table({"age": [35, 36], "source": ["pub", "nowhere"]})
-    with pytest.raises(EventError, match="event 1: source 'nowhere' is no node of the graph"):
+    with pytest.raises(EventError, match="event 1: source 'nowhere' is not a node of the graph"):
         found.match_batch(table)
     with pytest.raises(EventError, match="event 0 has no source"):
         found.match({"age": 35})
-    with pytest.raises(EventError, match="'nowhere' of event 1 is no node"):
+    with pytest.raises(EventError, match="'nowhere' of event 1 is not a node"):
         found.match_events([{"age": 35, "source": "pub"}, {"age": 35, "source": "nowhere"}])
 
 
@@ -265,7 +265,7 @@ def test_what_is_no_event() -> None:
         ({"age": 35}, "a dict is given for many: give a table, or a list of events and mappings"),
         (7, "an int is given for many"),
         ([7], "an event is an Event or a mapping"),
-        (pd.DataFrame({"age": [object()]}), "is no table that Arrow can read"),
+        (pd.DataFrame({"age": [object()]}), "is not a table that Arrow can read"),
     ):
         with pytest.raises(EventError, match=reason):
             found.match_batch(many)

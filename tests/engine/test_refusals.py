@@ -83,7 +83,7 @@ def test_the_rest_is_built(kind: str) -> None:
             "a subscription is an int",
             "subscription 's4': dialect 'xpath' is for",
             "id 's0' is given twice: the first one is taken",
-            "id 6 is not one of these: ids here are text",
+            "id 6 has the wrong type: ids here are text",
             "dialect 'prose' is not known",
             "nowhere",
             "id [] is not usable",

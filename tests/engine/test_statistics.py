@@ -25,7 +25,7 @@ from tests.seeds import seeds
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
-    from headgate.records.index.build import Built
+    from headgate.records.index.build import BuiltIndex
     from tests.contract.rooms import Room
 
 every_content = pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_what_matches_was_checked(room: Room, seed: int) -> None:
         assert row["work"] >= row["candidates"]
 
 
-def reached(built: Built, events: Any, e: int) -> set[int]:
+def reached(built: BuiltIndex, events: Any, e: int) -> set[int]:
     """List the filters that an event's values lead to, slowly: from the arrays as they are described."""
     index, found = built.arrays, set()
     atoms = []
@@ -159,8 +159,8 @@ def reached(built: Built, events: Any, e: int) -> set[int]:
             ruled |= set(index.spoiled[index.spoil_start[atom] : index.spoil_start[atom + 1]].tolist())
             if index.spoil_row[atom] >= 0:
                 bits = index.spoil_bits[index.spoil_row[atom]]
-                ruled |= {m for m in range(len(index.outcast_at)) if int(bits[m >> 6]) >> (m & 63) & 1}
-    left = [at for m, at in enumerate(index.outcast_at.tolist()) if m not in ruled]
+                ruled |= {m for m in range(len(index.unkeyed_at)) if int(bits[m >> 6]) >> (m & 63) & 1}
+    left = [at for m, at in enumerate(index.unkeyed_at.tolist()) if m not in ruled]
     return found | {int(stream[at] >> 3) for at in left}
 
 

@@ -55,10 +55,10 @@ def test_unknown_sources_in_a_batch() -> None:
     batch = pa.RecordBatch.from_pylist([{"id": 1, "source": "a"}, {"id": 2, "source": "x"}, {"id": 3}])
     assert index.sources(batch) == [
         None,
-        "source 'x' is no node of the graph: give the id of one",
+        "source 'x' is not a node of the graph: give the id of one",
         "it has no source: name the node where it enters the graph",
     ]
-    with pytest.raises(EventError, match="event 2: source 'x' is no node of the graph"):
+    with pytest.raises(EventError, match="event 2: source 'x' is not a node of the graph"):
         index.match_batch(batch)
     assert pairs(index.match_batch(batch.slice(0, 1))) == [(1, "s")]
     with pytest.raises(EventError, match="the events have no column 'source'"):
@@ -69,7 +69,7 @@ def test_unknown_sources_in_a_batch() -> None:
 
 def test_snapshots_of_other_rooms_are_refused(tmp_path: Path) -> None:
     RecordIndex.build([]).save(tmp_path / "records")
-    with pytest.raises(SnapshotError, match="belongs to the room 'records', not 'graph'"):
+    with pytest.raises(SnapshotError, match="is a snapshot of 'records', not of 'graph'"):
         GraphIndex.open(tmp_path / "records", room=RecordIndex)
     index = GraphIndex.build([Node("a", "x = 1")], [], room=RecordIndex)
     index.save(tmp_path / "graph")
@@ -118,9 +118,9 @@ def test_a_graph_that_is_replaced_while_it_is_opened_is_opened_anew(tmp_path: Pa
 def test_odd_sources(source: object) -> None:
     index = GraphIndex.build([Node(1), Node(2, subscription=5)], [Edge(1, 2)], room=RecordIndex)
     event = Event("e", {}, source=source)  # type: ignore[arg-type]
-    with pytest.raises(EventError, match="is no node of the graph"):
+    with pytest.raises(EventError, match="is not a node of the graph"):
         index.match(event)
-    with pytest.raises(EventError, match="is no node of the graph"):
+    with pytest.raises(EventError, match="is not a node of the graph"):
         index.match_events([event])
 
 

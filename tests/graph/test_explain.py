@@ -182,7 +182,7 @@ def test_what_blocks_the_shortest_path_and_what_is_the_least_to_mend(exchange: G
         "            unknown gender = 'f'   gender = NULL (the event has no such attribute)",
         "          nearest miss: gender = 'f'",
         "  passes  shoes               age < 60",
-        "the one with the fewest to mend, 3 hops, blocked at 1 of 3 steps:",
+        "the one with the fewest to fix, 3 hops, blocked at 1 of 3 steps:",
         "  passes  adult-net   age >= 18",
         "  blocks  night-net   hour < 5",
         "          no match",
@@ -252,7 +252,7 @@ def test_an_unknown_subscription_is_refused(exchange: GraphIndex, unknown: Id) -
 
 
 def test_an_unknown_source_is_refused(exchange: GraphIndex) -> None:
-    with pytest.raises(EventError, match="source 'nobody' of event 'e1' is no node of the graph"):
+    with pytest.raises(EventError, match="source 'nobody' of event 'e1' is not a node of the graph"):
         exchange.explain(visit("nobody"), "shoes")
     with pytest.raises(EventError, match="event 'e1' has no source"):
         exchange.explain(Event("e1", {}), "shoes")

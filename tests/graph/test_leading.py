@@ -12,7 +12,7 @@ from headgate import Edge, Event, Node, Subscription
 from headgate.graph.arrays import bits_of
 from headgate.graph.index import GraphIndex
 from headgate.graph.walk.hits import BY_FILTERS
-from headgate.graph.walk.leading import MOST, Above, above, mark, unmark
+from headgate.graph.walk.leading import MOST, ParentLists, above, mark, unmark
 from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES
 from tests.graph.test_batches import table
@@ -72,7 +72,7 @@ def test_marks_are_those_of_the_slow_twin(shape: str) -> None:
 
 
 def test_a_crowd_above_is_not_marked() -> None:
-    up = Above(np.array([0, MOST + 1, MOST + 1]), np.zeros(MOST + 1, np.int32), np.zeros(1, np.uint64))
+    up = ParentLists(np.array([0, MOST + 1, MOST + 1]), np.zeros(MOST + 1, np.int32), np.zeros(1, np.uint64))
     leads, marked, one = np.zeros(1, np.uint64), np.zeros(2, np.int64), np.ones(1, np.uint64)
     assert mark(up, one, one, one, np.array([0]), leads, marked) == -1
     assert not leads.any()

@@ -317,5 +317,5 @@ def test_what_is_no_ranking_is_refused(k: int, by: str, decay: float, message: s
 
 
 def test_an_unknown_source_is_refused() -> None:
-    with pytest.raises(EventError, match="source 'nobody' of event 'e' is no node"):
+    with pytest.raises(EventError, match="source 'nobody' of event 'e' is not a node"):
         star(2).top(Event("e", {}, source="nobody"), 1)

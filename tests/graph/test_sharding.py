@@ -139,7 +139,7 @@ def test_a_snapshot_of_shards(tmp_path: Path) -> None:
     graphs = [GraphIndex.open(place, room=RecordIndex) for place in places]
     found = [identity for graph in graphs for identity in graph.match(event)]
     assert sorted(found) == GraphIndex.from_parts(whole(), RecordIndex).match(event)
-    with pytest.raises(SnapshotError, match="belongs to the room 'shards', not 'graph'"):
+    with pytest.raises(SnapshotError, match="is a snapshot of 'shards', not of 'graph'"):
         GraphIndex.open(tmp_path / "graph", room=RecordIndex)
 
 

@@ -211,7 +211,7 @@ def test_the_empty_graph() -> None:
     assert (found.nodes, found.edges, found.components) == (0, 0, 0)
     assert summary.group(found).groups == ()
     assert summary.degrees(found) == []
-    with pytest.raises(EventError, match="is no node of the graph"):
+    with pytest.raises(EventError, match="is not a node of the graph"):
         summary.follow(view, found, Event(1, {}, source="a"))
 
 

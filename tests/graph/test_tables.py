@@ -59,7 +59,7 @@ def test_refused_rows_and_the_rest() -> None:
         ("subscriptions", 1): ("s2", "subscription 's2': there is no node 'zz'"),
         ("subscriptions", 2): (
             "s3",
-            "subscription 's3': it hangs at no node: name one in the column 'node'",
+            "subscription 's3': it is attached to no node: name one in the column 'node'",
         ),
         ("subscriptions", 3): ("s1", "subscription 's1' is given again: the first row with this id stands"),
     }
@@ -168,7 +168,7 @@ def test_refused_costs(cost: float) -> None:
 
 def test_empty_and_tiny_graphs() -> None:
     index = GraphIndex.build([], [], room=RecordIndex)
-    with pytest.raises(Exception, match="source 'a' of event 'e' is no node of the graph"):
+    with pytest.raises(Exception, match="source 'a' of event 'e' is not a node of the graph"):
         index.match(Event("e", {}, source="a"))
     alone = GraphIndex.build([Node("a", subscription="s")], [], room=RecordIndex)
     assert alone.match(Event("e", {}, source="a")) == []

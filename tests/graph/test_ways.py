@@ -165,9 +165,9 @@ def test_portions_come_in_order_and_leave_room_for_other_questions(
 def test_bad_questions_about_many_events() -> None:
     index = GraphIndex.build([Node("a"), Node("b", subscription="s")], [Edge("a", "b")], room=RecordIndex)
     batch = pa.RecordBatch.from_pylist([{"id": 1, "source": "a"}, {"id": 2, "source": "x"}])
-    with pytest.raises(EventError, match="event 2: source 'x' is no node of the graph"):
+    with pytest.raises(EventError, match="event 2: source 'x' is not a node of the graph"):
         index.top_batch(batch, 1)
-    with pytest.raises(EventError, match="source 'x' of event 2 is no node"):
+    with pytest.raises(EventError, match="source 'x' of event 2 is not a node"):
         index.top_events([Event(2, {}, source="x")], 1)
     with pytest.raises(GraphError, match="k is 0"):
         index.top_batch(batch, 0)

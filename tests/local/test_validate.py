@@ -69,7 +69,7 @@ def test_records(headgate: Command, tmp_path: Path) -> None:
     assert "refused 7: not a Boolean expression of the filter language, at character 5: age ⟪>" in lines
     assert lines[-1] == (
         "11 filters are sound, 2 rows are refused, 6 have notes; 100 events were looked at, "
-        "and 1 rows that are no events"
+        "and 1 rows that are not events"
     )
 
 

@@ -76,7 +76,7 @@ def test_changes_made_anew_are_told(server: Server) -> None:
     server.add("REMADE", "remade")
     server.put("remade", [row(n) for n in range(9)])
     with pytest.raises(
-        TableError, match=r"made anew at .*, and 3 is the next of the one made at .*: compile"
+        TableError, match=r"made again at .*, and 3 is the next of the one made at .*: compile"
     ):
         changes.since(position)
     changes.close()
@@ -91,7 +91,7 @@ def test_lost_changes_are_told(server: Server) -> None:
         TableError, match="begins at 6, and 3 is the next: 3 changes were purged or expired unread"
     ):
         changes.since("3")
-    with pytest.raises(TableError, match="ends before 10, and 77 is the next: it was made anew, so compile"):
+    with pytest.raises(TableError, match="ends before 10, and 77 is the next: it was created again, so"):
         changes.since("77")
     changes.close()
     lenient = opened(server.url("LOST", "on_loss=go-on"))

@@ -181,7 +181,7 @@ def test_a_stream_made_anew_is_told(server: Server) -> None:
     parts = query.reader.partitions(query.reader.initialOffset(), end)
     server.run(lambda client: client.jetstream().delete_stream("ANEW"))
     server.add("ANEW", "anew")
-    words = "it was deleted and made anew, so begin anew with another state"
+    words = "it was deleted and created again, so start again with another state"
     with pytest.raises(TableError, match=words):
         list(query.batches(old))
     # Now it is longer than it was.
@@ -191,7 +191,7 @@ def test_a_stream_made_anew_is_told(server: Server) -> None:
     for start in (old, end):
         with pytest.raises(TableError, match=words):
             query.between(start | {"sequence": 1}, end)
-    with pytest.raises(TableError, match="was deleted and made anew while it was read"):
+    with pytest.raises(TableError, match="was deleted and created again while it was read"):
         list(query.reader.read(parts[0]))
 
 

@@ -257,7 +257,7 @@ def test_a_step_that_is_none_is_one_line(headgate: Command, tmp_path: Path) -> N
 
 def test_a_stream_is_checked_and_told(tmp_path: Path) -> None:
     found = rehearsed(tmp_path, SHOP + '[stream]\nevents = "incoming"\n')
-    assert f"then a stream, of events that come to {tmp_path}/incoming" in found.lines
+    assert f"then a stream, of events that arrive at {tmp_path}/incoming" in found.lines
     for text, told in (
         ("once = true\n", "stream.events: it is missing: a folder to which files of events are moved"),
         ('events = "in"\nevry = 1\n', "stream.evry: there is no such setting: did you mean 'every'?"),

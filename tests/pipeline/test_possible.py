@@ -71,7 +71,7 @@ def complaints(folder: Path, text: str) -> list[str]:
         ),
         (XML + '[[backtest]]\nfilter = "//news["\ndialect = "xpath"\n', "backtest.filter: "),
         (PLAIN + CUT + 'by = "access"\n', "shards.column: it is missing, and shards by access of records"),
-        (PLAIN + CUT + 'by = "access"\ncolumn = "a..b"\n', "shards.column: 'a..b' is no name: give a name"),
+        (PLAIN + CUT + 'by = "access"\ncolumn = "a..b"\n', "shards.column: 'a..b' is not a name: give"),
         (
             XML + CUT + 'by = "access"\ncolumn = "topic"\n',
             "shards.column: it is an attribute of records, and the filters look at XML: leave it out",

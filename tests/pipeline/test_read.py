@@ -135,7 +135,7 @@ def test_a_value_that_is_none_of_them_is_refused_for_every_setting(tmp_path: Pat
             MINIMAL.replace("[match]", "[[match]]\n[[match]]"),
             "match: 2 of them are named 'matches': give each",
         ),
-        (MINIMAL + 'name = "a/b"\n', "match.name: 'a/b' is no name: use letters"),
+        (MINIMAL + 'name = "a/b"\n', "match.name: 'a/b' is not a name: use letters"),
         (MINIMAL + 'output = ""\n', "match.output: '' is empty: give a path"),
         (MINIMAL + 'mode = "exact"\n', "match.mode: there is no match.top: give both, or leave it out"),
         (MINIMAL + "top = 3\nfactors = {a = 1}\n", "match.factors: match.mode is not 'relaxed': say mode"),

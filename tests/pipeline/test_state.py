@@ -90,7 +90,7 @@ def test_a_step_that_has_begun_is_not_done(finished: State, tmp_path: Path) -> N
 )
 def test_a_state_that_cannot_be_read_is_one_line(tmp_path: Path, content: str) -> None:
     put(tmp_path / ".headgate" / "state.json", content)
-    with pytest.raises(TableError, match="run with --fresh to begin anew"):
+    with pytest.raises(TableError, match="run with --fresh to start again"):
         State.open(tmp_path)
 
 

@@ -60,7 +60,7 @@ def _source(rng: random.Random) -> Option:
 
 @pytest.mark.parametrize("seed", seeds(40))
 def test_random_changes(seed: int) -> None:
-    """Views come and go, sites fail, plans are made anew: after every step all is as it must be."""
+    """Views come and go, sites fail, plans are made again: after every step all is as it must be."""
     rng = random.Random(seed)
     instance = random_instance(rng, rng.randint(2, 25), limits=LIMITS[seed % 3])
     rewritings, costs, capacities = instance

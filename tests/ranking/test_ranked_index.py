@@ -326,7 +326,7 @@ def test_snapshots_of_other_layouts_and_rooms_are_refused(tmp_path: Path) -> Non
     with pytest.raises(SnapshotError, match="has another layout of clauses than this Headgate reads"):
         ClauseIndex.open(tmp_path / "y", room=RecordIndex)
     build(Subscription("s", "age > 30")).save(tmp_path / "z")
-    with pytest.raises(SnapshotError, match="belongs to the room 'ranking', not 'clauses'"):
+    with pytest.raises(SnapshotError, match="is a snapshot of 'ranking', not of 'clauses'"):
         ClauseIndex.open(tmp_path / "z", room=RecordIndex)
     (tmp_path / "z" / "clauses" / "weight.npy").write_bytes(b"")
     with pytest.raises(SnapshotError, match=r"weight.npy has 0 bytes"):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.ranking import reference
-from headgate.ranking.boxes.boxes import Asked, ask, of_boxes
+from headgate.ranking.boxes.boxes import BoxQuery, ask, of_boxes
 from headgate.ranking.boxes.intersecting import Intersecting
 from headgate.ranking.boxes.rows import bounds
 from headgate.ranking.boxes.threshold import Threshold
@@ -209,4 +209,4 @@ def test_indexes_say_how_large_they_are(structure: str) -> None:
     boxes = of_boxes([Box(number, {"a": Interval(0, number)}) for number in range(100)], NAMES)
     assert Threshold(boxes, len(NAMES), STRUCTURES[structure]).nbytes > 0
     assert Intersecting(boxes, len(NAMES), STRUCTURES[structure]).nbytes > 0
-    assert isinstance(ask({}, NAMES, "overlap"), Asked)
+    assert isinstance(ask({}, NAMES, "overlap"), BoxQuery)

@@ -100,9 +100,9 @@ def test_an_item_can_be_written_and_read() -> None:
 
 
 def test_what_is_no_feed() -> None:
-    with pytest.raises(EventError, match=r"event 'e' is no feed: send application/rss\+xml as text or bytes"):
+    with pytest.raises(EventError, match=r"event 'e' is not a feed: send application/rss\+xml as text"):
         read_feed(Event("e", "", content_type="turtle"))
-    with pytest.raises(EventError, match=r"event 'f#1' is no feed"):
+    with pytest.raises(EventError, match=r"event 'f#1' is not a feed"):
         read_feed(feed_events(event_of(FEED))[0])
     with pytest.raises(EventError, match=r"no channel and no item in it; not valid RSS 1.0: syntax error"):
         read_feed(event_of("hello"))
@@ -239,7 +239,7 @@ def test_relative_links_follow_the_base() -> None:
     links = ["<channel><link>http://a.example/x/</link></channel>"]
     links += [f"<item><link>{link}</link></item>" for link in ("y z", "y")]
     one, two = forgiven("".join(links))
-    assert any(s == "_:item1" for s, _, _ in one), "a blank is no part of an IRI"
+    assert any(s == "_:item1" for s, _, _ in one), "a blank is not part of an IRI"
     assert any(s == "<http://a.example/x/y>" for s, _, _ in two)
 
 

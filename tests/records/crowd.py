@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
-    from headgate.records.index.build import Built, Weigh
+    from headgate.records.index.build import BuiltIndex, Weigh
     from headgate.records.index.lines import Parts
     from headgate.records.index.terms import Terms
     from headgate.records.language.model import Expression
@@ -62,7 +62,7 @@ class Shares:
         self._default = default
         self._of = of
 
-    def __call__(self, built: Built, parts: Parts, terms: Terms) -> NDArray[np.float64]:  # noqa: ARG002
+    def __call__(self, built: BuiltIndex, parts: Parts, terms: Terms) -> NDArray[np.float64]:  # noqa: ARG002
         names = [".".join(built.attributes[number]) for number in built.lines.line_attribute.tolist()]
         each = np.array([self._of.get(name, self._default) for name in names], np.float64)
         return np.repeat(each, built.lines.line_codes)
@@ -94,8 +94,8 @@ def check(index: RecordIndex) -> None:
     index.built.texts.check()
 
 
-def access_of(built: Built) -> dict[int, set[str]]:
-    """Tell how each filter is reached: by code, bucket, element, gram, two of them, or as an outcast.
+def access_of(built: BuiltIndex) -> dict[int, set[str]]:
+    """Tell how each filter is reached: by code, bucket, element, gram, two of them, or unkeyed.
 
     A filter kept as a tree has `tree` besides. One that never holds is not there.
     """
@@ -113,14 +113,14 @@ def access_of(built: Built) -> dict[int, set[str]]:
         a, b, words = arrays.stream[where : where + 3].tolist()
         for number in _entries(built, where + 3, where + 3 + words):
             found[number].add(" and ".join(sorted([kinds[a], kinds[b]])))
-    for where in arrays.outcast_at.tolist():
-        found[int(arrays.stream[where]) >> FLAGS].add("outcast")
+    for where in arrays.unkeyed_at.tolist():
+        found[int(arrays.stream[where]) >> FLAGS].add("unkeyed")
     for number in _entries(built, int(arrays.marks[0]), len(arrays.stream), only=TREE):
         found[number].add("tree")
     return dict(found)
 
 
-def _entries(built: Built, at: int, end: int, only: int = 0) -> list[int]:
+def _entries(built: BuiltIndex, at: int, end: int, only: int = 0) -> list[int]:
     stream = built.arrays.stream
     found = []
     while at < end:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.records.index.build import Built, Weigh
+    from headgate.records.index.build import BuiltIndex, Weigh
     from headgate.records.index.lines import Parts
     from headgate.records.index.terms import Terms
 
@@ -114,43 +114,43 @@ WAYS = [
         "range",
         one_of("a BETWEEN {n} AND {m}", "a > {n} AND a <= {m}"),
         shares(0.005),
-        {"code", "bucket", "outcast"},
+        {"code", "bucket", "unkeyed"},
         60,
     ),
     Way(
         "range of texts",
         one_of("a BETWEEN {s} AND {s}", "a > {s}", "a <= {s}"),
         shares(0.005),
-        {"code", "bucket", "outcast"},
+        {"code", "bucket", "unkeyed"},
     ),
     Way(
         "range and equality",
         one_of("a BETWEEN {n} AND {m} AND b = {k}"),
         shares(MIDDLING / 4, b=MIDDLING * 2),
-        {"code and code", "bucket and code", "bucket", "code", "outcast"},
+        {"code and code", "bucket and code", "bucket", "code", "unkeyed"},
         60,
     ),
     Way(
         "two ranges",
         one_of("a BETWEEN {n} AND {m} AND b BETWEEN {n} AND {m}"),
         shares(0.02),
-        {"bucket and bucket", "bucket and code", "code and code", "bucket", "code", "outcast"},
+        {"bucket and bucket", "bucket and code", "code and code", "bucket", "code", "unkeyed"},
         60,
     ),
     Way(
-        "negation", one_of("a != {x}", "NOT (a <=> {x})", "a NOT IN ({n}, {m})"), shares(COMMON), {"outcast"}
+        "negation", one_of("a != {x}", "NOT (a <=> {x})", "a NOT IN ({n}, {m})"), shares(COMMON), {"unkeyed"}
     ),
-    Way("negations", one_of("a != {x} AND NOT (b <=> {x})"), shares(COMMON), {"outcast"}, 30),
+    Way("negations", one_of("a != {x} AND NOT (b <=> {x})"), shares(COMMON), {"unkeyed"}, 30),
     Way(
         "always",
         one_of("TRUE", "a IS NOT NULL", "NOT (a <=> NULL)", "b IS NULL"),
         shares(COMMON),
-        {"outcast"},
+        {"unkeyed"},
     ),
     Way("element", one_of("array_contains(a, {x})", "array_contains(a, {n})"), shares(), {"element"}),
     Way("elements", one_of("arrays_overlap(a, array({x}, {x}))"), shares(), {"element"}),
-    Way("no element", one_of("NOT array_contains(a, {x})"), shares(), {"outcast"}),
-    Way("no elements", one_of("NOT arrays_overlap(a, array({n}, {m}, {n}))"), shares(COMMON), {"outcast"}),
+    Way("no element", one_of("NOT array_contains(a, {x})"), shares(), {"unkeyed"}),
+    Way("no elements", one_of("NOT arrays_overlap(a, array({n}, {m}, {n}))"), shares(COMMON), {"unkeyed"}),
     Way(
         "element and value", one_of("array_contains(a, {x}) AND b = {x}"), shares(RARE, b=COMMON), {"element"}
     ),
@@ -159,21 +159,21 @@ WAYS = [
         "pattern",
         one_of("a LIKE '%ews%'", "a LIKE '1_'", "a LIKE {s}"),
         shares(),
-        {"code", "gram", "outcast"},
+        {"code", "gram", "unkeyed"},
     ),
-    Way("no pattern", one_of("a NOT LIKE '%ews%'", "a NOT LIKE '1_'"), shares(), {"outcast"}),
+    Way("no pattern", one_of("a NOT LIKE '%ews%'", "a NOT LIKE '1_'"), shares(), {"unkeyed"}),
     Way("pattern and value", one_of("a LIKE '%e%' AND b = {x}"), shares(), {"code"}),
     Way(
         "tree",
         one_of(" AND ".join(f"({c} = {{n}} OR a = {{x}})" for c in "bcdefg")),
         shares(),
-        {"tree", "code", "bucket", "outcast"},
+        {"tree", "code", "bucket", "unkeyed"},
     ),
     Way(
         "tree for every event",
         one_of(" AND ".join(f"({c} != {{n}} OR a != {{x}})" for c in "bcdefg")),
         shares(COMMON),
-        {"tree", "outcast"},
+        {"tree", "unkeyed"},
     ),
 ]
 
@@ -211,15 +211,15 @@ def _taken(draw: Callable[[random.Random], str], rng: random.Random) -> str:
         ("a BETWEEN 10 AND 27 AND b = 1", shares(0.008, b=0.1), {"bucket and code"}),
         ("a BETWEEN 10 AND 20 AND b = 1", shares(0.008, b=0.06), {"code and code", "bucket and code"}),
         ("a BETWEEN 5 AND 15 AND w BETWEEN 5 AND 15", shares(0.01), {"bucket and bucket"}),
-        ("a != 5", shares(COMMON), {"outcast"}),
-        ("TRUE", shares(), {"outcast"}),
+        ("a != 5", shares(COMMON), {"unkeyed"}),
+        ("TRUE", shares(), {"unkeyed"}),
         ("array_contains(a, 5)", shares(), {"element"}),
-        ("array_contains(a, 5)", shares(COMMON), {"outcast"}),
+        ("array_contains(a, 5)", shares(COMMON), {"unkeyed"}),
         ("array_contains(a, 5) AND b = 1", shares(MIDDLING), {"element", "code"}),
-        ("NOT array_contains(a, 5)", shares(), {"outcast"}),
-        ("a NOT LIKE '%news%'", shares(), {"outcast"}),
-        ("a LIKE '_'", shares(), {"outcast"}),
-        ("a = 5 OR b != 3", shares(RARE, b=COMMON), {"code", "outcast"}),
+        ("NOT array_contains(a, 5)", shares(), {"unkeyed"}),
+        ("a NOT LIKE '%news%'", shares(), {"unkeyed"}),
+        ("a LIKE '_'", shares(), {"unkeyed"}),
+        ("a = 5 OR b != 3", shares(RARE, b=COMMON), {"code", "unkeyed"}),
     ],
 )
 def test_the_way_is_taken(text: str, weigh: Weigh, access: set[str]) -> None:
@@ -283,7 +283,7 @@ def test_any_filters_under_any_weights(rng: random.Random, low: float, high: flo
     texts = [random_filter(rng, wild=True) for _ in range(30)]
     draw = np.random.default_rng(rng.randrange(2**32))
 
-    def weigh(built: Built, parts: Parts, terms: Terms) -> NDArray[np.float64]:  # noqa: ARG001 -- of the type
+    def weigh(built: BuiltIndex, parts: Parts, terms: Terms) -> NDArray[np.float64]:  # noqa: ARG001 -- of the type
         codes = int(built.arrays.line_base[-1])
         return np.asarray(draw.uniform(min(low, high), max(low, high), codes) ** 6)
 
@@ -334,11 +334,11 @@ def test_ranges_of_texts_between_before_and_after(weight: float) -> None:
     events = [Event(n, {"a": value}) for n, value in enumerate(values)]
     index = index_of(texts, shares(weight))
     ways = set().union(*access_of(index.built).values())
-    assert ways == ({"bucket", "code", "outcast"} if weight < 1 else {"outcast"})
+    assert ways == ({"bucket", "code", "unkeyed"} if weight < 1 else {"unkeyed"})
     agree(index, texts, events)
 
 
-def _words_of(built: Built, shape: int) -> list[int]:
+def _words_of(built: BuiltIndex, shape: int) -> list[int]:
     """List the lengths of all checks of one shape."""
     found, stream = [], built.arrays.stream
     at = 0
@@ -385,10 +385,10 @@ def test_sparse_and_dense_spoilers() -> None:
     texts += [f"a != 'x' AND b = {n}" for n in range(5)] + ["TRUE", "a IS NOT NULL"]
     index = index_of(texts, shares(COMMON))
     arrays = index.built.arrays
-    assert set().union(*access_of(index.built).values()) == {"outcast"}
+    assert set().union(*access_of(index.built).values()) == {"unkeyed"}
     assert (arrays.spoil_row >= 0).sum() >= 3
     assert len(arrays.spoiled) > count
-    assert not arrays.outcast_words[:count].any()
+    assert not arrays.unkeyed_words[:count].any()
     events = [event_of(rng, "a", "b", "c", pool=[*range(-1, 210), None, "x"]) for _ in range(60)]
     events += [
         Event("e", {"a": a, "b": b, "c": 4}) for a in (0, 1, 2, 3, "x", None, 0.0) for b in (0, 1, 199)
@@ -405,8 +405,8 @@ def test_a_negation_that_leaves_out_many_codes_is_checked() -> None:
     index = index_of(texts, shares(COMMON))
     words = dict(
         zip(
-            (index.built.arrays.stream[index.built.arrays.outcast_at] >> FLAGS).tolist(),
-            index.built.arrays.outcast_words.tolist(),
+            (index.built.arrays.stream[index.built.arrays.unkeyed_at] >> FLAGS).tolist(),
+            index.built.arrays.unkeyed_words.tolist(),
             strict=True,
         )
     )
@@ -431,7 +431,7 @@ def test_more_lines_than_a_mask_has_bits(weight: float) -> None:
     index = index_of(texts, shares(weight))
     ways = set().union(*access_of(index.built).values())
     assert ("code and code" in ways) is (weight > 0.1)
-    assert ways <= {"code", "code and code", "outcast"}
+    assert ways <= {"code", "code and code", "unkeyed"}
     for few in (False, True):
         agree(
             index,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from headgate.contents.living import Moment
+    from headgate.contents.live import Moment
     from headgate.core.event import Id
     from headgate.records.index.build import Weigh
     from headgate.records.index.live import State
@@ -341,7 +341,7 @@ REFUSED: list[tuple[Subscription, type[Exception], str]] = [
     (
         Subscription("x", "a = 2"),
         SubscriptionError,
-        "id 'x' is not one of these: ids here are whole numbers",
+        "id 'x' has the wrong type: ids here are whole numbers",
     ),
     (Subscription(2**63, "a = 2"), SubscriptionError, "does not fit into 64 bits"),
     (Subscription(True, "a = 2"), SubscriptionError, "id True is not usable"),
@@ -353,7 +353,7 @@ GONE: list[tuple[Id, str]] = [
     (5, "there is no subscription 5 here"),
     (2, "there is no subscription 2 here"),
     (9, "there is no subscription 9 here"),
-    ("1", "id '1' is not one of these: ids here are whole numbers"),
+    ("1", "id '1' has the wrong type: ids here are whole numbers"),
     (2**70, "there is no subscription"),
     (True, "True"),
 ]

@@ -135,7 +135,7 @@ def test_refused_filters_and_questions() -> None:
     with pytest.raises(SubscriptionError, match="there is no subscription 5 here"):
         index.explain(Event("e", {}), 5)
     for question in (index.next, index.explain):
-        with pytest.raises(SubscriptionError, match="id 'x' is not one of these: ids here are whole numbers"):
+        with pytest.raises(SubscriptionError, match="id 'x' has the wrong type: ids here are whole numbers"):
             question(Event("e", {}), "x")
 
 

@@ -107,13 +107,13 @@ def test_clusters_beyond_the_first_match_are_not_passed() -> None:
     assert cursor.next(0) == 1
 
 
-def test_outcasts_beyond_the_first_match_are_not_passed() -> None:
+def test_unkeyed_filters_beyond_the_first_match_are_not_passed() -> None:
     index = index_of([f"a != {n}" for n in range(500)], shares(COMMON))
     cursor = Cursor(index._state.base, Event("e", {"a": 0}))  # noqa: SLF001
     assert cursor.next(0) == 1
-    assert cursor._outcast == 2  # noqa: SLF001
+    assert cursor._unkeyed == 2  # noqa: SLF001
     assert cursor.next(300) == 300
-    assert cursor._outcast == 301  # noqa: SLF001
+    assert cursor._unkeyed == 301  # noqa: SLF001
     assert cursor.next(1) == 1
 
 

@@ -88,5 +88,5 @@ def test_bytes_and_back() -> None:
 def test_other_bytes_are_refused() -> None:
     data = to_bytes(compile_filters(["a = 1"]).programs)
     for damaged in (b"", data[:-8], b"x" + data[1:], data + bytes(8), bytes(len(data))):
-        with pytest.raises(ValueError, match="these bytes are no programs"):
+        with pytest.raises(ValueError, match="these bytes are not programs"):
             from_bytes(damaged)

@@ -17,7 +17,7 @@ from headgate.errors import FilterError
 from headgate.records.language.parse import parse_filter
 from headgate.records.language.printing import KEYWORDS
 from headgate.records.language.rewrite import normalise
-from headgate.records.programs import binding, clauses, plain, shapes
+from headgate.records.programs import binding, clauses, shapes, simple_clauses
 from headgate.records.programs.binding import bindable, compile_filter, compile_filters, parse_text
 from headgate.records.programs.program import compile_program
 from headgate.records.programs.programs import in_columns
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from headgate.records.language.model import Expression
     from headgate.records.programs.program import Program
-    from headgate.records.programs.shapes import Bounded
+    from headgate.records.programs.shapes import BoundedCache
 
 
 def by_parser(text: str) -> Program:
@@ -371,11 +371,11 @@ def test_deep_and_wide_texts_up_to_the_limits() -> None:
 
 
 def test_caches_stay_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    caches: list[Bounded[Any, Any]] = [
+    caches: list[BoundedCache[Any, Any]] = [
         shapes.skeletons,
         shapes.paths,
         shapes.sighted,
-        plain.verdicts,
+        simple_clauses.verdicts,
         clauses.models,
         clauses.manners,
         clauses.plain_manners,
@@ -396,7 +396,7 @@ def test_caches_stay_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_long_texts_are_not_remembered() -> None:
     long = "x" * 5_000
     agree([f"a = '{long}' AND b > '{long}'" + " " * 3_000, f"{'a' * 64} = '{long}'"])
-    assert long not in plain.verdicts
+    assert long not in simple_clauses.verdicts
     assert not any(len(text) > 1_024 for cache in (clauses.models, shapes.skeletons) for text in cache)
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from headgate import Event, Subscription
 from headgate.records import reference
 from headgate.records.events.encode import encode_events
+from headgate.records.explain.distance import NEVER, lower_bounds
 from headgate.records.explain.explain import clause_of, explain
-from headgate.records.explain.near import NEVER, lower_bounds
 from headgate.records.explain.why_not import NearMiss, fewest_possible
 from headgate.records.index.index import RecordIndex
 from headgate.records.language.parse import parse_filter

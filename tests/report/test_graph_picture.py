@@ -316,9 +316,7 @@ def test_formats(tmp_path: Path, name: str, start: bytes) -> None:
 
 def test_what_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     about = GraphReport.of("t", build([Node(1)], []))
-    with pytest.raises(
-        TableError, match=r"a\.gif names no known format: let it end in \.html, \.svg or \.png"
-    ):
+    with pytest.raises(TableError, match=r"a\.gif has no known ending: let it end in \.html, \.svg or \.png"):
         write(about, tmp_path / "a.gif")
     with pytest.raises(TableError, match=r"cannot write the report to .*No such file"):
         write(about, tmp_path / "missing" / "a.svg")

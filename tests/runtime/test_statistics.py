@@ -83,7 +83,7 @@ def test_what_is_no_file_of_statistics_is_refused(tmp_path: Path) -> None:
     """With what would be right."""
     other = tmp_path / "other.parquet"
     other.write_text("no")
-    with pytest.raises(TableError, match=r"other.parquet is no file of statistics: give one that headgate"):
+    with pytest.raises(TableError, match=r"other.parquet is not a file of statistics: give one"):
         check_statistics(other)
     with pytest.raises(TableError, match="does not exist: headgate match --stats"):
         read_statistics(tmp_path / "none.parquet")
@@ -144,7 +144,7 @@ def test_the_command_shows_what_a_job_counted(
     assert (told["events"], told["subscriptions"], told["found"]) == (6, 4, 1)
     assert (told["rows"][0]["share"], told["rows"][0]["last_event"]) == (1.0, "e3")
     assert headgate("subscriptions", "stats", "events.jsonl").complaint == (
-        "events.jsonl is no file of statistics: give one that headgate match --stats has written"
+        "events.jsonl is not a file of statistics: give one that headgate match --stats has written"
     )
     assert headgate(*match, "--stats", "matches.jsonl").complaint == (
         "matches.jsonl is named twice: give every input and output a place of its own"

@@ -80,7 +80,7 @@ BOMBS: dict[str, tuple[Row, str]] = {
     "numeric": ({"data": 7, "datacontenttype": "nt"}, "data is int and must be text"),
     "html": (
         {"data": "<p>", "datacontenttype": "text/html"},
-        "datacontenttype 'text/html' is no format of RDF",
+        "datacontenttype 'text/html' is not a format of RDF",
     ),
     "untyped": ({"data": "<urn:a> <urn:b> <urn:c> ."}, "the event has no 'datacontenttype'"),
 }

@@ -273,7 +273,7 @@ def test_refused_rows_of_all_tables_say_why(here: Here) -> None:
         (
             "subscriptions",
             "nowhere",
-            "subscription 'nowhere': it hangs at no node: name one in the column 'node'",
+            "subscription 'nowhere': it is attached to no node: name one in the column 'node'",
         ),
         ("subscriptions", "lost", "subscription 'lost': node 'neg' was refused"),
         ("subscriptions", "mute", "the row has no 'filter': a subscription is an id and a filter"),
@@ -328,8 +328,8 @@ def test_events_from_nowhere_are_refused(job: Job, form: str) -> None:
     reasons = {str(identity): reason for identity, reason in job.refused_events()}
     assert reasons == {
         "2": "it has no source: name the node where it enters the graph",
-        "3": "source '7' is no node of the graph: give the id of one",
-        "6": "source 'nobody' is no node of the graph: give the id of one",
+        "3": "source '7' is not a node of the graph: give the id of one",
+        "6": "source 'nobody' is not a node of the graph: give the id of one",
     }
 
 
@@ -372,7 +372,8 @@ def test_whole_numbers_as_ids(job: Job, form: str, shards: int) -> None:
     here = Here(job.folder)
     texts: list[Row] = [{"id": "x", "source": "1"}, {"id": "y", "source": "01"}]
     assert sorted(here.match(*texts)) == [("x", 5), ("x", 300)]
-    assert here.refused_events(*texts) == [("y", "source '01' is no node of the graph: give the id of one")]
+    reason = "source '01' is not a node of the graph: give the id of one"
+    assert here.refused_events(*texts) == [("y", reason)]
 
 
 def test_one_text_among_the_ids_makes_all_of_them_text(here: Here) -> None:
@@ -406,7 +407,7 @@ def test_the_empty_graph(job: Job, shards: int) -> None:
     assert (done.nodes, done.edges, done.subscriptions, done.rejected) == (0, 0, 0, 0)
     here, lost = Here(job.folder), {"id": 1, "source": "a"}
     assert here.match(lost) == []
-    assert here.refused_events(lost) == [(1, "source 'a' is no node of the graph: give the id of one")]
+    assert here.refused_events(lost) == [(1, "source 'a' is not a node of the graph: give the id of one")]
     job.match(put(job.folder / "events.jsonl", ""))
     assert (job.pairs(), job.refused_events()) == ([], [])
 

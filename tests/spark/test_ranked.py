@@ -334,7 +334,7 @@ BAD: dict[str, tuple[Any, Any, str]] = {
     "broken": (
         1,
         "[1, 2",
-        "weights are no JSON (Input data was truncated): give an",
+        "weights are not JSON (Input data was truncated): give an",
     ),
     "number": (1, 3, "weights are int: give an object of attributes and numbers, or a list of numbers, one"),
 }

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from headgate import Engine, Event, Options, Subscription
-from headgate.contents.kind import Wanted
+from headgate.contents.kind import FilterSettings
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import SPARQL
 from headgate.errors import TableError
@@ -161,10 +161,10 @@ def test_the_rows_of_a_table_say_which_kinds_its_filters_are_of(spark: SparkSess
     job = Job(spark, tmp_path)
     rows = [{"id": 1, "filter": "a = 1"}, {"id": 2, "filter": "ASK {}", "Dialect": "sparql"}]
     table = put_lines(tmp_path / "subs.jsonl", rows)
-    assert contents_of(Wanted(), spark, [table]).name == "records+rdf"
-    both = Wanted(schema='{"a": "int64"}', options=Options())
+    assert contents_of(FilterSettings(), spark, [table]).name == "records+rdf"
+    both = FilterSettings(schema='{"a": "int64"}', options=Options())
     assert contents_of(both, spark, [table]).name == "records+rdf"
-    contents = contents_of(Wanted("tuples"), spark, [table])
+    contents = contents_of(FilterSettings("tuples"), spark, [table])
     assert isinstance(contents, RdfContents)
     assert len(compile_lines(job.snapshot, rows, contents=contents, dialect="tuples").refused) == 1
     columns = [
@@ -172,7 +172,7 @@ def test_the_rows_of_a_table_say_which_kinds_its_filters_are_of(spark: SparkSess
         {"id": "2", "filter": None, "dialect": "sql"},
     ]
     table = put_table(tmp_path / "subs.parquet", columns, SUBSCRIPTIONS)
-    assert isinstance(contents_of(Wanted("sparql"), spark, [table]), RdfContents)
+    assert isinstance(contents_of(FilterSettings("sparql"), spark, [table]), RdfContents)
     with pytest.raises(
         TableError, match=r"a schema and a sample are for filters of records, and the filters"
     ):
@@ -298,7 +298,7 @@ def test_the_format_of_what_does_not_say(drawn: tuple[Job, Engine], tmp_path: Pa
             r"the format of .* is not clear: name it with one of .*\.ttl.*or say --format",
         ),
         ("absent.ttl", None, r"absent.ttl does not exist"),
-        ("events.jsonl", "html", r"'html' is no format of RDF: use turtle, nt, rdfxml, jsonld, rss"),
+        ("events.jsonl", "html", r"'html' is not a format of RDF: use turtle, nt, rdfxml, jsonld, rss"),
     ):
         with pytest.raises(TableError, match=reason):
             job.match(str(tmp_path / path), content_type=content_type)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from headgate.contents.kind import Wanted
+from headgate.contents.kind import FilterSettings
 from headgate.core.subscription import SQL
 from headgate.errors import HeadgateError
 from headgate.pipeline.dry_run.checked_rows import Source, judge_edges, judge_nodes, judge_subscriptions
@@ -86,7 +86,7 @@ def test_subscriptions(tmp_path: Path) -> None:
     compiled = compile_lines(tmp_path / "snapshot", SUBSCRIPTIONS, ranked=True)
     assert [row["reason"] for row in compiled.refused] == wanted
     table = put(tmp_path / "subscriptions.jsonl", "\n".join(SUBSCRIPTIONS))
-    judged = judge_subscriptions(pipeline(ranked=True), Source(table, None), Wanted(dialect=SQL))
+    judged = judge_subscriptions(pipeline(ranked=True), Source(table, None), FilterSettings(dialect=SQL))
     assert judged is not None
     assert list(judged.reasons) == wanted
     # What is usual takes another way than what is not, to the same end.

@@ -260,7 +260,7 @@ def test_places() -> None:
     [
         (0, "hash", None, "0 shards: give a number from 1 to 1,000"),
         (2, "luck", None, "there is no rule 'luck' for shards: use 'hash', 'tenant', 'access'"),
-        (2, "access", "a..b", "'a..b' is no name"),
+        (2, "access", "a..b", "'a..b' is not a name"),
         (2, "hash", "a", "shards by hash look at ids alone"),
     ],
 )

@@ -342,7 +342,7 @@ def test_rows_that_make_no_sense_are_refused_with_the_reason(spark: SparkSession
             "op is 'remove': use one of 'subscribe', 'replace', 'upsert', 'unsubscribe', 'score', ",
             "at character 5",
             "the row has no 'filter': a subscription is an id and a filter",
-            "id 'one' is not one of these: ids here are whole numbers",
+            "id 'one' has the wrong type: ids here are whole numbers",
             "the row has no 'id': a subscription is an id and a filter",
             "xpath",
             "'n'",
@@ -474,7 +474,7 @@ def test_what_cannot_be_asked_is_one_line(tmp_path: Path) -> None:
     asked = Question(changes, made, events)
     for question, error, said in (
         (replace(asked, top=Top.of(3)), SnapshotError, "is cut into shards, and who is reached"),
-        (replace(asked, noise=2.0), TableError, "noise 2.0 is no share of the events"),
+        (replace(asked, noise=2.0), TableError, "noise 2.0 is not a share of the events"),
         (replace(asked, content_type="xml"), TableError, "leave out --format"),
         (replace(asked, changes="missing.jsonl"), TableError, "missing.jsonl does not exist"),
         (replace(asked, events=changes), TableError, "is named twice"),

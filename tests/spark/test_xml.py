@@ -46,7 +46,7 @@ BOMBS: dict[str, tuple[Row, str]] = {
     "wordless": ({"data": None, "datacontenttype": "xml"}, "the event has no 'data': give its XML there"),
     "turtle": (
         {"data": "<urn:a> <urn:b> <urn:c> .", "datacontenttype": "turtle"},
-        "datacontenttype 'turtle' is no format of XML: give one of xml",
+        "datacontenttype 'turtle' is not a format of XML: give one of xml",
     ),
     "untyped": ({"data": "<a/>"}, "the event has no 'datacontenttype'"),
 }
@@ -143,7 +143,7 @@ def test_files_are_events(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     # Other file systems are asked for what Spark has listed and not read.
     files = job.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     assert _left_out(files.load(f"file://{tmp_path}/documents")) == [f"file:{empty}"]
-    with pytest.raises(TableError, match=r"'turtle' is no format of XML: use xml"):
+    with pytest.raises(TableError, match=r"'turtle' is not a format of XML: use xml"):
         job.match(str(tmp_path / "documents"), content_type="turtle")
 
 

@@ -48,7 +48,7 @@ MALFORMED = ["", "{", "[1]", '{"age": 3}', '{"id": 1.5}', '{"id": "a", "x": 1, "
 
 
 def send_malformed(world: World) -> None:
-    """Send lines that are no events among others."""
+    """Send lines that are not events among others."""
     world.send("lines.jsonl", [*MALFORMED, {"id": "good"}, {"id": 77}])
 
 
@@ -253,7 +253,7 @@ def test_malformed_documents(spark: SparkSession, tmp_path: Path) -> None:
     # Spark would pass over files without a byte.
     empty = {row["origin"].rpartition("/")[2]: row["reason"] for row in world.dead()[-2:]}
     assert empty["4 #%20.xml"] == "the document is empty: its file has no bytes"
-    assert empty["5.parquet"].startswith("the file is no Parquet, or is damaged")
+    assert empty["5.parquet"].startswith("the file is not Parquet, or is damaged")
     # Also if a batch has no others; those of earlier batches stay what they were.
     move(world.events, "6.xml", "")
     done = world.run(spark)

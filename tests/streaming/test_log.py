@@ -217,12 +217,12 @@ def test_unusable_replacement(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     pin = subscriptions.pin()
     Engine.build([Subscription("s1", "//a", "xpath")]).save(world.snapshot)
     assert subscriptions.pin() == pin
-    assert "going on with the snapshot in use" in capsys.readouterr().err
+    assert "continuing with the snapshot in use" in capsys.readouterr().err
     assert subscriptions.pin() == pin
     assert not capsys.readouterr().err
     (world.snapshot / "manifest.json").write_text("{}")
     assert subscriptions.pin() == pin
-    assert "going on with the snapshot in use" in capsys.readouterr().err
+    assert "continuing with the snapshot in use" in capsys.readouterr().err
     Engine.build([Subscription("s1", "age > 31")]).save(world.snapshot)
     assert subscriptions.pin() != pin
 

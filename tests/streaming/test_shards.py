@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from headgate import Engine, Event, Subscription
-from headgate.contents.kind import Read
+from headgate.contents.kind import DocumentEvents
 from headgate.contents.registry import kind_of
 from headgate.core.rooms import RECORDS
 from headgate.core.snapshot import room_of
@@ -84,7 +84,7 @@ class Made:
         if self.case.content == RECORDS:
             return given
         read = kind_of(self.case.content).read(given)
-        return [event for each in read if isinstance(each, Read) for event in each.events]
+        return [event for each in read if isinstance(each, DocumentEvents) for event in each.events]
 
     @property
     def ranked(self) -> bool:
@@ -333,7 +333,7 @@ def test_unusable_shards(tmp_path: Path, make: Make, capsys: pytest.CaptureFixtu
     (tmp_path / "mixed").rename(world.snapshot)
     assert subscriptions.pin() == pin
     told = capsys.readouterr().err
-    assert "going on with the snapshot in use" in told
+    assert "continuing with the snapshot in use" in told
     assert "does not belong to it" in told
     subscriptions.close()
     with pytest.raises(HeadgateError, match="does not belong to it"):

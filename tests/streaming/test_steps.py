@@ -1,7 +1,7 @@
 """A process that dies at any step of a batch: done again by another, each match is there once.
 
 All that outlives a process is put in place by renaming. So dying before and after each rename is dying at
-every step. A process that dies leaves nothing in memory: each attempt opens everything anew.
+every step. A process that dies leaves nothing in memory: each attempt opens everything again.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ WRONG: list[tuple[Given, str]] = [
     ({"op": "score", "id": "s0", "score": "NaN"}, "the score of the row is nan: give a finite number"),
     ({"op": "weights", "id": "s0", "weights": 7}, f"weights are int: {WEIGHED}"),
     ({"op": "weights", "id": "s0", "weights": "{"},
-     f"weights are no JSON (Input data was truncated): {WEIGHED}"),
+     f"weights are not JSON (Input data was truncated): {WEIGHED}"),
     ({"op": "remove", "id": "s0"}, f"op is 'remove': use one of {KNOWN}, or none"),
     ({"op": ["score"], "id": "s0"}, f"op is ['score']: use one of {KNOWN}, or none"),
     ({"op": "unsubscribe"}, "the row has no 'id': give text or a whole number"),
@@ -87,8 +87,8 @@ WRONG: list[tuple[Given, str]] = [
     ({"id": "s0", "filter": 7}, "the filter is int and must be text"),
     ({"id": "s0", "filter": "age > 5", "dialect": 7}, "dialect 7 is not usable: give text"),
     ({"id": "s0", "filter": "age > 5", "node": []}, "node [] is not usable: give text or a whole number"),
-    ({"id": 7, "filter": "age > 5"}, "id 7 is not one of these: ids here are text"),
-    ({"op": "unsubscribe", "id": 7}, "id 7 is not one of these: ids here are text"),
+    ({"id": 7, "filter": "age > 5"}, "id 7 has the wrong type: ids here are text"),
+    ({"op": "unsubscribe", "id": 7}, "id 7 has the wrong type: ids here are text"),
     ({"id": "s0", "ID": "s1", "filter": "age"},
      "two fields have names that differ in case only, which are the same"),
     ("[1]", "expected a JSON object, found list"),
@@ -97,7 +97,7 @@ WRONG: list[tuple[Given, str]] = [
 """What is refused whatever there is, with the reason."""
 NO_GRAPH: list[tuple[Given, str]] = [
     ({"id": "s0", "filter": "age > 5", "node": "net"},
-     "subscription 's0' hangs at node 'net', and there is no graph here: leave `node` out"),
+     "subscription 's0' is attached to node 'net', and there is no graph here: leave `node` out"),
     *(({"op": op, "id": "n", "source": "n", "target": "m"},
        f"there is no graph here for the op {op!r}: compile the subscriptions with nodes and edges")
       for op in ("add_node", "remove_node", "add_edge", "remove_edge", "set_filter")),
@@ -146,7 +146,7 @@ BAD_GRAPH: list[tuple[Given, str]] = [
     ({"op": "add_edge", "source": "pub", "target": "no"}, "there is no node 'no' in the graph"),
     ({"op": "remove_edge", "source": "own", "target": "pub"}, "there is no edge from 'own' to 'pub'"),
     ({"op": "replace", "id": "s5", "filter": "age > 1"},
-     "subscription 's5' names no node to hang at: give `node`"),
+     "subscription 's5' names no node to be attached to: give `node`"),
     ({"op": "replace", "id": "s5", "filter": "age > 1", "node": "no"}, "there is no node 'no' in the graph"),
 ]  # fmt: skip
 
@@ -195,7 +195,7 @@ CASES = {
     "empty": Case(
         lambda place: Engine.build([]).save(place),
         [{"id": 7, "filter": "age > 5"}, {"id": 8, "filter": "age > 6"}],
-        [({"id": "x", "filter": "age > 5"}, "id 'x' is not one of these: ids here are whole numbers")],
+        [({"id": "x", "filter": "age > 5"}, "id 'x' has the wrong type: ids here are whole numbers")],
     ),
 }
 
@@ -361,7 +361,7 @@ def test_a_graph_in_shards_keeps_its_nodes_and_edges(tmp_path: Path) -> None:
     world.change("1.jsonl", [*moved, *refused, *graph])
     engines, told, taken = live(world)
     assert (taken, len(engines)) == (8, 12)
-    right = "compile it anew with the change, or in one piece to change it live"
+    right = "compile it again with the change, or in one piece to change it live"
     assert [reason for _, reason in told[2:]] == [f"{CUT}: {right}"] * len(graph)
     event = Event(1, {"age": 5}, source="pub")
     # Those that were replaced have another filter, and the others that of before.

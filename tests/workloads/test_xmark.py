@@ -180,7 +180,7 @@ def test_a_law_without_something_draws_nothing_of_it() -> None:
         ({"sizes": (1.0,) * 17}, r"weights of 1 to 16 nodes"),
         ({"sizes": (0.0, 0.0)}, r"weights of 1 to 16 nodes"),
         ({"wildcard": 1.5}, r"wildcard is a part, from 0 to 1, not 1\.5"),
-        ({"period": 0}, r"one view in 0 cannot be drawn anew: give 1 or more"),
+        ({"period": 0}, r"one view in 0 cannot be drawn again: give 1 or more"),
     ],
 )
 def test_laws_that_cannot_be_drawn_are_refused(wrong: dict[str, float], complaint: str) -> None:

@@ -75,7 +75,7 @@ def test_the_nearest_miss_is_the_largest_part() -> None:
     [
         ("//item[price > 5]", 1, "/news/item[1]/price: . > 5 fails for '4.5': short by 0.5"),
         ("//item[price <= 4]", 1, "/news/item[1]/price: . <= 4 fails for '4.5': over by 0.5"),
-        ("//item[company = 3]", 1, ". = 3 fails for 'Acme', which is no number"),
+        ("//item[company = 3]", 1, ". = 3 fails for 'Acme', which is not a number"),
         ("//item[company = 'ACME']", 1, ". = 'ACME' fails for 'Acme', but for case"),
         ("//company[. = ' Acme']", 0, "/news/item[1]/company: . = ' Acme' fails for 'Acme', but for blanks"),
         (

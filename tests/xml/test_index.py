@@ -213,7 +213,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(EventError, match="look at XML"):
         index.match(Event("e", {"a": 1}))
     content: Content = index
-    assert content.sieve(0, 1) is None
+    assert content.filter_planes(0, 1) is None
 
 
 def test_sizes_are_told() -> None:

@@ -11,7 +11,7 @@ from headgate.xml.language.parse import parse_filter
 # The mark ⟪ stands before the place; it is no part of the text.
 
 UPWARDS = "paths lead downwards; put the condition on the upper step, as in //a[b]/c"
-SIBLINGS = "the order of siblings is no part of a filter; ask for both below their parent, as in //a[b]/c"
+SIBLINGS = "the order of siblings is not part of a filter; ask for both below their parent, as in //a[b]/c"
 ABSENT = "a filter says what must be there, not what must be absent; for values there is !="
 STEPS = "steps are names, *, @name and text()"
 EACH = "subscribe to each alternative, as one filter asks for all of it"
@@ -31,7 +31,7 @@ XPATHS = [
     ("//a/⟪..", f".. is not supported: {UPWARDS}"),
     ("//a[⟪1]", f"[1] asks for a position, which is not supported: {POSITION}"),
     ("//a[⟪-1]", f"[-1] asks for a position, which is not supported: {POSITION}"),
-    ("//a[⟪'x']", "'x' alone is no condition: compare a path with it"),
+    ("//a[⟪'x']", "'x' alone is not a condition: compare a path with it"),
     ("//a[⟪last()]", f"last() is not supported: {POSITION}"),
     ("//a[⟪position() = 2]", f"position() is not supported: {POSITION}"),
     ("//a[⟪not(b)]", f"not() is not supported: {ABSENT}"),
@@ -77,7 +77,7 @@ XPATHS = [
     ("//a[b/⟪. = 3]", "'.' stands at the beginning of a path only: leave it out"),
     ("//a[⟪]", "the brackets are empty: write a condition, such as [b] or [. = 'x']"),
     ("//a[b = ⟪'x]", "a quote is still open"),
-    ("//a⟪{foo}", "'foo' is no mark: marks are id, val and cont"),
+    ("//a⟪{foo}", "'foo' is not a mark: marks are id, val and cont"),
     ("//a⟪{id,id}", "id is marked twice"),
     ("//a{id}⟪{val}", "a step has one mark: join them, as in a{id,val}"),
     ("//a[b]⟪{id}", "a mark stands right behind the name, before the brackets: a{id}[b]"),
@@ -91,7 +91,7 @@ XPATHS = [
     ("//a[b ⟪eq 3]", "eq is not supported: write ="),
     ("//a[b ⟪== 3]", "equality is written with one ="),
     ("//a[b ⟪<> 3]", "unequal is written !="),
-    ("//a[b ⟪&& c]", "&& is no operator of XPath: write and"),
+    ("//a[b ⟪&& c]", "&& is not an operator of XPath: write and"),
     ("//a ⟪AND //b", "AND is not supported: write and, in lower case"),
     ("//a⟪, //b", "',' is not supported: join paths by and"),
     ("//a/⟪3", "3 is no step: a step is a name, *, @name or text()"),
@@ -123,7 +123,7 @@ XPATHS = [
     ("//a[b = ⟪true()]", "true() is not supported: compare with the text 'true' or 'false', in quotes"),
     ("//⟪Q{u}*", "all names of a namespace are not supported: write *"),
     ("//⟪x:*", "all names of a namespace are not supported: write *"),
-    ("//a[b ⟪&lt; 3]", "& is no part of the filter language: write and, and < in place of &lt;"),
+    ("//a[b ⟪&lt; 3]", "& is not part of the filter language: write and, and < in place of &lt;"),
     ("//a[.⟪[b]]", "brackets behind . are not supported: write them behind the name of the step"),
     ("//a[child::⟪@b]", "@b cannot stand behind an axis: leave the axis out"),
     ("//a ⟪(: c :)", "comments are not supported: leave them out"),
@@ -148,8 +148,8 @@ XPATHS = [
         "instance is not supported: write numbers without quotes and texts in quotes",
     ),
     ("⟪true()", "true() is not supported: compare with the text 'true' or 'false', in quotes"),
-    ("⟪3", "3 alone is no condition: compare a path with it"),
-    ("⟪'x'", "'x' alone is no condition: compare a path with it"),
+    ("⟪3", "3 alone is not a condition: compare a path with it"),
+    ("⟪'x'", "'x' alone is not a condition: compare a path with it"),
     ("//a[contains(., 'x'⟪] ", "']' cannot stand here: expected ')'"),
     ("//a[(b⟪]", "']' cannot stand here: expected ')' or and"),
     ("//a[(b and c) ⟪= 3]", "a condition is not compared: write it alone"),
@@ -158,7 +158,7 @@ XPATHS = [
     ("//⟪[b]", "a step needs a name before its brackets: write * for any"),
     ("//a[⟪“x” = b]", "a text stands in plain quotes ' or \""),
     ("//a->⟪b", "b is a path, and paths are compared with a text in quotes or a number only"),
-    ("//a⟪#b", "# is no part of the filter language: comments are not supported"),
+    ("//a⟪#b", "# is not part of the filter language: comments are not supported"),
     ('//a[⟪"', "a quote is still open"),
     ("⟪{id}", MARKED),
     ("//⟪{id}", MARKED),
@@ -222,7 +222,7 @@ XPATHS = [
     ("//a/⟪element(b)", f"element() is not supported: {STEPS}"),
     ("//a[b ⟪ne 'x']", "ne is not supported: write !="),
     ("//a⟪?b", "? is not supported: filters have no optional parts"),
-    ("//a⟪;b", "; is no part of the filter language"),
+    ("//a⟪;b", "; is not part of the filter language"),
 ]
 TREES = [
     ("//a[⟪val_{ID} = 3]", "val is the node's own value: a child of that name is /val"),
@@ -255,10 +255,10 @@ def test_what_is_refused(marked: str, reason: str, dialect: str) -> None:
     [
         ("", "the filter is empty: write a path such as //news[company = 'ACME']", 0),
         (" \n", "the filter is empty: write a path such as //news[company = 'ACME']", 2),
-        ("//a[b = '\x00']", "U+0000 is no character of XML: no document has it", 9),
-        ("//a[b = '\ud800']", "U+D800 is no character of XML: no document has it", 9),
+        ("//a[b = '\x00']", "U+0000 is not a character of XML: no document has it", 9),
+        ("//a[b = '\ud800']", "U+D800 is not a character of XML: no document has it", 9),
         ("//a\u00a0", "a no-break space stands here: write a plain one", 3),
-        ("//a\u3000b", "\u3000 is no part of the filter language", 3),
+        ("//a\u3000b", "\u3000 is not part of the filter language", 3),
         (f"//a[b = {'9' * 400}]", "the number is too large", 8),
         ("a" * 65_537, "the filter has 65,537 characters and at most 65,536 are taken", None),
         ("//a" * 257, "the filter has more than 256 steps", 3 * 256 + 2),

@@ -82,5 +82,5 @@ def test_damaged_foreign_and_older_snapshots_are_refused(tmp_path: Path) -> None
     with pytest.raises(SnapshotError, match="has layout 0 of this room"):
         XmlIndex.open(tmp_path / "older")
     write_snapshot(tmp_path / "other", "rdf", found.arrays, counts=found.counts, about={})
-    with pytest.raises(SnapshotError, match="belongs to the room 'rdf', not 'xml'"):
+    with pytest.raises(SnapshotError, match="is a snapshot of 'rdf', not of 'xml'"):
         XmlIndex.open(tmp_path / "other")

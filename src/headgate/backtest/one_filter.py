@@ -18,7 +18,7 @@ from headgate.tables.event_rows import read_events
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from headgate.contents.kind import Feeds, Wanted
+    from headgate.contents.kind import Feeds, FilterSettings
     from headgate.contents.protocol import Content
     from headgate.core.values import Path
 
@@ -55,7 +55,7 @@ class Pattern(NamedTuple):
 
     text: str
     content: str
-    wanted: Wanted
+    wanted: FilterSettings
 
     def indexed(self) -> Content:
         """Index it; refuses a bad filter."""

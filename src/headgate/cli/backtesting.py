@@ -155,7 +155,7 @@ def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool,
     if (asked.snapshot is None) == (asked.subscriptions is None):
         raise click.UsageError("--changes wants one of --snapshot and --subscriptions")
     if asked.page is not None and not asked.page.endswith(".html"):
-        raise TableError(f"{asked.page} names no page: let it end in .html")
+        raise TableError(f"{asked.page} is not the name of a page: let it end in .html")
     rejected, effects = _beside(asked, "rejected"), _beside(asked, "effects")
     with tempfile.TemporaryDirectory(prefix="headgate-") as folder:
         refused = rejected or str(Path(folder) / "rejected.jsonl")

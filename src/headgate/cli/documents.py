@@ -136,4 +136,4 @@ def feed_lines(feeds: Feeds | None) -> list[str]:
     if feeds is None or not feeds.lenient:
         return []
     count = f"{feeds.lenient:,} of {feeds.feeds:,} feeds"
-    return [f"note: {count} are no RDF and were read leniently, with {feeds.notes:,} departures"]
+    return [f"note: {count} are not RDF and were read leniently, with {feeds.notes:,} departures"]

@@ -27,7 +27,7 @@ from headgate.tables.settings import Backtest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headgate.contents.kind import Kind, Results, Wanted
+    from headgate.contents.kind import FilterSettings, Kind, Results
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.engine.engine import Engine
@@ -274,7 +274,7 @@ def explain(
     for option, rows in (("--bindings", bindings), ("--tuples", tuples)):
         if rows is not None and (why_not or wanted is not None):
             raise click.UsageError(f"{option} goes with --filter, or --snapshot and --subscription")
-    from headgate.contents.kind import Wanted
+    from headgate.contents.kind import FilterSettings
     from headgate.contents.registry import kind_of
 
     content = _content(snapshot, dialect)
@@ -291,7 +291,7 @@ def explain(
         told = Answer({"near_misses": [_as_json(miss) for miss in near]}, _near(near, within))
     else:
         taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective)
-        wanted_of_filter = Wanted(dialect or SQL, taxonomy=taxonomy, options=options)
+        wanted_of_filter = FilterSettings(dialect or SQL, taxonomy=taxonomy, options=options)
         told = _explain_filter(kind, data, str(filter_text), wanted_of_filter, results)
     tell(told.result, told.lines, as_json=as_json)
 
@@ -311,7 +311,9 @@ def _record(given: str) -> Event:
     return Event("", read_object(sys.stdin.buffer.read() if given == "-" else given))
 
 
-def _explain_filter(kind: Kind, event: Event, text: str, wanted: Wanted, results: int | None) -> Answer:
+def _explain_filter(
+    kind: Kind, event: Event, text: str, wanted: FilterSettings, results: int | None
+) -> Answer:
     """Explain a filter that stands alone."""
     from headgate.core.subscription import Subscription
 

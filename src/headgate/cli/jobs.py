@@ -190,7 +190,8 @@ def match(asked: Match, where: Where, *, strict: bool, quiet: bool, as_json: boo
         else "refused none"
     )
     if done.left_out:
-        lines.append(f"left out {done.left_out:,} filters that were too much for an event, as {refused} says")
+        count = f"left out {done.left_out:,} filters that were too expensive for an event"
+        lines.append(f"{count}, with the reasons in {refused}")
     if done.shards > 1:
         most = done.events * done.shards
         lines.append(f"events met shards {done.met:,} times, of {most:,} that there could be")

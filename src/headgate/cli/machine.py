@@ -131,7 +131,7 @@ def _kernel_cache() -> Finding:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        advice = "kernels compile anew in every run: set NUMBA_CACHE_DIR to a folder that can be written"
+        advice = "kernels compile again in every run: set NUMBA_CACHE_DIR to a folder that can be written"
         return Finding("kernel cache", False, f"{folder}: {error.strerror}", advice)
     return Finding("kernel cache", True, str(folder))
 
@@ -228,7 +228,7 @@ def warm(
     for room in rooms:
         if room not in signatures.rooms():
             known = ", ".join(signatures.rooms())
-            raise click.UsageError(f"{room!r} is no room with kernels: those are {known}")
+            raise click.UsageError(f"{room!r} is not a room with kernels: those are {known}")
     if rooms and copy_to:
         raise click.UsageError("--copy-to takes all rooms: name none")
     from headgate.core.jit.warming import copy_code

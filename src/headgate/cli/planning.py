@@ -33,7 +33,7 @@ def plan(asked: Plan, where: Where, *, quiet: bool, as_json: bool) -> None:
     r"""Plan how events travel: subscribers that feed each other, so that the publisher need not feed all.
 
     A subscription can be computed from others whose results hold all of its own. The plan chooses how each is
-    fed: first so that all together take the least, within what sites can bear, then so that events arrive
+    fed: first so that all together take the least, within the capacities of sites, then so that events arrive
     sooner. The output is a directory with a manifest, the tables views.parquet and feeds.parquet, and arrays.
 
     \b

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @cli.group()
 def report() -> None:
-    """Draw what there is."""
+    """Draw a graph, or a dissemination network."""
 
 
 @report.command(name="graph")
@@ -162,7 +162,7 @@ def _check_graph(path: Path) -> None:
         first = shard_places(path)[0]
         raise SnapshotError(f"snapshot {path} is a graph in shards: give one of them, such as {first}")
     if room != GRAPH:
-        raise SnapshotError(f"snapshot {path} is of the room {room!r} and has no graph: give one of a graph")
+        raise SnapshotError(f"snapshot {path} is one of {room!r} and has no graph: give one of a graph")
 
 
 def _open(path: Path) -> GraphIndex:

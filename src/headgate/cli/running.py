@@ -1,4 +1,4 @@
-"""Commands that run on: a pipeline file, step after step, and events as they come."""
+"""Commands that run on: a pipeline file, step after step, and events as they arrive."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @options_of(StreamSettings)
 @where_options(engine=False)
 def stream(asked: StreamSettings, where: Where, *, quiet: bool, as_json: bool) -> None:
-    r"""Match events as they come, each match once, whatever dies meanwhile.
+    r"""Match events as they arrive, each match once, even if processes are killed.
 
     Files must be moved into the folder whole: .jsonl, .parquet, and documents of RDF or XML. Matches go to
     files named by batch; events that are malformed, late, duplicates or from no node of the graph go to dead
@@ -72,7 +72,7 @@ def stream(asked: StreamSettings, where: Where, *, quiet: bool, as_json: bool) -
         refused = "refused none"
         if done.rejected_changes:
             refused = f"refused {done.rejected_changes:,}, with the reasons in {asked.rejected}"
-        lines.append(f"took {done.changes:,} changes of subscriptions, {refused}")
+        lines.append(f"applied {done.changes:,} changes of subscriptions, {refused}")
     if asked.report is not None:
         lines.append(f"the page about the run is {asked.report}")
     places = {"output": shown(asked.output), "dead_letters": asked.dead, "state": asked.state}
@@ -107,7 +107,7 @@ def stopping() -> Iterator[threading.Event]:
 def run(asked: Run, where: Where, file: Path, *, strict: bool, quiet: bool, as_json: bool) -> None:
     r"""Run a pipeline that a file describes: compile, match, plan and report.
 
-    What is done already and has not changed is passed over, so a run that was stopped goes on where it was.
+    Steps that are done and have not changed are skipped, so a run that was stopped resumes where it was.
     The report and all other outputs land in the pipeline's directory.
 
     \b

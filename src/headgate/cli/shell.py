@@ -128,7 +128,7 @@ def run_job(
             if where.engine is not None:
                 raise TableError(f"{error}: that is left to Spark, so leave --engine local out") from None
             if not quiet:
-                click.echo(f"this goes to Spark: {error}", err=True)
+                click.echo(f"running on Spark: {error}", err=True)
     with session(where, quiet=quiet) as spark:
         return on_spark(spark)
 

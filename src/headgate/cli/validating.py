@@ -124,7 +124,7 @@ def _lines(done: Validation, *, every: bool) -> list[str]:
     if done.events is not None:
         summary += f"; {done.events:,} events were looked at"
     if done.refused_events:
-        summary += f", and {done.refused_events:,} rows that are no events"
+        summary += f", and {done.refused_events:,} rows that are not events"
     return [*lines, summary]
 
 

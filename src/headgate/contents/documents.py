@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, 
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.living import Frozen, Living, LivingState, Tail
+from headgate.contents.live import FrozenBase, LiveIndex, LiveState, Tail
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, CheckCosts
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
@@ -51,7 +51,7 @@ class BaseMatcher(Matcher, Protocol):
         """Match a document once more, and add for each filter whether it is checked, and what that takes."""
 
 
-class DocumentBase(Frozen):
+class DocumentBase(FrozenBase):
     """A base that asks documents; `pattern` returns a filter by its number."""
 
     matcher: BaseMatcher
@@ -86,7 +86,7 @@ TailT = TypeVar("TailT", bound=DocumentTail)
 StateT = TypeVar("StateT", bound="DocumentState[Any, Any]")
 
 
-class DocumentState(LivingState[BaseT, TailT]):
+class DocumentState(LiveState[BaseT, TailT]):
     """Base and tail."""
 
     @property
@@ -145,7 +145,7 @@ class _Answer(NamedTuple):
     left_out: list[tuple[Id, str]]
 
 
-class DocumentIndex(Living[StateT], Generic[StateT]):
+class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
     """Filters of documents. A room says how documents and filters are read."""
 
     dialect: ClassVar[str]
@@ -199,8 +199,8 @@ class DocumentIndex(Living[StateT], Generic[StateT]):
     def match(self, event: Event) -> list[Id]:
         """List the ids of the matching subscriptions, sorted.
 
-        A filter that is too much for the event does not hold; `headgate.Omissions` collects which, else it is
-        logged. That is so for all questions.
+        A filter that is too expensive for the event does not hold; `headgate.Omissions` collects which, else
+        it is logged. That is so for all questions.
         """
         left_out: list[tuple[Id, str]] = []
         found = self._state.match_one(self._document(event), left_out)
@@ -289,7 +289,7 @@ class DocumentIndex(Living[StateT], Generic[StateT]):
         kept = base.removed == 0
         return CheckCosts(base.ids, candidates * kept, np.ceil(work * kept).astype(np.int64))
 
-    def sieve(self, first: int, size: int) -> None:
+    def filter_planes(self, first: int, size: int) -> None:
         """Have none: patterns cannot be asked by planes."""
         del first, size
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from headgate.contents.protocol import Access, ContentRoom, Contents, Filed
+    from headgate.contents.protocol import Access, CompiledFilters, ContentRoom, Contents
     from headgate.contents.views import Views
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FilterSettings:
     """Settings of filters. Each kind of content knows some of them (`Kind.settings`)."""
 
     dialect: str = SQL
@@ -68,7 +68,7 @@ class Feeds(NamedTuple):
     """How much was forgiven them."""
 
 
-class Read(NamedTuple):
+class DocumentEvents(NamedTuple):
     """The events of a document that was read: one, or those of a feed with what was forgiven it."""
 
     events: Sequence[Event]
@@ -99,7 +99,7 @@ class Kind(ABC):
     most: ClassVar[int] = 16 << 20
     """How many bytes a document may have."""
     settings: ClassVar[frozenset[str]] = frozenset()
-    """The fields of `Wanted` that are about its filters."""
+    """The fields of `FilterSettings` that are about its filters."""
     options: ClassVar[Mapping[str, str]] = {}
     """Options of commands that are about its filters alone: by the parameter, as they are written."""
     results: ClassVar[str | None] = None
@@ -136,11 +136,11 @@ class Kind(ABC):
         return self
 
     @abstractmethod
-    def room(self, wanted: Wanted | None = None) -> ContentRoom:
+    def room(self, wanted: FilterSettings | None = None) -> ContentRoom:
         """Return what builds and opens indexes of filters, with their settings."""
 
     @abstractmethod
-    def compiler(self, wanted: Wanted, read_sample: Callable[[str], Any]) -> Contents:
+    def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> Contents:
         """Return what compiles tables of filters; `read_sample` reads a table of events, if one is named."""
 
     def check_filter(self, text: str, dialect: str) -> None:
@@ -152,14 +152,14 @@ class Kind(ABC):
         del snapshots
         return set(), set()
 
-    def access(self, contents: Contents, filed: Filed, events: Sequence[Event]) -> list[Access]:
+    def access(self, contents: Contents, filed: CompiledFilters, events: Sequence[Event]) -> list[Access]:
         """Say by what events come to filters, and how many of some events do: those that have all keys."""
         from headgate.contents.protocol import EVERY_EVENT, Access
 
         finder = contents.finder(None)
         seen = [frozenset(self.keys(event.data)) for event in events] if self.documents else []
         found = []
-        for keys in finder.of_filed(filed):
+        for keys in finder.of_compiled(filed):
             if not keys:
                 found.append(Access(EVERY_EVENT, len(events)))
                 continue
@@ -170,7 +170,7 @@ class Kind(ABC):
 
     # Events that are documents
 
-    def read(self, events: Sequence[Event | EventError]) -> list[Read | EventError]:
+    def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
         """Read documents, each in its place; what could not be read, or is none, as the reason."""
         raise NotImplementedError
 
@@ -223,12 +223,12 @@ class Kind(ABC):
     ) -> Views:
         """Make views of subscriptions, in their order."""
         del subscriptions, carries, taxonomy
-        raise PlanError(f"filters of {self.title} are no views: they cannot be planned")
+        raise PlanError(f"filters of {self.title} have no views: they cannot be planned")
 
     def views_at(self, path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
         """Make views of the subscriptions in a snapshot, in the order of their ids."""
         del path, carries
-        raise PlanError(f"filters of {self.title} are no views: they cannot be planned")
+        raise PlanError(f"filters of {self.title} have no views: they cannot be planned")
 
 
 def _with_text(event: Event, text: str) -> Event:

@@ -1,6 +1,6 @@
 """What the rooms that know no content ask of those that do: to match, and to compile tables of filters.
 
-text ──► FilterWriter.add ──► bytes ──► Contents.file ──► Filed.take, with_filter ──► index
+text ──► FilterWriter.add ──► bytes ──► Contents.file ──► CompiledFilters.take ──► index
 on a worker                    on the driver, or on the worker of a shard
 """
 
@@ -76,7 +76,7 @@ class Encoded(Protocol):
         """Return the codes that planes look at."""
 
 
-class Sieve(Protocol):
+class FilterPlanes(Protocol):
     """Filters of a content room that can be asked one by one; a position is an id less an offset."""
 
     @property
@@ -186,7 +186,7 @@ class Content(Protocol):
     def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
         """Write a snapshot; `source` says what it was built from."""
 
-    def sieve(self, first: int, size: int) -> Sieve | None:
+    def filter_planes(self, first: int, size: int) -> FilterPlanes | None:
         """Return the filters for asking one by one, if this room can: their ids are `first` and up.
 
         What is subscribed or unsubscribed later is not seen by it.
@@ -221,7 +221,7 @@ class Measures(Protocol):
 
 
 @runtime_checkable
-class Informed(Protocol):
+class TaxonomyAware(Protocol):
     """What sees events through a taxonomy."""
 
     @property
@@ -283,17 +283,17 @@ class Writers(Protocol):
         """Take a filter in the kind's own dialect apart."""
 
 
-class Filed(Protocol):
+class CompiledFilters(Protocol):
     """Compiled filters, by number."""
 
     @property
     def attributes(self) -> tuple[str, ...]:
         """List the attributes that they name; patterns over documents name none."""
 
-    def take(self, order: NDArray[np.int64]) -> Filed:
+    def take(self, order: NDArray[np.int64]) -> CompiledFilters:
         """Pick filters."""
 
-    def with_filter(self, text: str) -> Filed:
+    def with_filter(self, text: str) -> CompiledFilters:
         """Append a filter in the kind's own dialect."""
 
     def index(self, ids: Ids, texts: TextPool) -> Content:
@@ -310,11 +310,11 @@ class Finder(Protocol):
     def of_bytes(self, payload: bytes) -> list[Keys]:
         """Find the keys of filters as a writer has written them."""
 
-    def of_filed(self, filed: Any) -> list[Keys]:
+    def of_compiled(self, compiled_filters: Any) -> list[Keys]:
         """Find the keys of filters that were filed."""
 
 
-class Counted(NamedTuple):
+class SnapshotCounts(NamedTuple):
     """What a snapshot holds besides subscriptions; one of shards, what they hold together."""
 
     counts: dict[str, int]
@@ -336,13 +336,13 @@ class Contents(Protocol):
     def writers(self) -> Writers:
         """Return what workers need."""
 
-    def file(self, parts: Sequence[memoryview]) -> tuple[Filed, NDArray[np.int64]]:
+    def file(self, parts: Sequence[memoryview]) -> tuple[CompiledFilters, NDArray[np.int64]]:
         """Lay what writers made one behind another; returns it, and how many filters each part has."""
 
     def finder(self, path: Attribute | None) -> Finder:
         """Return what finds the keys of filters: of rows, the values of the attribute `path`."""
 
-    def counts(self, snapshot: Path) -> Counted | None:
+    def counts(self, snapshot: Path) -> SnapshotCounts | None:
         """Count what a snapshot holds; none if its attributes say it."""
 
 

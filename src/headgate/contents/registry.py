@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from headgate.contents.kind import Wanted
+    from headgate.contents.kind import FilterSettings
     from headgate.contents.protocol import ContentRoom
 
 GROUP = "headgate.contents"
@@ -147,7 +147,7 @@ def content_at(path: Path) -> str:
     if room.endswith("shards"):
         return content_at(path / _FIRST)
     raise SnapshotError(
-        f"snapshot {path} belongs to the room {room!r}: give one of {titles()}, of a ranking, or of a graph"
+        f"snapshot {path} is a snapshot of {room!r}: give one of {titles()}, of a ranking, or of a graph"
     )
 
 
@@ -170,12 +170,12 @@ def room_at(path: Path) -> ContentRoom:
     return kind_at(path).room()
 
 
-def room_of_content(content: str | None, wanted: Wanted | None = None) -> ContentRoom:
+def room_of_content(content: str | None, wanted: FilterSettings | None = None) -> ContentRoom:
     """Return what builds filters of a kind, with their settings."""
     return kind_of(content).room(wanted)
 
 
-def strange(kind: Kind, wanted: Wanted) -> tuple[Kind, str] | None:
+def strange(kind: Kind, wanted: FilterSettings) -> tuple[Kind, str] | None:
     """Find settings that are not about a kind: whose they are, and what to call them.
 
     >>> from headgate.contents.kind import Wanted

@@ -16,9 +16,9 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.kind import Kind, Read
-from headgate.contents.living import Portioned
-from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Clause, Counted
+from headgate.contents.kind import DocumentEvents, Kind
+from headgate.contents.live import PortionedIndex
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Clause, SnapshotCounts
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.kind import Wanted
+    from headgate.contents.kind import FilterSettings
     from headgate.contents.protocol import Keys
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
@@ -56,12 +56,12 @@ class ScanKind(Kind):
     def holds(self, text: str, document: Any) -> bool:
         """Tell whether a filter holds for a document."""
 
-    def room(self, wanted: Wanted | None = None) -> ScanRoom:
+    def room(self, wanted: FilterSettings | None = None) -> ScanRoom:
         """Return what builds and opens indexes."""
         del wanted
         return ScanRoom(self)
 
-    def compiler(self, wanted: Wanted, read_sample: Callable[[str], Any]) -> ScanContents:
+    def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> ScanContents:
         """Return what compiles tables of filters."""
         del wanted, read_sample
         return ScanContents(self)
@@ -76,14 +76,14 @@ class ScanKind(Kind):
             )
         return event.once(self.name, lambda given: self.parse(given.data))
 
-    def read(self, events: Sequence[Event | EventError]) -> list[Read | EventError]:
+    def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
         """Read documents."""
-        found: list[Read | EventError] = []
+        found: list[DocumentEvents | EventError] = []
         for each in events:
             try:
                 if isinstance(each, Event):
                     self.document(each)
-                found.append(Read((each,)) if isinstance(each, Event) else each)
+                found.append(DocumentEvents((each,)) if isinstance(each, Event) else each)
             except EventError as error:
                 found.append(error)
         return found
@@ -103,7 +103,7 @@ class ScanKind(Kind):
 
 
 @dataclass(frozen=True)
-class Scanned:
+class ScanVerdict:
     """Whether a filter holds."""
 
     matches: bool
@@ -153,7 +153,7 @@ class ScanRoom:
         return (Clause(self.kind.check(text, dialect), ()),)
 
 
-class ScanIndex(Portioned):
+class ScanIndex(PortionedIndex):
     """Filters by id, in the order of ids. Readers keep to the table they found; writers make a new one."""
 
     def __init__(self, kind: ScanKind, filters: dict[Id, str]) -> None:
@@ -219,10 +219,10 @@ class ScanIndex(Portioned):
         ]
         return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
 
-    def explain(self, event: Event, identity: Id) -> Scanned:
+    def explain(self, event: Event, identity: Id) -> ScanVerdict:
         """Say whether a filter holds."""
         text = self.filter(identity)
-        return Scanned(self._kind.holds(text, self._kind.document(event)), text)
+        return ScanVerdict(self._kind.holds(text, self._kind.document(event)), text)
 
     def filter(self, identity: Id) -> str:
         """Return the text of a subscription's filter; refuses an id that is not here."""
@@ -257,7 +257,7 @@ class ScanIndex(Portioned):
         about = {"source": dict(source or {})}
         write_snapshot(path, self._kind.name, arrays, counts={"subscriptions": len(filters)}, about=about)
 
-    def sieve(self, first: int, size: int) -> None:
+    def filter_planes(self, first: int, size: int) -> None:
         """Have none."""
         del first, size
 
@@ -280,18 +280,18 @@ class ScanWriter:
 
 
 @dataclass(frozen=True)
-class ScanFiled:
+class ScanCompiledFilters:
     """Filters by number."""
 
     kind: ScanKind
     texts: tuple[str, ...]
     attributes: tuple[str, ...] = ()
 
-    def take(self, order: NDArray[np.int64]) -> ScanFiled:
+    def take(self, order: NDArray[np.int64]) -> ScanCompiledFilters:
         """Pick filters."""
         return replace(self, texts=tuple(self.texts[place] for place in order.tolist()))
 
-    def with_filter(self, text: str) -> ScanFiled:
+    def with_filter(self, text: str) -> ScanCompiledFilters:
         """Append a filter."""
         return replace(self, texts=(*self.texts, text))
 
@@ -337,11 +337,11 @@ class ScanContents:
         """Take a filter for one clause."""
         return self.room.clauses(text, self.dialect)
 
-    def file(self, parts: Sequence[memoryview]) -> tuple[ScanFiled, NDArray[np.int64]]:
+    def file(self, parts: Sequence[memoryview]) -> tuple[ScanCompiledFilters, NDArray[np.int64]]:
         """Lay what writers made one behind another."""
         found = [msgspec.msgpack.decode(part, type=list[str]) for part in parts]
         counts = np.array([len(each) for each in found], np.int64)
-        return ScanFiled(self.kind, tuple(text for each in found for text in each)), counts
+        return ScanCompiledFilters(self.kind, tuple(text for each in found for text in each)), counts
 
     def finder(self, path: Attribute | None) -> ScanContents:
         """Return what finds the keys of filters: itself, and there are none."""
@@ -352,11 +352,11 @@ class ScanContents:
         """Say that every filter is open."""
         return [None] * len(msgspec.msgpack.decode(payload, type=list[str]))
 
-    def of_filed(self, filed: ScanFiled) -> list[Keys]:
+    def of_compiled(self, compiled_filters: ScanCompiledFilters) -> list[Keys]:
         """Say that every filter is open."""
-        return [None] * len(filed.texts)
+        return [None] * len(compiled_filters.texts)
 
-    def counts(self, snapshot: Path) -> Counted:
+    def counts(self, snapshot: Path) -> SnapshotCounts:
         """Say that filters are asked one by one."""
         del snapshot
-        return Counted({}, f"of {self.kind.title}, which are asked one after another")
+        return SnapshotCounts({}, f"of {self.kind.title}, which are asked one after another")

@@ -59,9 +59,9 @@ def place_of(given: object) -> Path:
     try:
         text = os.fsencode(given)
     except UnicodeEncodeError:
-        raise SnapshotError(f"the place of a snapshot is {given!r}, which no file can be called") from None
+        raise SnapshotError(f"the place of a snapshot is {given!r}, which is not a valid file name") from None
     if b"\0" in text:
-        raise SnapshotError(f"the place of a snapshot is {given!r}, which no file can be called")
+        raise SnapshotError(f"the place of a snapshot is {given!r}, which is not a valid file name")
     return Path(os.fsdecode(text))
 
 

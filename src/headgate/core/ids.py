@@ -93,7 +93,7 @@ class Ids(Sequence["Id"]):
         """Find the number of the first id that is at least the given one."""
         if isinstance(identity, int) is not self.numbered and len(self):
             wanted = "whole numbers" if self.numbered else "text"
-            raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
+            raise SubscriptionError(f"id {identity!r} has the wrong type: ids here are {wanted}")
         return bisect_left(self, identity)
 
     def find(self, identity: Id) -> int:

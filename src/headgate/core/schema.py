@@ -105,7 +105,8 @@ def _read(tree: Mapping[Any, object], prefix: Path, types: dict[Path, Type]) -> 
         path = (*prefix, fold(name))
         if path in types:
             raise TableError(
-                f"schema: attribute {dotted(path)} is given twice (case does not tell names apart)"
+                f"schema: attribute {dotted(path)} is given twice: names that differ in case only "
+                "are the same"
             )
         if isinstance(entry, str):
             try:

@@ -2,7 +2,7 @@
 
     @dataclass(frozen=True, kw_only=True)
     class Match:
-        top: int | None = setting("only the best so many of each event", None, least=0, metavar="K")
+        top: int | None = setting("only the best K of each event", None, least=0, metavar="K")
 
 `settings_of(Match)` lists them. `headgate.cli.options` makes options of a command out of such a class,
 `read_values` reads a table of a TOML file, and `file_rows` and `option_rows` write the tables of the docs.

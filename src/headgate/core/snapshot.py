@@ -162,7 +162,7 @@ def _open(path: Path, room: str, *, verify: bool) -> Snapshot:
     manifest, digest = _read_manifest(path)
     if manifest["room"] != room:
         raise SnapshotError(
-            f"snapshot {path} belongs to the room {manifest['room']!r}, not {room!r}; give one of that room"
+            f"snapshot {path} is a snapshot of {manifest['room']!r}, not of {room!r}: give one of {room!r}"
         )
     arrays = {}
     for name, entry in manifest["files"].items():

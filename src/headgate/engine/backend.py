@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from headgate.contents.protocol import Informed
+from headgate.contents.protocol import TaxonomyAware
 from headgate.contents.sharing import slice_of
 from headgate.core.subscription import Subscription
 from headgate.engine.question import DEFAULT_PATH_COST
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.contents.living import Frozen
+    from headgate.contents.live import FrozenBase
     from headgate.contents.protocol import CheckCosts, Content, ContentRoom, Verdict
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
@@ -109,7 +109,7 @@ class Backend(ABC):
     def taxonomy(self) -> Taxonomy | None:
         """Return the taxonomy through which filters see events, if there is one."""
         for each in (self.index, self.room):
-            if isinstance(each, Informed) and each.taxonomy is not None:
+            if isinstance(each, TaxonomyAware) and each.taxonomy is not None:
                 return cast("Taxonomy", each.taxonomy)
         return None
 
@@ -175,7 +175,7 @@ class Backend(ABC):
 
     def match_numbers(
         self, events: Events
-    ) -> Iterator[tuple[Frozen, NDArray[np.int64], NDArray[Any]]] | None:
+    ) -> Iterator[tuple[FrozenBase, NDArray[np.int64], NDArray[Any]]] | None:
         """Find all matches as places among the ids of a base; None where they have no such places."""
         del events
         return None

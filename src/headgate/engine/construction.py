@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headgate.contents.kind import Wanted
+from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import (
     contents_of,
     is_content,
@@ -109,7 +109,7 @@ def open_at(path: Path, *, verify: bool) -> Backend:
     kind = room_of(path)
     if kind not in {GRAPH, RANKING} and not is_content(kind):
         raise SnapshotError(
-            f"snapshot {path} belongs to the room {kind!r}: give one of {titles()}, of a ranking, or of "
+            f"snapshot {path} is a snapshot of {kind!r}: give one of {titles()}, of a ranking, or of "
             "a graph in one piece"
         )
     room = room_at(path)
@@ -138,7 +138,7 @@ def _room(subscriptions: Iterable[Subscription | Node | Edge], parts: Parts) -> 
     filtered = (*subscriptions, *parts.filtered)
     dialects = {each.dialect for each in filtered if each.filter is not None}
     content = contents_of(dialects)
-    wanted = Wanted(taxonomy=parts.taxonomy, options=parts.options)
+    wanted = FilterSettings(taxonomy=parts.taxonomy, options=parts.options)
     wrong = strange(kind_of(content), wanted)
     if wrong is None:
         return room_of_content(content, wanted)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.contents.kind import Wanted
+from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import content_of, room_of_content
 from headgate.core.arguments import told
 from headgate.core.ids import Ids
@@ -152,7 +152,7 @@ class Dissemination:
         now = self._plan.current()
         numbers = now.views.tolist()
         if number not in numbers:
-            raise PlanError(f"subscription {identity!r} is fed by nobody at present: plan anew, or make room")
+            raise PlanError(f"subscription {identity!r} has no feed at present: plan again, or make room")
         place = numbers.index(number)
         level = int(levels(now.plan, now.rewritings)[place])
         chosen = int(now.plan.chosen[place])
@@ -285,7 +285,7 @@ class _Taken(NamedTuple):
     def matching(self, subscriptions: Sequence[Subscription]) -> Callable[[Event], Iterable[int]]:
         """Return what lists the numbers of the subscriptions that an event matches."""
         content = content_of((each.dialect for each in subscriptions), "the views")
-        index = room_of_content(content, Wanted(taxonomy=self.taxonomy)).build(
+        index = room_of_content(content, FilterSettings(taxonomy=self.taxonomy)).build(
             Subscription(number, each.filter, each.dialect) for number, each in enumerate(subscriptions)
         )
         return lambda event: index.numbers(event).tolist()

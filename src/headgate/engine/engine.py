@@ -87,7 +87,7 @@ class Engine(Queries, Updates):
     ) -> None:
         if not isinstance(backend, Backend):
             raise SubscriptionError(
-                f"{backend!r} is nothing to ask: make an engine with Engine.build, or with Engine.open"
+                f"{backend!r} is not a backend: make an engine with Engine.build, or with Engine.open"
             )
         self.backend = backend
         """What is asked: for jobs, which convert nothing."""
@@ -212,7 +212,7 @@ class Engine(Queries, Updates):
         """Be opened again from the same snapshot, which must still be there; refuses what is not on disk."""
         origin = self._origin
         if origin is None:
-            raise SnapshotError("an engine that was built is on no disk: save it, and pickle what you open")
+            raise SnapshotError("an engine that was built has no snapshot: save it, and pickle what you open")
         if self.backend.changed or origin.taxonomy != _version(self.backend):
             raise SnapshotError(
                 f"the engine was changed since it was opened from {origin.path}: save it, and pickle what "

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.contents.living import Frozen
+    from headgate.contents.live import FrozenBase
     from headgate.contents.protocol import CheckCosts, Content
     from headgate.core.event import Event, Id
     from headgate.engine.backend import Column, Events
@@ -34,7 +34,7 @@ class PlainFilters(Backend):
 
     def match_numbers(
         self, events: Events
-    ) -> Iterator[tuple[Frozen, NDArray[np.int64], NDArray[Any]]] | None:
+    ) -> Iterator[tuple[FrozenBase, NDArray[np.int64], NDArray[Any]]] | None:
         """Ask the index."""
         found = getattr(self.index, "match_numbers", None)
         return None if found is None else found(events)

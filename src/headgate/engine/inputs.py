@@ -214,7 +214,7 @@ def _table(given: Any, error: type[HeadgateError]) -> pa.Table:
             return pa.RecordBatchReader.from_stream(given).read_all()
         return pa.Table.from_batches([pa.record_batch(given)])
     except (pa.ArrowException, TypeError, ValueError, AttributeError, NotImplementedError) as reason:
-        raise error(f"{told(given)} is no table that Arrow can read: {_line(reason)}") from None
+        raise error(f"{told(given)} is not a table that Arrow can read: {_line(reason)}") from None
 
 
 def _usual(table: pa.Table) -> pa.Table:

@@ -66,7 +66,7 @@ def check_node(subscription: Subscription, *, routed: bool) -> None:
         raise GraphError(f"node {node!r} is not usable: give text or a whole number")
     if node is not None and not routed:
         raise GraphError(
-            f"subscription {subscription.id!r} hangs at node {node!r}, and there is no graph: "
+            f"subscription {subscription.id!r} is attached to node {node!r}, and there is no graph: "
             "give nodes, or leave `node` out"
         )
 
@@ -102,4 +102,4 @@ def _check_beside(identity: Any, taken: dict[Any, Subscription]) -> None:
     other = next(iter(taken), identity)
     if isinstance(other, int) is not isinstance(identity, int):
         wanted = "whole numbers" if isinstance(other, int) else "text"
-        raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
+        raise SubscriptionError(f"id {identity!r} has the wrong type: ids here are {wanted}")

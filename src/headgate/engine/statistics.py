@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.living import Frozen
+    from headgate.contents.live import FrozenBase
     from headgate.contents.protocol import CheckCosts
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
@@ -101,7 +101,7 @@ class _Chunk(NamedTuple):
     `rows` are places among `events`; None if these are in the order of the matches.
     """
 
-    base: Frozen | None
+    base: FrozenBase | None
     events: Column
     rows: Any
     numbers: Any

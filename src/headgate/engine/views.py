@@ -58,7 +58,7 @@ def check_views(path: Path, *, carries: str | None = None) -> str:
         )
     if not is_content(room):
         raise PlanError(
-            f"snapshot {path} belongs to the room {room!r}, and views are made of subscriptions alone: "
+            f"snapshot {path} is a snapshot of {room!r}, and views are made of subscriptions alone: "
             "give the snapshot of the subscriptions"
         )
     _check_carries(carries, kind_of(room))

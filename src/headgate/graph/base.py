@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.contents.protocol import Content, ContentRoom, Sieve
+    from headgate.contents.protocol import Content, ContentRoom, FilterPlanes
     from headgate.core.planes import Planes
-    from headgate.graph.build.build import Built
+    from headgate.graph.build.build import BuiltGraph
 
 ROOM = GRAPH
 LAYOUT = 1
@@ -61,7 +61,7 @@ class Base:
         self.content = content
 
     @classmethod
-    def build(cls, built: Built, names: Names, room: ContentRoom) -> Base:
+    def build(cls, built: BuiltGraph, names: Names, room: ContentRoom) -> Base:
         """Index the filters of a graph; the first that is refused is named."""
         rows = zip(
             built.filtered.tolist(), built.filters.to_pylist(), built.dialects.to_pylist(), strict=True
@@ -137,9 +137,9 @@ class Base:
         return self.names.subscription_ids.to_arrow()
 
     @cached_property
-    def sieve(self) -> Sieve | None:
+    def filter_planes(self) -> FilterPlanes | None:
         """Return the filters for asking one by one, by position; None if their room cannot."""
-        return self.content.sieve(self.arrays.roots, self.arrays.vertices - self.arrays.roots)
+        return self.content.filter_planes(self.arrays.roots, self.arrays.vertices - self.arrays.roots)
 
     @cached_property
     def ways(self) -> StrategyChooser:
@@ -149,7 +149,7 @@ class Base:
     @cached_property
     def planes(self) -> Planes:
         """Return the filters as planes; without a sieve, planes that say nothing."""
-        return no_planes() if self.sieve is None else self.sieve.planes
+        return no_planes() if self.filter_planes is None else self.filter_planes.planes
 
     @cached_property
     def acyclic(self) -> bool:
@@ -165,7 +165,7 @@ class Base:
         return int(self.names.vertex_of_node[place]) if place >= 0 else -1
 
 
-def _owner(built: Built, names: Names, vertex: int) -> str:
+def _owner(built: BuiltGraph, names: Names, vertex: int) -> str:
     """Say whose filter is at a vertex."""
     kind, place = int(built.arrays.stands_for[vertex]), int(built.arrays.place[vertex])
     if kind == NODE:

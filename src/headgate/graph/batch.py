@@ -19,7 +19,7 @@ from headgate.graph.ranked import kernels
 from headgate.graph.ranked.ranked import order_by_id, ranking_of
 from headgate.graph.walk import walking
 from headgate.graph.walk.hits import BY_FILTERS, NO_HITS, find_hits
-from headgate.graph.walk.leading import NOTHING_ABOVE
+from headgate.graph.walk.leading import NO_PARENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headgate.core.planes import Cells, Planes
     from headgate.graph.changes.view import View
     from headgate.graph.walk.hits import Hits
-    from headgate.graph.walk.leading import Above
+    from headgate.graph.walk.leading import ParentLists
 
     Column = pa.Array[Any]
     Events = pa.RecordBatch | Sequence[Event]
@@ -177,14 +177,14 @@ def refusals(view: View, events: pa.RecordBatch) -> list[str | None]:
         found[row] = (
             "it has no source: name the node where it enters the graph"
             if source is None
-            else f"source {source!r} is no node of the graph: give the id of one"
+            else f"source {source!r} is not a node of the graph: give the id of one"
         )
     return found
 
 
 def _chunk(view: View, events: Events, source: NDArray[np.int32], way: int) -> Iterator[Matches]:
     """Match events; some of them at a time."""
-    if way == BY_FILTERS or view.base.sieve is None or view.later is not None:
+    if way == BY_FILTERS or view.base.filter_planes is None or view.later is not None:
         walked = _by_filters(view, events, source)
     else:
         walked = _by_graph(view, events, source)
@@ -210,9 +210,13 @@ def _sorted(view: View, rows: Ints, positions: Ints) -> Matches:
 
 def _by_graph(view: View, events: Events, source: NDArray[np.int32]) -> Iterator[tuple[Ints, Ints]]:
     """Walk from the sources and ask the filters on the way; gives rows of events, and what they come to."""
-    sieve = view.base.sieve
-    assert sieve is not None
-    encoded = sieve.encode_batch(events) if isinstance(events, pa.RecordBatch) else sieve.encode(events)
+    filter_planes = view.base.filter_planes
+    assert filter_planes is not None
+    encoded = (
+        filter_planes.encode_batch(events)
+        if isinstance(events, pa.RecordBatch)
+        else filter_planes.encode(events)
+    )
     scratch, given = view.scratch(), np.zeros(view.words, np.uint64)
     out, counts = _room(view), np.zeros(len(source), np.int64)
     held: list[tuple[Ints, Ints]] = []
@@ -221,7 +225,7 @@ def _by_graph(view: View, events: Events, source: NDArray[np.int32]) -> Iterator
         reached, why = walking.walk_events(
             view.arrays,
             view.overlay,
-            sieve.planes,
+            filter_planes.planes,
             encoded.cells,
             given,
             view.serving,
@@ -240,7 +244,7 @@ def _by_graph(view: View, events: Events, source: NDArray[np.int32]) -> Iterator
             held.clear()
         else:
             asked = scratch.asked[: scratch.counts[walking.ASKED]]
-            walking.answer(view.arrays, scratch, sieve.holds(encoded, done, asked))
+            walking.answer(view.arrays, scratch, filter_planes.holds(encoded, done, asked))
 
 
 def _by_filters(view: View, events: Events, source: NDArray[np.int32]) -> Iterator[tuple[Ints, Ints]]:
@@ -317,9 +321,9 @@ def top_all(view: View, events: Events, k: int, identities: Column | None = None
 
 def _best(view: View, events: Events, source: NDArray[np.int32], k: int, way: int) -> Iterator[_Found]:
     """Search for the best of events; some of them at a time."""
-    sieve, ranking = view.base.sieve, ranking_of(view)
+    filter_planes, ranking = view.base.filter_planes, ranking_of(view)
     room = ranking.room(len(view.base.planes.axis_line))
-    if way == BY_FILTERS or sieve is None or view.later is not None:
+    if way == BY_FILTERS or filter_planes is None or view.later is not None:
         # As many rows as there are planes: none.
         room = room._replace(rows=np.zeros(0, np.int32))
         for begin, end, hits in find_hits(view, events):
@@ -328,12 +332,16 @@ def _best(view: View, events: Events, source: NDArray[np.int32], k: int, way: in
             found = search.found()
             yield found._replace(row=found.row + begin)
         return
-    encoded = sieve.encode_batch(events) if isinstance(events, pa.RecordBatch) else sieve.encode(events)
-    search = _Search(view, sieve.planes, encoded.cells, NOTHING_ABOVE, room, NO_HITS, source, k)
+    encoded = (
+        filter_planes.encode_batch(events)
+        if isinstance(events, pa.RecordBatch)
+        else filter_planes.encode(events)
+    )
+    search = _Search(view, filter_planes.planes, encoded.cells, NO_PARENTS, room, NO_HITS, source, k)
     resume = False
     while search.on(resume=resume):
         asked = room.asked[: room.counts[kernels.ASKED]]
-        kernels.answer(room, sieve.holds(encoded, search.done, asked))
+        kernels.answer(room, filter_planes.holds(encoded, search.done, asked))
         resume = True
     yield search.found()
 
@@ -346,8 +354,8 @@ class _Search:
         view: View,
         planes: Planes,
         cells: Cells,
-        up: Above,
-        room: kernels.Room,
+        up: ParentLists,
+        room: kernels.Scratch,
         hits: Hits,
         source: NDArray[np.int32],
         k: int,

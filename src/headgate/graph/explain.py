@@ -118,7 +118,7 @@ class GraphExplanation:
         lines = [f"no match: every path {to} is blocked"]
         lines += [f"the shortest, {_measure(self.path)}:", *self.path.lines()]
         if self.fewest is not None:
-            lines += [f"the one with the fewest to mend, {_measure(self.fewest)}:", *self.fewest.lines()]
+            lines += [f"the one with the fewest to fix, {_measure(self.fewest)}:", *self.fewest.lines()]
         return lines
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.backtest.one_filter import SAMPLE, BacktestResult, Pattern, check_attributes, keep_documents
-from headgate.contents.kind import Wanted
+from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import DEFAULT, content_of
 from headgate.core.casts import to_bool, to_date, to_double, to_int, to_timestamp
 from headgate.core.event import CONTENT_TYPE, DATA, ID
@@ -184,7 +184,7 @@ def backtest_documents(
 ) -> BacktestResult:
     """Count the documents that a filter would have matched, as `spark.backtest.backtest_documents` does."""
     content = content_of([dialect], "the filter") or DEFAULT
-    pattern = Pattern(filter_text, content, Wanted(dialect, taxonomy=taxonomy, options=options))
+    pattern = Pattern(filter_text, content, FilterSettings(dialect, taxonomy=taxonomy, options=options))
     pattern.indexed()
     check_backtest_documents(events, output, content, content_type)
     with step("backtesting", quiet=quiet) as timing:

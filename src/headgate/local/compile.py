@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headgate.contents.kind import Wanted
+from headgate.contents.kind import FilterSettings
 from headgate.core.event import ID
 from headgate.core.subscription import SQL
 from headgate.core.values import fold
@@ -59,7 +59,7 @@ def compile_subscriptions(
     quiet: bool = False,
 ) -> CompileResult:
     """Compile a table of subscriptions to a snapshot, as `spark.compile.compile_subscriptions` does."""
-    wanted = Wanted(dialect, schema, sample, taxonomy, options)
+    wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
     sharding = sharding or Sharding(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
     form = check_input(subscriptions)
@@ -135,7 +135,7 @@ def compile_graph(
     quiet: bool = False,
 ) -> GraphCompileResult:
     """Compile a graph to a snapshot, as `spark.compile.compile_graph` does."""
-    wanted = Wanted(dialect, schema, sample, taxonomy, options)
+    wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
     places = tables.places
     sharding = sharding or Sharding(shards)
     check_compile(list(places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
@@ -203,7 +203,7 @@ def has_any(path: str, form: Format, names: Sequence[str]) -> bool:
     return any(found.num_rows for found in find_fields(batches, names))
 
 
-def contents_for(wanted: Wanted, tables: Sequence[str]) -> Contents:
+def contents_for(wanted: FilterSettings, tables: Sequence[str]) -> Contents:
     """Choose the kind that the filters of tables are for, by the dialects that their rows name."""
     dialects: set[str] = set()
     for path in tables:

@@ -27,8 +27,8 @@ from headgate.tables.places import check_input
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from headgate.contents.kind import Wanted
-    from headgate.contents.protocol import Contents, Filed
+    from headgate.contents.kind import FilterSettings
+    from headgate.contents.protocol import CompiledFilters, Contents
     from headgate.core.event import Event, Id
     from headgate.tables.graph_tables import AssembledGraph
 
@@ -77,7 +77,11 @@ class Validation:
 
 
 def validate(
-    places: dict[str, str], wanted: Wanted, *, events: str | None = None, content_type: str | None = None
+    places: dict[str, str],
+    wanted: FilterSettings,
+    *,
+    events: str | None = None,
+    content_type: str | None = None,
 ) -> Validation:
     """Check the filters of a table of subscriptions, or of the tables of a graph; `places` by their names."""
     contents = contents_for(wanted, list(places.values()))
@@ -108,10 +112,10 @@ def validate(
     return Validation((*refused, *found), contents.name, len(given) if events else None, bad)
 
 
-_Read = tuple[list[FilterCheck], list[tuple[str, "Id"]], "Filed", list[str]]
+_Read = tuple[list[FilterCheck], list[tuple[str, "Id"]], "CompiledFilters", list[str]]
 
 
-def _read_subscriptions(places: dict[str, str], wanted: Wanted, contents: Contents) -> _Read:
+def _read_subscriptions(places: dict[str, str], wanted: FilterSettings, contents: Contents) -> _Read:
     path = places[SUBSCRIPTIONS]
     form = check_input(path)
     ranked = has_any(path, form, RANKS)
@@ -125,7 +129,7 @@ def _read_subscriptions(places: dict[str, str], wanted: Wanted, contents: Conten
     return _refused(numbered.refused), named, filters.programs, filters.texts.texts()
 
 
-def _read_graph(places: dict[str, str], wanted: Wanted, contents: Contents) -> _Read:
+def _read_graph(places: dict[str, str], wanted: FilterSettings, contents: Contents) -> _Read:
     hung = places.get(SUBSCRIPTIONS)
     ranked = hung is not None and has_any(hung, check_input(hung), [WEIGHTS])
     read = {
@@ -169,7 +173,7 @@ def _refused(table: pa.Table) -> list[FilterCheck]:
     ]
 
 
-def _matched(filed: Filed, texts: Sequence[str], events: Sequence[Event], count: int) -> Any:
+def _matched(filed: CompiledFilters, texts: Sequence[str], events: Sequence[Event], count: int) -> Any:
     """Count the events that match each filter."""
     if not events or not count:
         return np.zeros(count, np.int64)

@@ -27,7 +27,7 @@ class Plan(Documents):
         more="An older one there is replaced.",
     )
     rejected: str | None = setting(
-        "a table for rows of the sample that are no events", None, kind=OUTPUT, shown=REFUSED
+        "a table for rows of the sample that are not events", None, kind=OUTPUT, shown=REFUSED
     )
     page: str | None = setting(
         "draw it: a page (`.html`), or the picture alone (`.svg`, `.png`)",
@@ -37,7 +37,7 @@ class Plan(Documents):
         metavar="FILE",
     )
     sites: str | None = setting(
-        "a table of sites, and what they can bear: `id` of a subscription; `site`, `fan_out`, `bandwidth`, "
+        "a table of sites, and their capacities: `id` of a subscription; `site`, `fan_out`, `bandwidth`, "
         "`cpu` where they are its own",
         None,
         kind=INPUT,

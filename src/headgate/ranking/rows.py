@@ -142,7 +142,7 @@ class Rows:
         known = self.base[0] if len(self.base) else (self.later[0] if self.later else identity)
         if isinstance(known, int) is not isinstance(identity, int):
             wanted = "whole numbers" if isinstance(known, int) else "text"
-            raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
+            raise SubscriptionError(f"id {identity!r} has the wrong type: ids here are {wanted}")
         if self.find(identity) >= 0:
             raise SubscriptionError(f"id {identity!r} is subscribed already: unsubscribe it first")
 

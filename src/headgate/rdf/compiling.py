@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.contents.columns import ColumnWriter, from_bytes
-from headgate.contents.protocol import Counted, filters_in
+from headgate.contents.protocol import SnapshotCounts, filters_in
 from headgate.core.rooms import RDF
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import SPARQL
@@ -50,7 +50,7 @@ class RdfWriters:
 
 
 @dataclass(frozen=True)
-class RdfFiled:
+class RdfCompiledFilters:
     """Columns of patterns, and what is to be indexed with them."""
 
     columns: Columns
@@ -58,11 +58,11 @@ class RdfFiled:
     options: Options
     attributes: tuple[str, ...] = ()
 
-    def take(self, order: NDArray[np.int64]) -> RdfFiled:
+    def take(self, order: NDArray[np.int64]) -> RdfCompiledFilters:
         """Pick filters."""
         return replace(self, columns=take(self.columns, order))
 
-    def with_filter(self, text: str) -> RdfFiled:
+    def with_filter(self, text: str) -> RdfCompiledFilters:
         """Append a filter."""
         more = compile_all([parse_filter(text)], self.options)
         return replace(self, columns=concatenate([self.columns, more]))
@@ -90,20 +90,20 @@ class RdfContents:
         """Return what workers need."""
         return RdfWriters(self.options)
 
-    def file(self, parts: Sequence[memoryview]) -> tuple[RdfFiled, NDArray[np.int64]]:
+    def file(self, parts: Sequence[memoryview]) -> tuple[RdfCompiledFilters, NDArray[np.int64]]:
         """Lay columns one behind another."""
         columns = [from_bytes(part, Columns) for part in parts]
         counts = np.array([len(each.slots) for each in columns], np.int64)
         # With one that is empty, so that there is one.
         whole = concatenate([compile_all([], self.options), *columns])
-        return RdfFiled(whole, self.taxonomy, self.options), counts
+        return RdfCompiledFilters(whole, self.taxonomy, self.options), counts
 
     def finder(self, path: Attribute | None) -> RdfFinder:
         """Return what finds the keys of patterns."""
         del path
         return RdfFinder(frozenset(o for _, p, o in self.taxonomy.statements() if p == TYPE))
 
-    def counts(self, snapshot: Path) -> Counted:
+    def counts(self, snapshot: Path) -> SnapshotCounts:
         """Count what a snapshot holds.
 
         Filters that differ in their ranges only, or in names of variables, share a pattern. `left_out` are
@@ -117,7 +117,7 @@ class RdfContents:
         if counts["taxonomy"] or left_out:
             others = f" ({left_out:,} others left out)" if left_out else ""
             told += f" and a taxonomy of {counts['taxonomy']:,} statements{others}"
-        return Counted(counts, told)
+        return SnapshotCounts(counts, told)
 
 
 @dataclass(frozen=True)
@@ -132,9 +132,9 @@ class RdfFinder:
         """Find the keys of patterns as a writer has written them."""
         return rdf_keys(from_bytes(payload, Columns), self.listed)
 
-    def of_filed(self, filed: RdfFiled) -> list[Keys]:
+    def of_compiled(self, compiled_filters: RdfCompiledFilters) -> list[Keys]:
         """Find the keys of patterns that were filed."""
-        return rdf_keys(filed.columns, self.listed)
+        return rdf_keys(compiled_filters.columns, self.listed)
 
 
 def class_key(term: str) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from headgate.contents.kind import Read, Wanted
+    from headgate.contents.kind import DocumentEvents, FilterSettings
     from headgate.contents.views import Views
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
@@ -53,7 +53,7 @@ class Rdf(Kind):
     }
     results = "bindings"
 
-    def room(self, wanted: Wanted | None = None) -> RdfRoom:
+    def room(self, wanted: FilterSettings | None = None) -> RdfRoom:
         """Return what builds and opens indexes, all with one taxonomy."""
         from headgate.rdf.index.index import RdfRoom
 
@@ -62,7 +62,7 @@ class Rdf(Kind):
         _check_settings(wanted.taxonomy, wanted.options)
         return RdfRoom(wanted.taxonomy, wanted.options)
 
-    def compiler(self, wanted: Wanted, read_sample: Callable[[str], Any]) -> RdfContents:
+    def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> RdfContents:
         """Return what compiles tables of patterns."""
         del read_sample
         from headgate.rdf.compiling import RdfContents
@@ -72,7 +72,7 @@ class Rdf(Kind):
         taxonomy = Taxonomy() if wanted.taxonomy is None else wanted.taxonomy
         return RdfContents(taxonomy, wanted.options or Options())
 
-    def read(self, events: Sequence[Event | EventError]) -> list[Read | EventError]:
+    def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
         """Read documents: graphs of all that are none of feeds are parsed together."""
         from headgate.rdf.events.feeds import read_all
 

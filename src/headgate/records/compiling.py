@@ -153,7 +153,7 @@ def from_bytes(data: bytes | memoryview) -> Programs:
     head = np.frombuffer(data, np.int64, count + 2) if len(data) >= 8 * (count + 2) else np.zeros(2, np.int64)
     padded = head[2:] + -head[2:] % 8
     if head[0] != _MAGIC or head[1] != count or head.nbytes + padded.sum() != len(data):
-        raise ValueError("these bytes are no programs")
+        raise ValueError("these bytes are not programs")
     begins = (head.nbytes + np.cumsum(padded) - padded).tolist()
     view = memoryview(data)
     parts = [view[start : start + size] for start, size in zip(begins, head[2:].tolist(), strict=True)]
@@ -204,7 +204,7 @@ class RecordWriters:
 
 
 @dataclass(frozen=True)
-class RecordsFiled:
+class RecordCompiledFilters:
     """Programs by number, and a sample of events."""
 
     programs: Programs
@@ -215,11 +215,11 @@ class RecordsFiled:
         """List the attributes that filters name."""
         return tuple(sorted(map(dotted, self.programs.attributes)))
 
-    def take(self, order: NDArray[np.int64]) -> RecordsFiled:
+    def take(self, order: NDArray[np.int64]) -> RecordCompiledFilters:
         """Pick filters."""
         return replace(self, programs=take(self.programs, order))
 
-    def with_filter(self, text: str) -> RecordsFiled:
+    def with_filter(self, text: str) -> RecordCompiledFilters:
         """Append a filter."""
         return replace(self, programs=concatenate([self.programs, compile_filters([text]).programs]))
 
@@ -239,9 +239,9 @@ class RecordFinder:
         """Find the keys of filters as a writer has written them."""
         return [] if self.path is None else record_keys(from_bytes(payload), self.path)
 
-    def of_filed(self, filed: RecordsFiled) -> list[Keys]:
+    def of_compiled(self, compiled_filters: RecordCompiledFilters) -> list[Keys]:
         """Find the keys of filters that were filed."""
-        return [] if self.path is None else record_keys(filed.programs, self.path)
+        return [] if self.path is None else record_keys(compiled_filters.programs, self.path)
 
 
 @dataclass(frozen=True)
@@ -258,11 +258,11 @@ class RecordContents:
         """Return what workers need."""
         return RecordWriters(self.schema)
 
-    def file(self, parts: Sequence[memoryview]) -> tuple[RecordsFiled, NDArray[np.int64]]:
+    def file(self, parts: Sequence[memoryview]) -> tuple[RecordCompiledFilters, NDArray[np.int64]]:
         """Lay programs one behind another."""
         programs = [from_bytes(part) for part in parts]
         counts = np.array([each.filters for each in programs], np.int64)
-        return RecordsFiled(concatenate(programs), self.sample), counts
+        return RecordCompiledFilters(concatenate(programs), self.sample), counts
 
     def finder(self, path: Attribute | None) -> RecordFinder:
         """Return what finds the keys of filters."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from headgate.contents.kind import Wanted
+    from headgate.contents.kind import FilterSettings
     from headgate.contents.protocol import Access, Contents
     from headgate.contents.views import Views
     from headgate.core.event import Event
@@ -30,14 +30,14 @@ class Records(Kind):
     dialects = (SQL, LABELS)
     settings = frozenset({"schema", "sample"})
 
-    def room(self, wanted: Wanted | None = None) -> type[RecordIndex]:
+    def room(self, wanted: FilterSettings | None = None) -> type[RecordIndex]:
         """Return what builds and opens indexes: a schema is for compiling only."""
         del wanted
         from headgate.records.index.index import RecordIndex
 
         return RecordIndex
 
-    def compiler(self, wanted: Wanted, read_sample: Callable[[str], Any]) -> RecordContents:
+    def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> RecordContents:
         """Return what compiles tables of filters."""
         from headgate.records.compiling import RecordContents
 

@@ -30,7 +30,7 @@ def check_output(path: Path) -> None:
     """Refuse a name that says no format."""
     if path.suffix not in FORMATS:
         raise TableError(
-            f"{path} names no known format: let it end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+            f"{path} has no known ending: let it end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
         )
 
 

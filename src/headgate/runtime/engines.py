@@ -163,7 +163,7 @@ class ShardEngines:
             for row, reason in enumerate(found):
                 if reason is not None and sources[row].is_valid:
                     found[row] = (
-                        f"source {sources[row].as_py()!r} is no node of the graph: give the id of one"
+                        f"source {sources[row].as_py()!r} is not a node of the graph: give the id of one"
                     )
         return found
 
@@ -280,7 +280,7 @@ class ShardEngines:
         """
         if self._outer is not None:
             raise GraphError(
-                "the graph is cut into shards, and its nodes and edges stay as they are: compile it anew "
+                "the graph is cut into shards, and its nodes and edges stay as they are: compile it again "
                 "with the change, or in one piece to change it live"
             )
         (piece,) = self._pieces
@@ -304,7 +304,7 @@ class ShardEngines:
         """Choose a shard for a new one: that all events meet, with the fewest, and that has its node."""
         if self._type is not None and type(subscription.id) is not self._type:
             wanted = "whole numbers" if self._type is int else "text"
-            raise SubscriptionError(f"id {subscription.id!r} is not one of these: ids here are {wanted}")
+            raise SubscriptionError(f"id {subscription.id!r} has the wrong type: ids here are {wanted}")
         some = self._pieces
         if self.graph:
             # A node that is nowhere is refused by whichever is asked.

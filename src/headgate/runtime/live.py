@@ -114,14 +114,14 @@ def _check_there(op: str, identity: Id, live: ChangeTarget) -> None:
 def _check_type(identity: Id, live: ChangeTarget) -> None:
     if live.whole_ids is not None and isinstance(identity, int) is not live.whole_ids:
         wanted = "whole numbers" if live.whole_ids else "text"
-        raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
+        raise SubscriptionError(f"id {identity!r} has the wrong type: ids here are {wanted}")
 
 
 def _put(wanted: Subscription, op: str, live: ChangeTarget) -> None:
     if wanted.node is not None and not live.graph:
         raise SubscriptionError(
-            f"subscription {wanted.id!r} hangs at node {wanted.node!r}, and there is no graph here: leave "
-            "`node` out"
+            f"subscription {wanted.id!r} is attached to node {wanted.node!r}, and there is no graph here: "
+            "leave `node` out"
         )
     if op == REPLACE:
         live.replace(wanted)

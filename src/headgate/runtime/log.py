@@ -192,7 +192,7 @@ class Subscriptions:
             digest = self._snapshots.adopt(self._given)
             self._check_like(digest)
         except HeadgateError as error:
-            print(f"{_WARNING} going on with the snapshot in use: {error}", file=sys.stderr, flush=True)
+            print(f"{_WARNING} continuing with the snapshot in use: {error}", file=sys.stderr, flush=True)
             self._stamp = stamp
             return
         self._stamp = stamp

@@ -70,7 +70,7 @@ def check_snapshot(path: str, top: Top | None) -> None:
     room = room_of(place)
     if room not in {*kinds(), GRAPH, RANKING, GRAPH_SHARDS, RANKING_SHARDS, FILTER_SHARDS}:
         raise SnapshotError(
-            f"snapshot {path} belongs to the room {room!r}: give one of filters, of a ranking, or of a graph"
+            f"snapshot {path} is a snapshot of {room!r}: give one of filters, of a ranking, or of a graph"
         )
     if top is not None:
         check_ranks(place, room, top.mode)

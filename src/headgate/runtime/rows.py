@@ -275,7 +275,7 @@ def read_weights(given: object) -> Weights | None:
         try:
             read = msgspec.json.decode(given)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise SubscriptionError(f"weights are no JSON ({error}): {_HINT}") from None
+            raise SubscriptionError(f"weights are not JSON ({error}): {_HINT}") from None
     if read is None or isinstance(read, dict | list):
         return read
     raise SubscriptionError(f"weights are {type(read).__name__}: {_HINT}")

@@ -49,7 +49,7 @@ class Sharding:
         if by not in RULES:
             raise TableError(f"there is no rule {by!r} for shards: use {', '.join(map(repr, RULES))}")
         if column is not None and not all(column.split(".")):
-            raise TableError(f"{column!r} is no name for a shard's column: give a name, or names with dots")
+            raise TableError(f"{column!r} is not a name of a column: give a name, or names with dots")
         if by == HASH and column is not None:
             raise TableError(
                 f"shards by hash look at ids alone: leave out the column {column!r}, or use access"

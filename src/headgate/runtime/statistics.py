@@ -68,7 +68,7 @@ def read_statistics(path: Path) -> Kept:
 
 
 def _no_statistics(path: Path) -> str:
-    return f"{path} is no file of statistics: give one that headgate match --stats has written"
+    return f"{path} is not a file of statistics: give one that headgate match --stats has written"
 
 
 def add_statistics(path: Path, table: pa.Table, events: int, begun: float) -> None:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.protocol import Contents, Filed
+    from headgate.contents.protocol import CompiledFilters, Contents
     from headgate.core.event import Id
 
     Ints = NDArray[np.int64]
@@ -149,11 +149,11 @@ def save_index(
 def take_filters(compiled: pa.Table, numbered: NumberedRows, contents: Contents) -> Filters:
     """Put the accepted rows into the order of their ids, each with its program."""
     payloads = compiled.select([PART, PROGRAMS]).filter(pc.is_valid(compiled[PROGRAMS])).sort_by(PART)
-    filed, counts = contents.file([payload.as_buffer() for payload in payloads[PROGRAMS]])
+    compiled_filters, counts = contents.file([payload.as_buffer() for payload in payloads[PROGRAMS]])
     base = starts(counts)
     rows = compiled.select([PART, NUMBER]).take(numbered.rows)
     part = pc.index_in(rows[PART], value_set=payloads[PART].combine_chunks()).to_numpy()
-    programs = filed.take(base[part] + rows[NUMBER].to_numpy())
+    programs = compiled_filters.take(base[part] + rows[NUMBER].to_numpy())
     # Cast before it is taken, since millions of filters may be more than a column of plain strings holds.
     texts = compiled[FILTER].cast(pa.large_string()).take(numbered.rows).combine_chunks()
     pool = TextPool.from_arrow(texts) if len(texts) else TextPool.build(())
@@ -170,7 +170,7 @@ class Filters:
 
     ids: Ids
     texts: TextPool
-    programs: Filed
+    programs: CompiledFilters
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Ranks:
 
     scores: NDArray[np.float64]
     clauses: ClauseTable
-    programs: Filed
+    programs: CompiledFilters
 
 
 def read_ranks(compiled: pa.Table, part: str, rows: Ints, contents: Contents) -> Ranks:

@@ -16,7 +16,7 @@ from headgate.tables.lines import VALUE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from headgate.contents.kind import Wanted
+    from headgate.contents.kind import FilterSettings
     from headgate.contents.protocol import Contents
 
 SAMPLE = 4096
@@ -24,7 +24,7 @@ SAMPLE = 4096
 
 
 def choose(
-    wanted: Wanted, tables: Sequence[str], dialects: set[str], read_sample: Callable[[str], Any]
+    wanted: FilterSettings, tables: Sequence[str], dialects: set[str], read_sample: Callable[[str], Any]
 ) -> Contents:
     """Choose the kinds that the filters of tables are for, as one; refuses settings that do not fit."""
     kind = kind_of(contents_of(dialects) or contents_of([wanted.dialect]))

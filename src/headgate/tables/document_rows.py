@@ -27,7 +27,7 @@ from headgate.tables.requests import type_of_file, type_of_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from headgate.contents.kind import Kind, Read
+    from headgate.contents.kind import DocumentEvents, Kind
     from headgate.core.event import Id
     from headgate.runtime.targets import Sources
     from headgate.tables.packed import Codec
@@ -194,7 +194,7 @@ def _type(row: dict[str, object], kind: Kind, default: str | None) -> str:
         raise EventError(f"the event has no {CONTENT_TYPE!r}: name the format of its data, one of {names}")
     found = type_of_name(given, kind)
     if found is None:
-        raise EventError(f"{CONTENT_TYPE} {given!r} is no format of {kind.title}: give one of {names}")
+        raise EventError(f"{CONTENT_TYPE} {given!r} is not a format of {kind.title}: give one of {names}")
     return found
 
 
@@ -269,7 +269,7 @@ def _events(given: Sequence[_Given], reading: ReadSettings) -> pa.RecordBatch:
 
 def _parse(
     events: Sequence[Event | EventError], kind: Kind, sources: Sources | None
-) -> list[Read | EventError]:
+) -> list[DocumentEvents | EventError]:
     """Parse documents that come from a node of the graph, if there is one."""
     found = list(events)
     if sources is not None:

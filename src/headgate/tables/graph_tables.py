@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.protocol import Contents, Filed
+    from headgate.contents.protocol import CompiledFilters, Contents
     from headgate.graph.build.tables import GraphTables
     from headgate.graph.model import Parts
     from headgate.ranking.filters.clause_index import ClauseIndex
@@ -73,7 +73,7 @@ class AssembledGraph:
     """A graph whose filters are numbers of programs; their texts; and what was refused."""
 
     parts: Parts
-    programs: Filed
+    programs: CompiledFilters
     texts: Column
     rejected: pa.Table
     accepted: Mapping[str, int]
@@ -219,10 +219,10 @@ class _Table:
         return given
 
 
-def _take_programs(tables: list[_Table], contents: Contents) -> tuple[Filed, Column]:
+def _take_programs(tables: list[_Table], contents: Contents) -> tuple[CompiledFilters, Column]:
     """Lay the programs of all tables one after another, number them, and list their texts."""
     payloads = [each.as_buffer() for table in tables for each in table.payloads[PROGRAMS]]
-    filed, counts = contents.file(payloads)
+    compiled_filters, counts = contents.file(payloads)
     base = starts(counts)
     texts: list[Column] = []
     done = 0
@@ -235,7 +235,7 @@ def _take_programs(tables: list[_Table], contents: Contents) -> tuple[Filed, Col
         rows = rows[np.argsort(table.program.take(rows).to_numpy(), kind="stable")]
         texts.append(table.filters.take(rows))
         done += len(numbers)
-    return filed, pa.concat_arrays(texts)
+    return compiled_filters, pa.concat_arrays(texts)
 
 
 def _numbered(columns: list[tuple[_Table, str]]) -> bool:
@@ -272,8 +272,8 @@ class GraphWriter:
         built = build(parts)
         programs = np.asarray(built.filters.cast(pa.int64()), np.int64)
         texts = self._assembled.texts.take(programs)
-        filed = self._assembled.programs.take(programs)
-        content = filed.index(
+        compiled_filters = self._assembled.programs.take(programs)
+        content = compiled_filters.index(
             Ids.from_arrow(pa.array(built.filtered, pa.int64())),
             TextPool.from_arrow(texts) if len(texts) else TextPool.build(()),
         )
@@ -287,7 +287,7 @@ class GraphWriter:
         )
         inside = {} if self._assembled.ranks is None else {CLAUSES_INSIDE: self._clauses(parts).save}
         Base(built.arrays, names, content).save(place, source=source, inside=inside)
-        self.attributes.update(filed.attributes)
+        self.attributes.update(compiled_filters.attributes)
 
     def _clauses(self, parts: Parts) -> ClauseIndex:
         """Index the clauses of the subscriptions of a graph, or of a shard of it."""

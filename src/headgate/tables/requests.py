@@ -38,7 +38,7 @@ from headgate.tables.settings import WhatIf
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from headgate.contents.kind import Kind, Wanted
+    from headgate.contents.kind import FilterSettings, Kind
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.runtime.questions import Top
     from headgate.runtime.sharding import Sharding
@@ -59,7 +59,7 @@ def check_type(content_type: str | None, kind: Kind) -> str | None:
     """Return the content type that is meant, if any is; refuses one of another kind."""
     found = None if content_type is None else type_of_name(content_type, kind)
     if content_type is not None and found is None:
-        raise TableError(f"{content_type!r} is no format of {kind.title}: use {', '.join(kind.types)}")
+        raise TableError(f"{content_type!r} is not a format of {kind.title}: use {', '.join(kind.types)}")
     return found
 
 
@@ -100,7 +100,12 @@ def are_documents(kind: Kind, form: Format | None, names: Callable[[], Iterable[
 
 
 def check_compile(
-    inputs: Sequence[str], output: str, *, rejected: str, wanted: Wanted, sharding: Sharding | None = None
+    inputs: Sequence[str],
+    output: str,
+    *,
+    rejected: str,
+    wanted: FilterSettings,
+    sharding: Sharding | None = None,
 ) -> None:
     """Refuse tables that are not there, places that are taken, and a schema that cannot be read."""
     check_here(output)
@@ -163,7 +168,7 @@ def check_tuples(snapshot: str) -> None:
     alone = is_content(room) or room == FILTER_SHARDS
     if not alone or not kind_at(Path(snapshot)).gives("tuples"):
         raise TableError(
-            f"snapshot {snapshot} belongs to the room {room!r}, and tuples are of XML patterns without graph "
+            f"snapshot {snapshot} is a snapshot of {room!r}, and tuples are of XML patterns without graph "
             "and ranks: compile the subscriptions alone, or leave out --tuples"
         )
 
@@ -273,7 +278,7 @@ class Question:
         room = room_of(place)
         check_events_for(self.snapshot, self.events, self.content_type)
         if not 0 <= self.noise <= 1:
-            raise TableError(f"noise {self.noise} is no share of the events: give one from 0 to 1")
+            raise TableError(f"noise {self.noise} is not a share of the events: give one from 0 to 1")
         if self.top is not None:
             check_ranks(place, room, self.top.mode)
         if room == GRAPH_SHARDS or (self.top is not None and room in {RANKING_SHARDS, FILTER_SHARDS}):

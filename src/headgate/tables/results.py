@@ -10,7 +10,7 @@ from headgate.graph.build.tables import EDGES, NODES, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
     from headgate.contents.kind import Feeds
-    from headgate.contents.protocol import Counted
+    from headgate.contents.protocol import SnapshotCounts
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class CompileResult:
     shards: int = 1
     content: str = RECORDS
     """The kind of content that filters look at."""
-    holds: Counted | None = None
+    holds: SnapshotCounts | None = None
     """What there is of patterns over documents, if the filters are such."""
 
 
@@ -51,7 +51,7 @@ class GraphCompileResult:
     """Whether clauses can be ranked, too: scores can in any case."""
     content: str = RECORDS
     """The kind of content that filters look at."""
-    holds: Counted | None = None
+    holds: SnapshotCounts | None = None
     """What there is of patterns over documents, if the filters are such."""
 
 
@@ -100,4 +100,4 @@ class MatchResult:
     met: int = 0
     """How often an event met a shard, of at most events times shards; the others could not match there."""
     left_out: int = 0
-    """Filters that were too much for an event, for each event; they are in the rejected table, too."""
+    """Filters that were too expensive for an event, for each event; they are in the rejected table, too."""

@@ -20,7 +20,7 @@ from headgate.ranking.model import EXACT, MODES, RELAXED
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headgate.contents.kind import Wanted
+    from headgate.contents.kind import FilterSettings
     from headgate.engine.question import Top
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
@@ -56,7 +56,7 @@ class Best:
     """Which of the matches are asked for."""
 
     top: int | None = setting(
-        "only the best so many of each event, with their scores and ranks; 0 is none",
+        "only the best K of each event, with their scores and ranks; 0 is none",
         None,
         metavar="K",
         least=0,
@@ -210,7 +210,7 @@ class Compile(Filters):
         metavar="FILE",
     )
     sample: str | None = setting(
-        "records: a table of events like those to come; filters are filed under values that few of them have",
+        "records: a table of events like those to come; filters are indexed by values that few of them have",
         None,
         kind=INPUT,
         key="subscriptions.sample",
@@ -226,7 +226,7 @@ class Compile(Filters):
         "is a column `weights`.",
     )
     shards: int | None = setting(
-        "cut subscriptions, or a graph, into so many [parts](sharding.md), each with its own subscribers",
+        "the number of [parts](sharding.md) of subscriptions, or of a graph; each has its own subscribers",
         None,
         key="shards.count",
         metavar="K",
@@ -270,13 +270,13 @@ class Compile(Filters):
         """Read the file of the schema."""
         return None if self.schema is None else read_text(self.schema)
 
-    def wanted(self, taxonomy: Taxonomy | None = None) -> Wanted:
+    def wanted(self, taxonomy: Taxonomy | None = None) -> FilterSettings:
         """Return what is said of all filters."""
-        from headgate.contents.kind import Wanted
+        from headgate.contents.kind import FilterSettings
 
-        return Wanted(self.dialect or SQL, self.types, self.sample, taxonomy, self.options)
+        return FilterSettings(self.dialect or SQL, self.types, self.sample, taxonomy, self.options)
 
-    def arguments(self, wanted: Wanted) -> dict[str, Any]:
+    def arguments(self, wanted: FilterSettings) -> dict[str, Any]:
         """Return what the job takes besides the tables and the snapshot."""
         return {"rejected": self.rejected, "ranked": self.ranked, "sharding": self.sharding, **vars(wanted)}
 

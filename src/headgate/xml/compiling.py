@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.contents.columns import ColumnWriter, from_bytes
-from headgate.contents.protocol import Counted, filters_in
+from headgate.contents.protocol import SnapshotCounts, filters_in
 from headgate.core.rooms import XML
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import XPATH
@@ -47,17 +47,17 @@ class XmlWriters:
 
 
 @dataclass(frozen=True)
-class XmlFiled:
+class XmlCompiledFilters:
     """Columns of patterns."""
 
     columns: Columns
     attributes: tuple[str, ...] = ()
 
-    def take(self, order: NDArray[np.int64]) -> XmlFiled:
+    def take(self, order: NDArray[np.int64]) -> XmlCompiledFilters:
         """Pick filters."""
         return replace(self, columns=take(self.columns, order))
 
-    def with_filter(self, text: str) -> XmlFiled:
+    def with_filter(self, text: str) -> XmlCompiledFilters:
         """Append a filter."""
         return replace(self, columns=concatenate([self.columns, compile_all([parse_filter(text)])]))
 
@@ -74,23 +74,23 @@ class XmlContents:
     room: type[XmlIndex] = XmlIndex
     writers: XmlWriters = XmlWriters()
 
-    def file(self, parts: Sequence[memoryview]) -> tuple[XmlFiled, NDArray[np.int64]]:
+    def file(self, parts: Sequence[memoryview]) -> tuple[XmlCompiledFilters, NDArray[np.int64]]:
         """Lay columns one behind another."""
         columns = [from_bytes(part, Columns) for part in parts]
         counts = np.array([each.size for each in columns], np.int64)
         # With one that is empty, so that there is one.
-        return XmlFiled(concatenate([compile_all([]), *columns])), counts
+        return XmlCompiledFilters(concatenate([compile_all([]), *columns])), counts
 
     def finder(self, path: Attribute | None) -> XmlFinder:
         """Return what finds the keys of patterns."""
         del path
         return XmlFinder()
 
-    def counts(self, snapshot: Path) -> Counted:
+    def counts(self, snapshot: Path) -> SnapshotCounts:
         """Count what a snapshot holds: different paths from the roots of patterns to nodes, and labels."""
         found = [open_snapshot(each, XML, verify=False).counts for each in filters_in(snapshot, XML)]
         counts = {name: sum(each[name] for each in found) for name in ("paths", "labels")}
-        return Counted(counts, f"over {counts['paths']:,} paths of {counts['labels']:,} labels")
+        return SnapshotCounts(counts, f"over {counts['paths']:,} paths of {counts['labels']:,} labels")
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,9 @@ class XmlFinder:
         """Find the keys of patterns as a writer has written them."""
         return xml_keys(from_bytes(payload, Columns))
 
-    def of_filed(self, filed: XmlFiled) -> list[Keys]:
+    def of_compiled(self, compiled_filters: XmlCompiledFilters) -> list[Keys]:
         """Find the keys of patterns that were filed."""
-        return xml_keys(filed.columns)
+        return xml_keys(compiled_filters.columns)
 
 
 def xml_keys(columns: Columns) -> list[Keys]:

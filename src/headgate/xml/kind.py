@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headgate.contents.kind import Kind, Read, Results
+from headgate.contents.kind import DocumentEvents, Kind, Results
 from headgate.core.event import XML as MEDIA_TYPE
 from headgate.core.rooms import XML
 from headgate.core.subscription import TREE, XPATH
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from headgate.contents.kind import Wanted
+    from headgate.contents.kind import FilterSettings
     from headgate.contents.views import Views
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
@@ -36,31 +36,31 @@ class Xml(Kind):
     options = {"tuples": "--tuples"}  # noqa: RUF012 -- never changed
     results = "tuples"
 
-    def room(self, wanted: Wanted | None = None) -> type[XmlIndex]:
+    def room(self, wanted: FilterSettings | None = None) -> type[XmlIndex]:
         """Return what builds and opens indexes."""
         del wanted
         from headgate.xml.index.index import XmlIndex
 
         return XmlIndex
 
-    def compiler(self, wanted: Wanted, read_sample: Callable[[str], Any]) -> XmlContents:
+    def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> XmlContents:
         """Return what compiles tables of patterns."""
         del wanted, read_sample
         from headgate.xml.compiling import XmlContents
 
         return XmlContents()
 
-    def read(self, events: Sequence[Event | EventError]) -> list[Read | EventError]:
+    def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
         """Read documents."""
         from headgate.xml.events.reading import read_document
 
-        found: list[Read | EventError] = []
+        found: list[DocumentEvents | EventError] = []
         for each in events:
             try:
                 if isinstance(each, EventError):
                     found.append(each)
                 else:
-                    found.append(Read((replace(each, data=read_document(each.data)),)))
+                    found.append(DocumentEvents((replace(each, data=read_document(each.data)),)))
             except EventError as error:
                 found.append(error)
         return found

@@ -259,7 +259,7 @@ class Stream:
         state = self.state()
         if state.created != created:
             raise TableError(
-                f"{self.place}: the stream was deleted and made anew while it was read: begin anew with "
+                f"{self.place}: the stream was deleted and created again while it was read: start again with "
                 "another state directory"
             )
         gone = min(state.first, stop)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from headgate.contents.mixed.texts import ALWAYS, read_dialect, with_dialect
-from headgate.contents.protocol import Clause, Counted
+from headgate.contents.protocol import Clause, SnapshotCounts
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.subscription import MIXED
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from headgate.contents.mixed.index import MixedIndex
     from headgate.contents.mixed.kind import MixedKind
     from headgate.contents.mixed.room import MixedRoom
-    from headgate.contents.protocol import Contents, Filed, FilterWriter, Keys, Writers
+    from headgate.contents.protocol import CompiledFilters, Contents, FilterWriter, Keys, Writers
     from headgate.core.values import Path as Attribute
 
     Ints = NDArray[np.int64]
@@ -102,11 +102,11 @@ class MixedWriters:
 
 
 @dataclass(frozen=True)
-class MixedFiled:
+class MixedCompiledFilters:
     """Compiled filters by number: of which kind each is, and its number among those of its kind."""
 
     contents: MixedContents
-    parts: tuple[Filed, ...]
+    parts: tuple[CompiledFilters, ...]
     kinds: Bytes
     numbers: Ints
 
@@ -115,16 +115,16 @@ class MixedFiled:
         """List the attributes that filters name."""
         return tuple(sorted({name for part in self.parts for name in part.attributes}))
 
-    def take(self, order: Ints) -> MixedFiled:
+    def take(self, order: Ints) -> MixedCompiledFilters:
         """Pick filters."""
         return replace(self, kinds=self.kinds[order], numbers=self.numbers[order])
 
-    def with_filter(self, text: str) -> MixedFiled:
+    def with_filter(self, text: str) -> MixedCompiledFilters:
         """Append the filter that every event matches: no other is ever appended."""
         assert text == ALWAYS
         return replace(self, kinds=np.append(self.kinds, np.uint8(ALL)), numbers=np.append(self.numbers, -1))
 
-    def of_kind(self, place: int) -> tuple[list[int], Filed]:
+    def of_kind(self, place: int) -> tuple[list[int], CompiledFilters]:
         """Return the numbers of the filters of a kind, and these as that kind has them."""
         rows = np.flatnonzero(self.kinds == place)
         return rows.tolist(), self.parts[place].take(self.numbers[rows])
@@ -141,7 +141,7 @@ class MixedFiled:
         return room.joined(found)
 
 
-def _taken(part: Filed, numbers: Ints, always: str) -> Filed:
+def _taken(part: CompiledFilters, numbers: Ints, always: str) -> CompiledFilters:
     """Pick filters of one kind; -1 is the one that every event matches."""
     mine = numbers >= 0
     taken = part.take(numbers[mine])
@@ -190,10 +190,10 @@ class MixedContents:
         """Return what workers need."""
         return MixedWriters(self.kind, tuple(part.writers for part in self.parts))
 
-    def file(self, parts: Sequence[memoryview]) -> tuple[MixedFiled, Ints]:
+    def file(self, parts: Sequence[memoryview]) -> tuple[MixedCompiledFilters, Ints]:
         """Lay what writers made one behind another, by kind."""
         read = [_read(memoryview(part), len(self.parts)) for part in parts]
-        filed = [
+        compiled_filters = [
             own.file([each[place] for _, each in read if len(each[place])])[0]
             for place, own in enumerate(self.parts)
         ]
@@ -203,7 +203,7 @@ class MixedContents:
             here = kinds == place
             numbers[here] = np.arange(np.count_nonzero(here))
         counts = np.array([len(each) for each, _ in read], np.int64)
-        return MixedFiled(self, tuple(filed), kinds, numbers), counts
+        return MixedCompiledFilters(self, tuple(compiled_filters), kinds, numbers), counts
 
     def finder(self, path: Attribute | None) -> MixedContents:
         """Return what finds the keys of filters: itself, and there are none."""
@@ -214,11 +214,11 @@ class MixedContents:
         """Say that every filter is open."""
         return [None] * len(_read(memoryview(payload), len(self.parts))[0])
 
-    def of_filed(self, filed: MixedFiled) -> list[Keys]:
+    def of_compiled(self, compiled_filters: MixedCompiledFilters) -> list[Keys]:
         """Say that every filter is open."""
-        return [None] * len(filed.kinds)
+        return [None] * len(compiled_filters.kinds)
 
-    def counts(self, snapshot: Path) -> Counted:
+    def counts(self, snapshot: Path) -> SnapshotCounts:
         """Count what a snapshot holds, kind by kind."""
         counts: dict[str, int] = {}
         told = []
@@ -227,6 +227,6 @@ class MixedContents:
             if found is not None:
                 counts |= found.counts
                 told.append(f"those of {kind.title} {found.sentence}")
-        return Counted(
+        return SnapshotCounts(
             counts, f"of {self.kind.title}: {', '.join(told)}" if told else f"of {self.kind.title}"
         )

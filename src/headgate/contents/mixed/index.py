@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.contents.living import Portioned
+from headgate.contents.live import PortionedIndex
 from headgate.contents.mixed.texts import ALWAYS, read_dialect, with_dialect
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Answers, Binds, CheckCosts, Measures
 from headgate.contents.sharing import once
@@ -84,7 +84,7 @@ class _Group(NamedTuple):
     events: Any
 
 
-class MixedIndex(Portioned):
+class MixedIndex(PortionedIndex):
     """Filters of several kinds: match, and subscribe and unsubscribe while others match.
 
     >>> from headgate.contents.registry import kind_of
@@ -317,7 +317,7 @@ class MixedIndex(Portioned):
         candidates, work = (np.asarray(whole[f"{name}_sum"], np.int64) for name in counts)
         return CheckCosts(Ids.from_arrow(_flat(whole[first])), candidates, work)
 
-    def sieve(self, first: int, size: int) -> None:
+    def filter_planes(self, first: int, size: int) -> None:
         """Have none: not all kinds have one."""
         del first, size
 

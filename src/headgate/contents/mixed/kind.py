@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from headgate.contents.kind import Kind, Read, Wanted
+from headgate.contents.kind import DocumentEvents, FilterSettings, Kind
 from headgate.core.event import JSON, Event, read_object
 from headgate.core.rooms import MIXED_SIGN
 from headgate.core.subscription import MIXED, check_dialect
@@ -104,13 +104,13 @@ class MixedKind(Kind):
 
     # Filters
 
-    def room(self, wanted: Wanted | None = None) -> MixedRoom:
+    def room(self, wanted: FilterSettings | None = None) -> MixedRoom:
         """Return what builds and opens indexes, each with the settings of its kind."""
         from headgate.contents.mixed.room import MixedRoom
 
         return MixedRoom(self, [kind.room(_own(kind, wanted)) for kind in self.kinds])
 
-    def compiler(self, wanted: Wanted, read_sample: Callable[[str], Any]) -> MixedContents:
+    def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> MixedContents:
         """Return what compiles tables of filters."""
         from headgate.contents.mixed.compiling import MixedContents
 
@@ -142,9 +142,9 @@ class MixedKind(Kind):
 
     # Events
 
-    def read(self, events: Sequence[Event | EventError]) -> list[Read | EventError]:
+    def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
         """Read documents, those of each kind together; what is a record is checked."""
-        found: list[Read | EventError | None] = [
+        found: list[DocumentEvents | EventError | None] = [
             each if isinstance(each, EventError) else self._start(each) for each in events
         ]
         by_type: dict[tuple[int, ...], list[int]] = {}
@@ -159,7 +159,7 @@ class MixedKind(Kind):
                 found[place] = each_read
         return [each for each in found if each is not None]
 
-    def _start(self, event: Event) -> Read | EventError | None:
+    def _start(self, event: Event) -> DocumentEvents | EventError | None:
         """Read a record, and refuse what is of no kind; None for documents."""
         try:
             self.places_of(event.content_type, event.id)
@@ -168,21 +168,21 @@ class MixedKind(Kind):
             return error
 
     def _joined(
-        self, kinds: Sequence[int], by_kind: Sequence[Sequence[Read | EventError]]
-    ) -> list[Read | EventError]:
+        self, kinds: Sequence[int], by_kind: Sequence[Sequence[DocumentEvents | EventError]]
+    ) -> list[DocumentEvents | EventError]:
         """Put together what several kinds have read of the same documents: all of them must have."""
         from headgate.contents.mixed.index import Readings
 
-        found: list[Read | EventError] = []
+        found: list[DocumentEvents | EventError] = []
         for each in zip(*by_kind, strict=True):
             wrong = next((read for read in each if isinstance(read, EventError)), None)
-            events = [read.events for read in each if isinstance(read, Read)]
+            events = [read.events for read in each if isinstance(read, DocumentEvents)]
             if wrong is not None or any(len(some) != 1 for some in events):
                 reason = "the document is one event for some kinds of content, and several for others"
                 found.append(wrong or EventError(f"{reason}: ask them apart"))
                 continue
             data = {self.kinds[kind].name: some[0].data for kind, some in zip(kinds, events, strict=True)}
-            found.append(Read((replace(events[0][0], data=Readings(data)),)))
+            found.append(DocumentEvents((replace(events[0][0], data=Readings(data)),)))
         return found
 
     def pack(self, event: Event) -> bytes:
@@ -246,17 +246,17 @@ class MixedKind(Kind):
         return self if text == ALWAYS else self.kinds[self.place_of(read_dialect(text, MIXED)[1])]
 
 
-def _own(kind: Kind, wanted: Wanted | None) -> Wanted | None:
+def _own(kind: Kind, wanted: FilterSettings | None) -> FilterSettings | None:
     """Take the settings that are about a kind."""
     if wanted is None:
         return None
     own = {name: getattr(wanted, name) for name in wanted.said if name in kind.settings}
-    return Wanted(wanted.dialect, **own)
+    return FilterSettings(wanted.dialect, **own)
 
 
-def _record(event: Event) -> Read:
+def _record(event: Event) -> DocumentEvents:
     """Check a record; one that came in a file is read first."""
     if isinstance(event.data, str | bytes):
         event = Event(event.id, read_object(event.data), event.time, event.source)
     event.attributes  # noqa: B018 -- checks the values
-    return Read((event,))
+    return DocumentEvents((event,))

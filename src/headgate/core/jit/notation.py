@@ -61,7 +61,7 @@ def parse(text: str) -> tuple[Any, ...]:
     tokens.append("")
     found, at = _parse_list(tokens, 0)
     if tokens[at]:
-        raise ValueError(f"{text!r} is no signature: {tokens[at]!r} is not expected")
+        raise ValueError(f"{text!r} is not a signature: {tokens[at]!r} is not expected")
     return tuple(found)
 
 

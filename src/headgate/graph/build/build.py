@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headgate.graph.model import Parts
 
 
-class Built(NamedTuple):
+class BuiltGraph(NamedTuple):
     """The arrays of a graph, the vertex of each node, the ends of split edges, and who has which filter."""
 
     arrays: GraphArrays
@@ -29,7 +29,7 @@ class Built(NamedTuple):
     dialects: pa.Array[Any]
 
 
-def build(parts: Parts) -> Built:
+def build(parts: Parts) -> BuiltGraph:
     """Number the graph and lay it out."""
     nodes, split, hung = len(parts.node_ids), parts.split, parts.hung
     count = nodes + len(split) + len(hung)
@@ -77,7 +77,7 @@ def build(parts: Parts) -> Built:
         [parts.node_dialect, parts.edge_dialect, parts.subscription_dialect], split, hung, back
     )
     ends = np.stack([parts.edge_source[split], parts.edge_target[split]], axis=1).astype(np.int32)
-    return Built(
+    return BuiltGraph(
         arrays, number[:nodes].copy(), ends, filtered, filters.take(filtered), dialects.take(filtered)
     )
 

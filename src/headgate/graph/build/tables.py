@@ -334,9 +334,8 @@ def _hang(
     lost = named.is_valid().to_numpy(zero_copy_only=False) & (own < 0)
     for place in np.flatnonzero(~kept | lost).tolist():
         identity, node = ids[place].as_py(), named[place].as_py()
-        why = (
-            places.missing(node) if node is not None else "it hangs at no node: name one in the column 'node'"
-        )
+        nowhere = "it is attached to no node: name one in the column 'node'"
+        why = places.missing(node) if node is not None else nowhere
         refused.append(
             RefusedRow(SUBSCRIPTIONS, int(rows[place]), str(identity), f"subscription {identity!r}: {why}")
         )

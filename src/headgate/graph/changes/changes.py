@@ -148,7 +148,7 @@ class Changes:
         if self._servers(subscription.id):
             raise SubscriptionError(f"id {subscription.id!r} is subscribed already: unsubscribe it first")
         if subscription.node is None:
-            raise SubscriptionError(f"subscription {subscription.id!r} names no node to hang at: give `node`")
+            raise SubscriptionError(f"subscription {subscription.id!r} is attached to no node: give `node`")
         node = self._node(subscription.node)
         number = self._add_filter(subscription.filter, subscription.dialect)
         place = self._subscription(subscription.id)
@@ -411,4 +411,4 @@ class Changes:
         if isinstance(identity, int) is not isinstance(known, int):
             wanted = "whole numbers" if isinstance(known, int) else "text"
             named = "id" if noun == "subscription" else noun
-            raise GraphError(f"{named} {identity!r} is not one of these: ids here are {wanted}")
+            raise GraphError(f"{named} {identity!r} has the wrong type: ids here are {wanted}")

@@ -108,7 +108,7 @@ class View:
         vertex = self.find(event.source)
         if vertex < 0:
             raise EventError(
-                f"source {event.source!r} of {which} is no node of the graph: give the id of one"
+                f"source {event.source!r} of {which} is not a node of the graph: give the id of one"
             )
         return vertex
 
@@ -285,18 +285,18 @@ class View:
 
     def _prepare(self, event: Event) -> tuple[Planes, Encoded | None, Cells, Words]:
         """Encode an event, and match what cannot be matched when it is reached."""
-        sieve = self.base.sieve
-        if sieve is None:
+        filter_planes = self.base.filter_planes
+        if filter_planes is None:
             return no_planes(), None, NO_CELLS, self.given(event, complete=True)
-        encoded = sieve.encode([event])
-        return sieve.planes, encoded, encoded.cells, self.given(event, complete=False)
+        encoded = filter_planes.encode([event])
+        return filter_planes.planes, encoded, encoded.cells, self.given(event, complete=False)
 
     def _answer(self, encoded: Encoded | None, e: int, scratch: walking.Scratch) -> None:
         """Ask the content room about the positions that a walk could not decide."""
-        assert self.base.sieve is not None
+        assert self.base.filter_planes is not None
         assert encoded is not None
         asked = scratch.asked[: scratch.counts[walking.ASKED]]
-        walking.answer(self.arrays, scratch, self.base.sieve.holds(encoded, e, asked))
+        walking.answer(self.arrays, scratch, self.base.filter_planes.holds(encoded, e, asked))
 
     def walk(self, event: Event, wanted: Words | None = None) -> NDArray[np.int64]:
         """Find the vertices that are reached, in rising order; `wanted` by word are those to be told."""
@@ -332,8 +332,8 @@ class View:
 
     def evaluate(self, event: Event, evaluator: str) -> NDArray[np.int64]:
         """Find the same vertices by one of the paper's evaluators, in the order in which it finds them."""
-        sieve = self.base.sieve
-        if sieve is None or not sieve.planes.exact:
+        filter_planes = self.base.filter_planes
+        if filter_planes is None or not filter_planes.planes.exact:
             planes, cells, given = no_planes(), NO_CELLS, self.given(event, complete=True)
         else:
             planes, _, cells, given = self._prepare(event)

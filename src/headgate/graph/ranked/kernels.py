@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
     from headgate.core.planes import Cells, Planes
     from headgate.graph.arrays import GraphArrays
-    from headgate.graph.walk.leading import Above
+    from headgate.graph.walk.leading import ParentLists
     from headgate.graph.walk.walking import Overlay
 
 DONE, ASKING = range(2)
 """How a search ended: all is found; filters must be asked."""
 
 QUEUED, FOUND, ASKED, VISITED, EPOCH, AT, SOURCE, EVENT, SIFTED, LED = range(10)
-"""Places of `Room.counts`; VISITED counts the vertices whose children were looked at.
+"""Places of `Scratch.counts`; VISITED counts the vertices whose children were looked at.
 
 EVENT is the row of the encoded events that is searched for; SIFTED is 1 if it is known which filters hold:
 then whoever does not hold is not looked at. LED is 1 if it is marked who leads to somebody that is served:
@@ -63,7 +63,7 @@ class Ranks(NamedTuple):
     order: NDArray[np.float64]
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """What one search at a time needs; values count if the stamp is that of the search.
 
     by position       stamp, cost, promise (negative), parent (a position, or START), taken or not; `queue` is
@@ -93,10 +93,10 @@ class Room(NamedTuple):
     counts: NDArray[np.int64]
 
 
-def room(words: int, subscriptions: int, axes: int) -> Room:
+def room(words: int, subscriptions: int, axes: int) -> Scratch:
     """Make room for searches over so many words of positions."""
     int32, float64, size = np.dtype(np.int32), np.dtype(np.float64), 64 * words
-    return Room(
+    return Scratch(
         stamp=np.zeros(size, int32),
         cost=np.zeros(size, float64),
         promise=np.zeros(size, float64),
@@ -134,7 +134,7 @@ def worth(score: float, cost: float, times: bool, decay: float) -> float:
 
 
 @bare_inner
-def _begin(planes: Planes, cells: Cells, s: Room, source: int) -> None:
+def _begin(planes: Planes, cells: Cells, s: Scratch, source: int) -> None:
     """Forget the search before."""
     counts = s.counts
     if counts[EPOCH] == 2**31 - 1:
@@ -156,7 +156,9 @@ def _begin(planes: Planes, cells: Cells, s: Room, source: int) -> None:
 
 
 @bare
-def _match_word(o: Overlay, planes: Planes, cells: Cells, given: NDArray[np.uint64], s: Room, w: int) -> None:
+def _match_word(
+    o: Overlay, planes: Planes, cells: Cells, given: NDArray[np.uint64], s: Scratch, w: int
+) -> None:
     """Note what the planes say of a word that is looked at for the first time."""
     s.known[w] = s.counts[EPOCH]
     free = o.open[w] | given[w]
@@ -168,7 +170,7 @@ def _match_word(o: Overlay, planes: Planes, cells: Cells, given: NDArray[np.uint
 
 
 @bare_inner
-def _passes(o: Overlay, planes: Planes, cells: Cells, given: NDArray[np.uint64], s: Room, p: int) -> bool:
+def _passes(o: Overlay, planes: Planes, cells: Cells, given: NDArray[np.uint64], s: Scratch, p: int) -> bool:
     """Tell whether a position is valid; one that must be asked is noted, and is not until it is answered."""
     w, bit = p >> 6, np.uint64(1) << np.uint64(p & 63)
     if s.known[w] != s.counts[EPOCH]:
@@ -188,7 +190,7 @@ def _passes(o: Overlay, planes: Planes, cells: Cells, given: NDArray[np.uint64],
 
 
 @bare_inner
-def _sieve(o: Overlay, up: Above, given: NDArray[np.uint64], s: Room, w: int) -> np.uint64:
+def _sieve(o: Overlay, up: ParentLists, given: NDArray[np.uint64], s: Scratch, w: int) -> np.uint64:
     """Return whom of a word to look at."""
     holding: np.uint64 = o.open[w] | given[w]
     if s.counts[LED] == 1:
@@ -197,7 +199,7 @@ def _sieve(o: Overlay, up: Above, given: NDArray[np.uint64], s: Room, w: int) ->
 
 
 @bare
-def _offer(r: Ranks, s: Room, subscription: int, value: float, p: int, k: int) -> None:
+def _offer(r: Ranks, s: Scratch, subscription: int, value: float, p: int, k: int) -> None:
     """Let a subscription be among the best, or better than it was."""
     top, top_where, values, found = s.top, s.top_where, s.value, s.counts[FOUND]
     if top_where[subscription] >= 0:
@@ -234,8 +236,8 @@ def search(
     cells: Cells,
     given: NDArray[np.uint64],
     r: Ranks,
-    up: Above,
-    s: Room,
+    up: ParentLists,
+    s: Scratch,
     source: int,
     k: int,
     times: bool,
@@ -328,7 +330,7 @@ def search(
 
 
 @bare
-def answer(s: Room, holds: NDArray[np.bool_]) -> None:
+def answer(s: Scratch, holds: NDArray[np.bool_]) -> None:
     """Take in what the content room said of the positions asked."""
     for i in range(s.counts[ASKED]):
         if holds[i]:
@@ -344,8 +346,8 @@ def search_events(
     cells: Cells,
     given: NDArray[np.uint64],
     r: Ranks,
-    up: Above,
-    s: Room,
+    up: ParentLists,
+    s: Scratch,
     hit_start: NDArray[np.int64],
     hit: NDArray[np.int64],
     sources: NDArray[np.int32],

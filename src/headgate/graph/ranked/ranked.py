@@ -23,14 +23,14 @@ from headgate.errors import GraphError
 from headgate.graph.base import NO_CELLS, no_planes
 from headgate.graph.model import DECAY, MINUS, NODE, SUBSCRIPTION, TIMES
 from headgate.graph.ranked import kernels
-from headgate.graph.walk.leading import NOTHING_ABOVE, above
+from headgate.graph.walk.leading import NO_PARENTS, above
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Event, Id
     from headgate.graph.changes.view import View
-    from headgate.graph.walk.leading import Above
+    from headgate.graph.walk.leading import ParentLists
 
 
 @dataclass(frozen=True)
@@ -83,23 +83,23 @@ def check_ranking(k: int, by: str, decay: float) -> None:
         raise GraphError(f"decay is {decay!r}: give a number above 0, 1 at most")
 
 
-def search(view: View, event: Event, k: int, *, by: str, decay: float, hops: bool) -> kernels.Room:
+def search(view: View, event: Event, k: int, *, by: str, decay: float, hops: bool) -> kernels.Scratch:
     """Search for the best k; the answer is in this thread's scratch space until its next search."""
-    source, sieve, ranking = view.source(event), view.base.sieve, ranking_of(view)
+    source, filter_planes, ranking = view.source(event), view.base.filter_planes, ranking_of(view)
     planes, cells, encoded = no_planes(), NO_CELLS, None
-    if sieve is not None:
-        encoded = sieve.encode([event])
-        planes, cells = sieve.planes, encoded.cells
-    given = view.given(event, complete=sieve is None)
+    if filter_planes is not None:
+        encoded = filter_planes.encode([event])
+        planes, cells = filter_planes.planes, encoded.cells
+    given = view.given(event, complete=filter_planes is None)
     room = ranking.room(len(planes.axis_line))
     room.counts[[kernels.EVENT, kernels.SIFTED, kernels.LED]] = 0
     k = min(k, len(ranking.ranks.order))
-    args = (view.arrays, view.overlay, planes, cells, given, ranking.ranks, NOTHING_ABOVE, room)
+    args = (view.arrays, view.overlay, planes, cells, given, ranking.ranks, NO_PARENTS, room)
     while k and kernels.search(*args, source, k, by == TIMES, float(decay), hops) == kernels.ASKING:
-        assert sieve is not None
+        assert filter_planes is not None
         assert encoded is not None
         asked = room.asked[: room.counts[kernels.ASKED]]
-        kernels.answer(room, sieve.holds(encoded, 0, asked))
+        kernels.answer(room, filter_planes.holds(encoded, 0, asked))
         source = -1
     return room
 
@@ -114,14 +114,14 @@ class Ranking:
         self._local = threading.local()
 
     @cached_property
-    def above(self) -> Above:
+    def above(self) -> ParentLists:
         """Return the graph upside down; of one that has changed since it was made, nothing."""
         view = self._view()
-        return NOTHING_ABOVE if view is None or view.later is not None else above(view.arrays)
+        return NO_PARENTS if view is None or view.later is not None else above(view.arrays)
 
-    def room(self, axes: int) -> kernels.Room:
+    def room(self, axes: int) -> kernels.Scratch:
         """Return this thread's scratch space."""
-        found: kernels.Room | None = getattr(self._local, "room", None)
+        found: kernels.Scratch | None = getattr(self._local, "room", None)
         if found is None:
             found = self._local.room = kernels.room(self._words, len(self.ranks.order), axes)
         return found

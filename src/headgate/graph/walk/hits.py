@@ -1,7 +1,7 @@
 """Which filters of a graph hold for many events, and which of two ways to the answer is quicker.
 
-The other way round from `sieve`, which asks the filters that a walk comes to. Where few of many filters hold,
-their own index finds them sooner than a walk can ask those on its way.
+The other direction from `filter_planes`, which asks the filters that a walk comes to. Where few of many
+filters hold, their own index finds them sooner than a walk can ask those on its way.
 """
 
 from __future__ import annotations

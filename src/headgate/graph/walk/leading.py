@@ -24,7 +24,7 @@ MOST = 1 << 12
 """Edges to look at for one event: past that, marking may cost more than it saves."""
 
 
-class Above(NamedTuple):
+class ParentLists(NamedTuple):
     """The graph upside down, by position; roots are nobody's parents here, because nothing leads to them.
 
     parent    of position p: parent[start[p]:start[p + 1]], positions
@@ -36,11 +36,11 @@ class Above(NamedTuple):
     always: NDArray[np.uint64]
 
 
-NOTHING_ABOVE = Above(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint64))
+NO_PARENTS = ParentLists(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint64))
 """Of a graph that has changed: nothing is marked there, and all is searched."""
 
 
-def above(g: GraphArrays) -> Above:
+def above(g: GraphArrays) -> ParentLists:
     """Turn a graph upside down."""
     roots, positions = g.roots, g.vertices - g.roots
     source = np.repeat(np.arange(g.vertices), np.diff(g.child_start)) - roots
@@ -52,7 +52,7 @@ def above(g: GraphArrays) -> Above:
     marked = np.zeros(positions, np.bool_)
     flags = np.unpackbits((g.open & g.serving).view(np.uint8), bitorder="little")[:positions]
     _climb(start, parent, np.flatnonzero(flags), marked, np.zeros(positions, np.int64))
-    return Above(start, parent, bits_of(np.flatnonzero(marked), g.words))
+    return ParentLists(start, parent, bits_of(np.flatnonzero(marked), g.words))
 
 
 @bare
@@ -81,7 +81,7 @@ def _climb(
 
 @bare_inner
 def mark(
-    up: Above,
+    up: ParentLists,
     holding: NDArray[np.uint64],
     given: NDArray[np.uint64],
     serving: NDArray[np.uint64],

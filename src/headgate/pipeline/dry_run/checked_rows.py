@@ -27,7 +27,7 @@ from headgate.tables.places import Format, format_of, is_remote, is_table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headgate.contents.kind import Kind, Wanted
+    from headgate.contents.kind import FilterSettings, Kind
     from headgate.contents.protocol import Writers
     from headgate.core.subscription import Subscription
     from headgate.graph.model import Edge, Node
@@ -94,7 +94,7 @@ class Source(NamedTuple):
         return sum(len(json.dumps(row, default=str)) + 1 for row in rows)
 
 
-def judge_subscriptions(pipeline: Pipeline, source: Source, wanted: Wanted) -> CheckedRows | None:
+def judge_subscriptions(pipeline: Pipeline, source: Source, wanted: FilterSettings) -> CheckedRows | None:
     """Judge the first subscriptions as compiling would."""
     rows = source.read(ROWS)
     if rows is None:
@@ -175,7 +175,7 @@ def _read_documents(judged: CheckedRows, kind: Kind) -> CheckedRows:
     return replace(judged, usable=events, reasons=(*judged.reasons, *reasons))
 
 
-def _writers(pipeline: Pipeline, wanted: Wanted) -> Writers:
+def _writers(pipeline: Pipeline, wanted: FilterSettings) -> Writers:
     kind = kind_of(content_at_hand(pipeline))
     return kind.compiler(replace(wanted, sample=None), lambda path: path).writers
 

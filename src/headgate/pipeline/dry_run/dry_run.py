@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headgate.brokers.nats.settings import shown as without_secrets
-from headgate.contents.kind import Wanted
+from headgate.contents.kind import FilterSettings
 from headgate.core.machine import memory
 from headgate.pipeline.dry_run.check import check
 from headgate.pipeline.dry_run.estimate import Sizes, estimate
@@ -80,7 +80,7 @@ class DryRun:
     def lines(self) -> list[str]:
         """Return it for people."""
         return [
-            f"pipeline {self.pipeline.about.name}: what it makes goes to {self.pipeline.directory}",
+            f"pipeline {self.pipeline.about.name}: outputs go to {self.pipeline.directory}",
             *(line for name, judged in self.sizes.tables.items() for line in _table(name, judged)),
             *(line for number, each in enumerate(self.steps, 1) for line in self._step(number, each)),
             *self._ending(),
@@ -119,7 +119,7 @@ class DryRun:
             lines.append(f"no sizes: {sizes.note}")
         if self.pipeline.stream is not None:
             place = without_secrets(self.pipeline.stream.events)
-            lines.append(f"then a stream, of events that come to {place}")
+            lines.append(f"then a stream, of events that arrive at {place}")
         busy = sum(each.why is not None for each in self.steps)
         lines.append(f"{busy} of {len(self.steps)} steps would be done; nothing was written")
         return lines
@@ -138,7 +138,7 @@ def rehearse(
     return DryRun(pipeline, tuple(_planned(steps, state)), sizes)
 
 
-def _wanted(pipeline: Pipeline) -> Wanted:
+def _wanted(pipeline: Pipeline) -> FilterSettings:
     """Return what is said of filters, with a taxonomy that is yet to be generated."""
     made = pipeline.generated("taxonomy")
     if made is None or pipeline.compile.taxonomy != (made,) or pipeline.generate is None:
@@ -149,7 +149,7 @@ def _wanted(pipeline: Pipeline) -> Wanted:
 
     text = workload_of(pipeline.generate).taxonomy or ""
     graph = Reader(isolated=False).read(text.encode(), "application/n-triples")
-    return Wanted(pipeline.dialect, taxonomy=Taxonomy.of(graph.statements()))
+    return FilterSettings(pipeline.dialect, taxonomy=Taxonomy.of(graph.statements()))
 
 
 def _planned(steps: list[Step], state: State) -> list[PlannedStep]:
@@ -170,7 +170,7 @@ def _planned(steps: list[Step], state: State) -> list[PlannedStep]:
 
 def _table(name: str, judged: CheckedRows | None) -> list[str]:
     if judged is None:
-        return [f"{name}: on another file system, which is not looked at"]
+        return [f"{name}: on another file system, which is not checked"]
     rows = judged.rows
     count = f"{rows.total:,} rows" if rows.counted else f"about {rounded(rows.total):,} rows"
     about = "about " if judged.generated else ""

@@ -30,7 +30,7 @@ from headgate.tables.places import Format, format_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from headgate.contents.kind import Wanted
+    from headgate.contents.kind import FilterSettings
     from headgate.core.event import Event
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.file.settings import Match
@@ -66,7 +66,7 @@ class Sizes:
     """Why there is no estimate, if there is none."""
 
 
-def estimate(pipeline: Pipeline, wanted: Wanted) -> Sizes:
+def estimate(pipeline: Pipeline, wanted: FilterSettings) -> Sizes:
     """Read the first rows of each table, match them, and scale what comes of it."""
     sources = _sources(pipeline)
     tables: dict[str, CheckedRows | None] = {}
@@ -78,7 +78,7 @@ def estimate(pipeline: Pipeline, wanted: Wanted) -> Sizes:
     if "events" in sources:
         tables["events"] = judge_events(pipeline, sources["events"])
     if None in tables.values():
-        return Sizes(tables, note="a table lies on another file system, which is not looked at")
+        return Sizes(tables, note="a table is on another file system, which is not checked")
     found = {name: judged for name, judged in tables.items() if judged is not None}
     graph = [found[name] for name in ("nodes", "edges") if name in found]
     if any(judged.looked_at >= GRAPH_ROWS for judged in graph):
@@ -106,7 +106,7 @@ def _sources(pipeline: Pipeline) -> dict[str, Source]:
     }
 
 
-def _sized(pipeline: Pipeline, wanted: Wanted, tables: dict[str, CheckedRows]) -> Sizes:
+def _sized(pipeline: Pipeline, wanted: FilterSettings, tables: dict[str, CheckedRows]) -> Sizes:
     subscriptions = tables.get("subscriptions")
     rows = subscriptions.usable if subscriptions else ()
     engine = _engine(pipeline, wanted, tables, rows)
@@ -130,7 +130,7 @@ def _sized(pipeline: Pipeline, wanted: Wanted, tables: dict[str, CheckedRows]) -
 
 
 def _engine(
-    pipeline: Pipeline, wanted: Wanted, tables: dict[str, CheckedRows], rows: Sequence[Any]
+    pipeline: Pipeline, wanted: FilterSettings, tables: dict[str, CheckedRows], rows: Sequence[Any]
 ) -> Engine:
     more: dict[str, Any] = {}
     if "nodes" in tables:

@@ -149,7 +149,7 @@ class _Reader:
             values = {"name": default, **self._values(table, each, folder, label)}
             if not _NAME.match(values["name"]):
                 self.refuse(
-                    f"{label}.name", f"{values['name']!r} is no name", "use letters, digits and . _ -"
+                    f"{label}.name", f"{values['name']!r} is not a name", "use letters, digits and . _ -"
                 )
             for key, ending in _NAMED.get(table, {}).items():
                 values.setdefault(key, str(folder / f"{values['name']}{ending}"))

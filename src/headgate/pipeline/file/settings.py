@@ -32,7 +32,7 @@ class Run:
         False,
         more="The first rows of each table are read. It starts no Spark and writes nothing.",
     )
-    fresh: bool = setting("do everything anew, also what is done already", False)
+    fresh: bool = setting("do everything again, also what is done already", False)
     until: str | None = setting(
         "end after this step, such as `compile` or `match.best`; `match` is the last of them",
         None,

@@ -176,7 +176,7 @@ def _sharded(pipeline: Pipeline) -> Iterator[Problem]:
         )
     if given.shard_column is not None and not all(given.shard_column.split(".")):
         yield Problem(
-            "shards.column", f"{given.shard_column!r} is no name", "give a name, or names with dots"
+            "shards.column", f"{given.shard_column!r} is not a name", "give a name, or names with dots"
         )
     if (given.shards or 1) == 1:
         return

@@ -123,9 +123,9 @@ class State:
         except FileNotFoundError:
             return cls(directory)
         except (OSError, ValueError) as error:
-            raise TableError(f"{place} cannot be read ({error}): run with --fresh to begin anew") from None
+            raise TableError(f"{place} cannot be read ({error}): run with --fresh to start again") from None
         if not isinstance(found, dict) or found.get("format") != FORMAT or found.get("version") != VERSION:
-            raise TableError(f"{place} is not of this version of Headgate: run with --fresh to begin anew")
+            raise TableError(f"{place} is not of this version of Headgate: run with --fresh to start again")
         steps = {name: Record(**record) for name, record in found["steps"].items()}
         return cls(directory, steps, list(found["begun"]))
 
@@ -151,7 +151,7 @@ class State:
             for path in places.values():
                 name, now = named(path, self.directory), stamp(path)
                 if now == REMOTE:
-                    return f"{path} lies on another file system, which is not looked at"
+                    return f"{path} is on another file system, which is not checked"
                 if now == MISSING:
                     return f"{path} is missing"
                 if before.get(name) != now:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from headgate.backtest.effects import WhatIf
     from headgate.backtest.one_filter import BacktestResult
-    from headgate.contents.kind import Wanted
+    from headgate.contents.kind import FilterSettings
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.plan import Step
     from headgate.plan.running.planner import PlannedNetwork
@@ -72,7 +72,7 @@ class Job:
                 return here()
             except UnsureError as error:
                 if not self.quiet:
-                    print(f"{self.step.name}: this goes to Spark: {error}", file=sys.stderr, flush=True)
+                    print(f"{self.step.name}: running on Spark: {error}", file=sys.stderr, flush=True)
         return on_spark(self.spark())
 
 
@@ -116,7 +116,7 @@ def _generate(job: Job) -> Result:
     return {"rows": counts}
 
 
-def wanted(pipeline: Pipeline) -> Wanted:
+def wanted(pipeline: Pipeline) -> FilterSettings:
     """Return what is said of all filters; reads the files of the schema and the taxonomy."""
     return pipeline.compile.wanted(read_taxonomy(pipeline.compile.taxonomy))
 

@@ -66,7 +66,7 @@ class Moment(NamedTuple):
     utilization: float
 
 
-class Improved(NamedTuple):
+class ImprovedPlan(NamedTuple):
     """A plan with less latency, and how it came to be. `complete` is false if the time ran out."""
 
     plan: Plan
@@ -87,7 +87,7 @@ def loga(
     beta: float = 1.0,
     swaps: bool = False,
     time_limit: float = math.inf,
-) -> Improved:
+) -> ImprovedPlan:
     """Lower `alpha * utilization + beta * latency` of a plan by replacing rewritings.
 
     The plan must keep to the capacities, which may be wider than those it was made for. With `swaps`, a view
@@ -122,7 +122,7 @@ def _search(
     weights: Weights,
     swaps: bool,
     time_limit: float,
-) -> Improved:
+) -> ImprovedPlan:
     begun = perf_counter()
     _refuse_overload(plan, rewritings, costs, capacities)
     state = configuration(plan, rewritings, costs, capacities)
@@ -150,7 +150,7 @@ def _search(
                 break
         if complete and tally.sum() == before:
             break
-    return Improved(Plan(state.chosen), tuple(trace), rounds, int(tally[0]), int(tally[1]), complete)
+    return ImprovedPlan(Plan(state.chosen), tuple(trace), rounds, int(tally[0]), int(tally[1]), complete)
 
 
 def _stretches(views: int) -> list[tuple[int, int]]:

@@ -26,7 +26,7 @@ MOST_PAIRS = 2000
 """Views with more columns than this are not searched for dominated ones: pairs grow with the square."""
 
 
-class Presolved(NamedTuple):
+class PresolvedProgram(NamedTuple):
     """What is left of a program, and how its answers are read.
 
     `program` has only the views that are not decided, by `views`; its columns are `columns` of the original.
@@ -48,7 +48,7 @@ class Presolved(NamedTuple):
         return result
 
 
-def presolve(program: Program, *, dominance: bool = True, strict: bool = True) -> Presolved:
+def presolve(program: Program, *, dominance: bool = True, strict: bool = True) -> PresolvedProgram:
     """Shrink a program. Without `dominance`, all plans that keep the bounds are kept.
 
     If not `strict`, the best plan stays also among those that exceed some bounds by as little as they choose.
@@ -77,7 +77,9 @@ def presolve(program: Program, *, dominance: bool = True, strict: bool = True) -
         changed = dropped > 0
     left = np.add.reduceat(alive, program.offsets[:-1], dtype=np.int64) if count else np.zeros(0, np.int64)
     if full >= 0 or stuck >= 0:
-        return Presolved(program, np.arange(count), np.arange(len(alive)), np.full(count, -1), full, stuck)
+        return PresolvedProgram(
+            program, np.arange(count), np.arange(len(alive)), np.full(count, -1), full, stuck
+        )
     decided = np.full(count, -1, np.int64)
     for_one = np.repeat(left == 1, np.diff(program.offsets))
     decided[left == 1] = np.flatnonzero(alive & for_one)
@@ -114,7 +116,7 @@ def loads(program: Program, columns: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def restrict(
     program: Program, views: NDArray[np.int64], keep: NDArray[np.bool_], chosen: NDArray[np.int64]
-) -> Presolved:
+) -> PresolvedProgram:
     """Cut out some views with the columns that are to be kept; the others stay at their chosen columns."""
     decided = chosen.copy()
     decided[views] = -1
@@ -130,7 +132,7 @@ def _cut(
     columns: NDArray[np.int64],
     decided: NDArray[np.int64],
     rows: NDArray[np.bool_],
-) -> Presolved:
+) -> PresolvedProgram:
     """Make the program of some views, columns and rows; what is decided is taken off the bounds."""
     bounds = program.bounds - loads(program, decided[decided >= 0])
     counts = np.zeros(len(program.offsets) - 1, np.int64)
@@ -157,7 +159,7 @@ def _cut(
         program.resources[used],
         program.sites[used],
     )
-    return Presolved(smaller, views, columns, decided, -1, -1)
+    return PresolvedProgram(smaller, views, columns, decided, -1, -1)
 
 
 @kernel

@@ -234,7 +234,7 @@ class LivePlan:
         if reason is not None:
             self._places[view] = GONE
             raise PlanError(
-                f"there is no room for a view at site {site}: {reason}; withdraw others or plan anew"
+                f"there is no room for a view at site {site}: {reason}; withdraw others or plan again"
             )
         self._changes += 1
         return view

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from headgate.core.ids import Ids
     from headgate.plan.graphs.joining import GraphStatistics
     from headgate.plan.graphs.rewritability import SearchResult
-    from headgate.plan.latency.latency import Improved
+    from headgate.plan.latency.latency import ImprovedPlan
     from headgate.plan.model import Capacities, Rewritings, Solution
 
     Progress = Callable[[str], None]
@@ -123,7 +123,7 @@ class PlannedNetwork(NamedTuple):
     network: Network
     ways: FoundRewritings
     solution: Solution
-    improved: Improved
+    improved: ImprovedPlan
     seconds: dict[str, float]
 
 

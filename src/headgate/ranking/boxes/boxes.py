@@ -189,7 +189,7 @@ def places(old: Sequence[str], new: Sequence[str]) -> NDArray[np.int32]:
     return np.array([number[name] for name in old], np.int32)
 
 
-class Asked(NamedTuple):
+class BoxQuery(NamedTuple):
     """What an event asks in each dimension, low <= x and high >= y, and what it counts there."""
 
     x: NDArray[np.float64]
@@ -202,13 +202,13 @@ def ask(
     dimensions: Sequence[str],
     notion: str,
     factors: Mapping[str, float] | None = None,
-) -> Asked:
+) -> BoxQuery:
     """Turn an event into questions; what it says of other dimensions is not looked at.
 
     >>> ask({"age": 28, "height": 180}, ["age", "salary"], "overlap").x.tolist()
     [28.0, -inf]
     """
-    asked = Asked(*(np.ones(len(dimensions)) for _ in Asked._fields))
+    asked = BoxQuery(*(np.ones(len(dimensions)) for _ in BoxQuery._fields))
     probe(None, notion)
     for place, name in enumerate(dimensions):
         try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.ranking.boxes.dense_build import LONGEST, make_dense
-from headgate.ranking.boxes.dense_kernels import MAX, SUM, Asked, Best, Desk, exact_many, relaxed_many
+from headgate.ranking.boxes.dense_kernels import MAX, SUM, Best, Scratch, Valuation, exact_many, relaxed_many
 from headgate.ranking.boxes.ends import narrowed
 from headgate.ranking.boxes.sketch import MOST, make_page, make_sketch
 from headgate.ranking.intervals.scan import BLOCK
@@ -112,7 +112,7 @@ class DenseRelaxed(_Dense):
             # With another factor, weights that differ may round to the same value, and ids decide.
             return self._line.top_many(x[:, 0], y[:, 0], k)
         counted = bool(np.isin(given, [0.0, 1.0]).all())
-        asked = Asked(
+        asked = Valuation(
             given,
             np.argsort(-given, kind="stable"),
             MAX if largest else SUM,
@@ -120,7 +120,7 @@ class DenseRelaxed(_Dense):
             sketched=counted and not largest and _SKETCHED <= d <= MOST,
         )
         xs, ys = narrowed(x, y, self.dense.low.dtype.type)
-        desk = Desk(np.empty(LONGEST // BLOCK), np.empty(BLOCK), make_page(d))
+        scratch = Scratch(np.empty(LONGEST // BLOCK), np.empty(BLOCK), make_page(d))
         relaxed_many(
             self.dense,
             self._sketch,
@@ -129,7 +129,7 @@ class DenseRelaxed(_Dense):
             ys,
             asked,
             _heap(found),
-            desk,
+            scratch,
             found.values,
             found.numbers,
             found.counts,

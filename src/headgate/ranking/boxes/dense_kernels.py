@@ -30,7 +30,7 @@ class Best(NamedTuple):
     number: NDArray[np.int32]
 
 
-class Desk(NamedTuple):
+class Scratch(NamedTuple):
     """Room for one question at a time: bounds of a tier's blocks, values of a block's rows."""
 
     bound: NDArray[np.float64]
@@ -38,7 +38,7 @@ class Desk(NamedTuple):
     page: Page
 
 
-class Asked(NamedTuple):
+class Valuation(NamedTuple):
     """How values are made: factors by dimension, and SUM or MAX.
 
     falling    the dimensions, the highest factor first
@@ -114,7 +114,7 @@ def drain(best: Best, size: int, values: NDArray[np.float64], numbers: NDArray[n
 
 
 @bare_inner
-def tier_bound(dense: Dense, tier: int, asked: Asked) -> float:
+def tier_bound(dense: Dense, tier: int, asked: Valuation) -> float:
     """Bound the value of any row of a tier: at best its weights are where the factors are highest."""
     left = dense.bound[tier]
     if asked.plain:
@@ -129,7 +129,7 @@ def tier_bound(dense: Dense, tier: int, asked: Asked) -> float:
 
 @bare_inner
 def relaxed_bounds(
-    dense: Dense, first: int, end: int, x: Floats, y: Floats, asked: Asked, bound: NDArray[np.float64]
+    dense: Dense, first: int, end: int, x: Floats, y: Floats, asked: Valuation, bound: NDArray[np.float64]
 ) -> None:
     """Bound the value of any row in each of some blocks: the best weights of the dimensions that may hold."""
     factors, how = asked.factors, asked.how
@@ -148,7 +148,7 @@ def relaxed_bounds(
 
 @bare_inner
 def relaxed_values(
-    dense: Dense, block: int, x: Floats, y: Floats, asked: Asked, value: NDArray[np.float64]
+    dense: Dense, block: int, x: Floats, y: Floats, asked: Valuation, value: NDArray[np.float64]
 ) -> float:
     """Value the rows of a block; returns the highest."""
     factors, how = asked.factors, asked.how
@@ -185,31 +185,33 @@ def relaxed_one(
     removed: NDArray[np.uint8],
     x: Floats,
     y: Floats,
-    asked: Asked,
+    asked: Valuation,
     room: int,
     best: Best,
-    desk: Desk,
+    scratch: Scratch,
 ) -> int:
     """Find the best rows by the weights of what holds; returns how many."""
     size = 0
     if asked.sketched:
-        note_question(sketch, x, y, desk.page)
+        note_question(sketch, x, y, scratch.page)
     for tier in range(len(dense.bound)):
         if room == 0 or (size == room and tier_bound(dense, tier, asked) < best.value[0]):
             break
         first, end = dense.start[tier], dense.start[tier + 1]
-        relaxed_bounds(dense, first, end, x, y, asked, desk.bound)
+        relaxed_bounds(dense, first, end, x, y, asked, scratch.bound)
         for block in range(first, end):
             if size == room:
-                if worse(desk.bound[block - first], dense.first[block], best.value[0], best.number[0]):
+                if worse(scratch.bound[block - first], dense.first[block], best.value[0], best.number[0]):
                     continue
-                if asked.sketched and not may_reach(sketch, block, asked.factors, best.value[0], desk.page):
+                if asked.sketched and not may_reach(
+                    sketch, block, asked.factors, best.value[0], scratch.page
+                ):
                     continue
-            highest = relaxed_values(dense, block, x, y, asked, desk.value)
+            highest = relaxed_values(dense, block, x, y, asked, scratch.value)
             if size == room and highest < best.value[0]:
                 continue
             for i in range(BLOCK):
-                value = desk.value[i]
+                value = scratch.value[i]
                 if size == room and value < best.value[0]:
                     continue
                 row = block * BLOCK + i
@@ -228,16 +230,16 @@ def relaxed_many(
     removed: NDArray[np.uint8],
     x: Floats,
     y: Floats,
-    asked: Asked,
+    asked: Valuation,
     best: Best,
-    desk: Desk,
+    scratch: Scratch,
     values: NDArray[np.float64],
     numbers: NDArray[np.int32],
     counts: Ints,
 ) -> None:
     """Answer many questions, each with as many of the best as there is room for."""
     for i in range(len(x)):
-        counts[i] = relaxed_one(dense, sketch, removed, x[i], y[i], asked, values.shape[1], best, desk)
+        counts[i] = relaxed_one(dense, sketch, removed, x[i], y[i], asked, values.shape[1], best, scratch)
         drain(best, counts[i], values[i], numbers[i])
 
 

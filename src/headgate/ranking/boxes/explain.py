@@ -16,7 +16,7 @@ from headgate.ranking.model import Best, Interval
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
-    from headgate.ranking.boxes.boxes import Asked, Boxes
+    from headgate.ranking.boxes.boxes import Boxes, BoxQuery
     from headgate.ranking.boxes.live import View
     from headgate.ranking.boxes.methods import Question
 
@@ -38,7 +38,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Hope:
+class WhatIf:
     """What if some more intervals held: the value and the rank that the box would have."""
 
     dimensions: tuple[str, ...]
@@ -63,7 +63,7 @@ class BoxExplanation:
     rank: int | None
     last: Best | None
     sides: tuple[Side, ...]
-    hopes: tuple[Hope, ...]
+    hopes: tuple[WhatIf, ...]
 
     @property
     def matches(self) -> bool:
@@ -150,7 +150,7 @@ def explain(view: View, question: Question, identity: Id, row: int, k: int) -> B
     )
 
 
-def _sides(view: View, question: Question, box: Boxes, asked: Asked) -> tuple[Side, ...]:
+def _sides(view: View, question: Question, box: Boxes, asked: BoxQuery) -> tuple[Side, ...]:
     sides = []
     for entry, dim in enumerate(box.dim.tolist()):
         name = view.dimensions[dim]
@@ -213,7 +213,7 @@ def _value(
 
 def _hopes(
     view: View, question: Question, identity: Id, box: Boxes, sides: tuple[Side, ...]
-) -> tuple[Hope, ...]:
+) -> tuple[WhatIf, ...]:
     """Try the intervals that fail: each alone, then all. Some hold nothing, or are dropped: they cannot."""
     failed = [side for side in sides if not side.holds]
     able = [side.dimension for side in failed if side.low <= side.high and not _dropped(question, side)]
@@ -228,7 +228,7 @@ def _hopes(
     for more in tries:
         value = _value(view, question, box, sides, more)
         if value is not None:
-            hopes.append(Hope(more, value, _rank(view, question, identity, value)))
+            hopes.append(WhatIf(more, value, _rank(view, question, identity, value)))
     return tuple(hopes)
 
 

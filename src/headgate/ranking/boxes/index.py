@@ -265,7 +265,7 @@ class BoxIndex:
         some = view.base.ids[0] if len(view.base.ids) else next(iter(self._places), identity)
         if isinstance(some, int) is not isinstance(identity, int):
             wanted = "whole numbers" if isinstance(some, int) else "text"
-            raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
+            raise SubscriptionError(f"id {identity!r} has the wrong type: ids here are {wanted}")
 
 
 def _box(given: object) -> Box:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.boxes import Asked, Boxes
+    from headgate.ranking.boxes.boxes import Boxes, BoxQuery
     from headgate.ranking.boxes.threshold_kernels import Alive
     from headgate.ranking.intervals.scored import Scored, ScoredIndex
 
@@ -69,7 +69,7 @@ class Intersecting:
         """Count the bytes of the indexes."""
         return sum(index.nbytes for index in self._indexes)
 
-    def top(self, asked: Asked, k: int, how: int, alive: Alive) -> Rows:  # noqa: ARG002 -- there is one way
+    def top(self, asked: BoxQuery, k: int, how: int, alive: Alive) -> Rows:  # noqa: ARG002 -- there is one way
         """Find the best k."""
         count = len(self._indexes)
         out = np.empty(min(k, len(self._order)), np.int64)

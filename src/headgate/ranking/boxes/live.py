@@ -119,7 +119,7 @@ NEVER = np.iinfo(np.int32).max
 _NONE = Boxes(np.zeros(1, np.int64), np.zeros(0, np.int32), *(np.zeros(0) for _ in range(4)))
 
 
-class Grown(NamedTuple):
+class Tail(NamedTuple):
     """The tail: boxes with room for more behind them, the sums of their weights, and when they went."""
 
     boxes: Boxes
@@ -127,9 +127,9 @@ class Grown(NamedTuple):
     gone: NDArray[np.int32]
 
 
-def grown(boxes: Boxes, sums: NDArray[np.float64], gone: NDArray[np.int32], rows: int, entries: int) -> Grown:
+def grown(boxes: Boxes, sums: NDArray[np.float64], gone: NDArray[np.int32], rows: int, entries: int) -> Tail:
     """Copy a tail, with room for so many more rows and entries."""
-    return Grown(
+    return Tail(
         Boxes(
             _longer(boxes.start, rows, 0),
             _longer(boxes.dim, entries, 0),
@@ -152,7 +152,7 @@ class View(NamedTuple):
 
     base: Base
     gone: NDArray[np.int32]
-    tail: Grown
+    tail: Tail
     ids: list[Id]
     late_size: int
     moment: int
@@ -229,7 +229,7 @@ def in_order(best: list[tuple[float, Id]]) -> list[tuple[float, Id]]:
 
 def fresh(base: Base) -> View:
     """Return a view of a base, with no tail and nothing gone."""
-    tail = Grown(_NONE, np.zeros(0), np.zeros(0, np.int32))
+    tail = Tail(_NONE, np.zeros(0), np.zeros(0, np.int32))
     return View(base, np.zeros(0, np.int32), tail, [], 0, 0, base.dimensions)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.boxes import Asked, Boxes, Combine
+    from headgate.ranking.boxes.boxes import Boxes, BoxQuery, Combine
     from headgate.ranking.boxes.threshold_kernels import Alive
 
     Flags = NDArray[np.uint8] | None
@@ -47,7 +47,7 @@ LAG, SPARE = 256, 16
 """Moments after which flags are made again; rows more than wanted that are asked for at first."""
 
 
-class Flagged:
+class RemovalFlags:
     """The flags of some moment, and answers as of another. `order` is that of the rows in the structure."""
 
     def __init__(self, order: NDArray[np.int64] | None = None) -> None:
@@ -90,11 +90,11 @@ class DenseRows:
         self._relaxed: DenseRelaxed | None = None
         if how == EXACT:
             self._order = np.argsort(-boxes.score, kind="stable")
-            self._flagged = Flagged(self._order)
+            self._flagged = RemovalFlags(self._order)
             self._score = boxes.score
             self._exact = DenseExact(low[:, self._order], high[:, self._order])
         else:
-            self._flagged = Flagged()
+            self._flagged = RemovalFlags()
             weight = np.zeros(shape)
             weight[at] = boxes.weight
             self._relaxed = DenseRelaxed(low, high, weight)
@@ -106,7 +106,7 @@ class DenseRows:
         assert built is not None
         return built.nbytes
 
-    def top(self, asked: Asked, k: int, how: int, alive: Alive) -> Rows:
+    def top(self, asked: BoxQuery, k: int, how: int, alive: Alive) -> Rows:
         """Find the best k."""
         x, y = asked.x[None, :], asked.y[None, :]
 
@@ -131,14 +131,14 @@ class SparseRows:
 
     def __init__(self, boxes: Boxes) -> None:
         self._sparse = Sparse.build(boxes.size, boxes.start, boxes.dim, boxes.low, boxes.high, boxes.weight)
-        self._flagged = Flagged()
+        self._flagged = RemovalFlags()
 
     @property
     def nbytes(self) -> int:
         """Count the bytes that it adds to the boxes."""
         return self._sparse.nbytes
 
-    def top(self, asked: Asked, k: int, how: int, alive: Alive) -> Rows:  # noqa: ARG002 -- there is one way
+    def top(self, asked: BoxQuery, k: int, how: int, alive: Alive) -> Rows:  # noqa: ARG002 -- there is one way
         """Find the best k."""
         factors = None if bool((asked.factor == 1.0).all()) else asked.factor
 
@@ -167,7 +167,7 @@ class Ranker(Protocol):
     def nbytes(self) -> int:
         """Count the bytes that it adds to the boxes."""
 
-    def top(self, asked: Asked, k: int, how: int, alive: Alive) -> Rows:
+    def top(self, asked: BoxQuery, k: int, how: int, alive: Alive) -> Rows:
         """Find the best k of the rows that are there."""
 
 
@@ -236,7 +236,7 @@ class Question:
     notion: str
     factors: Mapping[str, float] | None
     combine: str | Combine
-    _asked: dict[tuple[str, ...], Asked] = field(default_factory=dict, repr=False, compare=False)
+    _asked: dict[tuple[str, ...], BoxQuery] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
@@ -259,7 +259,7 @@ class Question:
             return EXACT
         return SUM if callable(self.combine) else COMBINATIONS[self.combine]
 
-    def ask(self, dimensions: tuple[str, ...]) -> Asked:
+    def ask(self, dimensions: tuple[str, ...]) -> BoxQuery:
         """Return what is asked in some dimensions; worked out once for base and tail."""
         found = self._asked.get(dimensions)
         if found is None:
@@ -285,7 +285,7 @@ class Question:
 
 
 def combined_rows(
-    boxes: Boxes, bound: NDArray[np.float64], asked: Asked, combine: Combine, alive: Alive, count: int
+    boxes: Boxes, bound: NDArray[np.float64], asked: BoxQuery, combine: Combine, alive: Alive, count: int
 ) -> Rows:
     """Work out what every matching row is worth by a function of the user's, in plain Python."""
     rows = at_least(boxes, bound, asked, SUM, -np.inf, alive, count).row
@@ -296,7 +296,7 @@ def combined_rows(
 def matching(
     boxes: Boxes,
     bound: NDArray[np.float64],
-    asked: Asked,
+    asked: BoxQuery,
     how: int,
     combine: Combine | None,
     floor: float,

@@ -29,7 +29,7 @@ from headgate.ranking.boxes.threshold_kernels import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.boxes import Asked
+    from headgate.ranking.boxes.boxes import BoxQuery
 
 
 class Lift(NamedTuple):
@@ -40,7 +40,7 @@ class Lift(NamedTuple):
     plus: float
 
 
-def lift(asked: Asked, how: int) -> Lift:
+def lift(asked: BoxQuery, how: int) -> Lift:
     """Find how far factors can lift a box above the sum of its weights.
 
     Without factors not at all. Products and their sums are rounded, so with factors a little is added: far
@@ -73,7 +73,7 @@ class RowScan:
         """Count the bytes of the boxes."""
         return sum(column.nbytes for column in (*self._boxes, self._bound, self._row))
 
-    def top(self, asked: Asked, k: int, how: int, alive: Alive) -> Rows:
+    def top(self, asked: BoxQuery, k: int, how: int, alive: Alive) -> Rows:
         """Find the best k."""
         heap = heap_of(min(k, len(self._row)))
         if len(heap.value):
@@ -82,7 +82,13 @@ class RowScan:
 
 
 def at_least(
-    boxes: Boxes, bound: NDArray[np.float64], asked: Asked, how: int, floor: float, alive: Alive, count: int
+    boxes: Boxes,
+    bound: NDArray[np.float64],
+    asked: BoxQuery,
+    how: int,
+    floor: float,
+    alive: Alive,
+    count: int,
 ) -> Rows:
     """List all of the first `count` rows that are worth `floor` or more."""
     row, value = np.empty(count, np.int64), np.empty(count)
@@ -119,7 +125,7 @@ def best_rows(
     boxes: Boxes,
     bound: NDArray[np.float64],
     rows: NDArray[np.int32],
-    asked: Asked,
+    asked: BoxQuery,
     how: int,
     rise: Lift,
     heap: Heap,
@@ -138,7 +144,7 @@ def best_rows(
 def sift(
     boxes: Boxes,
     bound: NDArray[np.float64],
-    asked: Asked,
+    asked: BoxQuery,
     how: int,
     rise: Lift,
     floor: float,

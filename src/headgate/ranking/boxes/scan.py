@@ -33,7 +33,7 @@ from headgate.ranking.boxes.threshold_kernels import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.boxes import Asked, Boxes
+    from headgate.ranking.boxes.boxes import Boxes, BoxQuery
 
     Floats = NDArray[np.floating[Any]]
 
@@ -76,7 +76,7 @@ class SlabScan:
         """Count the bytes of the columns."""
         return sum(column.nbytes for column in self._slab)
 
-    def top(self, asked: Asked, k: int, how: int, alive: Alive) -> Rows:
+    def top(self, asked: BoxQuery, k: int, how: int, alive: Alive) -> Rows:
         """Find the best k."""
         x, y = narrowed(asked.x, asked.y, self._slab.low.dtype.type)
         heap = heap_of(min(k, len(self._slab.row)))

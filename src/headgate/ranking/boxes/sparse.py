@@ -34,7 +34,7 @@ from headgate.errors import EventError, SubscriptionError
 from headgate.ranking.boxes.dense_kernels import Best
 from headgate.ranking.boxes.ends import narrowed, narrowest
 from headgate.ranking.boxes.sparse_build import Boxes, Lists, make_lists
-from headgate.ranking.boxes.sparse_kernels import Asked, make_desk, sparse_many
+from headgate.ranking.boxes.sparse_kernels import SparseQuery, make_desk, sparse_many
 from headgate.ranking.filters.sums import Tiers, as_bytes, check_factors, make_tiers, scales
 from headgate.ranking.filters.sums_kernels import FIRST, WHOLE
 from headgate.ranking.model import check_k
@@ -125,7 +125,7 @@ class Sparse:
             self._tiers,
             self._lists,
             self._boxes,
-            Asked(
+            SparseQuery(
                 np.empty(attributes, kind),
                 np.empty(attributes, kind),
                 factor,

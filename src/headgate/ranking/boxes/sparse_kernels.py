@@ -31,7 +31,7 @@ BATCH = 256
 _LENGTH, _HALF = np.uint64(BLOCK), np.uint64(BLOCK // 2)
 
 
-class Asked(NamedTuple):
+class SparseQuery(NamedTuple):
     """One question for each attribute, factors, those in parts of WHOLE, and which rows are out, if any."""
 
     x: Floats
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
     removed: Bytes
 
 
-class Desk(NamedTuple):
+class Scratch(NamedTuple):
     """Room for one question: sums of a tier, attributes to be asked with the cells of x and y, and a batch.
 
     A batch is some blocks in which intervals may hold: the first entry, how many entries from there on are of
@@ -60,9 +60,9 @@ class Desk(NamedTuple):
     touched: Words
 
 
-def make_desk(attributes: int) -> Desk:
+def make_desk(attributes: int) -> Scratch:
     """Make room for questions about so many attributes."""
-    return Desk(
+    return Scratch(
         sums=np.empty(LARGEST, np.uint16),
         attribute=np.empty(attributes, np.int32),
         x=np.empty(attributes, np.uint8),
@@ -87,7 +87,7 @@ def holding(low: Bytes, high: Bytes, first: int, count: int, x: int, y: int) -> 
 
 
 @bare_inner
-def add_batch(lists: Lists, asked: Asked, desk: Desk, count: int) -> None:
+def add_batch(lists: Lists, query: SparseQuery, scratch: Scratch, count: int) -> None:
     """Add the parts of the intervals of a batch that hold.
 
     First all blocks are read, then all hits are added: without a branch that depends on what was read, the
@@ -95,94 +95,96 @@ def add_batch(lists: Lists, asked: Asked, desk: Desk, count: int) -> None:
     """
     touched = np.uint64(0)
     for b in range(np.uint64(count)):
-        z, at = desk.asks[b], np.uint64(desk.at[b])
-        desk.held[b] = holding(lists.low, lists.high, desk.at[b], desk.length[b], desk.x[z], desk.y[z])
+        z, at = scratch.asks[b], np.uint64(scratch.at[b])
+        scratch.held[b] = holding(
+            lists.low, lists.high, scratch.at[b], scratch.length[b], scratch.x[z], scratch.y[z]
+        )
         touched += np.uint64(lists.share[at]) + np.uint64(lists.share[at + _HALF])
-    desk.touched[0] = touched
+    scratch.touched[0] = touched
     for b in range(np.uint64(count)):
-        held, scale = desk.held[b], asked.scale[desk.attribute[desk.asks[b]]]
+        held, scale = scratch.held[b], query.scale[scratch.attribute[scratch.asks[b]]]
         while held:
             one = lowest(held)
             held ^= one
-            share = int(lists.share[np.uint64(desk.at[b] + place_of(one))])
-            desk.sums[share & 0xFFFF] += scaled(share >> 16, scale)
+            share = int(lists.share[np.uint64(scratch.at[b] + place_of(one))])
+            scratch.sums[share & 0xFFFF] += scaled(share >> 16, scale)
 
 
 @bare_inner
-def add_tier(lists: Lists, t: int, asked: Asked, live: int, desk: Desk) -> None:
+def add_tier(lists: Lists, t: int, query: SparseQuery, live: int, scratch: Scratch) -> None:
     """Add the parts of all intervals of a tier that hold, batch by batch."""
     count = 0
     for z in range(live):
-        number = t * len(lists.floor) + desk.attribute[z]
+        number = t * len(lists.floor) + scratch.attribute[z]
         first, last = int(lists.entry[number]), int(lists.entry[number + 1])
         block, end = int(lists.block[number]), int(lists.block[number + 1])
         for group in range(block, end, BLOCK):
-            word = holding(lists.least, lists.most, group, end - group, desk.x[z], desk.y[z])
+            word = holding(lists.least, lists.most, group, end - group, scratch.x[z], scratch.y[z])
             while word:
                 bit = lowest(word)
                 word ^= bit
                 at = first + (group - block + place_of(bit)) * BLOCK
-                desk.at[count], desk.length[count], desk.asks[count] = at, last - at, z
+                scratch.at[count], scratch.length[count], scratch.asks[count] = at, last - at, z
                 count += 1
                 if count == BATCH:
-                    add_batch(lists, asked, desk, count)
+                    add_batch(lists, query, scratch, count)
                     count = 0
-    add_batch(lists, asked, desk, count)
+    add_batch(lists, query, scratch, count)
 
 
 @bare_inner
-def value_of(boxes: Boxes, row: int, asked: Asked) -> float:
+def value_of(boxes: Boxes, row: int, query: SparseQuery) -> float:
     """Add up the weights of a row's intervals that hold, in the order given; -1 if none does."""
     value, holds = 0.0, False
     for i in range(boxes.start[row], boxes.start[row + 1]):
         attribute = boxes.attribute[i]
-        if boxes.low[i] <= asked.x[attribute] and boxes.high[i] >= asked.y[attribute]:
-            value += boxes.weight[i] * asked.factor[attribute]
-            holds |= asked.factor[attribute] > 0
+        if boxes.low[i] <= query.x[attribute] and boxes.high[i] >= query.y[attribute]:
+            value += boxes.weight[i] * query.factor[attribute]
+            holds |= query.factor[attribute] > 0
     return value if holds else -1.0
 
 
 @bare_inner
 def sparse_one(
-    tiers: Tiers, lists: Lists, boxes: Boxes, asked: Asked, best: Best, desk: Desk, room: int
+    tiers: Tiers, lists: Lists, boxes: Boxes, query: SparseQuery, best: Best, scratch: Scratch, room: int
 ) -> int:
     """Find the rows of highest value, as many as there is room for; returns how many are in the heap."""
     size, live = 0, 0
     for attribute in range(len(lists.floor)):
-        reached = lists.floor[attribute] <= asked.x[attribute] and lists.roof[attribute] >= asked.y[attribute]
-        if reached and asked.scale[attribute]:
-            desk.attribute[live] = attribute
-            desk.x[live] = cell_of(lists, attribute, asked.x[attribute])
-            desk.y[live] = cell_of(lists, attribute, asked.y[attribute])
+        reached = lists.floor[attribute] <= query.x[attribute] and lists.roof[attribute] >= query.y[attribute]
+        if reached and query.scale[attribute]:
+            scratch.attribute[live] = attribute
+            scratch.x[live] = cell_of(lists, attribute, query.x[attribute])
+            scratch.y[live] = cell_of(lists, attribute, query.y[attribute])
             live += 1
     for t in range(len(tiers.most)):
         need = 1
         if size == room:
-            if best.value[0] >= TINY and tiers.most[t] * asked.reach < best.value[0]:
+            if best.value[0] >= TINY and tiers.most[t] * query.reach < best.value[0]:
                 break
-            need = needed(best.value[0], best.number[0], asked.reach, tiers.unit[t], tiers.least[t])
+            need = needed(best.value[0], best.number[0], query.reach, tiers.unit[t], tiers.least[t])
         first = tiers.start[t]
         count = tiers.start[t + 1] - first
-        clear(desk.sums, count)
-        add_tier(lists, t, asked, live, desk)
-        word_at = next_word(desk.sums, 0, count, np.uint16(need))
+        clear(scratch.sums, count)
+        add_tier(lists, t, query, live, scratch)
+        word_at = next_word(scratch.sums, 0, count, np.uint16(need))
         while word_at < count:
-            word = reaching(desk.sums, word_at, np.uint16(need))
+            word = reaching(scratch.sums, word_at, np.uint16(need))
             while word:
                 bit = lowest(word)
                 word ^= bit
                 place = word_at + place_of(bit)
                 row = tiers.row[first + place]
-                if len(asked.removed) and asked.removed[row]:
+                if len(query.removed) and query.removed[row]:
                     continue
                 if size == room:
-                    least = needed(best.value[0], best.number[0], asked.reach, tiers.unit[t], row)
-                    if desk.sums[place] < least:
+                    least = needed(best.value[0], best.number[0], query.reach, tiers.unit[t], row)
+                    if scratch.sums[place] < least:
                         continue
-                value = value_of(boxes, row, asked)
+                value = value_of(boxes, row, query)
                 if value >= 0:
                     size = put(best, size, room, value, row)
-            word_at = next_word(desk.sums, word_at + 64, count, np.uint16(need))
+            word_at = next_word(scratch.sums, word_at + 64, count, np.uint16(need))
     return size
 
 
@@ -191,18 +193,18 @@ def sparse_many(
     tiers: Tiers,
     lists: Lists,
     boxes: Boxes,
-    asked: Asked,
+    query: SparseQuery,
     xs: Floats,
     ys: Floats,
     best: Best,
-    desk: Desk,
+    scratch: Scratch,
     rows: Ints32,
     values: Floats64,
     counts: Ints,
 ) -> None:
-    """Find the best rows of each of many questions; those of `asked` are replaced by them."""
+    """Find the best rows of each of many questions; those of `query` are replaced by them."""
     for i in range(len(xs)):
-        for attribute in range(len(asked.x)):
-            asked.x[attribute], asked.y[attribute] = xs[i, attribute], ys[i, attribute]
-        counts[i] = sparse_one(tiers, lists, boxes, asked, best, desk, rows.shape[1])
+        for attribute in range(len(query.x)):
+            query.x[attribute], query.y[attribute] = xs[i, attribute], ys[i, attribute]
+        counts[i] = sparse_one(tiers, lists, boxes, query, best, scratch, rows.shape[1])
         drain(best, counts[i], values[i], rows[i])

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.boxes import Asked, Boxes, Combine
+    from headgate.ranking.boxes.boxes import Boxes, BoxQuery, Combine
     from headgate.ranking.boxes.threshold_kernels import Alive
     from headgate.ranking.intervals.scored import Scored, ScoredIndex
 
@@ -63,7 +63,7 @@ class Threshold:
         """Count the bytes of the indexes."""
         return sum(index.nbytes for index in self._indexes)
 
-    def top(self, asked: Asked, k: int, how: int, alive: Alive) -> Rows:
+    def top(self, asked: BoxQuery, k: int, how: int, alive: Alive) -> Rows:
         """Find the best k. A factor of 0 drops a dimension: its walk is not begun."""
         dims = np.flatnonzero(asked.factor > 0).astype(np.int32)
         heap = heap_of(min(k, self._boxes.size))
@@ -82,7 +82,7 @@ class Threshold:
             lists.at[turn], lists.have[turn], lists.last[turn] = 0, count, count < wanted
         return emptied(heap)
 
-    def top_any(self, asked: Asked, k: int, combine: Combine, alive: Alive) -> Rows:
+    def top_any(self, asked: BoxQuery, k: int, combine: Combine, alive: Alive) -> Rows:
         """Find the best k by any combination that does not fall when a weight rises; in plain Python.
 
         `combine` is given one number a dimension, 0 where the interval does not hold. This is the algorithm
@@ -120,7 +120,7 @@ class Threshold:
         )
 
 
-def held_values(boxes: Boxes, row: int, asked: Asked) -> list[float]:
+def held_values(boxes: Boxes, row: int, asked: BoxQuery) -> list[float]:
     """Return what holds of a box: one number a dimension, 0 where nothing does."""
     values = [0.0] * len(asked.x)
     for entry in range(int(boxes.start[row]), int(boxes.start[row + 1])):

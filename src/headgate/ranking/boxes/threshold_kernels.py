@@ -11,7 +11,7 @@ from headgate.core.jit import bare, bare_inner
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.boxes import Asked, Boxes
+    from headgate.ranking.boxes.boxes import Boxes, BoxQuery
 
 EXACT, SUM, MAX = range(3)
 """What a box is worth: its score if all intervals hold; the sum or the highest of the weights that hold."""
@@ -107,7 +107,7 @@ def lives(alive: Alive, row: int) -> bool:
 
 
 @bare_inner
-def worth(boxes: Boxes, row: int, asked: Asked, how: int) -> float:
+def worth(boxes: Boxes, row: int, asked: BoxQuery, how: int) -> float:
     """Return what a box is worth, NaN if it does not match. Weights add up in the order of dimensions."""
     value, held = 0.0, False
     for entry in range(boxes.start[row], boxes.start[row + 1]):
@@ -168,7 +168,7 @@ def ceiling(reach: NDArray[np.float64], how: int) -> float:
 
 
 @bare_inner
-def first_sight(boxes: Boxes, row: int, asked: Asked, lists: Lists, turn: int, how: int) -> float:
+def first_sight(boxes: Boxes, row: int, asked: BoxQuery, lists: Lists, turn: int, how: int) -> float:
     """Return what a row is worth that was read from a list, NaN if another list had it before.
 
     Lists are in falling order of weights, then in rising order of rows. So the row read last tells which of
@@ -195,7 +195,7 @@ def first_sight(boxes: Boxes, row: int, asked: Asked, lists: Lists, turn: int, h
 
 
 @bare_inner
-def finished(asked: Asked, how: int, lists: Lists, heap: Heap) -> bool:
+def finished(asked: BoxQuery, how: int, lists: Lists, heap: Heap) -> bool:
     """Tell whether no row that is not seen yet can be among the best.
 
     Sums are rounded, and rounding keeps order: the threshold, added up as the values are, is never below one
@@ -214,7 +214,7 @@ def finished(asked: Asked, how: int, lists: Lists, heap: Heap) -> bool:
 
 
 @bare
-def merge(boxes: Boxes, asked: Asked, how: int, lists: Lists, heap: Heap, alive: Alive) -> int:
+def merge(boxes: Boxes, asked: BoxQuery, how: int, lists: Lists, heap: Heap, alive: Alive) -> int:
     """Read the lists in turn until one has nothing left to read, and return it; DONE at the end."""
     count, ended = len(lists.dim), 0
     turn = lists.turn[0]

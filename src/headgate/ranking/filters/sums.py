@@ -34,8 +34,8 @@ from headgate.ranking.filters.sums_kernels import (
     MANY,
     SHORT,
     WHOLE,
-    Asked,
-    Desk,
+    ClauseQuery,
+    Scratch,
     sums_top,
 )
 from headgate.ranking.model import check_k
@@ -182,7 +182,7 @@ class Sums:
             self._tiers,
             self._postings,
             self._rows,
-            Asked(known, factor, scale, as_bytes(admitted, count), as_bytes(removed, count)),
+            ClauseQuery(known, factor, scale, as_bytes(admitted, count), as_bytes(removed, count)),
             reach,
             self._short,
             Best(np.empty(room, np.float64), np.empty(room, np.int32)),
@@ -192,9 +192,9 @@ class Sums:
         )
         return rows[:found], values[:found]
 
-    def _desk(self, held: Ints32) -> Desk:
+    def _desk(self, held: Ints32) -> Scratch:
         each = self._postings.start[held + 1] - self._postings.start[held]
-        return Desk(
+        return Scratch(
             sums=np.empty(LARGEST, np.uint16),
             at=np.empty(len(held), np.int64),
             stop=np.empty(len(held), np.int64),

@@ -58,7 +58,7 @@ STRIDE = 512
 _WORD = np.uint64(64)
 
 
-class Asked(NamedTuple):
+class ClauseQuery(NamedTuple):
     """What is asked: clauses that hold, in rising order, their factors, and those in parts of WHOLE.
 
     Rows are left out if `removed` is 1 or `admitted` is 0; either may be empty: then all are in.
@@ -71,7 +71,7 @@ class Asked(NamedTuple):
     removed: Bytes
 
 
-class Desk(NamedTuple):
+class Scratch(NamedTuple):
     """Room for one question.
 
     sums       of a tier
@@ -163,43 +163,43 @@ def beyond(spot: Ints32, at: int, last: int, end: int) -> int:
 
 
 @bare_inner
-def value_of(rows: Rows, row: int, asked: Asked) -> float:
+def value_of(rows: Rows, row: int, query: ClauseQuery) -> float:
     """Add up the weights of a row's clauses that hold, in the order given."""
     value = 0.0
     for i in range(rows.start[row], rows.start[row + 1]):
-        low, high = 0, len(asked.held)
+        low, high = 0, len(query.held)
         while low < high:
             middle = (low + high) >> 1
-            if asked.held[middle] < rows.clause[i]:
+            if query.held[middle] < rows.clause[i]:
                 low = middle + 1
             else:
                 high = middle
-        if low < len(asked.held) and asked.held[low] == rows.clause[i]:
-            value += rows.weight[i] * asked.factor[low]
+        if low < len(query.held) and query.held[low] == rows.clause[i]:
+            value += rows.weight[i] * query.factor[low]
     return value
 
 
 @bare_inner
-def sort_short(postings: Postings, asked: Asked, short: int, desk: Desk) -> int:
+def sort_short(postings: Postings, query: ClauseQuery, short: int, scratch: Scratch) -> int:
     """Put the entries of short lists into buckets by tier; returns how many long ones are left, in `live`."""
-    live, bucket = 0, desk.bucket
+    live, bucket = 0, scratch.bucket
     for t in range(len(bucket)):
         bucket[t] = 0
     for fill in range(2):
-        for i in range(len(asked.held)):
+        for i in range(len(query.held)):
             first, last, scale = (
-                postings.start[asked.held[i]],
-                postings.start[asked.held[i] + 1],
-                asked.scale[i],
+                postings.start[query.held[i]],
+                postings.start[query.held[i] + 1],
+                query.scale[i],
             )
             if last - first >= short:
                 if fill:
-                    desk.live[live], desk.at[i] = i, first
+                    scratch.live[live], scratch.at[i] = i, first
                     live += 1
             elif fill:
                 for at in range(first, last):
                     t = (postings.spot[at] >> 16) + 1
-                    desk.share[bucket[t]] = (postings.spot[at] & 0xFFFF) + (
+                    scratch.share[bucket[t]] = (postings.spot[at] & 0xFFFF) + (
                         scaled(postings.part[at], scale) << 16
                     )
                     bucket[t] += 1
@@ -214,38 +214,38 @@ def sort_short(postings: Postings, asked: Asked, short: int, desk: Desk) -> int:
 
 
 @bare_inner
-def add_short(t: int, desk: Desk) -> None:
+def add_short(t: int, scratch: Scratch) -> None:
     """Add the entries of short lists to the sums of a tier."""
-    for i in range(desk.bucket[t], desk.bucket[t + 1]):
-        share = int(desk.share[i])
-        desk.sums[share & 0xFFFF] += share >> 16
+    for i in range(scratch.bucket[t], scratch.bucket[t + 1]):
+        share = int(scratch.share[i])
+        scratch.sums[share & 0xFFFF] += share >> 16
 
 
 @bare_inner
-def add_first(t: int, postings: Postings, asked: Asked, live: int, cut: int, desk: Desk) -> int:
+def add_first(t: int, postings: Postings, query: ClauseQuery, live: int, cut: int, scratch: Scratch) -> int:
     """Add clauses that hold to the sums of a tier, down to a bound; returns the highest one left out."""
     end, left_out = (t + 1) << 16, 0
     for z in range(live):
-        i = desk.live[z]
-        at, last, scale = desk.at[i], postings.start[asked.held[i] + 1], asked.scale[i]
+        i = scratch.live[z]
+        at, last, scale = scratch.at[i], postings.start[query.held[i] + 1], query.scale[i]
         while at < last and postings.spot[at] < end and postings.bound[at] >= cut:
-            desk.sums[postings.spot[at] & 0xFFFF] += scaled(postings.part[at], scale)
+            scratch.sums[postings.spot[at] & 0xFFFF] += scaled(postings.part[at], scale)
             at += 1
-        desk.stop[i] = at
+        scratch.stop[i] = at
         if at < last and postings.spot[at] < end:
             left_out = max(left_out, postings.bound[at])
             at = beyond(postings.spot, at, last, end)
-        desk.at[i] = at
+        scratch.at[i] = at
     return left_out
 
 
 @bare_inner
-def add_rest(postings: Postings, asked: Asked, live: int, desk: Desk) -> None:
+def add_rest(postings: Postings, query: ClauseQuery, live: int, scratch: Scratch) -> None:
     """Add what was left out."""
     for z in range(live):
-        i = desk.live[z]
-        for at in range(desk.stop[i], desk.at[i]):
-            desk.sums[postings.spot[at] & 0xFFFF] += scaled(postings.part[at], asked.scale[i])
+        i = scratch.live[z]
+        for at in range(scratch.stop[i], scratch.at[i]):
+            scratch.sums[postings.spot[at] & 0xFFFF] += scaled(postings.part[at], query.scale[i])
 
 
 @bare_inner
@@ -262,11 +262,11 @@ def sums_top(
     tiers: Tiers,
     postings: Postings,
     rows: Rows,
-    asked: Asked,
+    query: ClauseQuery,
     reach: float,
     short: int,
     best: Best,
-    desk: Desk,
+    scratch: Scratch,
     values: Floats64,
     numbers: Ints32,
 ) -> int:
@@ -275,7 +275,7 @@ def sums_top(
     Of a tier, long lists are added down to a bound of half of what a row needs. What a row may get from the
     rest of them is less than that, so it must have the other half. If too many do, the rest is added too.
     """
-    size, room, live = 0, len(values), sort_short(postings, asked, short, desk)
+    size, room, live = 0, len(values), sort_short(postings, query, short, scratch)
     for t in range(len(tiers.most)):
         need = 1
         if size == room:
@@ -284,43 +284,43 @@ def sums_top(
             need = needed(best.value[0], best.number[0], reach, tiers.unit[t], tiers.least[t])
         first = tiers.start[t]
         count = tiers.start[t + 1] - first
-        clear(desk.sums, count)
-        add_short(t, desk)
-        left_out = add_first(t, postings, asked, live, need >> 1, desk)
+        clear(scratch.sums, count)
+        add_short(t, scratch)
+        left_out = add_first(t, postings, query, live, need >> 1, scratch)
         if left_out:
             rest = 0
             for z in range(live):
-                rest += desk.at[desk.live[z]] - desk.stop[desk.live[z]]
-            if reach_it(desk.sums, count, max(1, need - left_out)) * LOOK > rest:
-                add_rest(postings, asked, live, desk)
+                rest += scratch.at[scratch.live[z]] - scratch.stop[scratch.live[z]]
+            if reach_it(scratch.sums, count, max(1, need - left_out)) * LOOK > rest:
+                add_rest(postings, query, live, scratch)
                 left_out = 0
         kept = 0
         for z in range(live):
-            i = desk.live[z]
-            if desk.at[i] < postings.start[asked.held[i] + 1]:
-                desk.live[kept] = i
+            i = scratch.live[z]
+            if scratch.at[i] < postings.start[query.held[i] + 1]:
+                scratch.live[kept] = i
                 kept += 1
         live = kept
         enough = np.uint16(max(1, need - left_out))
-        word_at = next_word(desk.sums, 0, count, enough)
+        word_at = next_word(scratch.sums, 0, count, enough)
         while word_at < count:
-            word = reaching(desk.sums, word_at, enough)
+            word = reaching(scratch.sums, word_at, enough)
             while word:
                 bit = lowest(word)
                 word ^= bit
                 place = word_at + place_of(bit)
                 row = tiers.row[first + place]
-                if len(asked.removed) and asked.removed[row]:
+                if len(query.removed) and query.removed[row]:
                     continue
-                if len(asked.admitted) and not asked.admitted[row]:
+                if len(query.admitted) and not query.admitted[row]:
                     continue
                 if size == room:
                     least = needed(best.value[0], best.number[0], reach, tiers.unit[t], row)
-                    if desk.sums[place] + left_out < least:
+                    if scratch.sums[place] + left_out < least:
                         continue
-                size = put(best, size, room, value_of(rows, row, asked), row)
-            word_at = next_word(desk.sums, word_at + 64, count, enough)
-        if live == 0 and desk.bucket[t + 1] == len(desk.share):
+                size = put(best, size, room, value_of(rows, row, query), row)
+            word_at = next_word(scratch.sums, word_at + 64, count, enough)
+        if live == 0 and scratch.bucket[t + 1] == len(scratch.share):
             break
     drain(best, size, values, numbers)
     return size

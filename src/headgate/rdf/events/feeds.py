@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from headgate.contents.kind import Read
+from headgate.contents.kind import DocumentEvents
 from headgate.core.event import N_TRIPLES, RSS, Event
 from headgate.errors import EventError
 from headgate.rdf.events.forgiving import DC, RSS_SPACE, forgive, read_date
@@ -68,7 +68,7 @@ def read_feed(event: Event, reader: Reader | None = None) -> Feed:
     well-formed RDF is read leniently; one in which no channel and no item can be found is refused.
     """
     if event.content_type != RSS or not isinstance(event.data, str | bytes):
-        raise EventError(f"event {event.id!r} is no feed: send {RSS} as text or bytes")
+        raise EventError(f"event {event.id!r} is not a feed: send {RSS} as text or bytes")
     reader = reader or default_reader()
     notes: tuple[str, ...] = ()
     try:
@@ -147,9 +147,9 @@ READER = Reader(limits=Limits(seconds=5.0))
 _PACKED: msgspec.msgpack.Decoder[tuple[bytes, bytes]] = msgspec.msgpack.Decoder(tuple[bytes, bytes])
 
 
-def read_all(events: Sequence[Event | EventError]) -> list[Read | EventError]:
+def read_all(events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
     """Read documents: graphs of all that are none of feeds are parsed together."""
-    found: list[Read | EventError] = []
+    found: list[DocumentEvents | EventError] = []
     plain: list[tuple[int, Event]] = []
     for place, event in enumerate(events):
         if isinstance(event, EventError):
@@ -158,19 +158,21 @@ def read_all(events: Sequence[Event | EventError]) -> list[Read | EventError]:
             found.append(_feed(event))
         else:
             plain.append((place, event))
-            found.append(Read(()))
+            found.append(DocumentEvents(()))
     graphs = READER.read_many([(event.data, event.content_type) for _, event in plain])
     for (place, event), graph in zip(plain, graphs, strict=True):
-        found[place] = graph if isinstance(graph, EventError) else Read((replace(event, data=graph),))
+        found[place] = (
+            graph if isinstance(graph, EventError) else DocumentEvents((replace(event, data=graph),))
+        )
     return found
 
 
-def _feed(event: Event) -> Read | EventError:
+def _feed(event: Event) -> DocumentEvents | EventError:
     try:
         feed = read_feed(event, READER)
     except EventError as error:
         return error
-    return Read(feed.items, feed=True, notes=len(feed.notes))
+    return DocumentEvents(feed.items, feed=True, notes=len(feed.notes))
 
 
 def pack(graph: Graph) -> bytes:

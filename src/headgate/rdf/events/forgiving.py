@@ -221,7 +221,7 @@ class _Meaning:
         else:
             name = f"{space}{local}"
         if not is_iri(name):
-            self._note(f"<{field.name}> is left out: {name!r} is no IRI")
+            self._note(f"<{field.name}> is left out: {name!r} is not an IRI")
             return None
         return iri(name)
 

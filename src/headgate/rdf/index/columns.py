@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.rdf.index.compile import Compiled
+    from headgate.rdf.index.compile import CompiledPattern
     from headgate.rdf.language.model import Options, Pattern
 
 
@@ -89,7 +89,7 @@ class Writer:
         self._edges, self._words = array("i"), array("i")
         self._ends = array("d")
 
-    def add(self, pattern: Pattern) -> Compiled:
+    def add(self, pattern: Pattern) -> CompiledPattern:
         """Compile a filter and append it; in what is returned, places are those in the pools."""
         found = compile_pattern(pattern, self._options, self.terms.place)
         slots = 0

@@ -79,7 +79,7 @@ class Range(NamedTuple):
     flags: int
 
 
-class Compiled(NamedTuple):
+class CompiledPattern(NamedTuple):
     """A filter. Edges are codes, or -1 less the slot; `words` are all checks but the ranges, without END.
 
     Of `texts` and `expressions` the words hold the places in these very lists.
@@ -92,7 +92,7 @@ class Compiled(NamedTuple):
     expressions: list[str]
 
 
-def compile_pattern(pattern: Pattern, options: Options, code: Callable[[Term], int]) -> Compiled:
+def compile_pattern(pattern: Pattern, options: Options, code: Callable[[Term], int]) -> CompiledPattern:
     """Compile a filter; `code` gives the code of a term."""
     pattern = rewrite(pattern, options)
     slots: dict[Term, int] = {}
@@ -120,7 +120,7 @@ def compile_pattern(pattern: Pattern, options: Options, code: Callable[[Term], i
         checks.opaque(Call(each.path, (each.subject, each.object)))
     for expression in pattern.filters:
         checks.add(expression)
-    return Compiled(edges, checks.merged(), checks.words, checks.texts, checks.expressions)
+    return CompiledPattern(edges, checks.merged(), checks.words, checks.texts, checks.expressions)
 
 
 class _Checks:

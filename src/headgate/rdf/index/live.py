@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.living import Moment
+    from headgate.contents.live import Moment
     from headgate.rdf.language.model import Pattern
 
 

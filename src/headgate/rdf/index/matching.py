@@ -91,7 +91,7 @@ class Matcher:
         scratch.counts[10] = BUDGET
         done = kernels.match(self.arrays, event, scratch, epoch, self.options.injective, START)
         if done in _UNDONE or scratch.counts[3]:
-            return _Asked(self, graph, event, room, left_out).answer(int(done))
+            return _EventSearch(self, graph, event, room, left_out).answer(int(done))
         return np.sort(scratch.out[: scratch.counts[2]])
 
     def costs(self, graph: Graph, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
@@ -183,7 +183,7 @@ class Matcher:
         return found
 
 
-class _Asked:
+class _EventSearch:
     """One event that the loops did not decide in one go: what is found, and what is left out."""
 
     def __init__(

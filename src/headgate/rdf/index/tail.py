@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.rdf.index.columns import Columns
-    from headgate.rdf.index.compile import Compiled
+    from headgate.rdf.index.compile import CompiledPattern
     from headgate.rdf.language.model import Graph, Options, Pattern
 
 
@@ -137,7 +137,7 @@ class Tail:
         self._arrays.patterns.next[place] = self._arrays.edges.first[hook]
         self._arrays.edges.first[hook] = place
 
-    def _seen(self, found: Compiled) -> Features:
+    def _seen(self, found: CompiledPattern) -> Features:
         """Tell what filters look at, with this one."""
         before = self._features
         isa = [o for _, p, o in found.edges if p == ISA_CODE]
@@ -201,7 +201,7 @@ class Tail:
         self._arrays = self._arrays._replace(edges=Edges(a, b, c, first, table, masks))
         return e
 
-    def _add_checks(self, found: Compiled) -> int:
+    def _add_checks(self, found: CompiledPattern) -> int:
         """Append the checks of a filter; returns where they begin, 0 if there are none."""
         checks = self._arrays.checks
         sizes = self._sizes
@@ -230,7 +230,7 @@ class Tail:
         self._arrays = self._arrays._replace(checks=Checks(held, ends, text_offsets, text_data))
         return at
 
-    def _add_pattern(self, place: int, found: Compiled, number: NDArray[np.int32], at: int) -> None:
+    def _add_pattern(self, place: int, found: CompiledPattern, number: NDArray[np.int32], at: int) -> None:
         """Append the steps of a filter, and its only entry."""
         first, size = self._sizes["steps"], len(number)
         patterns, entries, edges = self._arrays.patterns, self._arrays.entries, self._arrays.edges
@@ -264,7 +264,7 @@ class Tail:
         )
 
     @staticmethod
-    def _slots(found: Compiled) -> set[int]:
+    def _slots(found: CompiledPattern) -> set[int]:
         """List the slots that checks look at."""
         slots = {each.slot for each in found.ranges}
         at = 0

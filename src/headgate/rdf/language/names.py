@@ -203,7 +203,7 @@ def tagged(text: Term, language: str) -> Term:
     try:
         Literal("", language=tag)
     except ValueError:
-        raise UnreadableTermError(f"{language} is no language tag") from None
+        raise UnreadableTermError(f"{language} is not a language tag") from None
     return f"{text}@{tag}"
 
 
@@ -236,12 +236,12 @@ def _meant(found: re.Match[str]) -> str:
         return _MEANT[found[3]]
     code = int(found[1] or found[2], 16)
     if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-        raise UnreadableTermError(f"{found[0]} is no character")
+        raise UnreadableTermError(f"{found[0]} is not a character")
     return chr(code)
 
 
 def _checked(value: str, word: str) -> str:
     if not is_iri(value):
         shown = word if word == f"<{value}>" else f"{word}, which is <{value}>,"
-        raise UnreadableTermError(f"{shown} is no valid IRI")
+        raise UnreadableTermError(f"{shown} is not a valid IRI")
     return value

@@ -126,7 +126,7 @@ def misplaced(
     if kind == words.BARE and not tuples:
         return _bare(word, called=kinds[number + 1 : number + 2] == ("_LEFT",))
     if kind == words.UNKNOWN:
-        return f"{_shown(word)} is no part of the filter language"
+        return f"{_shown(word)} is not part of the filter language"
     return f"{_shown(word)} cannot stand here: {_wanted(expected)}"
 
 
@@ -189,10 +189,10 @@ def _bare(word: str, *, called: bool) -> str:
     if upper in _OTHER_FUNCTIONS:
         return f"the function {upper} is not supported: the functions are {_FUNCTION_LIST}"
     if called:
-        return f"{_shown(word)} is no function: the functions are {_FUNCTION_LIST}"
+        return f"{_shown(word)} is not a function: the functions are {_FUNCTION_LIST}"
     if word == "A":
         return "rdf:type is written a, in lower case"
-    return f"{_shown(word)} is no keyword: an IRI is <…> or prefix:name, a variable ?{_shown(word)}"
+    return f"{_shown(word)} is not a keyword: an IRI is <…> or prefix:name, a variable ?{_shown(word)}"
 
 
 def _wanted(expected: Iterable[str]) -> str:
@@ -244,7 +244,7 @@ def check_text(text: str) -> None:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise FilterError("half of a surrogate pair is no character", text, error.start) from None
+            raise FilterError("half of a surrogate pair is not a character", text, error.start) from None
 
 
 def check_shape(kinds: Kinds) -> None:

@@ -304,7 +304,7 @@ class Builder:
         if not names:
             raise RefusedFilterError(BAD_PATH, path.number)
         if node.name in VALUES:
-            raise RefusedFilterError("a literal is no class and no property", node.number)
+            raise RefusedFilterError("a literal is neither a class nor a property", node.number)
         first, last = self.slots[names[0].number], self.slots[names[-1].number]
         if len(names) == 2:
             return Step(subject, last, slot, CHAIN, first)

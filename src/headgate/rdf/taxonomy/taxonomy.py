@@ -342,7 +342,7 @@ def _check_vocabulary(data: object, content_type: object) -> None:
 
 def _check_term(term: object) -> None:
     if not isinstance(term, str):
-        raise TaxonomyError(f"{term!r} is no term: give an IRI in angle brackets, as text")
+        raise TaxonomyError(f"{term!r} is not a term: give an IRI in angle brackets, as text")
 
 
 def _check(statement: object) -> None:
@@ -352,7 +352,7 @@ def _check(statement: object) -> None:
         or len(statement) != 3
         or not all(isinstance(term, str) for term in statement)
     ):
-        raise TaxonomyError(f"{statement!r} is no statement: give a tuple of three terms, as text")
+        raise TaxonomyError(f"{statement!r} is not a statement: give a tuple of three terms, as text")
 
 
 def _unfit(statement: Statement) -> str:

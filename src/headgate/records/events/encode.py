@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from headgate.core.values import Path
     from headgate.records.index.arrays import RecordArrays
-    from headgate.records.index.build import Built
+    from headgate.records.index.build import BuiltIndex
 
 
 OWN = {
@@ -50,23 +50,23 @@ CASTS: dict[Facet, Callable[[str], int | None]] = {
 }
 
 
-def encode_batch(batch: pa.RecordBatch, index: Built) -> Events:
+def encode_batch(batch: pa.RecordBatch, index: BuiltIndex) -> Events:
     """Encode an Arrow batch; columns that no filter names are not looked at."""
     return encode(BatchColumns(batch), index)
 
 
-def encode_events(events: Sequence[Mapping[Path, object]], index: Built) -> Events:
+def encode_events(events: Sequence[Mapping[Path, object]], index: BuiltIndex) -> Events:
     """Encode events given as flattened Python values."""
     return encode(EventColumns(events), index)
 
 
-def compared(index: Built) -> set[int]:
+def compared(index: BuiltIndex) -> set[int]:
     """List the attributes that filters look into, beyond whether they are there."""
     inside = index.lines.line_attribute[index.lines.column_line]
     return {*inside.tolist(), *index.arrays.glob_attribute.tolist()}
 
 
-def encode(source: Columns, index: Built) -> Events:
+def encode(source: Columns, index: BuiltIndex) -> Events:
     """Encode a batch of events for an index."""
     for attribute in compared(index):
         source.refuse_foreign(index.attributes[attribute])
@@ -113,7 +113,7 @@ _SPECIAL[Kind.NULL] = NULL_CELL
 _SPECIAL[Kind.ARRAY] = ARRAY_CELL
 
 
-def _cells(column: Column, facets: range, index: Built) -> NDArray[np.int64]:
+def _cells(column: Column, facets: range, index: BuiltIndex) -> NDArray[np.int64]:
     """Return the cell of each value on the line that some facets belong to."""
     lines = index.lines
     kinds = np.bincount(column.kind, minlength=max(Kind) + 1)
@@ -177,7 +177,7 @@ _NO_TEXTS = TextPool.build([])
 class _Line:
     """One line, ready for single values."""
 
-    def __init__(self, built: Built, line: int) -> None:
+    def __init__(self, built: BuiltIndex, line: int) -> None:
         lines = built.lines
         self.number = line
         self.multi = bool(lines.line_multi[line])
@@ -202,7 +202,7 @@ class _Line:
             else:
                 self._casts.append((CASTS[facet], thresholds, first))
 
-    def _open_texts(self, built: Built, c: int, first: int, codes: NDArray[np.int32]) -> None:
+    def _open_texts(self, built: BuiltIndex, c: int, first: int, codes: NDArray[np.int32]) -> None:
         """Look named texts up; others are placed among them only if some filter covers the gaps."""
         begin, end = int(built.lines.text_first[c]), int(built.lines.text_last[c])
         own = codes[first : first + 2 * (end - begin) + 1]
@@ -251,7 +251,7 @@ def _number(value: object) -> int:
 class SingleEncoder:
     """Encodes one event; a value costs about a microsecond."""
 
-    def __init__(self, built: Built) -> None:
+    def __init__(self, built: BuiltIndex) -> None:
         self._built = built
         lines = built.lines
         self._grams: dict[Path, int] = {}

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.records.events.encode import encode_events
+from headgate.records.explain.distance import NEVER, lower_bounds
 from headgate.records.explain.explain import Clause, clause_of, fewest
-from headgate.records.explain.near import NEVER, lower_bounds
 from headgate.records.language.model import And, Constant, Expression, Or
 from headgate.records.language.rewrite import normalise, push_not
 from headgate.records.programs.binding import parse_text

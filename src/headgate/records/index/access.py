@@ -3,7 +3,7 @@
 A part of a conjunction can be *covered* by atoms, one of which every event has that satisfies it: its codes
 themselves, or the buckets that its codes lie in. A conjunction is posted under all atoms of one cover, or
 under all pairs of two covers. What it costs is the share of events that reach it and must be checked, and
-memory for each posting. A conjunction for which nothing of this is cheap has no access: it is an outcast,
+memory for each posting. A conjunction for which nothing of this is cheap has no access: it is unkeyed,
 looked at for every event whose values do not rule it out.
 """
 
@@ -89,7 +89,7 @@ def number_atoms(lines: Lines, weights: NDArray[np.float64]) -> Atoms:
 
 
 class Postings(NamedTuple):
-    """Posting i says that key[i] leads to term (or tree) of[i]; an outcast has none."""
+    """Posting i says that key[i] leads to term (or tree) of[i]; an unkeyed one has none."""
 
     key: Ints
     of: NDArray[np.int32]
@@ -196,7 +196,7 @@ def weigh_parts(
 
 
 @kernel
-def outcast_cost(
+def unkeyed_cost(
     atoms: Atoms,
     parts: Parts,
     kind: NDArray[np.uint8],
@@ -262,7 +262,7 @@ def choose_access(
                     option_size[options] = size
                     option_weight[options] = cover_weight(atoms, line, low, high, True)
                     options += 1
-        best = outcast_cost(atoms, parts, kind, weights, sizes, term_part[term_start[t] : term_start[t + 1]])
+        best = unkeyed_cost(atoms, parts, kind, weights, sizes, term_part[term_start[t] : term_start[t + 1]])
         chosen[t, 0] = -2
         chosen[t, 2] = -2
         for i in range(options):

@@ -53,7 +53,7 @@ class RecordArrays(NamedTuple):
         pair (a, b)    slots of a hash, a < b: slot_print 0 is free, else one byte of the key's hash, and
                        slot_at is where stream holds [a, b, words, entries…]
           pair_mask    of an atom: the lines it has partners on, one bit each, modulo 64
-        apart          from marks[0] on: trees, and entries of outcasts (below), which are in no cluster
+        apart          from marks[0] on: trees, and unkeyed entries (below), which are in no cluster
         entry          [filter << 3 | flags, words, checks…], or [filter << 3 | REFERENCE…, where]
                        in rising order of filters within a cluster
         check          [op | line << 4 | n << 20, operands…]; n = 0 with several operands: n comes next
@@ -69,8 +69,8 @@ class RecordArrays(NamedTuple):
 
         spoiler a      conjunctions that atom a rules out: spoiled[spoil_start[a]:spoil_start[a + 1]], or,
                        where spoil_row[a] >= 0, the bits of that row of `spoil_bits`
-        outcast m      entry at stream[outcast_at[m]]; checks that spoilers do not decide come first, their
-                       words are outcast_words[m]
+        unkeyed m      entry at stream[unkeyed_at[m]]; checks that spoilers do not decide come first, their
+                       words are unkeyed_words[m]
     """
 
     line_base: NDArray[np.int32]
@@ -87,8 +87,8 @@ class RecordArrays(NamedTuple):
     spoiled: NDArray[np.int32]
     spoil_row: NDArray[np.int32]
     spoil_bits: NDArray[np.uint64]
-    outcast_at: NDArray[np.int32]
-    outcast_words: NDArray[np.int32]
+    unkeyed_at: NDArray[np.int32]
+    unkeyed_words: NDArray[np.int32]
     glob_start: NDArray[np.int64]
     glob_tokens: NDArray[np.int16]
     glob_side: NDArray[np.int32]
@@ -115,8 +115,8 @@ class RecordArrays(NamedTuple):
         assert at == len(self.stream)
         assert {int(where) for where in self.slot_at[self.slot_print > 0]} == heads
         assert all(full[where] == number for where, number in references)
-        assert all(int(where) in full for where in self.outcast_at)
-        assert bool((np.diff(self.stream[self.outcast_at] >> FLAGS) >= 0).all())
+        assert all(int(where) in full for where in self.unkeyed_at)
+        assert bool((np.diff(self.stream[self.unkeyed_at] >> FLAGS) >= 0).all())
 
     def _check_entries(
         self,

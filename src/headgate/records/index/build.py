@@ -1,7 +1,7 @@
 """Programs to arrays: lines, terms, access, clusters.
 
 programs -> lines and parts of leaves -> terms (or trees) -> access of each -> postings, sorted -> stream
-                                                          `-> outcasts -> spoilers
+                                                          `-> unkeyed -> spoilers
 
 Access is chosen by how often events have each code: counted in a sample of events, or guessed from the
 filters.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-Weigh: TypeAlias = Callable[["Built", "Parts", "Terms"], "NDArray[np.float64]"]
+Weigh: TypeAlias = Callable[["BuiltIndex", "Parts", "Terms"], "NDArray[np.float64]"]
 
 _PRESENT = 0.9
 """The share of events that have an attribute, when nothing is known."""
@@ -48,7 +48,7 @@ _GUESSED = 256
 """The guess from the filters counts as much as so many events."""
 
 
-def by_filters(built: Built, parts: Parts, terms: Terms) -> NDArray[np.float64]:
+def by_filters(built: BuiltIndex, parts: Parts, terms: Terms) -> NDArray[np.float64]:
     """Guess from the filters: the values that many of them name are the ones that many events have."""
     lines = built.lines
     base = built.arrays.line_base
@@ -71,7 +71,7 @@ def by_events(sample: pa.RecordBatch | Columns) -> Weigh:
     """Count in a sample of events; of codes that it hardly has, the guess from the filters tells more."""
     columns = BatchColumns(sample) if isinstance(sample, pa.RecordBatch) else sample
 
-    def weigh(built: Built, parts: Parts, terms: Terms) -> NDArray[np.float64]:
+    def weigh(built: BuiltIndex, parts: Parts, terms: Terms) -> NDArray[np.float64]:
         guess = by_filters(built, parts, terms)
         seen = count_codes(built, encode(columns, built))
         return (seen + _GUESSED * guess) / (columns.count + _GUESSED)
@@ -79,7 +79,7 @@ def by_events(sample: pa.RecordBatch | Columns) -> Weigh:
     return weigh
 
 
-def count_codes(built: Built, events: Events) -> NDArray[np.float64]:
+def count_codes(built: BuiltIndex, events: Events) -> NDArray[np.float64]:
     """Count how often each code of each line occurs in some events."""
     base = built.arrays.line_base
     seen = np.zeros(int(base[-1]))
@@ -94,12 +94,12 @@ def count_codes(built: Built, events: Events) -> NDArray[np.float64]:
 MOST_LINES = 16_383
 """Two atoms of a line and two atoms of a pair share 32 bits in the kernels."""
 DENSE = 32
-"""A spoiler that rules out more than one in 32 outcasts is stored as bits."""
+"""A spoiler that rules out more than one in 32 unkeyed entries is stored as bits."""
 LOAD = 0.6
 """How full the hash of pairs is; it keeps one free slot at least."""
 
 
-class Built(NamedTuple):
+class BuiltIndex(NamedTuple):
     """The arrays, how events are encoded for them, and the attributes by number."""
 
     arrays: RecordArrays
@@ -127,7 +127,7 @@ class Choices(NamedTuple):
     of: NDArray[np.int32]
     tree_tokens: list[NDArray[np.int32]]
 
-    def shell(self, programs: Programs) -> Built:
+    def shell(self, programs: Programs) -> BuiltIndex:
         """Return what events can be encoded for, without filters."""
         return _shell(programs, self.lines, self.texts)
 
@@ -162,7 +162,7 @@ def choose(programs: Programs, weigh: Weigh = by_filters, *, posting: float = ac
     return Choices(lines, parts, texts, terms, atoms, weights, chosen, key[order], of[order], tree_tokens)
 
 
-def build(programs: Programs, weigh: Weigh = by_filters, *, posting: float = access.POSTING) -> Built:
+def build(programs: Programs, weigh: Weigh = by_filters, *, posting: float = access.POSTING) -> BuiltIndex:
     """Build the index of programs. `weigh` estimates how often events have each code."""
     found = choose(programs, weigh, posting=posting)
     kind = programs.leaf_kind
@@ -174,8 +174,8 @@ def build(programs: Programs, weigh: Weigh = by_filters, *, posting: float = acc
     return found.shell(programs)._replace(arrays=arrays)
 
 
-def _shell(programs: Programs, lines: Lines, texts: TextPool) -> Built:
-    return Built(_no_arrays(lines), lines, texts, programs.attributes, programs.filters)
+def _shell(programs: Programs, lines: Lines, texts: TextPool) -> BuiltIndex:
+    return BuiltIndex(_no_arrays(lines), lines, texts, programs.attributes, programs.filters)
 
 
 def _no_arrays(lines: Lines) -> RecordArrays:
@@ -310,8 +310,8 @@ def _lay_out(
         spoiled=spoilers.spoiled,
         spoil_row=spoilers.row,
         spoil_bits=spoilers.bits,
-        outcast_at=at[lone].astype(np.int32),
-        outcast_words=undecided.astype(np.int32),
+        unkeyed_at=at[lone].astype(np.int32),
+        unkeyed_words=undecided.astype(np.int32),
         glob_start=starts(glob_words),
         glob_tokens=programs.glob_tokens,
         glob_side=glob_side.astype(np.int32),
@@ -337,7 +337,7 @@ def _spoilers(
     lone: NDArray[np.int32],
     decided: NDArray[np.uint8],
 ) -> _Spoilers:
-    """List for each code the outcasts that it rules out; long lists become bits."""
+    """List for each code the unkeyed entries that it rules out; long lists become bits."""
     codes = int(atoms.line_base[-1])
     counts = np.zeros(codes, np.int64)
     none = np.zeros(0, np.int64)

@@ -67,19 +67,19 @@ def count_checks(
     masks = np.empty(most, np.uint64)
     lines = np.empty(most, np.uint8)
     clusters = np.empty((max(256, most), 2), np.int32)
-    fail = np.zeros((len(index.outcast_at) + 63) // 64, np.uint64)
+    fail = np.zeros((len(index.unkeyed_at) + 63) // 64, np.uint64)
     asked = np.full(len(removed), -1, np.int64)
     held = np.full(len(removed), -1, np.int64)
     stream = index.stream
     for e in range(count):
         if len(fail):
             spoil(index, events, e, fail)
-        for m in range(len(index.outcast_at)):
-            place = index.outcast_at[m]
+        for m in range(len(index.unkeyed_at)):
+            place = index.unkeyed_at[m]
             number = stream[place] >> 3
             if (fail[m >> 6] >> np.uint64(m & 63)) & np.uint64(1) or removed[number] or held[number] == e:
                 continue
-            holds, spent = _run(index, events, e, place, index.outcast_words[m])
+            holds, spent = _run(index, events, e, place, index.unkeyed_words[m])
             candidates[number] += asked[number] != e
             asked[number] = e
             work[number] += spent

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.living import Living
+from headgate.contents.live import LiveIndex
 from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, CheckCosts, Portion
 from headgate.contents.sharing import slice_of
 from headgate.core.event import ID, Event, column_of
@@ -19,10 +19,10 @@ from headgate.records.events.columns import columns_of
 from headgate.records.events.encode import encode
 from headgate.records.explain.explain import Explanation, explain
 from headgate.records.explain.why_not import NearMiss, why_not
-from headgate.records.index.build import Built, build, by_events, by_filters
+from headgate.records.index.build import BuiltIndex, build, by_events, by_filters
 from headgate.records.index.costs import count_checks
+from headgate.records.index.filter_planes import RecordFilterPlanes
 from headgate.records.index.live import ROOM, Base, Pairs, State, compact
-from headgate.records.index.sieve import RecordSieve
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.splitting import split
 from headgate.records.programs.binding import compile_filter, compile_filters, parse_text
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.living import Frozen, Moment
+    from headgate.contents.live import FrozenBase, Moment
     from headgate.contents.protocol import Clause
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
@@ -48,7 +48,7 @@ CHUNK = 10_000
 __all__ = ["EVENT_ID", "ROOM", "SUBSCRIPTION_ID", "Pairs", "RecordIndex"]
 
 
-class RecordIndex(Living[State]):
+class RecordIndex(LiveIndex[State]):
     """Record filters: match, and subscribe and unsubscribe while others match.
 
     Any number of threads may read while one or more write. What a reader sees is the state at some moment of
@@ -118,7 +118,7 @@ class RecordIndex(Living[State]):
         return cls(Base.open(path, verify=verify))
 
     @property
-    def built(self) -> Built:
+    def built(self) -> BuiltIndex:
         """Return the arrays of the base."""
         return self._state.base.built
 
@@ -185,7 +185,7 @@ class RecordIndex(Living[State]):
 
     def match_numbers(
         self, events: pa.RecordBatch | Sequence[Event], most: int = PAIRS
-    ) -> Iterator[tuple[Frozen, NDArray[np.int64], NDArray[Any]]] | None:
+    ) -> Iterator[tuple[FrozenBase, NDArray[np.int64], NDArray[Any]]] | None:
         """Do the same as places among the ids of the base; None if there is a tail."""
         state = self._state
         if state.late:
@@ -219,14 +219,14 @@ class RecordIndex(Living[State]):
         count_checks(base.built.arrays, encoded, columns.count, base.removed, candidates, work)
         return CheckCosts(base.ids, candidates, work)
 
-    def sieve(self, first: int, size: int) -> RecordSieve | None:
+    def filter_planes(self, first: int, size: int) -> RecordFilterPlanes | None:
         """Return the filters for asking one by one: their ids are `first` and up.
 
         What is subscribed or unsubscribed later is not seen by it.
         """
         if self._state.changed:
             self.compact()
-        return RecordSieve(self._state.base, first, size)
+        return RecordFilterPlanes(self._state.base, first, size)
 
     def subscribe(self, subscription: Subscription) -> None:
         """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""

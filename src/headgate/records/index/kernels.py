@@ -139,7 +139,7 @@ def _find_pairs(
 
 @bare
 def spoil(index: RecordArrays, events: Events, e: int, fail: NDArray[np.uint64]) -> None:
-    """Mark the outcasts that the event's values rule out, one bit each."""
+    """Mark the unkeyed entries that the event's values rule out, one bit each."""
     for w in range(len(fail)):
         fail[w] = 0
     codes, line_base, spoil_row = events.codes, index.line_base, index.spoil_row
@@ -158,7 +158,7 @@ def spoil(index: RecordArrays, events: Events, e: int, fail: NDArray[np.uint64])
 
 
 @bare
-def run_outcasts(
+def run_unkeyed(
     index: RecordArrays,
     events: Events,
     e: int,
@@ -170,14 +170,14 @@ def run_outcasts(
     out: NDArray[np.int32],
     n: int,
 ) -> int:
-    """Add the filters of outcasts that hold to out[n:]; returns the new n, -1 if out is too short.
+    """Add the filters of unkeyed entries that hold to out[n:]; returns the new n, -1 if out is too short.
 
     The survivors of a word are listed before they are checked, by a loop over its bits that has no branch to
     foresee: a quarter less time than testing bit after bit.
     """
     spoil(index, events, e, fail)
     stream, codes = index.stream, events.codes
-    places, words = index.outcast_at, index.outcast_words
+    places, words = index.unkeyed_at, index.unkeyed_words
     count = len(places)
     for w in range(len(fail)):
         word = ~fail[w]
@@ -311,7 +311,7 @@ def match_events(
     masks = np.empty(most, np.uint64)
     lines = np.empty(most, np.uint8)
     clusters = np.empty((max(256, most), 2), np.int32)
-    fail = np.zeros((len(index.outcast_at) + 63) // 64, np.uint64)
+    fail = np.zeros((len(index.unkeyed_at) + 63) // 64, np.uint64)
     bits = np.zeros((len(removed) + 63) // 64, np.uint64)
     words = np.zeros((len(bits) + 63) // 64, np.uint64)
     # One place more than bits: what is not a survivor is written behind those that are.
@@ -320,7 +320,7 @@ def match_events(
     for e in range(begin, end):
         before = n
         if len(fail):
-            n = run_outcasts(index, events, e, fail, seen, stamp + e, removed, left, out, n)
+            n = run_unkeyed(index, events, e, fail, seen, stamp + e, removed, left, out, n)
             if n < 0:
                 return e
         found = find_clusters(index, events, e, atoms, masks, lines, clusters)

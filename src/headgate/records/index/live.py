@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.living import Frozen, LivingState
+from headgate.contents.live import FrozenBase, LiveState
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
@@ -19,7 +19,7 @@ from headgate.errors import SnapshotError
 from headgate.records.events.encode import SingleEncoder, encode
 from headgate.records.index import kernels, walking
 from headgate.records.index.arrays import Events, RecordArrays, Scratch
-from headgate.records.index.build import Built, build
+from headgate.records.index.build import BuiltIndex, build
 from headgate.records.index.lines import Lines
 from headgate.records.index.restoring import read_programs
 from headgate.records.programs.binding import compile_filter
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.living import Moment
+    from headgate.contents.live import Moment
     from headgate.core.event import Event, Id
     from headgate.records.events.columns import Columns
     from headgate.records.index.build import Weigh
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 ROOM = RECORDS
-LAYOUT = 2
+LAYOUT = 3
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 
 
@@ -57,10 +57,10 @@ class Pairs(NamedTuple):
     filters: NDArray[np.int32]
 
 
-class Base(Frozen):
+class Base(FrozenBase):
     """Filters, numbered by the order of their ids. Only `removed` ever changes: from 0 to 1."""
 
-    def __init__(self, ids: Ids, filters: TextPool, built: Built) -> None:
+    def __init__(self, ids: Ids, filters: TextPool, built: BuiltIndex) -> None:
         super().__init__(ids, filters)
         self.built = built
         self._local = threading.local()
@@ -75,7 +75,7 @@ class Base(Frozen):
                 f"snapshot {path} has an older layout of the record index than this Headgate reads: "
                 "compile it again"
             )
-        built = Built(
+        built = BuiltIndex(
             RecordArrays(**{name: arrays[name] for name in RecordArrays._fields}),
             Lines(**{name: arrays[f"lines_{name}"] for name in Lines._fields}),
             TextPool(arrays["text_offsets"], arrays["text_data"]),
@@ -159,7 +159,7 @@ class Cursor:
         self._arrays = base.built.arrays
         self._removed = base.removed
         self._encoded = base.encoder.encode(event.attributes)
-        self._fail = np.zeros((len(self._arrays.outcast_at) + 63) // 64, np.uint64)
+        self._fail = np.zeros((len(self._arrays.unkeyed_at) + 63) // 64, np.uint64)
         room = 256
         while True:
             self._begin = np.empty((room, 2), np.int32)
@@ -172,14 +172,14 @@ class Cursor:
 
     def _rewind(self) -> None:
         self._clusters = self._begin.copy()
-        self._outcast = 0
+        self._unkeyed = 0
         self._passed = 0
 
     def next(self, at_least: int) -> int:
         """Find the first match from `at_least` on, or -1."""
         if at_least < self._passed:
             self._rewind()
-        number, self._outcast = walking.next_match(
+        number, self._unkeyed = walking.next_match(
             self._arrays,
             self._encoded,
             0,
@@ -187,7 +187,7 @@ class Cursor:
             self._clusters,
             len(self._clusters),
             self._fail,
-            self._outcast,
+            self._unkeyed,
             self._removed,
         )
         # The match itself has been passed: asking for it again starts anew.
@@ -199,7 +199,7 @@ class Cursor:
         if at_least < self._passed:
             self._rewind()
         out = np.empty(min(count, len(self._removed)), np.int64)
-        found, self._outcast = walking.next_matches(
+        found, self._unkeyed = walking.next_matches(
             self._arrays,
             self._encoded,
             0,
@@ -207,7 +207,7 @@ class Cursor:
             self._clusters,
             len(self._clusters),
             self._fail,
-            self._outcast,
+            self._unkeyed,
             self._removed,
             out,
         )
@@ -218,7 +218,7 @@ class Cursor:
         return out[:found]
 
 
-class State(LivingState[Base, Tail]):
+class State(LiveState[Base, Tail]):
     """Base and tail. A writer publishes a filter by the tail's count, raised last."""
 
     def __init__(self, base: Base) -> None:

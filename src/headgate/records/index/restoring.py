@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.records.index.build import Built
+    from headgate.records.index.build import BuiltIndex
 
     Ints = NDArray[np.int64]
 
@@ -43,7 +43,7 @@ class _Cells(NamedTuple):
     reach: NDArray[np.int32]
 
 
-def read_programs(built: Built, keep: NDArray[np.bool_], tree: Callable[[int], Programs]) -> Programs:
+def read_programs(built: BuiltIndex, keep: NDArray[np.bool_], tree: Callable[[int], Programs]) -> Programs:
     """Read the filters that `keep` marks, in order; `tree(f)` gives the program of one kept as a tree."""
     arrays = built.arrays
     places = full_entries(built)
@@ -64,7 +64,7 @@ def read_programs(built: Built, keep: NDArray[np.bool_], tree: Callable[[int], P
     return take(joined, order)
 
 
-def full_entries(built: Built) -> Ints:
+def full_entries(built: BuiltIndex) -> Ints:
     """Find all entries of the stream that are no references."""
     arrays = built.arrays
     out = np.zeros(len(arrays.stream) // 2 + 1, np.int64)
@@ -91,7 +91,7 @@ def _find_entries(stream: NDArray[np.int32], singles: int, pairs: int, out: Ints
     return n
 
 
-def _by_code(built: Built) -> _Cells:
+def _by_code(built: BuiltIndex) -> _Cells:
     """Sort the cells of each line by their codes."""
     lines, base = built.lines, built.arrays.line_base
     counts = np.zeros(int(base[-1]), np.int64)
@@ -130,7 +130,7 @@ def _join_runs(first: Ints, last: Ints, runs: int) -> int:
     return kept
 
 
-def _read(built: Built, places: Ints, filters: int) -> Programs:
+def _read(built: BuiltIndex, places: Ints, filters: int) -> Programs:
     arrays, lines = built.arrays, built.lines
     cells = _by_code(built)
     column_start = np.searchsorted(lines.column_line, np.arange(lines.size + 1)).astype(np.int64)
@@ -198,7 +198,7 @@ def _read(built: Built, places: Ints, filters: int) -> Programs:
     )
 
 
-def _glob_tokens(built: Built, glob: NDArray[np.int32]) -> NDArray[np.int16]:
+def _glob_tokens(built: BuiltIndex, glob: NDArray[np.int32]) -> NDArray[np.int16]:
     arrays = built.arrays
     found = [
         arrays.glob_tokens[arrays.glob_start[g] : arrays.glob_start[g + 1]] for g in glob[glob >= 0].tolist()

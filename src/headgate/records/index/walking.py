@@ -44,16 +44,16 @@ def next_match(
     clusters: NDArray[np.int32],
     found: int,
     fail: NDArray[np.uint64],
-    outcast: int,
+    unkeyed: int,
     removed: NDArray[np.uint8],
 ) -> tuple[int, int]:
-    """Find the first filter from `at_least` on that holds; returns it, or -1, and the next outcast.
+    """Find the first filter from `at_least` on that holds; returns it, or -1, and the next unkeyed entry.
 
     The first entries of all clusters are merged: the entry with the lowest filter is checked, and no other
     before it. Entries below `at_least` are passed over unchecked; clusters[c, 0] moves on for good.
     """
     stream = index.stream
-    count = len(index.outcast_at)
+    count = len(index.unkeyed_at)
     while True:
         best, where = np.int64(2**62), -1
         for c in range(found):
@@ -63,15 +63,15 @@ def next_match(
             clusters[c, 0] = at
             if at < last and (stream[at] >> 3) < best:
                 best, where = stream[at] >> 3, c
-        while outcast < count:
-            ruled_out = (fail[outcast >> 6] >> np.uint64(outcast & 63)) & np.uint64(1)
-            if not ruled_out and (stream[index.outcast_at[outcast]] >> 3) >= at_least:
+        while unkeyed < count:
+            ruled_out = (fail[unkeyed >> 6] >> np.uint64(unkeyed & 63)) & np.uint64(1)
+            if not ruled_out and (stream[index.unkeyed_at[unkeyed]] >> 3) >= at_least:
                 break
-            outcast += 1
-        if outcast < count and (stream[index.outcast_at[outcast]] >> 3) < best:
-            place, end_words = index.outcast_at[outcast], index.outcast_words[outcast]
+            unkeyed += 1
+        if unkeyed < count and (stream[index.unkeyed_at[unkeyed]] >> 3) < best:
+            place, end_words = index.unkeyed_at[unkeyed], index.unkeyed_words[unkeyed]
             number = stream[place] >> 3
-            outcast += 1
+            unkeyed += 1
         elif where >= 0:
             place = clusters[where, 0]
             number = best
@@ -80,7 +80,7 @@ def next_match(
                 place = stream[place + 1]
             end_words = stream[place + 1]
         else:
-            return -1, outcast
+            return -1, unkeyed
         if removed[number]:
             continue
         if stream[place] & 4 and end_words:
@@ -88,7 +88,7 @@ def next_match(
         else:
             holds = other_checks(index, events, e, place + 2, place + 2 + end_words)
         if holds:
-            return number, outcast
+            return number, unkeyed
 
 
 @kernel
@@ -100,17 +100,17 @@ def next_matches(
     clusters: NDArray[np.int32],
     found: int,
     fail: NDArray[np.uint64],
-    outcast: int,
+    unkeyed: int,
     removed: NDArray[np.uint8],
     out: NDArray[np.int64],
 ) -> tuple[int, int]:
     """Find the first filters from `at_least` on that hold, as many as there is room; returns how many."""
     count = 0
     while count < len(out):
-        number, outcast = next_match(index, events, e, at_least, clusters, found, fail, outcast, removed)
+        number, unkeyed = next_match(index, events, e, at_least, clusters, found, fail, unkeyed, removed)
         if number < 0:
             break
         out[count] = number
         count += 1
         at_least = number + 1
-    return count, outcast
+    return count, unkeyed

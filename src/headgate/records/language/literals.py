@@ -91,7 +91,7 @@ def _check_number(digits: str, text: str, node: exp.Expr) -> None:
     """Refuse 1.2.3 and the like, which the tokenizer lets through, and exponents that Spark refuses."""
     found = _DIGITS.match(digits)
     if not found:
-        raise refusal(f"{digits} is no number", text, node)
+        raise refusal(f"{digits} is not a number", text, node)
     figures = found[4] or "0"
     exponent = int(figures) if len(figures) <= 10 else _MAX_SCALE + 1
     fraction = len(found[1] or found[2] or "") if found[3] == "-" else 0
@@ -165,7 +165,8 @@ def _moment(node: exp.Cast, text: str) -> Literal:
         value, kind = to_timestamp(content), LiteralType.TIMESTAMP
     # A zone may move a moment out of the years that dates and we can write.
     if value is None or not _FIRST <= value <= _LAST:
-        raise refusal(f"{content!r} is no {kind.value}; write {kind.value.upper()} '2024-12-31'", text, node)
+        name = kind.value
+        raise refusal(f"{content!r} is not a {name}; write {name.upper()} '2024-12-31'", text, node)
     return Literal(kind, value)
 
 

@@ -15,13 +15,13 @@ from headgate.records.language.model import And, predicates
 from headgate.records.language.printing import print_filter
 from headgate.records.programs.binding import parse_text
 from headgate.records.programs.clauses import MAX_CLAUSES, model
-from headgate.records.programs.shapes import MAX_TEXT, Bounded, cut
+from headgate.records.programs.shapes import MAX_TEXT, BoundedCache, cut
 
 if TYPE_CHECKING:
     from headgate.records.language.model import Expression
 
 _BLANKS = " \t\n\r"
-_known: Bounded[str, Clause] = Bounded(MAX_CLAUSES)
+_known: BoundedCache[str, Clause] = BoundedCache(MAX_CLAUSES)
 
 
 def split(text: str, dialect: str) -> tuple[Clause, ...]:

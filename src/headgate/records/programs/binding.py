@@ -18,7 +18,7 @@ from headgate.errors import FilterError
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs import clauses
 from headgate.records.programs.clauses import Atom
-from headgate.records.programs.ledger import Ledger
+from headgate.records.programs.leaf_writer import LeafWriter
 from headgate.records.programs.program import AND, OR, Program, compile_program
 from headgate.records.programs.shapes import MAX_TEXT, ROLES, SLOT, cut, find_skeleton
 
@@ -35,18 +35,18 @@ T = TypeVar("T")
 _SIGNS = [AND, OR]
 
 
-class Refused(NamedTuple):
+class RefusedText(NamedTuple):
     """A text that is no filter, by its place among those given."""
 
     place: int
     error: FilterError
 
 
-class Compiled(NamedTuple):
+class CompiledTexts(NamedTuple):
     """The programs of the filters, in the order given, and the texts that are none."""
 
     programs: Programs
-    refused: list[Refused]
+    refused: list[RefusedText]
 
 
 def compile_filter(text: str) -> Program:
@@ -160,7 +160,7 @@ def _unmerged(skeleton: Skeleton, owners: Sequence[object], leaves: Sequence[obj
     return len({tuple(leaves[slot] for slot in group) for group in groups}) == len(groups)
 
 
-def compile_filters(texts: Iterable[str]) -> Compiled:
+def compile_filters(texts: Iterable[str]) -> CompiledTexts:
     """Compile many filters.
 
     >>> done = compile_filters(["a = 1", "a +", "b = 'x' AND a = 1"])
@@ -173,8 +173,8 @@ def compile_filters(texts: Iterable[str]) -> Compiled:
         try:
             binder.add(text)
         except FilterError as error:
-            refused.append(Refused(place, error))
-    return Compiled(binder.finish(), refused)
+            refused.append(RefusedText(place, error))
+    return CompiledTexts(binder.finish(), refused)
 
 
 class _NotBoundError(Exception):
@@ -187,7 +187,7 @@ class _Numbers(dict[str, int]):
     `apart` has those of the clauses that stand apart.
     """
 
-    def __init__(self, ledger: Ledger, role: Role) -> None:
+    def __init__(self, ledger: LeafWriter, role: Role) -> None:
         super().__init__()
         self.ledger = ledger
         self.role = role
@@ -238,7 +238,7 @@ class Binder:
     """
 
     def __init__(self) -> None:
-        self._ledger = Ledger()
+        self._ledger = LeafWriter()
         self._numbers = {role: _Numbers(self._ledger, role) for role in ROLES}
         self.bound = self.joined = self.parsed = 0
         self._lengths: list[int] = []

@@ -31,13 +31,13 @@ from headgate.records.language.model import (
     Truth,
 )
 from headgate.records.language.rewrite import normalise
-from headgate.records.programs import plain
+from headgate.records.programs import simple_clauses
 from headgate.records.programs.program import AND, OR, compile_program
-from headgate.records.programs.shapes import CLAUSE, SLOT, Bounded, path_of
+from headgate.records.programs.shapes import CLAUSE, SLOT, BoundedCache, path_of
 
 if TYPE_CHECKING:
     from headgate.records.programs.leaves import Leaf
-    from headgate.records.programs.plain import Plain
+    from headgate.records.programs.simple_clauses import SimpleClause
 
 MAX_CLAUSES = 65_536
 MAX_MANNERS = 4_096
@@ -62,10 +62,10 @@ class Atom(NamedTuple):
     sign: int
 
 
-models: Bounded[str, Expression] = Bounded(MAX_CLAUSES)
-atoms: dict[bool, Bounded[str, Atom]] = {negated: Bounded(MAX_CLAUSES) for negated in (False, True)}
-manners: Bounded[str, bool] = Bounded(MAX_MANNERS)
-plain_manners: Bounded[str, bool] = Bounded(MAX_MANNERS)
+models: BoundedCache[str, Expression] = BoundedCache(MAX_CLAUSES)
+atoms: dict[bool, BoundedCache[str, Atom]] = {negated: BoundedCache(MAX_CLAUSES) for negated in (False, True)}
+manners: BoundedCache[str, bool] = BoundedCache(MAX_MANNERS)
+plain_manners: BoundedCache[str, bool] = BoundedCache(MAX_MANNERS)
 
 
 def atom(text: str, *, negated: bool) -> Atom | None:
@@ -78,9 +78,9 @@ def atom(text: str, *, negated: bool) -> Atom | None:
     return found
 
 
-def common(text: str, *, negated: bool) -> Plain | None:
+def common(text: str, *, negated: bool) -> SimpleClause | None:
     """Take a clause or its negation apart if it is one of the commonest; None if `atom` must see to it."""
-    found = plain.read(text, negated=negated)
+    found = simple_clauses.read(text, negated=negated)
     if found is None or found.manner in plain_manners:
         return found
     # The manner of `found` is that of the model, written shorter.

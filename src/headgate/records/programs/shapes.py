@@ -42,7 +42,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Bounded(dict[K, V]):
+class BoundedCache(dict[K, V]):
     """Answers worth remembering, at most `limit` of them; when it is full it starts anew.
 
     Reading is a plain dictionary's, and threads may share one: an answer that is lost is found again.
@@ -145,8 +145,8 @@ _PROBE = " AND ".join(
 )
 _ANY_NAME = "headgate_attribute"
 
-paths: Bounded[str, Path | None] = Bounded(MAX_NAMES)
-sighted: Bounded[str, bool] = Bounded(MAX_NAMES)
+paths: BoundedCache[str, Path | None] = BoundedCache(MAX_NAMES)
+sighted: BoundedCache[str, bool] = BoundedCache(MAX_NAMES)
 
 
 def path_of(name: str) -> Path | None:
@@ -240,7 +240,7 @@ class Skeleton(NamedTuple):
 _GLUED = -1
 """The slot of a name that is none, because nothing stood between a slot and the next word."""
 
-skeletons: Bounded[str, Skeleton | None] = Bounded(MAX_SKELETONS)
+skeletons: BoundedCache[str, Skeleton | None] = BoundedCache(MAX_SKELETONS)
 
 
 def find_skeleton(joints: str) -> Skeleton | None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headgate.records.language.model import Expression
 
 
-class Joined(NamedTuple):
+class Junction(NamedTuple):
     """`left AND right` or `left OR right`."""
 
     sign: int
@@ -34,7 +34,7 @@ class Joined(NamedTuple):
     right: Tree
 
 
-Tree: TypeAlias = "SetLeaf | GlobLeaf | Joined | bool"
+Tree: TypeAlias = "SetLeaf | GlobLeaf | Junction | bool"
 
 NEVER = "FALSE"
 """Stands among the names of clauses for what is never true: only that implies it."""
@@ -75,7 +75,7 @@ def _tree(expression: Expression) -> Tree:
     for token in program.tokens:
         if token in {AND, OR}:
             right = stack.pop()
-            stack.append(Joined(token, stack.pop(), right))
+            stack.append(Junction(token, stack.pop(), right))
         elif token in {TRUE, FALSE}:
             stack.append(token == TRUE)
         else:
@@ -85,14 +85,14 @@ def _tree(expression: Expression) -> Tree:
 
 def paths_of(tree: Tree) -> frozenset[str]:
     """List the attributes that a clause looks at."""
-    if isinstance(tree, Joined):
+    if isinstance(tree, Junction):
         return paths_of(tree.left) | paths_of(tree.right)
     return frozenset({NEVER}) if isinstance(tree, bool) else frozenset({dotted(tree.path)})
 
 
 def _names(tree: Tree) -> frozenset[str]:
     """List what all ways in which a clause can be true look at; what implies it does as well."""
-    if isinstance(tree, Joined):
+    if isinstance(tree, Junction):
         left, right = _names(tree.left), _names(tree.right)
         return left | right if tree.sign == AND else left & right
     return paths_of(tree) if tree is not True else frozenset()
@@ -112,15 +112,15 @@ def _below(strong: Tree, weak: Tree, known: dict[tuple[int, int], bool]) -> bool
 
 
 def _compare(strong: Tree, weak: Tree, known: dict[tuple[int, int], bool]) -> bool:
-    if isinstance(strong, Joined) and strong.sign == OR:
+    if isinstance(strong, Junction) and strong.sign == OR:
         return _below(strong.left, weak, known) and _below(strong.right, weak, known)
-    if isinstance(weak, Joined) and weak.sign == AND:
+    if isinstance(weak, Junction) and weak.sign == AND:
         return _below(strong, weak.left, known) and _below(strong, weak.right, known)
-    if isinstance(weak, Joined) and (_below(strong, weak.left, known) or _below(strong, weak.right, known)):
+    if isinstance(weak, Junction) and (_below(strong, weak.left, known) or _below(strong, weak.right, known)):
         return True
-    if isinstance(strong, Joined):
+    if isinstance(strong, Junction):
         return _below(strong.left, weak, known) or _below(strong.right, weak, known)
-    if isinstance(strong, bool) or isinstance(weak, bool | Joined):
+    if isinstance(strong, bool) or isinstance(weak, bool | Junction):
         return weak is True or strong is weak
     return leaf_implies(strong, weak)
 

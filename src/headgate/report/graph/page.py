@@ -126,7 +126,7 @@ def _tiles(report: GraphReport) -> list[Tile]:
 
 def _hanging(found: Outline) -> str:
     hanging = len(found.vertex) - found.nodes
-    return f"{words.count(hanging)} hanging at nodes" if hanging else "served by nodes"
+    return f"{words.count(hanging)} attached to nodes" if hanging else "served by nodes"
 
 
 def _got(report: GraphReport) -> int:

@@ -78,7 +78,7 @@ def graph(outline: Outline) -> str:
     if not len(outline.vertex):
         return "The graph has no nodes."
     hanging = len(outline.vertex) - outline.nodes
-    hang = f", and {words.many(hanging, 'subscription')} hanging at nodes" if hanging else ""
+    hang = f", and {words.many(hanging, 'subscription')} attached to nodes" if hanging else ""
     largest = int(outline.sizes.max(initial=0))
     cycles = f"the largest component has {largest:,} nodes" if largest > 1 else "there are no cycles"
     size = f"{words.many(outline.nodes, 'node')} and {words.many(outline.edges, 'edge')}{hang}"

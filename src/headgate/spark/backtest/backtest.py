@@ -9,7 +9,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from headgate.backtest.one_filter import SAMPLE, BacktestResult, Pattern, check_attributes, keep_documents
-from headgate.contents.kind import Wanted
+from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import DEFAULT, content_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID
 from headgate.core.subscription import SQL
@@ -113,7 +113,7 @@ def backtest_documents(
     feeds as N-Triples.
     """
     content = content_of([dialect], "the filter") or DEFAULT
-    wanted = Wanted(dialect, taxonomy=taxonomy, options=options)
+    wanted = FilterSettings(dialect, taxonomy=taxonomy, options=options)
     pattern = Pattern(filter_text, content, wanted)
     pattern.indexed()
     check_backtest_documents(events, output, content, content_type)

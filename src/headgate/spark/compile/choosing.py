@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, SparkSession
 
-    from headgate.contents.kind import Wanted
+    from headgate.contents.kind import FilterSettings
     from headgate.contents.protocol import Contents
     from headgate.records.events.columns import Columns
 
@@ -42,7 +42,7 @@ def read_sample(session: SparkSession, path: str) -> Columns:
     return BatchColumns(pa.RecordBatch.from_arrays(whole, names=table.column_names))
 
 
-def contents_of(wanted: Wanted, session: SparkSession, tables: Sequence[str]) -> Contents:
+def contents_of(wanted: FilterSettings, session: SparkSession, tables: Sequence[str]) -> Contents:
     """Choose the kinds that the filters of tables are for, as one; refuses settings that do not fit."""
     dialects = {each for path in tables for each in dialects_of(session, path, wanted.dialect)}
     return choose(wanted, tables, dialects, partial(read_sample, session))

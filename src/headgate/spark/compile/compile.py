@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.contents.kind import Wanted
+from headgate.contents.kind import FilterSettings
 from headgate.core.event import ID
 from headgate.core.subscription import SQL
 from headgate.runtime.progress import step
@@ -79,7 +79,7 @@ def compile_subscriptions(
     is a snapshot inside that at `output`, built by a worker; `sharding` says which subscriptions are where,
     and `shards` is short for one by the hash of the ids.
     """
-    wanted = Wanted(dialect, schema, sample, taxonomy, options)
+    wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
     sharding = sharding or Sharding(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
     form = check_input(subscriptions)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark import TaskContext
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.contents.kind import Wanted
+from headgate.contents.kind import FilterSettings
 from headgate.core.event import ID
 from headgate.core.subscription import SQL
 from headgate.graph.build.sharding import save_shards
@@ -67,7 +67,7 @@ def compile_graph(
     snapshot inside that at `output`; a graph is put together here, on the driver, and cut here. Clauses are
     ranked if subscriptions have weights; `ranked` insists.
     """
-    wanted = Wanted(dialect, schema, sample, taxonomy, options)
+    wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
     sharding = sharding or Sharding(shards)
     check_compile(list(tables.places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
     places = tables.places

@@ -102,7 +102,7 @@ def match_events(
     With `top`, only the best of each event, with the columns score and rank.
 
     Events that cannot be read go to the table `rejected` with the reason; so do those that come from no node
-    of the snapshot's graph. A filter that is too much for an event is left out of it, and is a row of
+    of the snapshot's graph. A filter that is too expensive for an event is left out of it, and is a row of
     `rejected` with the event's id, the subscription's and the reason. A snapshot that has a graph is matched
     with it; `graph` can only insist.
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from headgate.spark.stream.settings import StreamSettings
 
 
-_ANEW = "compile all subscriptions again and begin anew with another state directory"
+_START_AGAIN = "compile all subscriptions again and start again with another state directory"
 
 
 class NatsChanges:
@@ -91,13 +91,13 @@ class NatsChanges:
         place = self._settings.place
         if created != state.created:
             raise TableError(
-                f"{place}: the stream of changes was made anew at {state.created}, and {at} is the next of "
-                f"the one made at {created}: {_ANEW}"
+                f"{place}: the stream of changes was created again at {state.created}, and {at} is the next "
+                f"of the one made at {created}: {_START_AGAIN}"
             )
         if at > state.end and self._settings.start != str(at):
             raise TableError(
                 f"{place}: the stream of changes ends before {state.end}, and {at} is the next: it was "
-                f"made anew, so {_ANEW}"
+                f"created again, so {_START_AGAIN}"
             )
         if at < state.first:
             self._lost(Loss(at, state.first, state.first - at))
@@ -273,12 +273,13 @@ class NatsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if created != state.created:
             raise TableError(
                 f"{place}: the stream was made at {state.created}, and {at} is the next to be read of one "
-                f"made at {created}: it was deleted and made anew, so begin anew with another state directory"
+                f"made at {created}: it was deleted and created again, so start again with another "
+                "state directory"
             )
         if at > state.end and self._settings.start != str(at):
             raise TableError(
                 f"{place}: the stream ends before {state.end}, and {at} is the next to be read: it was "
-                "deleted and made anew, so begin anew with another state directory"
+                "deleted and created again, so start again with another state directory"
             )
         if state.first > at and self._settings.on_loss == FAIL:
             raise TableError(self._gone(Loss(at, state.first, state.first - at)))

@@ -159,7 +159,7 @@ def spark_errors() -> Iterator[None]:
         if error.getCondition() != "JAVA_GATEWAY_EXITED":
             raise
         raise MachineError(
-            "Spark's Java process ended before it was ready, its reason stands above: "
+            "Spark's Java process ended before it was ready, for the reason above: "
             "headgate doctor says what this machine lacks"
         ) from error
     except PySparkImportError as error:
@@ -365,5 +365,5 @@ def _told_by_spark(text: str) -> HeadgateError:
         line = f"{line}: {causes[-1].rstrip('. ')}"
     line = line[:400]
     if "OutOfMemoryError" in text or "Python worker exited unexpectedly" in text:
-        return MachineError(f"Spark lost a worker, most often for want of memory: {line}")
+        return MachineError(f"Spark lost a worker, usually because memory ran out: {line}")
     return TableError(f"Spark: {line}")

@@ -104,13 +104,13 @@ def _message(value: bytes, content_type: str | None, origin: str, reading: ReadS
         return
     kind = kind_of(reading.content)
     if not kind.documents:
-        reason = f"content type {content_type!r} is no record: send {JSON}"
+        reason = f"content type {content_type!r} is not a record: send {JSON}"
         yield EventError(reason), value
         return
     found = type_of_name(content_type, kind)
     if found is None:
         names = ", ".join(kind.types)
-        yield EventError(f"{content_type!r} is no format of {kind.title}: send one of {names}"), value
+        yield EventError(f"{content_type!r} is not a format of {kind.title}: send one of {names}"), value
     else:
         yield Event(origin, value, content_type=found), value
 
@@ -146,7 +146,7 @@ def _parquet(place: Path, reading: ReadSettings) -> Iterator[_Found]:
                     yield _row(row, reading), row
     except (pa.ArrowException, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
-        yield EventError(f"the file is no Parquet, or is damaged: {reason}"), str(place).encode()
+        yield EventError(f"the file is not Parquet, or is damaged: {reason}"), str(place).encode()
 
 
 def _document(place: Path, reading: ReadSettings) -> Iterator[_Found]:
@@ -206,7 +206,7 @@ def _from_row(row: Mapping[str, Any], kind: Kind, default: str | None) -> Event:
         raise EventError(f"the event has no {CONTENT_TYPE!r}: name the format of its data, one of {names}")
     written = default if given is None else type_of_name(given, kind)
     if written is None:
-        raise EventError(f"{CONTENT_TYPE} {given!r} is no format of {kind.title}: give one of {names}")
+        raise EventError(f"{CONTENT_TYPE} {given!r} is not a format of {kind.title}: give one of {names}")
     fields = {ID: folded.get(ID), SOURCE: folded.get(SOURCE), TIME: folded.get(TIME)}
     return Event.from_row({**fields, DATA: data, CONTENT_TYPE: written})
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MALFORMED, LATE, DUPLICATE, UNKNOWN, LEFT_OUT = KINDS = (
     "malformed", "late", "duplicate", "unknown-source", "left-out",
 )  # fmt: skip
-"""Why an event is a dead letter; the last is matched, but for one filter that is too much for it."""
+"""Why an event is a dead letter; the last is matched, but for one filter that is too expensive for it."""
 
 _DEAD: dict[str, pa.DataType] = {
     "row": pa.string(),

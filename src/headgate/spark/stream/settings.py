@@ -144,7 +144,7 @@ class StreamSettings(Best):
         """Refuse values that make no sense, before any work."""
         check_values(settings_of(StreamSettings), self)
         if self.report is not None and not self.report.endswith(".html"):
-            raise TableError(f"{self.report} names no page: let it end in .html")
+            raise TableError(f"{self.report} is not the name of a page: let it end in .html")
         if self.top is None and (self.mode not in {None, EXACT} or self.factors):
             raise TableError("mode and factors say which are best: say with top how many are wanted")
         if self.factors and self.mode != RELAXED:

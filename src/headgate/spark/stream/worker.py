@@ -225,7 +225,7 @@ class _Part:
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def left_out(self, given: Sequence[tuple[SourceRow, Event]]) -> pa.RecordBatch:
-        """Write a letter for each filter that was too much for one of the events asked about last."""
+        """Write a letter for each filter that was too expensive for one of the events asked about last."""
         left_out, self._left_out = self._left_out, Omissions()
         rows = {str(event.id): row for row, event in given} if len(left_out) else {}
         self._dead[LEFT_OUT] += len(left_out)

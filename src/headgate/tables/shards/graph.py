@@ -52,7 +52,7 @@ def place_graph(
     keys: list[Keys] = [None] * len(parts.subscription_ids)
     if path is not None or sharding.demands(contents.name):
         finder = contents.finder(path)
-        keys = _keys_of(parts, finder.of_filed(assembled.programs))
+        keys = _keys_of(parts, finder.of_compiled(assembled.programs))
         if finder.demands:
             counts = Counter(key for each in keys if each for key in each)
             keys = [frozenset([rarest(sorted(each), counts)]) if each else each for each in keys]

@@ -99,7 +99,7 @@ class ViewLaw(NamedTuple):
             if not 0 <= part <= 1:
                 raise HeadgateError(f"{name} is a part, from 0 to 1, not {part}")
         if self.period < 1:
-            raise HeadgateError(f"one view in {self.period} cannot be drawn anew: give 1 or more")
+            raise HeadgateError(f"one view in {self.period} cannot be drawn again: give 1 or more")
 
 
 class Walk:

@@ -108,7 +108,7 @@ def answer(pattern: Pattern, document: Document) -> Answer | None:
     return prepared(pattern).answer(document)
 
 
-class Prepared:
+class PreparedPattern:
     """A pattern that is asked about many documents."""
 
     def __init__(self, pattern: Pattern) -> None:
@@ -172,7 +172,7 @@ class Prepared:
         return Answer(self.pattern, tuple(ids), tuple(values), tuple(conts))
 
 
-prepared: Callable[[Pattern], Prepared] = lru_cache(maxsize=4096)(Prepared)
+prepared: Callable[[Pattern], PreparedPattern] = lru_cache(maxsize=4096)(PreparedPattern)
 """Prepare a pattern, or find that it was lately."""
 
 

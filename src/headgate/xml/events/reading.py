@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from headgate.core.event import Event
-    from headgate.xml.events.scanning import Scanned
+    from headgate.xml.events.scanning import ScanResult
     from headgate.xml.language.model import Label
 
 
@@ -225,7 +225,7 @@ def _check_size(size: int, limits: Limits) -> None:
 _DOCTYPE = "not usable XML: a DOCTYPE can declare entities: send the document without it"
 
 
-def _scan(encoded: bytes, limits: Limits) -> Scanned:
+def _scan(encoded: bytes, limits: Limits) -> ScanResult:
     # Every node begins with a < or a =, or is a text behind a >.
     room = 2 * encoded.count(b"<") + encoded.count(b"=") + 1
     return scan(
@@ -240,7 +240,7 @@ def _scan(encoded: bytes, limits: Limits) -> Scanned:
     )
 
 
-def _document(scanned: Scanned, encoded: bytes, root: etree._Element) -> Document:
+def _document(scanned: ScanResult, encoded: bytes, root: etree._Element) -> Document:
     """Make the document of what the loop read; prefixes mean what the root element declares."""
     spaces = {prefix or "": uri for prefix, uri in root.nsmap.items()} if scanned.declared else {}
     spaces["xml"] = XML_NAMESPACE
@@ -280,7 +280,7 @@ def _label(name: str, kind: int, spaces: dict[str, str]) -> Label:
     return f"@{label}" if kind == scanning.ATTRIBUTE_NAME else label
 
 
-def _reason(scanned: Scanned, encoded: bytes, limits: Limits) -> str:
+def _reason(scanned: ScanResult, encoded: bytes, limits: Limits) -> str:
     line = encoded.count(b"\n", 0, scanned.place) + 1
     match scanned.status:
         case scanning.DOCTYPE:
@@ -291,7 +291,8 @@ def _reason(scanned: Scanned, encoded: bytes, limits: Limits) -> str:
             text = encoded[scanned.place : scanned.place + 40].decode(errors="replace")
             shown = _line(text.partition(";")[0] + ";" if ";" in text else text[:10])
             return (
-                f"not usable XML: {shown} in line {line} is no reference: send the character, or &amp; for &"
+                f"not usable XML: {shown} in line {line} is not a reference: "
+                "send the character, or &amp; for &"
             )
         case scanning.DEEP:
             return f"the elements in line {line} nest too deep: {limits.depth} levels are allowed"

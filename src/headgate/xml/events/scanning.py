@@ -45,7 +45,7 @@ _APOSTROPHE = 39
 _EQUALS = 61
 
 
-class Scanned(NamedTuple):
+class ScanResult(NamedTuple):
     """What the loop found. The first `nodes` of each array are filled; `place` is where it was refused.
 
     Name number n is the bytes from name_starts[n] to name_stops[n], prefix included. `declared` counts
@@ -79,7 +79,7 @@ def scan(
     nodes: int,
     names: int,
     text: int,
-) -> Scanned:
+) -> ScanResult:
     """Read a document; `room` is the number of nodes that it cannot have more of."""
     most = min(room, nodes)
     found = np.empty((6, most), np.int32)
@@ -111,7 +111,7 @@ def scan(
     if status <= STRANGE and named > names and NO_NAME not in name_kinds[:named]:
         status, place = NAMES, len(data)
     columns = found[:, :count].copy()
-    return Scanned(
+    return ScanResult(
         status,
         place,
         count,

@@ -80,7 +80,7 @@ def _distance(test: Test, val: str) -> str:
     if not isinstance(test.value, str):
         found = number(val)
         if math.isnan(found):
-            return ", which is no number"
+            return ", which is not a number"
         gap = abs(found - test.value)
         word = {">": "short by", ">=": "short by", "<": "over by", "<=": "over by"}.get(test.sign, "off by")
         return f": {word} {gap:g}" if gap else ""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from headgate.xml.events.document import Document
     from headgate.xml.index.arrays import Tests
-    from headgate.xml.index.scratch import Fixed, Lists, Sized
+    from headgate.xml.index.scratch import DocumentScratch, IndexScratch, Lists
 
 NONE, NO_ROOM, NO_PAIRS, NO_TIME = -1, -2, -3, -4
 _DIGITS = 15
@@ -58,7 +58,7 @@ def read_number(text: NDArray[np.uint8], begin: int, end: int) -> tuple[int, flo
 
 
 @bare_inner
-def _number_of(document: Document, sized: Sized, fixed: Fixed, n: int) -> float:
+def _number_of(document: Document, sized: DocumentScratch, fixed: IndexScratch, n: int) -> float:
     """Return the number that a node reads as; one that only Python reads is noted, and NaN for now."""
     if sized.known[n] == 0:
         known, value = read_number(document.text, document.begins[n], document.stops[n])
@@ -101,7 +101,13 @@ def _number_holds(sign: int, value: float, wanted: float) -> bool:
 
 @bare_inner
 def ask_tests(
-    tests: Tests, document: Document, sized: Sized, fixed: Fixed, lists: Lists, s: int, p: int
+    tests: Tests,
+    document: Document,
+    sized: DocumentScratch,
+    fixed: IndexScratch,
+    lists: Lists,
+    s: int,
+    p: int,
 ) -> tuple[int, int]:
     """Ask a set of tests about all nodes of a path, once.
 

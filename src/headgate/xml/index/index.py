@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.contents.living import Moment
+    from headgate.contents.live import Moment
     from headgate.contents.protocol import Clause
     from headgate.core.event import Id
     from headgate.core.ids import Ids

@@ -11,7 +11,7 @@ What sift knows. A unit has parts: its tests, and the units below it. If each ho
 so does the unit. If all but one do, and that one holds for some, so does the unit. If the path has but one
 node, and all parts hold for some, it is that one. Else the parts may hold at different nodes. A unit below
 that holds for all nodes of its own path does so below all nodes of the path above if each of these has such a
-child (`Sized.top`).
+child (`DocumentScratch.top`).
 
 Where a unit holds below. Those behind a node in document order are done when it is looked at, and the last
 that was done is the first behind it. So for descendants it is enough to know where a unit held last. For
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from headgate.xml.events.document import Document
     from headgate.xml.index.arrays import Forests, Units, XmlArrays
-    from headgate.xml.index.scratch import Fixed, Lists, Scratch, Sized
+    from headgate.xml.index.scratch import DocumentScratch, IndexScratch, Lists, Scratch
 
 # For the axis of children, a unit's state holds a parent in WHERE, and in these what is known below it, and
 # the entry for the parent above.
@@ -65,7 +65,7 @@ _KNOWN, _ENTRY = WHERE_SOME, WHERE_ALL
 
 
 @bare_inner
-def _parent_of_last(fixed: Fixed, lists: Lists, u: int, beyond: int) -> int:
+def _parent_of_last(fixed: IndexScratch, lists: Lists, u: int, beyond: int) -> int:
     """Forget parents of a unit that are beyond a place; returns the last that is left, -1 for none."""
     state = fixed.state
     while state[u, WHERE] > beyond:
@@ -79,7 +79,9 @@ def _parent_of_last(fixed: Fixed, lists: Lists, u: int, beyond: int) -> int:
 
 
 @bare_inner
-def _known_below(sized: Sized, fixed: Fixed, lists: Lists, below: int, p: int, epoch: int) -> int:
+def _known_below(
+    sized: DocumentScratch, fixed: IndexScratch, lists: Lists, below: int, p: int, epoch: int
+) -> int:
     """Tell what is known of a unit below a path: whether its nodes have such a child or descendant."""
     u, state = below >> 1, fixed.state
     if state[u, EPOCH] != epoch:
@@ -95,7 +97,9 @@ def _known_below(sized: Sized, fixed: Fixed, lists: Lists, below: int, p: int, e
 
 
 @bare_inner
-def _note_parent(fixed: Fixed, lists: Lists, u: int, at: int, parent: int, known: int, epoch: int) -> bool:
+def _note_parent(
+    fixed: IndexScratch, lists: Lists, u: int, at: int, parent: int, known: int, epoch: int
+) -> bool:
     """Note that a unit holds at a place, for the parent; tells whether there is room for that."""
     state = fixed.state
     if state[u, EPOCH] != epoch:
@@ -118,7 +122,7 @@ def _note_parent(fixed: Fixed, lists: Lists, u: int, at: int, parent: int, known
 
 
 @bare_inner
-def _note_path(fixed: Fixed, u: int, p: int, known: int, epoch: int) -> None:
+def _note_path(fixed: IndexScratch, u: int, p: int, known: int, epoch: int) -> None:
     """Note what is known of a unit at a path, for those above."""
     state = fixed.state
     if state[u, EPOCH] != epoch:
@@ -132,7 +136,7 @@ def _note_path(fixed: Fixed, u: int, p: int, known: int, epoch: int) -> None:
 
 
 @bare_inner
-def _accept(units: Units, forests: Forests, fixed: Fixed, lists: Lists, u: int) -> bool:
+def _accept(units: Units, forests: Forests, fixed: IndexScratch, lists: Lists, u: int) -> bool:
     """Count an anchor for its forests, and put out the filters of those that are complete."""
     for i in range(units.forest_start[u], units.forest_start[u + 1]):
         f = units.forests[i]
@@ -279,7 +283,7 @@ def want(units: Units, scratch: Scratch, epoch: int) -> int:
 
 
 @bare_inner
-def _holds_below(fixed: Fixed, lists: Lists, below: int, n: int, end: int, epoch: int) -> bool:
+def _holds_below(fixed: IndexScratch, lists: Lists, below: int, n: int, end: int, epoch: int) -> bool:
     """Tell whether a unit holds at a child of a node, or at a descendant."""
     u = below >> 1
     if fixed.state[u, EPOCH] != epoch:

@@ -12,7 +12,7 @@ from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.rooms import XML
 from headgate.core.snapshot import write_snapshot
-from headgate.xml.answers.answers import Prepared, prepared
+from headgate.xml.answers.answers import PreparedPattern, prepared
 from headgate.xml.index.arrays import Forests, Tests, Trie, Units, XmlArrays
 from headgate.xml.index.build import build
 from headgate.xml.index.columns import Columns, compile_all, concatenate, take
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.living import Moment
+    from headgate.contents.live import Moment
     from headgate.xml.events.document import Document
     from headgate.xml.language.model import Pattern
 
@@ -53,8 +53,8 @@ class Base(DocumentBase):
         self.prepared = lru_cache(_PREPARED)(self._prepared)
         self.matcher = Matcher(self.arrays, columns.labels)
 
-    def _prepared(self, number: int) -> Prepared:
-        return Prepared(parse_filter(self.filters.text(number)))
+    def _prepared(self, number: int) -> PreparedPattern:
+        return PreparedPattern(parse_filter(self.filters.text(number)))
 
     def pattern(self, number: int) -> Pattern:
         """Return a filter."""
@@ -206,7 +206,7 @@ class State(DocumentState[Base, Tail]):
     def __init__(self, base: Base) -> None:
         super().__init__(base, Tail())
 
-    def prepared(self, number: int) -> Prepared:
+    def prepared(self, number: int) -> PreparedPattern:
         """Return a filter that is ready to be asked what it gives."""
         base = len(self.base.ids)
         return self.base.prepared(number) if number < base else prepared(self.tail.pattern(number - base))

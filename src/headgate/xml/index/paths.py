@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
     from headgate.xml.events.document import Document
     from headgate.xml.index.arrays import Trie
-    from headgate.xml.index.scratch import Fixed, Lists, Sized
+    from headgate.xml.index.scratch import DocumentScratch, IndexScratch, Lists
 
 CLASSES = 3
 """How many labels of patterns a name has at most: itself, in any namespace, and any at all."""
 
 
 @bare
-def find_paths(document: Document, classes: NDArray[np.int32], sized: Sized, fixed: Fixed) -> None:
+def find_paths(
+    document: Document, classes: NDArray[np.int32], sized: DocumentScratch, fixed: IndexScratch
+) -> None:
     """Find the paths of a document, and number them such that those below one follow it."""
     labels, parents, ends = document.labels, document.parents, document.ends
     nodes = len(labels)
@@ -79,7 +81,7 @@ def find_paths(document: Document, classes: NDArray[np.int32], sized: Sized, fix
 
 
 @bare_inner
-def _number_paths(sized: Sized, count: int) -> None:
+def _number_paths(sized: DocumentScratch, count: int) -> None:
     """Walk the tree of paths: `number` is the new number of each."""
     for p in range(count):
         sized.name[p] = sized.end[p]
@@ -105,7 +107,7 @@ def _number_paths(sized: Sized, count: int) -> None:
 
 
 @bare_inner
-def _file_nodes(sized: Sized, nodes: int, count: int) -> None:
+def _file_nodes(sized: DocumentScratch, nodes: int, count: int) -> None:
     """List the nodes of each path."""
     for p in range(count + 1):
         sized.node_start[p] = 0
@@ -139,7 +141,7 @@ def _step(trie: Trie, t: int, axis: int, label: int) -> int:
 
 
 @bare_inner
-def _reach(fixed: Fixed, lists: Lists, begin: int, t: int) -> bool:
+def _reach(fixed: IndexScratch, lists: Lists, begin: int, t: int) -> bool:
     """Add a node of the trie to those of a path, which are listed from `begin` on; tells whether it fits."""
     place, count = fixed.active_place[t], fixed.counts[PAIRS]
     if begin <= place < count and lists.active[place] == t:
@@ -153,7 +155,9 @@ def _reach(fixed: Fixed, lists: Lists, begin: int, t: int) -> bool:
 
 
 @bare
-def walk_trie(trie: Trie, classes: NDArray[np.int32], sized: Sized, fixed: Fixed, lists: Lists) -> int:
+def walk_trie(
+    trie: Trie, classes: NDArray[np.int32], sized: DocumentScratch, fixed: IndexScratch, lists: Lists
+) -> int:
     """List for each path the nodes of the trie that it leads to; returns DONE or FULL_PAIRS."""
     lists.active[0], lists.stack[0] = DOCUMENT, DOCUMENT
     fixed.counts[PAIRS] = 1

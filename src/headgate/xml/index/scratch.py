@@ -24,12 +24,12 @@ OUT, HARD, PATHS, PAIRS, ENTRIES, TRUTHS, SETS, WANTED, HITS, LETTERS, MOST = ra
 NO, MAYBE, SOME, ALL = range(4)
 """What is known of the nodes of a path: something holds for none, perhaps for some, for some, for all."""
 EPOCH, WHERE, WHERE_SOME, WHERE_ALL = range(4)
-"""Columns of `Fixed.state`."""
+"""Columns of `IndexScratch.state`."""
 NEVER = 2**31 - 1
 """Stands for a path where something does not hold: behind all."""
 
 
-class Fixed(NamedTuple):
+class IndexScratch(NamedTuple):
     """By what the index has: nodes of the trie, units, sets of tests, forests, filters; and counts.
 
     `state` of a unit is the epoch, and where it held last; of paths also where it held last for some nodes,
@@ -51,7 +51,7 @@ class Fixed(NamedTuple):
     counts: NDArray[np.int64]
 
 
-class Sized(NamedTuple):
+class DocumentScratch(NamedTuple):
     """By what the document has.
 
     Of nodes: `path` (-1 for a leaf that no filter can name) and `rank` among those of the path; `value` is
@@ -117,15 +117,15 @@ class Lists(NamedTuple):
 class Scratch(NamedTuple):
     """All of it."""
 
-    fixed: Fixed
-    sized: Sized
+    fixed: IndexScratch
+    sized: DocumentScratch
     lists: Lists
 
 
-def make_fixed(arrays: XmlArrays) -> Fixed:
+def make_fixed(arrays: XmlArrays) -> IndexScratch:
     """Make what an index needs."""
     units = len(arrays.units.row)
-    return Fixed(
+    return IndexScratch(
         _ints(len(arrays.trie.parent)),
         _ints(len(arrays.trie.parent)),
         np.zeros((units, 4), np.int32),
@@ -140,13 +140,13 @@ def make_fixed(arrays: XmlArrays) -> Fixed:
     )
 
 
-def make_sized(nodes: int) -> Sized:
+def make_sized(nodes: int) -> DocumentScratch:
     """Make what a document of so many nodes needs; it has as many paths at most, and that of itself."""
-    made: dict[str, NDArray[Any]] = {name: _ints(nodes + 2) for name in Sized._fields}
+    made: dict[str, NDArray[Any]] = {name: _ints(nodes + 2) for name in DocumentScratch._fields}
     made["value"] = np.zeros(nodes + 2, np.float64)
     made["known"] = np.zeros(nodes + 2, np.uint8)
     made["table"] = _ints(1 << (2 * nodes + 2).bit_length())
-    return Sized(**made)
+    return DocumentScratch(**made)
 
 
 def make_lists(pairs: int, entries: int, truths: int) -> Lists:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Laid(NamedTuple):
+class Layout(NamedTuple):
     """Room for what is laid out, as much as can come of so many nodes; each table is twice that.
 
     `start` and `item` are runs of numbers. A unit is a node of the trie, a set of tests, and the units below,
@@ -36,7 +36,7 @@ class Laid(NamedTuple):
     counts: NDArray[np.int64]
 
 
-def room_for(nodes: int, filters: int) -> Laid:
+def room_for(nodes: int, filters: int) -> Layout:
     """Make room for what so many nodes of so many filters may come to."""
 
     def ints(size: int) -> NDArray[np.int32]:
@@ -45,7 +45,7 @@ def room_for(nodes: int, filters: int) -> Laid:
     def free(count: int) -> NDArray[np.int32]:
         return np.full(1 << max(4, (2 * count + 1).bit_length()), -1, np.int32)
 
-    return Laid(
+    return Layout(
         ints(nodes + 1),
         np.zeros(nodes + 1, np.int8),
         ints(nodes + 1),
@@ -108,7 +108,7 @@ def _once(
 
 
 @bare_inner
-def _step(laid: Laid, parent: int, axis: int, label: int) -> int:
+def _step(laid: Layout, parent: int, axis: int, label: int) -> int:
     """Find a node of the trie, which is added if it is new."""
     mask = np.uint64(len(laid.trie_table) - 1)
     at = hash_step(parent, axis, label) & mask
@@ -131,7 +131,7 @@ def lay(
     axis: NDArray[np.int8],
     parent: NDArray[np.int32],
     tests: NDArray[np.int32],
-    laid: Laid,
+    laid: Layout,
 ) -> None:
     """Lay all filters out; `tests` has the set of tests of each node."""
     most = 1
@@ -195,7 +195,9 @@ def lay(
 
 
 @kernel
-def same_runs(start: NDArray[np.int64], item: NDArray[np.int32], run: NDArray[np.int32], sets: Laid) -> None:
+def same_runs(
+    start: NDArray[np.int64], item: NDArray[np.int32], run: NDArray[np.int32], sets: Layout
+) -> None:
     """Number runs of numbers, each sorted: equal ones alike, from 1 on in `run`, 0 for those of nothing.
 
     The forests of `sets` become the distinct ones.

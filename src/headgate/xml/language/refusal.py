@@ -25,7 +25,7 @@ _COUNT = "a path in brackets asks for at least one node"
 _ARITHMETIC = "work the number out, and compare a path with it"
 _EACH = "subscribe to each alternative"
 _UPWARDS = "paths lead downwards; put the condition on the upper step, as in //a[b]/c"
-_SIBLING = "the order of siblings is no part of a filter; ask for both below their parent, as in //a[b]/c"
+_SIBLING = "the order of siblings is not part of a filter; ask for both below their parent, as in //a[b]/c"
 _TEXTS = "use contains(a, 'x') or starts-with(a, 'x')"
 _PLAIN = "compare the path itself, as in a = 'x'"
 _NAMES = "write the name as a step, or *:name for any namespace"
@@ -97,8 +97,8 @@ OPERATORS = {
 SIGNS = {
     "|": f"| is not supported: {_SETS}",
     "||": f"|| is not supported: {_EACH}",
-    "&&": "&& is no operator of XPath: write and",
-    "&": "& is no part of the filter language: write and, and < in place of &lt;",
+    "&&": "&& is not an operator of XPath: write and",
+    "&": "& is not part of the filter language: write and, and < in place of &lt;",
     "==": "equality is written with one =",
     "<>": "unequal is written !=",
     "!": f"! is not supported: {_ABSENT}; for values there is !=",
@@ -106,7 +106,7 @@ SIGNS = {
     "(:": "comments are not supported: leave them out",
     "::": "a name of an axis stands before ::",
     "@": "a name stands behind @, or *",
-    "#": "# is no part of the filter language: comments are not supported",
+    "#": "# is not part of the filter language: comments are not supported",
     "?": "? is not supported: filters have no optional parts",
     "`": "a text stands in quotes ' or \"",
     **dict.fromkeys("\u201c\u201d\u2018\u2019", "a text stands in plain quotes ' or \""),
@@ -197,7 +197,7 @@ def _alone(texts: Sequence[str], kinds: Kinds, number: int) -> RefusedFilterErro
         return RefusedFilterError(
             f"[{written}] asks for a position, which is not supported: {POSITION}", start
         )
-    return RefusedFilterError(f"{shown(written)} alone is no condition: compare a path with it", start)
+    return RefusedFilterError(f"{shown(written)} alone is not a condition: compare a path with it", start)
 
 
 _ALWAYS = {
@@ -324,7 +324,7 @@ def _elsewhere(word: str, kind: str, before: str) -> str | None:
     if kind == "_BEGIN" and before in _SLASHES:
         return "a step needs a name before its brackets: write * for any"
     if kind == words.UNKNOWN:
-        return f"{shown(word)} is no part of the filter language"
+        return f"{shown(word)} is not part of the filter language"
     return None
 
 
@@ -371,7 +371,7 @@ def check_text(text: object) -> str:
     if not text.isprintable():
         found = _NO_CHARACTER.search(text)
         if found:
-            reason = f"U+{ord(found[0]):04X} is no character of XML: no document has it"
+            reason = f"U+{ord(found[0]):04X} is not a character of XML: no document has it"
             raise FilterError(reason, text, found.start())
     return text
 

@@ -251,7 +251,7 @@ def _returns(word: str) -> tuple[str, ...] | str:
     names = [each.strip(GAPS).lower() for each in inside.split(",")] if inside else []
     for place, name in enumerate(names):
         if name not in RETURNS:
-            return f"{_shown(name)} is no mark: marks are {MARKS}"
+            return f"{_shown(name)} is not a mark: marks are {MARKS}"
         if name in names[:place]:
             return f"{name} is marked twice"
     return tuple(each for each in RETURNS if each in names)

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from headgate.core.values import Path
     from headgate.records.programs.intervals import Cut
     from headgate.records.programs.leaves import Leaf
-    from headgate.records.programs.plain import Plain
+    from headgate.records.programs.simple_clauses import SimpleClause
 
 _TEXT = bytes([Facet.STRING])
 
 
-class Ledger:
+class LeafWriter:
     """Leaves by number; equal ones have one number.
 
     owners[l]   the number of a leaf's attribute
@@ -47,7 +47,7 @@ class Ledger:
         self._glob_counts = array("q")
         self._globs = array("h")
 
-    def plain(self, leaf: Plain) -> int:
+    def plain(self, leaf: SimpleClause) -> int:
         """Return the number of a leaf that is given by its pieces."""
         if leaf.texts is None:
             return self._number(leaf.path, VALUE, 0, leaf.facets, leaf.lows, leaf.highs)

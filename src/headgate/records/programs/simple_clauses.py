@@ -15,7 +15,7 @@ from headgate.records.language.model import Attribute, Comparison, Literal, Lite
 from headgate.records.programs.leaves import Facet, Quantifier, SetLeaf, float_key
 from headgate.records.programs.lowering import lower
 from headgate.records.programs.program import AND, OR
-from headgate.records.programs.shapes import Bounded, path_of
+from headgate.records.programs.shapes import BoundedCache, path_of
 
 if TYPE_CHECKING:
     from headgate.core.values import Path
@@ -41,7 +41,7 @@ TWICE = bytes(facet for facet in _NUMBERS for _ in range(2))
 """The same, two ranges on each."""
 
 
-class Plain(NamedTuple):
+class SimpleClause(NamedTuple):
     """A leaf by its pieces.
 
     texts     sorted and distinct: the value is one of them, or a text that is none of them if `outside`
@@ -77,7 +77,7 @@ class Plain(NamedTuple):
         return ((Facet.STRING, tuple(points)),)
 
 
-def read(clause: str, *, negated: bool) -> Plain | None:
+def read(clause: str, *, negated: bool) -> SimpleClause | None:
     """Take a clause of `shapes`, or its negation, apart if it is one of the commonest; else return None."""
     pieces = _COMMON.fullmatch(clause)
     if pieces is None:
@@ -91,7 +91,7 @@ def read(clause: str, *, negated: bool) -> Plain | None:
     if text is not None:
         if op not in _DIFFERS or not is_plain(text):
             return None
-        return Plain(path, [text], _DIFFERS[op] is not negated, b"", (), (), 0, glue + "'")
+        return SimpleClause(path, [text], _DIFFERS[op] is not negated, b"", (), (), 0, glue + "'")
     if number is not None:
         return _compare(path, op, int(number), glue, negated=negated)
     if opening is not None:
@@ -100,7 +100,7 @@ def read(clause: str, *, negated: bool) -> Plain | None:
         if not any(map(is_plain, texts)):
             return None
         outside = (never is not None) is not negated
-        return Plain(path, sorted(set(texts)), outside, b"", (), (), 0, opening + closing)
+        return SimpleClause(path, sorted(set(texts)), outside, b"", (), (), 0, opening + closing)
     first, last = int(low), int(high)
     if first > last:
         return None
@@ -108,10 +108,10 @@ def read(clause: str, *, negated: bool) -> Plain | None:
     if (apart is not None) is not negated:
         return _without(path, first, last, OR, manner)
     keys = (first, float_key(float(first)), first), (last, float_key(float(last)), last)
-    return Plain(path, None, False, FACETS, *keys, AND, manner)
+    return SimpleClause(path, None, False, FACETS, *keys, AND, manner)
 
 
-def _compare(path: Path, op: str, number: int, manner: str, *, negated: bool) -> Plain:
+def _compare(path: Path, op: str, number: int, manner: str, *, negated: bool) -> SimpleClause:
     if op in _DIFFERS and _DIFFERS[op] is not negated:
         return _without(path, number, number, 0, manner)
     key = float_key(float(number))
@@ -124,18 +124,18 @@ def _compare(path: Path, op: str, number: int, manner: str, *, negated: bool) ->
             lows, highs = tuple(low + (not within) for low in lows), (INT64_MAX,) * 3
         else:
             lows, highs = (INT64_MIN,) * 3, tuple(high - (not within) for high in highs)
-    return Plain(path, None, False, FACETS, lows, highs, 0, manner)
+    return SimpleClause(path, None, False, FACETS, lows, highs, 0, manner)
 
 
-def _without(path: Path, first: int, last: int, sign: int, manner: str) -> Plain:
+def _without(path: Path, first: int, last: int, sign: int, manner: str) -> SimpleClause:
     """Leave a range out of every facet's line; so few digits never reach the ends of one."""
     below, above = float_key(float(first)) - 1, float_key(float(last)) + 1
     lows = (INT64_MIN, last + 1, INT64_MIN, above, INT64_MIN, last + 1)
     highs = (first - 1, INT64_MAX, below, INT64_MAX, first - 1, INT64_MAX)
-    return Plain(path, None, False, TWICE, lows, highs, sign, manner)
+    return SimpleClause(path, None, False, TWICE, lows, highs, sign, manner)
 
 
-verdicts: Bounded[str, bool] = Bounded(MAX_TEXTS)
+verdicts: BoundedCache[str, bool] = BoundedCache(MAX_TEXTS)
 
 
 def is_plain(text: str) -> bool:

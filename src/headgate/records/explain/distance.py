@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.records.index.arrays import Events, RecordArrays
-    from headgate.records.index.build import Built
+    from headgate.records.index.build import BuiltIndex
 
 NEVER = 32767
 """The bound of filters that no event can match, of removed ones, and of those beyond what was asked for."""
 
 
 def lower_bounds(
-    built: Built, events: Events, removed: NDArray[np.uint8], most: int = NEVER
+    built: BuiltIndex, events: Events, removed: NDArray[np.uint8], most: int = NEVER
 ) -> NDArray[np.int16]:
     """Bound the clauses that fail of each filter, for the one event that is encoded.
 
@@ -39,7 +39,7 @@ def lower_bounds(
     return bounds
 
 
-def _owners(built: Built) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+def _owners(built: BuiltIndex) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """List the attribute of each line, and whether values of that attribute are seen on several lines."""
     # A copy, so that kernels see arrays of one type whether the index was built here or opened.
     owner = np.array(built.lines.line_attribute)

@@ -38,7 +38,7 @@ class RecordEvents:
         self.cells = Cells(events.codes, events.multi_start, events.multi_codes)
 
 
-class RecordSieve:
+class RecordFilterPlanes:
     """The filters of a base whose ids are whole numbers: filter `first + p` is at position p.
 
     Those below `first` are left out.

@@ -36,7 +36,7 @@ NAMED = 1 << 18
 """Matches handed on together, with their ids: texts of 8 KB each would still fit into an Arrow array."""
 
 
-class Frozen(ABC):
+class FrozenBase(ABC):
     """A base: filters by number, which is the place of their id. Only `removed` ever changes: from 0 to 1."""
 
     def __init__(self, ids: Ids, filters: TextPool) -> None:
@@ -78,12 +78,12 @@ class Tail(Protocol):
         """Append a filter. Writer only."""
 
 
-BaseT = TypeVar("BaseT", bound=Frozen)
+BaseT = TypeVar("BaseT", bound=FrozenBase)
 TailT = TypeVar("TailT", bound=Tail)
-StateT = TypeVar("StateT", bound="LivingState[Any, Any]")
+StateT = TypeVar("StateT", bound="LiveState[Any, Any]")
 
 
-class LivingState(Generic[BaseT, TailT]):
+class LiveState(Generic[BaseT, TailT]):
     """Base and tail. Filter n of the base has number n, filter p of the tail the number `base + p`."""
 
     def __init__(self, base: BaseT, tail: TailT) -> None:
@@ -124,7 +124,7 @@ class LivingState(Generic[BaseT, TailT]):
             raise SubscriptionError(f"id {identity!r} is not usable: give text or a whole number")
         if (len(self.base.ids) or self.tail_ids) and isinstance(identity, int) is not self.numbered:
             wanted = "whole numbers" if self.numbered else "text"
-            raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
+            raise SubscriptionError(f"id {identity!r} has the wrong type: ids here are {wanted}")
 
     def find(self, identity: Id) -> int:
         """Find the number of a subscription, -1 for none."""
@@ -246,7 +246,7 @@ class Moment(NamedTuple, Generic[StateT]):
     late: NDArray[np.bool_]
 
 
-class Portioned(ABC):
+class PortionedIndex(ABC):
     """What matches many events at once, and can do it with few at a time."""
 
     @abstractmethod
@@ -277,7 +277,7 @@ class Portioned(ABC):
 
     def match_numbers(
         self, events: pa.RecordBatch | Sequence[Event], most: int = PAIRS
-    ) -> Iterator[tuple[Frozen, NDArray[np.int64], NDArray[Any]]] | None:
+    ) -> Iterator[tuple[FrozenBase, NDArray[np.int64], NDArray[Any]]] | None:
         """Do the same as places among the ids of a base; None where matches have no such places.
 
         Gives the base, the rows of events, rising, and the places.
@@ -299,7 +299,7 @@ class Portioned(ABC):
             yield begin, min(count, begin + size)
 
 
-class Living(Portioned, Generic[StateT]):
+class LiveIndex(PortionedIndex, Generic[StateT]):
     """An index that changes while others read: subscriptions come and go, and are compacted aside.
 
     `compact_after` is the least tail that is folded in by itself, None turns that off.
