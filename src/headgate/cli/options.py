@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headgate.core.likeliest import likeliest
-from headgate.core.settings import Kind, plain, read_seconds, read_share, setting_of, settings_of, unmet
+from headgate.core.settings import (
+    Kind,
+    plain,
+    read_seconds,
+    read_share,
+    setting_of,
+    settings_of,
+    unmet,
+    write_seconds,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -123,6 +132,8 @@ def option(setting: Setting) -> Callable[[Decorated], Decorated]:
             more["multiple"] = True
         elif setting.default is not None:
             more |= {"default": setting.default, "show_default": not setting.shown}
+            if setting.kind is Kind.SECONDS:
+                more["show_default"] = write_seconds(setting.default)
         if setting.kind is Kind.PAIR:
             more["nargs"] = 2
     return click.option(*names, help=help_of(setting), cls=_Option, setting=setting, **more)
@@ -236,16 +247,17 @@ def _row(setting: Setting) -> str:
         parts.append("required")
     elif setting.shown:
         parts.append(f"by default {setting.shown}")
-    elif setting.default not in (None, (), {}, True, False):
-        parts.append(f"by default {_written(setting.default)}")
+    elif setting.kind is not Kind.FLAG and setting.default not in (None, (), {}):
+        parts.append(f"by default {_written(setting)}")
     meaning = "; ".join(parts)
     return f"| `{written}` | {meaning}{f'. {setting.more}' if setting.more else ''} |"
 
 
-def _written(default: Any) -> str:
+def _written(setting: Setting) -> str:
     """Write a default as it is given."""
+    default = setting.default
+    if setting.kind is Kind.SECONDS:
+        return write_seconds(default)
     if isinstance(default, tuple):
         return " ".join(map(str, default))
-    return (
-        f"`{default}`" if isinstance(default, str) else f"{default:,g}" if default < 1_000 else f"{default:,}"
-    )
+    return f"`{default}`" if isinstance(default, str) else f"{default:,}".removesuffix(".0")

@@ -129,7 +129,10 @@ class Setting:
         if self.required:
             return "required"
         if self.shown:
-            return self.shown
+            chosen = self.shown.strip("`")
+            return f'`"{chosen}"`' if chosen in self.choices else self.shown
+        if self.kind is Kind.SECONDS and self.default is not None and self.default >= _UNITS["m"]:
+            return f'`"{write_seconds(self.default)}"`'
         return "none" if self.default in (None, (), {}) else f"`{_toml(self.default)}`"
 
     def given(self, request: object) -> bool:
@@ -284,6 +287,16 @@ def read_seconds(text: str) -> float | None:
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())
     return None if found is None else float(found[1]) * _UNITS[found[2]]
+
+
+def write_seconds(seconds: float) -> str:
+    """Write a time as people do.
+
+    >>> write_seconds(600.0), write_seconds(0.5), write_seconds(90.0)
+    ('10m', '0.5', '90')
+    """
+    units = ((unit, size) for unit, size in reversed(_UNITS.items()) if unit and size > 1 and seconds >= size)
+    return next((f"{seconds / size:g}{unit}" for unit, size in units if seconds % size == 0), f"{seconds:g}")
 
 
 def read_share(text: str) -> float | None:

@@ -77,7 +77,6 @@ class Plan(Documents):
         300.0,
         kind=Kind.SECONDS,
         least=0,
-        shown="5m",
         more="At the limit the best plan found is taken, and the command says so.",
     )
     gap: float = setting("how far from the optimum of utilization is good enough", 0.01, least=0)

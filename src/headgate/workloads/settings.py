@@ -38,7 +38,7 @@ class Generate:
     """Tables that are made up, for demos and tests."""
 
     workload: str = setting("which [workload](workloads.md)", listed=WORKLOADS)
-    subscriptions: int | None = setting("how many subscriptions; graphs have none", None, least=0, shown=_OWN)
+    subscriptions: int | None = setting("how many subscriptions", None, least=0, shown=_OWN)
     events: int | None = setting("how many events", None, least=0, shown=_OWN)
     seed: int = setting("the same seed gives the same rows", 1)
     format: str = setting("of the tables", "jsonl", listed=("jsonl", "parquet"))

@@ -104,7 +104,6 @@ class StreamSettings(Best):
         600.0,
         kind=Kind.SECONDS,
         least=0,
-        shown="10m",
     )
     fold: int = setting("changes after which they are folded into a new snapshot, aside", 10_000, least=1)
     keep: int = setting("batches whose records stay in the state", 1000, least=1)
