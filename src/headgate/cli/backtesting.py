@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headgate.cli.documents import feed_lines, refuse_options
-from headgate.cli.options import options_of
+from headgate.cli.options import flag_of, options_of
 from headgate.cli.shell import cli, fields_of, prepare, run_job, shown_command, tell, where_options
 from headgate.core.settings import settings_of
 from headgate.errors import TableError
@@ -73,7 +73,7 @@ def backtest(given: SimpleNamespace, where: Where, *, quiet: bool, as_json: bool
     if given.changes is None:
         for each in settings_of(WhatIf):
             if each.name not in _BOTH and each.given(given):
-                raise click.UsageError(f"{each.flag} goes with --changes")
+                raise click.UsageError(f"{flag_of(each)} goes with --changes")
         _one_filter(_taken(Backtest, values), where, quiet=quiet, as_json=as_json)
     else:
         compiled = _taken(Compile, {**values, "snapshot": "", "rejected": None})

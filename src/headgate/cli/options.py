@@ -116,6 +116,12 @@ def metavar(setting: Setting) -> str | None:
     )
 
 
+def flag_of(setting: Setting) -> str:
+    """Return the option that says another than the default."""
+    changed = setting.kind is Kind.FLAG and setting.default is True
+    return f"--no-{setting.flag.removeprefix('--')}" if changed else setting.flag
+
+
 def option(setting: Setting) -> Callable[[Decorated], Decorated]:
     """Make the option of a setting."""
     more: dict[str, Any] = {"required": setting.required}
@@ -188,7 +194,7 @@ def options_of(
 def check_needs(settings: Iterable[Setting], request: object) -> None:
     """Refuse options that are given without what they go with."""
     for each, needed, value in unmet(settings, request):
-        raise click.UsageError(f"{each.flag} goes with {needed.flag}{f' {value}' if value else ''}")
+        raise click.UsageError(f"{flag_of(each)} goes with {needed.flag}{f' {value}' if value else ''}")
 
 
 def read_given(setting: Setting, value: Any) -> Any:
