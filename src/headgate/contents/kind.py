@@ -43,7 +43,7 @@ class FilterSettings:
     def said(self) -> tuple[str, ...]:
         """Name the settings that are made.
 
-        >>> Wanted(sample="events.jsonl").said
+        >>> FilterSettings(sample="events.jsonl").said
         ('sample',)
         """
         return tuple(name for name in SETTINGS if getattr(self, name) is not None)

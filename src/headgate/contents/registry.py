@@ -178,8 +178,8 @@ def room_of_content(content: str | None, wanted: FilterSettings | None = None) -
 def strange(kind: Kind, wanted: FilterSettings) -> tuple[Kind, str] | None:
     """Find settings that are not about a kind: whose they are, and what to call them.
 
-    >>> from headgate.contents.kind import Wanted
-    >>> strange(kind_of("rdf"), Wanted(sample="events.jsonl"))[1]
+    >>> from headgate.contents.kind import FilterSettings
+    >>> strange(kind_of("rdf"), FilterSettings(sample="events.jsonl"))[1]
     'a schema and a sample'
     """
     wrong = [name for name in wanted.said if name not in kind.settings]

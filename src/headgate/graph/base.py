@@ -148,7 +148,7 @@ class Base:
 
     @cached_property
     def planes(self) -> Planes:
-        """Return the filters as planes; without a sieve, planes that say nothing."""
+        """Return the filters as planes; without them, planes that say nothing."""
         return no_planes() if self.filter_planes is None else self.filter_planes.planes
 
     @cached_property

@@ -182,14 +182,14 @@ class _NotBoundError(Exception):
 
 
 class _Numbers(dict[str, int]):
-    """The numbers of leaves in a ledger, by the text of a clause that has a certain role.
+    """The numbers of leaves in a writer, by the text of a clause that has a certain role.
 
     `apart` has those of the clauses that stand apart.
     """
 
-    def __init__(self, ledger: LeafWriter, role: Role) -> None:
+    def __init__(self, leaf_writer: LeafWriter, role: Role) -> None:
         super().__init__()
-        self.ledger = ledger
+        self.leaf_writer = leaf_writer
         self.role = role
         self.apart: dict[str, int] = {}
 
@@ -198,12 +198,12 @@ class _Numbers(dict[str, int]):
             raise _NotBoundError
         pieces = clauses.common(clause, negated=self.role.negated)
         if pieces is not None:
-            sign, number = pieces.sign, self.ledger.plain(pieces)
+            sign, number = pieces.sign, self.leaf_writer.plain(pieces)
         else:
             atom = clauses.atom(clause, negated=self.role.negated)
             if atom is None:
                 raise _NotBoundError
-            sign, number = atom.sign, self.ledger.leaf(atom.leaf)
+            sign, number = atom.sign, self.leaf_writer.leaf(atom.leaf)
         if _stands_apart(sign, self.role):
             self.apart[clause] = number
             raise _NotBoundError

@@ -47,7 +47,7 @@ class BoundedCache(dict[K, V]):
 
     Reading is a plain dictionary's, and threads may share one: an answer that is lost is found again.
 
-    >>> squares = Bounded[int, int](2)
+    >>> squares = BoundedCache[int, int](2)
     >>> for number in range(5):
     ...     squares[number] = number * number
     >>> squares
