@@ -161,6 +161,8 @@ def nightly_cells() -> list[Cell]:
         cut.append(Sharding.of(16, ACCESS, column))
         shapes = [(ONE, form) for form in FORMS]
         shapes += [(each, FORMS[number % 2]) for number, each in enumerate(cut)]
+        if content == MIXED:
+            shapes = [(each, "jsonl") for each in (ONE, *cut[:2])]
         for surface in SURFACES:
             if surface.spark:
                 found += [Cell(surface, content, graph, ranking, *shape) for shape in shapes]

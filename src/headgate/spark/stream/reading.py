@@ -24,7 +24,7 @@ from headgate.core.values import check, fold
 from headgate.errors import EventError
 from headgate.runtime.changes import of_the_file
 from headgate.spark.stream import sources
-from headgate.tables.event_rows import read_event
+from headgate.tables.event_rows import is_record, read_event
 from headgate.tables.places import leads_out
 from headgate.tables.requests import type_of_file, type_of_name
 
@@ -180,13 +180,17 @@ def _row(row: Mapping[str, Any], reading: ReadSettings) -> Event | EventError:
     """Make an event of a row with columns."""
     try:
         kind = kind_of(reading.content)
-        if kind.documents:
+        if kind.documents and not (kind.rows and _is_record(row, reading)):
             return _from_row(row, kind, reading.content_type)
         event = Event.from_row(row)
         event.attributes  # noqa: B018 -- checks the values
         return _timed(event, reading.time)
     except EventError as error:
         return error
+
+
+def _is_record(row: Mapping[str, Any], reading: ReadSettings) -> bool:
+    return is_record({fold(name): value for name, value in row.items()}, reading.content_type)
 
 
 def _from_row(row: Mapping[str, Any], kind: Kind, default: str | None) -> Event:
