@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from headgate.core.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from headgate.core.event import Event
     from headgate.core.omission import Omission, Omissions
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.records.explain.explain import Explanation
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Best",

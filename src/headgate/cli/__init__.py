@@ -21,6 +21,7 @@ from headgate.cli import (
     planning,
     reporting,
     running,
+    snapshots,
     subscriptions,
     validating,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "planning",
     "reporting",
     "running",
+    "snapshots",
     "subscriptions",
     "validating",
 ]

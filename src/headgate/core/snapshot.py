@@ -1,7 +1,8 @@
 """Snapshots: an index as a directory of flat arrays, written once, mapped by all.
 
     snapshot/
-      manifest.json     format, version, room, what it was built from, counts, size and sha256 of each file
+      manifest.json     format, version, room, what it was built from, counts, size and sha256 of each file,
+                        and the version of Headgate that wrote it
       NAME.npy          one array each
       NAME.parquet      a table for others to read, perhaps
       NAME/             a snapshot that belongs to this one, with a manifest of its own
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from headgate.core.version import __version__
 from headgate.errors import SnapshotError
 
 if TYPE_CHECKING:
@@ -83,6 +85,7 @@ def write_snapshot(
         manifest = {
             "format": FORMAT,
             "version": VERSION,
+            "headgate": __version__,
             "room": room,
             "counts": dict(counts),
             "about": dict(about),
@@ -135,6 +138,12 @@ def room_of(path: Path) -> str:
     """Return the room that a snapshot belongs to."""
     path = Path(path)
     return str(_patiently(path, lambda: _read_manifest(path))[0]["room"])
+
+
+def manifest_of(path: Path) -> dict[str, Any]:
+    """Return what the manifest of a snapshot says; its arrays are not looked at."""
+    path = Path(path)
+    return _patiently(path, lambda: _read_manifest(path))[0]
 
 
 def digest_of(path: Path) -> str:

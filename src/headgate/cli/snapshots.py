@@ -1,0 +1,114 @@
+"""Commands about snapshots on disk: what they hold and who uses them, and removing those that nobody does."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from headgate.cli.shell import cli, json_option, tell
+
+if TYPE_CHECKING:
+    from headgate.runtime.inventory import SnapshotInfo
+
+_UNITS = ("bytes", "KB", "MB", "GB", "TB")
+
+
+@cli.group()
+def snapshot() -> None:
+    """Look at snapshots, and remove those that nothing uses."""
+
+
+@snapshot.command()
+@click.argument("path", metavar="PATH")
+@json_option
+def info(path: str, *, as_json: bool) -> None:
+    r"""Say what a snapshot holds: content, subscriptions, nodes, edges, shards, sizes, and who uses it.
+
+    PATH is a snapshot, a directory of snapshots, or the state of a stream, whose snapshots are listed with
+    what pins them. Arrays are not read; their sizes are not compared.
+
+    \b
+    Examples:
+      headgate snapshot info snapshot/
+      headgate snapshot info versions/ --json
+      headgate snapshot info state/
+    """
+    from headgate.runtime.inventory import look_at
+
+    found = look_at(Path(path))
+    lines = [line for each in found for line in _lines(each)]
+    total = sum(each.bytes for each in found)
+    if len(found) != 1:
+        lines.append(f"{len(found):,} snapshots, {_size(total)}")
+    tell({"snapshots": [asdict(each) for each in found], "bytes": total}, lines, as_json=as_json)
+
+
+@snapshot.command()
+@click.argument("path", metavar="PATH")
+@click.option(
+    "--keep", type=click.IntRange(0), default=1, show_default=True, metavar="N", help="Keep the newest N."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
+@json_option
+def prune(path: str, keep: int, *, dry_run: bool, as_json: bool) -> None:
+    r"""Remove snapshots that nothing uses, all but the newest.
+
+    PATH is a directory of snapshots, or the state of a stream that does not run. What a process has mapped,
+    what a stream goes on with or has pinned for a batch, and what a link in the directory leads to is kept.
+    What dead processes left half written is removed, too; beside a single snapshot, that alone.
+
+    \b
+    Examples:
+      headgate snapshot prune versions/ --keep 3 --dry-run
+      headgate snapshot prune versions/ --keep 3
+      headgate snapshot prune state/
+    """
+    from headgate.runtime.inventory import prune as remove
+
+    done = remove(Path(path), keep, dry=dry_run)
+    word = "would remove" if dry_run else "removed"
+    lines = [f"kept {place}: {reason}" for place, reason in done.kept]
+    lines += [f"{word} {place}, {_size(size)}" for place, size in done.removed]
+    lines.append(
+        f"{word} {len(done.removed):,} of {len(done.removed) + len(done.kept):,}, {_size(done.bytes)}"
+    )
+    result = {
+        "removed": [{"path": place, "bytes": size} for place, size in done.removed],
+        "kept": [{"path": place, "reason": reason} for place, reason in done.kept],
+        "bytes": done.bytes,
+        "dry_run": dry_run,
+    }
+    tell(result, lines, as_json=as_json)
+
+
+def _lines(each: SnapshotInfo) -> list[str]:
+    if each.damaged is not None:
+        return [each.path, f"  {each.damaged}"]
+    counts = ", ".join(f"{count:,} {name}" for name, count in each.counts.items())
+    source = ", ".join(f"{name} {value}" for name, value in each.source.items())
+    rows = {
+        "holds": f"{each.room}{f' over {each.content}' if each.content not in (None, each.room) else ''}",
+        "counts": counts,
+        "shards": f"{each.shards:,}" if each.shards > 1 else "",
+        "size": f"{_size(each.bytes)} in {each.files:,} files",
+        "made": f"{each.made} by Headgate {each.headgate or 'of a version that does not say so'}",
+        "from": source,
+        "digest": each.digest[:16],
+        "used by": ", ".join(each.used_by) or "nobody",
+    }
+    return [each.path, *(f"  {name:<8} {value}" for name, value in rows.items() if value)]
+
+
+def _size(count: int) -> str:
+    """Write a number of bytes.
+
+    >>> _size(512), _size(2_500), _size(7_340_032)
+    ('512 bytes', '2.4 KB', '7.0 MB')
+    """
+    size, unit = float(count), 0
+    while size >= 1024 and unit < len(_UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    return f"{size:.1f} {_UNITS[unit]}" if unit else f"{count:,} bytes"

@@ -1,0 +1,228 @@
+"""Snapshots on disk: what they hold, who uses them, and which of them may go.
+
+A place is a snapshot, a directory of snapshots (versions of one, each in a directory of its own), or the
+state of a stream, which has snapshots in use. A snapshot is in use while a process has mapped it, while the
+state says that the stream goes on with it, or while a link beside it leads to it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headgate.contents.registry import content_at
+from headgate.core.snapshot import MANIFEST, is_snapshot, manifest_of
+from headgate.errors import SnapshotError
+from headgate.runtime.state import COMMITTED, STAGE, read_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PROCESSES = Path("/proc")
+_MAPPED = re.compile(rb"^\S+ \S+ \S+ (\w+):(\w+) ([1-9]\d*) +(.*)$", re.MULTILINE)
+"""A line of a process's maps: the device and the number of the file, and its path when it was opened."""
+_LEFT = re.compile(r"\.(.+)\.(\d+)\.(new|old|parts)")
+"""What a process writes beside its place, by its number."""
+Mapped = dict[tuple[int, int] | bytes, set[int]]
+"""The processes that have mapped a file, by its device and number, and by its path: not every file system
+gives both the same device, and links have other paths."""
+
+
+@dataclass(frozen=True)
+class SnapshotInfo:
+    """What is known of a snapshot without opening it."""
+
+    path: str
+    digest: str
+    room: str
+    content: str | None
+    counts: dict[str, int]
+    shards: int
+    files: int
+    bytes: int
+    made: str
+    """When, in UTC."""
+    headgate: str | None
+    """The version that wrote it; None if it does not say."""
+    source: dict[str, Any]
+    used_by: tuple[str, ...]
+    damaged: str | None = None
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What was removed, or would be, and what is kept with the reason."""
+
+    removed: tuple[tuple[str, int], ...]
+    """Places and their bytes."""
+    kept: tuple[tuple[str, str], ...]
+
+    @property
+    def bytes(self) -> int:
+        """Count the bytes that were removed."""
+        return sum(size for _, size in self.removed)
+
+
+def look_at(path: Path) -> list[SnapshotInfo]:
+    """Describe a snapshot, those of a directory, or those of a stream's state; the newest first."""
+    places = _snapshots(path)
+    pinned = _pinned(path)
+    mapped = _mapped()
+    found = [_info(each, _users(each, pinned, mapped)) for each in places]
+    return sorted(found, key=lambda each: (each.made, each.path), reverse=True)
+
+
+def prune(path: Path, keep: int, *, dry: bool = False) -> Pruned:
+    """Remove snapshots that nothing uses, all but the newest `keep`; and what dead processes left there.
+
+    A state is refused while its stream runs: that removes what it needs no longer by itself.
+    """
+    if is_snapshot(path):
+        return _removed(list(_leftovers(path.parent, path.name)), (), dry=dry)
+    if not _is_state(path):
+        return _prune(path, path, keep, dry=dry)
+    from headgate.runtime.state import State
+
+    with State(path).held():
+        return _prune(path, path / "snapshots", keep, dry=dry)
+
+
+def _prune(path: Path, folder: Path, keep: int, *, dry: bool) -> Pruned:
+    kept: list[tuple[str, str]] = []
+    gone: list[Path] = []
+    for place, each in enumerate(look_at(path)):
+        if each.used_by:
+            kept.append((each.path, ", ".join(each.used_by)))
+        elif place < keep:
+            kept.append((each.path, "among the newest"))
+        else:
+            gone.append(Path(each.path))
+    return _removed([*gone, *_leftovers(folder)], tuple(kept), dry=dry)
+
+
+def _removed(places: list[Path], kept: tuple[tuple[str, str], ...], *, dry: bool) -> Pruned:
+    sizes = [_size(each)[1] for each in places]
+    for place in [] if dry else places:
+        shutil.rmtree(place)
+    return Pruned(tuple(zip(map(str, places), sizes, strict=True)), kept)
+
+
+def _is_state(path: Path) -> bool:
+    return (path / "stream.json").is_file() and (path / "snapshots").is_dir()
+
+
+def _snapshots(path: Path) -> list[Path]:
+    """List the snapshots of a place; refuses one without any."""
+    if is_snapshot(path):
+        return [path]
+    if not path.is_dir():
+        raise SnapshotError(
+            f"{path} does not exist: give a snapshot, a directory of some, or a stream's state"
+        )
+    folder = path / "snapshots" if _is_state(path) else path
+    found = [
+        each for each in sorted(folder.iterdir()) if not each.name.startswith(".") and not each.is_symlink()
+    ]
+    found = [each for each in found if is_snapshot(each)]
+    if not found and not _is_state(path):
+        raise SnapshotError(
+            f"{path} has no snapshot in it: give a snapshot, a directory of some, or a stream's state"
+        )
+    return found
+
+
+def _pinned(path: Path) -> dict[Path, list[str]]:
+    """List who uses snapshots by what the files say: a stream's state, or links beside them."""
+    found: dict[Path, list[str]] = {}
+    if not _is_state(path):
+        for link in path.iterdir() if not is_snapshot(path) else ():
+            if link.is_symlink() and link.is_dir():
+                found.setdefault(link.resolve(), []).append(f"link {link.name}")
+        return found
+    folder = path.resolve() / "snapshots"
+    base = read_record(path / "base.json")
+    if base is not None:
+        found.setdefault(folder / base["snapshot"], []).append("the stream")
+    for file in sorted((path / "batches").glob("[0-9]*.json")):
+        record = read_record(file)
+        if record is not None and record[STAGE] != COMMITTED and "snapshot" in record:
+            found.setdefault(folder / record["snapshot"], []).append(f"batch {int(file.stem)}")
+    return found
+
+
+def _mapped() -> Mapped:
+    """List the files that processes have mapped; none where that cannot be seen."""
+    found: Mapped = {}
+    for folder in _PROCESSES.glob("[0-9]*"):
+        try:
+            text = (folder / "maps").read_bytes()
+        except OSError:
+            # It ended, or is another user's.
+            continue
+        for major, minor, number, path in _MAPPED.findall(text):
+            node = os.makedev(int(major, 16), int(minor, 16)), int(number)
+            for key in (node, path):
+                found.setdefault(key, set()).add(int(folder.name))
+    return found
+
+
+def _users(place: Path, pinned: dict[Path, list[str]], mapped: Mapped) -> tuple[str, ...]:
+    users = list(pinned.get(place.resolve(), ()))
+    processes: set[int] = set()
+    for file in place.resolve().rglob("*"):
+        about = file.stat()
+        for key in ((about.st_dev, about.st_ino), os.fsencode(file)):
+            processes |= mapped.get(key, set())
+    return (*users, *(f"process {number}" for number in sorted(processes - {os.getpid()})))
+
+
+def _info(place: Path, users: tuple[str, ...]) -> SnapshotInfo:
+    files, size = _size(place)
+    made = datetime.fromtimestamp((place / MANIFEST).stat().st_mtime, UTC).isoformat(timespec="seconds")
+    try:
+        manifest = manifest_of(place)
+    except SnapshotError as error:
+        return SnapshotInfo(
+            str(place), "", "", None, {}, 0, files, size, made, None, {}, users, damaged=str(error)
+        )
+    try:
+        content: str | None = content_at(place)
+    except SnapshotError:
+        # A network of views, or boxes of intervals.
+        content = None
+    counts = dict(manifest["counts"])
+    return SnapshotInfo(
+        path=str(place),
+        digest=manifest["sha256"],
+        room=manifest["room"],
+        content=content,
+        shards=counts.pop("shards", 1),
+        counts=counts,
+        files=files,
+        bytes=size,
+        made=made,
+        headgate=manifest.get("headgate"),
+        source=dict(manifest["about"].get("source", {})),
+        used_by=users,
+    )
+
+
+def _size(place: Path) -> tuple[int, int]:
+    """Count the files of a directory, and their bytes."""
+    sizes = [file.stat().st_size for file in place.rglob("*") if file.is_file()]
+    return len(sizes), sum(sizes)
+
+
+def _leftovers(folder: Path, name: str | None = None) -> Iterator[Path]:
+    """List what processes that are gone have left half written beside snapshots."""
+    for each in sorted(folder.glob(".*")):
+        found = _LEFT.fullmatch(each.name)
+        if found is None or not each.is_dir() or (name is not None and found[1] != name):
+            continue
+        if not (_PROCESSES / found[2]).exists() and _PROCESSES.exists():
+            yield each
