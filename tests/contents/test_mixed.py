@@ -77,7 +77,7 @@ def test_ids_are_unique_across_kinds() -> None:
     engine = Engine.build(SOME, ranked=False)
     with pytest.raises(SubscriptionError, match="id 'old' is subscribed already"):
         engine.subscribe(Subscription("old", "//c", "xpath"))
-    with pytest.raises(SubscriptionError, match="id 7 is not one of these: ids here are text"):
+    with pytest.raises(SubscriptionError, match="id 7 has the wrong type: ids here are text"):
         engine.subscribe(Subscription(7, "//c", "xpath"))
     engine.replace(Subscription("old", "//b", "xpath"))
     assert (engine.match(RECORD), engine.match(TREE)) == ([], ["every", "old", "tree"])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.spark.files import Row
 
 BROKEN = {
-    RECORDS: ("age >", "not a Boolean expression of the filter language, at character 5: age ⟪>"),
+    RECORDS: ("age >", "a value or a condition is missing after this, at character 5: age ⟪>"),
     RDF: (
         "ASK { ?x",
         "the filter ends too early: expected a variable, an IRI or 'a', at character 9: ASK { ?x⟪",
@@ -108,7 +108,7 @@ def bad_subscriptions(world: World, known: Id, node: Id) -> list[Bad]:
     latin = NO_LANGUAGE
     again = f"id {known!r} was given by an earlier row already"
     if world.graph:
-        again = f"subscription {known!r} is given again: the first row with this id stands"
+        again = f"subscription {known!r} is given again: an id can be used once"
         latin = OF_DOCUMENTS.get(world.content, NO_LANGUAGE)
     found = [
         _bad({**good, "id": one, "filter": text}, reason),
@@ -122,7 +122,7 @@ def bad_subscriptions(world: World, known: Id, node: Id) -> list[Bad]:
         _bad(
             {**good, "id": three, "filter": 7},
             "the filter is int and must be text",
-            f"subscription {three!r}: its filter is text, not int",
+            f"subscription {three!r}: its filter is an int: give text",
         ),
     ]
     if world.ranked:
@@ -162,7 +162,7 @@ def bad_nodes(world: World, known: Id) -> list[Bad]:
         _bad({"id": _fresh(world, 8), "filter": text, "dialect": DIALECTS[_content(world)]}, reason),
         _bad(
             {"id": known},
-            f"node {known!r} is given again: the first row with this id stands",
+            f"node {known!r} is given again: an id can be used once",
             f"node {known!r} is in the graph already: remove it first",
         ),
         _bad({"id": costly, "cost": -1.0}, f"node {costly!r} has cost -1.0: give a number from 0 up"),

@@ -48,7 +48,7 @@ def test_data_that_is_no_record(data: object, found: str) -> None:
 
 
 def test_a_filter_that_is_no_text() -> None:
-    with pytest.raises(SubscriptionError, match=r"^subscription 1: its filter is text, not nothing$"):
+    with pytest.raises(SubscriptionError, match=r"^subscription 1: its filter is None: give text$"):
         Subscription(1, None)  # type: ignore[arg-type]
 
 

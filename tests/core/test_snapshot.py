@@ -176,7 +176,7 @@ def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
     assert "no manifest.json" in refused(tmp_path)
     assert "no such directory" in refused(tmp_path / "absent")
     (tmp_path / "file").write_text("text")
-    assert "no such directory" in refused(tmp_path / "file")
+    assert "it is a file" in refused(tmp_path / "file")
 
 
 def test_replacing_keeps_old_readers(place: Path) -> None:

@@ -439,7 +439,7 @@ def test_an_engine_of_one_content_is_asked_about_that() -> None:
         SubscriptionError, match=r"a taxonomy and options are for filters of RDF, and these are"
     ):
         Engine.build([records], taxonomy=Taxonomy())
-    with pytest.raises(SubscriptionError, match="dialect 'sparql' is for RDF events: filters of records are"):
+    with pytest.raises(SubscriptionError, match="dialect 'sparql' is not for records: their filters are"):
         Engine.build([records]).subscribe(patterns)
     for kind in RDF_KINDS:
         engine = over_rdf(kind, patterns)

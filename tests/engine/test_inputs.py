@@ -235,8 +235,8 @@ def test_subscriptions_of_all_forms() -> None:
 
 def test_what_is_no_subscription() -> None:
     for wrong, reason in (
-        (7, "an int is given for many: give a table, or a list with the subscriptions"),
-        ("s1", "a str is given for many"),
+        (7, "the subscriptions are an int: give a table, or a list of subscriptions"),
+        ("s1", "the subscriptions are a str"),
         ([7], "a subscription is an int: give a Subscription, or a mapping of its fields"),
         ([{"id": "s1"}], "subscription .s1. has no 'filter': its fields are id, filter, dialect"),
         ([{"id": "s1", "filter": "TRUE", "Filter": "FALSE"}], "has two fields 'filter'"),
@@ -254,7 +254,7 @@ def test_what_is_no_event() -> None:
     found = engine("plain")
     for wrong, reason in (
         (7, "an event is an Event or a mapping of attributes, not an int"),
-        (None, "not nothing"),
+        (None, "not None"),
         ({7: 1}, "the attribute name 7 is not text"),
         ({"age": object()}, "attribute age: a value of type object is not supported"),
         (Event("e", 7), "its data is a mapping of attributes, not an int"),
@@ -262,8 +262,8 @@ def test_what_is_no_event() -> None:
         with pytest.raises(EventError, match=reason):
             found.match(wrong)  # type: ignore[arg-type]
     for many, reason in (
-        ({"age": 35}, "a dict is given for many: give a table, or a list of events and mappings"),
-        (7, "an int is given for many"),
+        ({"age": 35}, "the events are a dict: give a table, or a list of events and mappings"),
+        (7, "the events are an int"),
         ([7], "an event is an Event or a mapping"),
         (pd.DataFrame({"age": [object()]}), "is not a table that Arrow can read"),
     ):

@@ -47,7 +47,7 @@ def test_refused_rows_and_the_rest() -> None:
     reasons = {(each.table, each.row): (each.id, each.reason) for each in read.refused}
     assert reasons == {
         ("nodes", 2): ("", "the node has no id: give text or a whole number"),
-        ("nodes", 3): ("b", "node 'b' is given again: the first row with this id stands"),
+        ("nodes", 3): ("b", "node 'b' is given again: an id can be used once"),
         ("nodes", 4): ("c", "node 'c' has cost -1.0: give a number from 0 up"),
         ("nodes", 5): ("d", "node 'd' has cost nan: give a number from 0 up"),
         ("nodes", 6): ("e", "node 'e' has score inf: give a finite number"),
@@ -61,7 +61,7 @@ def test_refused_rows_and_the_rest() -> None:
             "s3",
             "subscription 's3': it is attached to no node: name one in the column 'node'",
         ),
-        ("subscriptions", 3): ("s1", "subscription 's1' is given again: the first row with this id stands"),
+        ("subscriptions", 3): ("s1", "subscription 's1' is given again: an id can be used once"),
     }
     assert list(read.parts.node_ids) == ["a", "b"]
     assert read.node_row.tolist() == [1, 0]

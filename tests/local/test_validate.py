@@ -66,7 +66,7 @@ def test_records(headgate: Command, tmp_path: Path) -> None:
         assert note is not None or each["notes"] == []
     lines = headgate("validate", table, "--events", events).out.splitlines()
     assert lines[0].split() == ["id", "indexed", "by", "reached", "matched"]
-    assert "refused 7: not a Boolean expression of the filter language, at character 5: age ⟪>" in lines
+    assert "refused 7: a value or a condition is missing after this, at character 5: age ⟪>" in lines
     assert lines[-1] == (
         "11 filters are sound, 2 rows are refused, 6 have notes; 100 events were looked at, "
         "and 1 rows that are not events"

@@ -55,7 +55,7 @@ def complaints(folder: Path, text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (PLAIN + '[[backtest]]\nfilter = "price <"\n', "backtest.filter: not a Boolean expression"),
+        (PLAIN + '[[backtest]]\nfilter = "price <"\n', "backtest.filter: a value or a condition is missing"),
         (
             PLAIN
             + '[[backtest]]\nname = "a"\nfilter = "price < 1"\n[[backtest]]\nname = "b"\nfilter = "("\n',

@@ -252,8 +252,8 @@ def test_refused_rows_of_all_tables_say_why(here: Here) -> None:
     done = here.compile([*nodes, *broken], [*edges, *broken], [*subs, *broken])
     unread = ["not valid JSON: Input data was truncated", "expected a JSON object, found list"]
     assert reasons_of(done.refused) == [
-        ("nodes", "bad", "not a Boolean expression of the filter language, at character 5: age ⟪+"),
-        ("nodes", "a", "node 'a' is given again: the first row with this id stands"),
+        ("nodes", "bad", "a value or a condition is missing after this, at character 5: age ⟪+"),
+        ("nodes", "a", "node 'a' is given again: an id can be used once"),
         ("nodes", "neg", "node 'neg' has cost -1.0: give a number from 0 up"),
         ("nodes", "word", "cost 'much' is not usable: give a number"),
         ("nodes", "high", "node 'high' has score nan: give a finite number"),
@@ -265,11 +265,11 @@ def test_refused_rows_of_all_tables_say_why(here: Here) -> None:
         ("edges", "a → bad", "edge from 'a' to 'bad': node 'bad' was refused"),
         ("edges", "nobody → b", "edge from 'nobody' to 'b': there is no node 'nobody'"),
         ("edges", "a → b", "edge from 'a' to 'b' has cost -2.0: give a number from 0 up"),
-        ("edges", "a → b", "not a Boolean expression of the filter language, at character 5: age ⟪>"),
+        ("edges", "a → b", "a value or a condition is missing after this, at character 5: age ⟪>"),
         ("edges", None, "the row has no 'target': an edge leads from one node to another, and names both"),
         ("edges", None, "target True is not usable: give text or a whole number"),
         *(("edges", None, reason) for reason in unread),
-        ("subscriptions", "h", "subscription 'h' is given again: the first row with this id stands"),
+        ("subscriptions", "h", "subscription 'h' is given again: an id can be used once"),
         (
             "subscriptions",
             "nowhere",
@@ -395,8 +395,8 @@ def test_ends_of_edges_that_no_number_is(here: Here) -> None:
     done = here.compile(nodes, edges, subs)
     assert done.rows == {"nodes": 2, "edges": 1, "subscriptions": 0}
     assert reasons_of(done.refused) == [
-        ("edges", "one → 2", "source 'one' is none of them: ids here are whole numbers"),
-        ("subscriptions", "3", "node 'two' is none of them: ids here are whole numbers"),
+        ("edges", "one → 2", "source 'one' has the wrong type: ids here are whole numbers"),
+        ("subscriptions", "3", "node 'two' has the wrong type: ids here are whole numbers"),
     ]
 
 

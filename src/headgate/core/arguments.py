@@ -19,9 +19,9 @@ def told(given: object) -> str:
     """Say what something is.
 
     >>> told(None), told(7), told("x")
-    ('nothing', 'an int', 'a str')
+    ('None', 'an int', 'a str')
     """
-    return "nothing" if given is None else with_article(type(given).__name__)
+    return "None" if given is None else with_article(type(given).__name__)
 
 
 def with_article(noun: str) -> str:
@@ -33,10 +33,10 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
-def listed(given: object, error: type[HeadgateError], need: str) -> list[Any]:
+def listed(given: object, what: str, error: type[HeadgateError], need: str) -> list[Any]:
     """Take any iterable that is neither a text nor a mapping; `need` says what would be right."""
     if isinstance(given, Mapping | str | bytes | type) or not isinstance(given, Iterable):
-        raise error(f"{told(given)} is given for many: {need}")
+        raise error(f"the {what} are {told(given)}: {need}")
     return list(given)
 
 

@@ -48,7 +48,9 @@ class Ids(Sequence["Id"]):
             raise SubscriptionError("some ids are text and some are numbers: use one of the two")
         for identity, times in Counter(given).items():
             if times > 1:
-                raise SubscriptionError(f"id {identity!r} is given {times} times")
+                raise SubscriptionError(
+                    f"id {identity!r} is given {times} times: give each subscription an id of its own"
+                )
         if given and isinstance(given[0], int):
             return cls(np.sort(np.array(given, np.int64)))
         return cls(TextPool.build(sorted(str(identity) for identity in given)))

@@ -230,7 +230,9 @@ def _read_manifest(path: Path) -> tuple[dict[str, Any], str]:
     try:
         text = (path / MANIFEST).read_bytes()
     except OSError:
-        what = f"it has no {MANIFEST}" if path.is_dir() else "there is no such directory"
+        what = f"it has no {MANIFEST}" if path.is_dir() else "it is a file"
+        if not path.exists():
+            what = "there is no such directory"
         raise SnapshotError(
             f"{path} is not a snapshot: {what}; give a directory that Headgate compiled"
         ) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headgate.core.arguments import told
 from headgate.core.likeliest import likeliest
 from headgate.core.ranks import check_score, check_weights
 from headgate.core.rooms import discover
@@ -79,8 +80,7 @@ class Subscription:
             check_dialect(self.dialect)
         text: object = self.filter
         if not isinstance(text, str):
-            found = "nothing" if text is None else type(text).__name__
-            raise SubscriptionError(f"subscription {self.id!r}: its filter is text, not {found}")
+            raise SubscriptionError(f"subscription {self.id!r}: its filter is {told(text)}: give text")
         if self.score != 0.0:
             check_score(self.score, f"subscription {self.id!r}")
         if self.weights is not None:

@@ -122,6 +122,8 @@ class Engine(Queries, Updates):
         ['s1', 's2']
         """
         refused: list[RefusedSubscription] | None = [] if check_way(on_error) else None
+        if ranked is not None and not isinstance(ranked, bool):
+            raise SubscriptionError(f"ranked is {ranked!r}: give True or False, or leave it out")
         rows = subscriptions_of(subscriptions, refused)
         joined: list[Edge] = models_of(edges, Edge, "edge", GraphError)
         places: list[Node] | None = None if nodes is None else models_of(nodes, Node, "node", GraphError)
@@ -215,8 +217,8 @@ class Engine(Queries, Updates):
             raise SnapshotError("an engine that was built has no snapshot: save it, and pickle what you open")
         if self.backend.changed or origin.taxonomy != _version(self.backend):
             raise SnapshotError(
-                f"the engine was changed since it was opened from {origin.path}: save it, and pickle what "
-                "you open"
+                f"this engine was changed since it was opened from {origin.path}: save it, and pickle what "
+                "Engine.open gives"
             )
         return _open_again, (type(self), str(origin.path), origin.digest)
 

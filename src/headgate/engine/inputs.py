@@ -47,7 +47,9 @@ def event_of(given: object, identity: Id = 0) -> Event:
     if isinstance(given, Event):
         return _taken(given)
     if not isinstance(given, Mapping):
-        raise EventError(f"an event is an Event or a mapping of attributes, not {told(given)}")
+        many = ": for many events there are match_events and match_batch"
+        hint = many if _is_table(given) or isinstance(given, list | tuple) else ""
+        raise EventError(f"an event is an Event or a mapping of attributes, not {told(given)}{hint}")
     row = native_row(given)
     for name in row:
         if not isinstance(name, str):
@@ -65,7 +67,8 @@ def _taken(event: Event) -> Event:
     data = event.data
     if type(data) is not dict and not isinstance(data, Mapping):
         raise EventError(
-            f"event {event.id!r} is {JSON}: its data is a mapping of attributes, not {told(data)}"
+            f"event {event.id!r} is {JSON}: its data is a mapping of attributes, not {told(data)}; "
+            "a document needs its content_type"
         )
     row = native_row(data)
     return event if row is data else replace(event, data=row)
@@ -79,7 +82,7 @@ def events_of(given: object) -> list[Event]:
     """
     if _is_table(given):
         given = _table(given, EventError).to_pylist()
-    return [event_of(each, row) for row, each in enumerate(listed(given, EventError, _EVENTS))]
+    return [event_of(each, row) for row, each in enumerate(listed(given, "events", EventError, _EVENTS))]
 
 
 def asked_of(given: object) -> Iterator[tuple[Events, Column]]:
@@ -154,8 +157,8 @@ def _rows(given: object, model: type[Any], what: str, error: type[HeadgateError]
         table = _table(given, error)
         known = [name for name in table.schema.names if fold(name) in _names(model)]
         given = _usual(table.select(known)).to_pylist()
-    need = f"give a table, or a list with the {what}s or mappings of their fields"
-    return listed(given, error, need)
+    need = f"give a table, or a list of {what}s or of mappings with their fields"
+    return listed(given, f"{what}s", error, need)
 
 
 def _model(given: object, model: type[Model], what: str, error: type[HeadgateError]) -> Model:

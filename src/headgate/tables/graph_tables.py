@@ -148,7 +148,8 @@ class _Table:
         if misfit.any():
             values = texts.filter(pa.array(misfit)).to_pylist()
             self.refuse(
-                misfit, [f"{name} {value!r} is none of them: ids here are whole numbers" for value in values]
+                misfit,
+                [f"{name} {value!r} has the wrong type: ids here are whole numbers" for value in values],
             )
 
     def given(self, *ids: str) -> pa.Table:

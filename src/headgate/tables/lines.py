@@ -122,6 +122,11 @@ def read_parquet(path: str, files: list[Path]) -> pa.Table:
             for file, more in zip(files, partitions_of(path, files), strict=True)
         ]
     except (OSError, pa.ArrowException) as error:
+        for file in files:
+            with file.open("rb") as start:
+                # The mark of plain files, and that of encrypted ones.
+                if start.read(4) not in (b"PAR1", b"PARE"):
+                    raise TableError(f"{path} cannot be read: {file.name} is not a Parquet file") from None
         raise UnsureError(f"{path} cannot be read: {error}") from None
     return pa.concat_tables(found) if found else pa.table({})
 

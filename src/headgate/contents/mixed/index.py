@@ -170,7 +170,7 @@ class MixedIndex(PortionedIndex):
     def _check_type(self, identity: Id) -> None:
         if self._numbered is not None and isinstance(identity, int) is not self._numbered:
             wanted = "whole numbers" if self._numbered else "text"
-            raise SubscriptionError(f"id {identity!r} is not one of these: ids here are {wanted}")
+            raise SubscriptionError(f"id {identity!r} has the wrong type: ids here are {wanted}")
 
     def filter(self, identity: Id) -> str:
         """Return the text of a subscription's filter, with its dialect."""

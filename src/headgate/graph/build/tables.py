@@ -283,7 +283,7 @@ def _unique(
     if len(rows) > 1:
         again[1:] = _compute.equal(sound[1:], sound[:-1]).to_numpy(zero_copy_only=False)
     for row in np.sort(rows[again]).tolist():
-        reason = f"{noun} {ids[row].as_py()!r} is given again: the first row with this id stands"
+        reason = f"{noun} {ids[row].as_py()!r} is given again: an id can be used once"
         refused.append(RefusedRow(name, row, str(ids[row].as_py()), reason))
     rows, sound = rows[~again], sound.filter(pa.array(~again))
     return rows, sound, table.take(rows)

@@ -63,7 +63,7 @@ class BoxIndex:
     @classmethod
     def build(cls, boxes: Iterable[Box]) -> BoxIndex:
         """Index boxes; refuses repeated ids. Dimensions are all that occur, sorted by name."""
-        every = [_box(box) for box in listed(boxes, SubscriptionError, "give a list of boxes")]
+        every = [_box(box) for box in listed(boxes, "boxes", SubscriptionError, "give a list of them")]
         ids = Ids.of(box.id for box in every)
         given = {box.id: box for box in every}
         dimensions = sorted({name for box in every for name in box.intervals})

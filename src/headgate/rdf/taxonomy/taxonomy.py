@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 LIMIT = 20_000_000
 """How many pairs of a term and its ancestor there may be: a chain of n classes has n * (n + 1) / 2."""
 
+_STATEMENTS = "give a list of them, of three terms each"
+
 
 class Closure(NamedTuple):
     """The taxonomy at one version. An array of starts is one longer than there are terms."""
@@ -204,7 +206,7 @@ class Taxonomy:
     def of(cls, statements: Iterable[Statement]) -> Taxonomy:
         """Make a taxonomy of statements; those that say nothing about one are counted and left out."""
         taxonomy = cls()
-        for statement in listed(statements, TaxonomyError, "give a list of statements, of three terms each"):
+        for statement in listed(statements, "statements", TaxonomyError, _STATEMENTS):
             if taxonomy._counts(statement):
                 taxonomy._held[statement] = None
         return taxonomy

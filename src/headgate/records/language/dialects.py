@@ -17,7 +17,7 @@ def to_sql(text: str, dialect: str) -> str:
     check_dialect(dialect)
     if dialect not in (SQL, LABELS):
         raise SubscriptionError(
-            f"dialect {dialect!r} is for RDF events: filters of records are {SQL!r} or {LABELS!r}"
+            f"dialect {dialect!r} is not for records: their filters are {SQL!r} or {LABELS!r}"
         )
     if dialect == SQL and _SPARQL.match(text):
         raise FilterError("this is SPARQL: give it the dialect 'sparql'", text, 0)

@@ -87,7 +87,8 @@ def parse_tree(text: str) -> exp.Expr | None:
     try:
         tokens = _DIALECT.tokenize(text)
     except TokenError:
-        raise FilterError("a quote or a comment is still open at the end", text, len(text)) from None
+        reason = "a quote or a comment is still open at the end; write \\' for a quote inside a text"
+        raise FilterError(reason, text, len(text)) from None
     check_tokens(_signs(tokens) if "->" in text else tokens, text)
     try:
         # As a condition, not as a statement: an attribute may be called comment, set or call.
@@ -127,8 +128,32 @@ def _refuse_syntax(error: ParseError, text: str) -> NoReturn:
     end = sum(map(len, lines[: line - 1])) + column
     start = max(0, min(end, len(text)) - len(first.get("highlight") or " "))
     word = text[start : min(end, len(text))]
+    reason = _lack(text[:start], word, text[end:])
+    if reason is not None:
+        raise FilterError(reason, text, start) from None
     hint = f"; if {word} is an attribute, write `{word}`" if word.lower() in KEYWORDS - _CONNECTIVES else ""
     raise FilterError(f"not a Boolean expression of the filter language{hint}", text, start) from None
+
+
+_OPEN_END = re.compile(r"AND|OR|NOT|IN|LIKE|IS|[-<>=!+*/]+", re.IGNORECASE)
+_BETWEEN = re.compile(r"\bBETWEEN\s+\Z", re.IGNORECASE)
+_DONE = re.compile(r"[\w'\"`)]\s+\Z")
+_QUERY = {"limit", "order", "group", "having", "where", "from"}
+"""What goes on after a condition, in queries."""
+_WORD_BEFORE = re.compile(r"(\S+)\s+\Z")
+
+
+def _lack(before: str, word: str, behind: str) -> str | None:
+    """Say what is missing at a word that cannot stand where it does, if that is clear."""
+    if word.upper() == "CONTAINS" and (named := _WORD_BEFORE.search(before)):
+        return f"CONTAINS is not part of the filter language: write array_contains({named[1]}, …)"
+    if not behind.strip() and _OPEN_END.fullmatch(word):
+        return "a value or a condition is missing after this"
+    if not behind.strip() and _BETWEEN.search(before):
+        return "BETWEEN takes two values: write BETWEEN 1 AND 9"
+    if _DONE.search(before) and re.fullmatch(r"\w+|`.*`", word) and word.lower() not in KEYWORDS | _QUERY:
+        return "AND, OR or an operator is missing before this"
+    return None
 
 
 class Translator:

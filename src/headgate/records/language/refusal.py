@@ -234,6 +234,16 @@ def check_tokens(tokens: Sequence[Token], text: str) -> None:
         raise FilterError("a parenthesis is still open at the end", text, len(text))
 
 
+_INSTEAD = {
+    "=>": ": write >=",
+    "=<": ": write <=",
+    "&&": ": write AND",
+    "||": ": write OR",
+    ";": ": leave it out",
+}
+"""What is written for signs of other languages."""
+
+
 def _check_sign(token: Token, previous: Token | None, text: str) -> None:
     kind = token.token_type
     written = text[token.start : token.end + 1]
@@ -261,7 +271,12 @@ def _check_sign(token: Token, previous: Token | None, text: str) -> None:
         return
     symbol = not (written[:1].isalnum() or written[:1] in "_`'\"")
     if symbol and kind not in _SIGNS and kind is not _NUMBER:
-        raise FilterError(f"{written!r} is not part of the filter language", text, token.start)
+        hint = _INSTEAD.get(written, "")
+        if written == "*" and text.lstrip()[:6].upper() == "SELECT":
+            hint = ": write only what stands after WHERE"
+        elif written == "%" and "like" in text[: token.start].lower():
+            hint = ": a pattern stands in quotes, as in LIKE 'a%'"
+        raise FilterError(f"{written!r} is not part of the filter language{hint}", text, token.start)
     if symbol and kind is _NOT and written != "!":
         raise FilterError(f"{written!r} is not part of the filter language", text, token.start)
 
