@@ -68,7 +68,7 @@ class _Written(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found = self._read(str(value))
         if found is None or (self._setting.most is not None and found > self._setting.most):
-            self.fail(f"{value!r} is no {self.name}: {self._right}", param, ctx)
+            self.fail(f"{value!r} is not a {self.name}: {self._right}", param, ctx)
         return found
 
 
