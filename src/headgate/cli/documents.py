@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headgate.cli.options import option_of
+from headgate.cli.standard import STANDARD
 from headgate.errors import EventError, TableError
+from headgate.tables.packed import read_file
 from headgate.tables.settings import Filters, Match
 
 if TYPE_CHECKING:
@@ -110,17 +112,37 @@ def read_document(content: str, given: str, form: str | None, source: str | None
     return kind.one(event, item)
 
 
+def read_row(given: str) -> dict[str, object]:
+    """Read an event that is a record: a file with one JSON object, the object itself, or standard input."""
+    from headgate.core.event import read_object
+    from headgate.tables.places import is_table
+
+    if given == STANDARD:
+        return read_object(sys.stdin.buffer.read())
+    if given.lstrip().startswith("{") or not 0 < len(given) < _LONGEST_NAME or "\0" in given:
+        return read_object(given)
+    place = Path(given)
+    if not place.is_file():
+        if " " not in given and is_table(given):
+            raise TableError(f"{given} does not exist")
+        return read_object(given)
+    lines = [line for line in read_file(place).removeprefix(codecs.BOM_UTF8).splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].rstrip().endswith(b"}"):
+        raise TableError(f"{given} has {len(lines):,} lines: give a file with one event, or one of its lines")
+    return read_object(b"\n".join(lines))
+
+
 def _data(given: str, kind: Kind) -> tuple[str, bytes]:
     """Find the name and the bytes of a document that is named or written out."""
     from headgate.tables.requests import type_of_file
 
-    if given == "-":
+    if given == STANDARD:
         return "", sys.stdin.buffer.read()
     if "\n" not in given and "\0" not in given and len(given) < _LONGEST_NAME:
         place = Path(given)
         try:
             if place.is_file():
-                return place.name, place.read_bytes()
+                return place.name, read_file(place)
         except OSError as error:
             raise TableError(f"{given} cannot be read: {error.strerror}") from None
         if type_of_file(given, kind) is not None and " " not in given:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,12 +13,14 @@ from headgate.cli.documents import (
     item_option,
     rdf_options,
     read_document,
+    read_row,
     read_settings,
     refuse_options,
     source_option,
 )
 from headgate.cli.options import option_of
 from headgate.cli.shell import cli, factor_option, json_option, mode_option, quiet_option, tell, wanted_top
+from headgate.cli.terminal import shown
 from headgate.core.subscription import SQL
 from headgate.errors import SnapshotError, SubscriptionError
 from headgate.tables.settings import Backtest
@@ -184,7 +185,7 @@ LIMIT = 10
     "--event",
     required=True,
     metavar="JSON",
-    help="The event's attributes; for RDF and XML a file, or the text itself; - reads standard input.",
+    help="The event: a file, or its attributes, or the text of a document; - reads standard input.",
 )
 @click.option("--filter", "filter_text", metavar="TEXT", help="The filter to explain.")
 @option_of(Backtest, "dialect")
@@ -250,7 +251,7 @@ def explain(
     Examples:
       headgate explain --filter "age > 30 AND topic = 'news'" --event '{"age": 35, "topic": "sport"}'
       headgate explain --filter "subset(tags, 'new')" --dialect labels --event '{"tags": ["new"]}'
-      headgate explain --snapshot snapshot/ --subscription s1 --event '{"age": 35}'
+      headgate explain --snapshot snapshot/ --subscription s1 --event event.json
       headgate explain --snapshot ranked/ --subscription s1 --event '{"age": 35}' --rank 10 --mode relaxed
       headgate explain --snapshot graph/ --subscription s1 --event '{"source": "pub-1", "age": 35}'
       headgate explain --why-not --snapshot snapshot/ --event '{"age": 35}' --limit 5 --within 2
@@ -293,7 +294,7 @@ def explain(
         taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective)
         wanted_of_filter = FilterSettings(dialect or SQL, taxonomy=taxonomy, options=options)
         told = _explain_filter(kind, data, str(filter_text), wanted_of_filter, results)
-    tell(told.result, told.lines, as_json=as_json)
+    tell(told.result, shown(told.lines), as_json=as_json)
 
 
 def _content(snapshot: str | None, dialect: str | None) -> str:
@@ -306,9 +307,9 @@ def _content(snapshot: str | None, dialect: str | None) -> str:
 
 
 def _record(given: str) -> Event:
-    from headgate.core.event import Event, read_object
+    from headgate.core.event import Event
 
-    return Event("", read_object(sys.stdin.buffer.read() if given == "-" else given))
+    return Event("", read_row(given))
 
 
 def _explain_filter(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +13,12 @@ from headgate.cli.documents import (
     format_option,
     item_option,
     read_document,
+    read_row,
     refuse_options,
     source_option,
 )
 from headgate.cli.shell import cli, json_option, quiet_option, tell
 from headgate.errors import SnapshotError
-from headgate.tables.settings import read_text
 
 if TYPE_CHECKING:
     from headgate.core.event import Event
@@ -141,12 +140,9 @@ def report_plan(network: str, output: str, *, quiet: bool, as_json: bool) -> Non
 
 def _event(text: str) -> Event:
     """Read an event; it needs no id, because it is the only one."""
-    from headgate.core.event import Event, read_object
+    from headgate.core.event import Event
 
-    if text == "-":
-        row = read_object(sys.stdin.buffer.read())
-    else:
-        row = read_object(text if text.lstrip().startswith("{") else read_text(text))
+    row = read_row(text)
     return replace(Event.from_row({"id": "", **row}), data=row)
 
 
