@@ -7,6 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from headgate.core.likeliest import likeliest
 from headgate.core.settings import (
@@ -50,9 +51,47 @@ class Named(click.ParamType[Any]):
         """Show the names."""
         return click.Choice(list(self._names())).get_metavar(param, ctx)
 
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """List the names that begin as what is typed."""
+        return Choice(list(self._names())).shell_complete(ctx, param, incomplete)
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Refuse another."""
         return Choice(list(self._names())).convert(value, param, ctx)
+
+
+_PLACES = {
+    "TABLE": "file",
+    "FILE": "file",
+    "JSON": "file",
+    "PATH": "file",
+    "PLACE": "file",
+    "DIRECTORY": "dir",
+}
+"""What shells complete for options that say so."""
+
+
+class Place(click.types.StringParamType):
+    """A text that names a file or a directory, which shells complete."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Leave it to the shell."""
+        del ctx, param
+        return [CompletionItem(incomplete, type=self._kind)]
+
+
+def complete_places(options: Iterable[click.Parameter]) -> None:
+    """Let shells complete the names of files where an option or argument says that it takes one."""
+    for option in options:
+        if option.type is click.STRING and option.metavar in _PLACES:
+            option.type = Place(_PLACES[option.metavar])
 
 
 class _Written(click.ParamType[float]):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from headgate import __version__
-from headgate.cli.options import option_of, options_of, read_given
+from headgate.cli.options import complete_places, option_of, options_of, read_given
 from headgate.cli.standard import is_taken, named, standard_places
 from headgate.core.settings import setting_of
 from headgate.errors import TableError
@@ -49,7 +49,14 @@ _INSIDE = re.compile(r"(?:secret|password|token|credential)\w*[\"']?\s*[=:]", re
 
 
 class _Command(click.Command):
-    """Show examples as they are written: click's mark for that is a control character, ours is its escape."""
+    """Show examples as they are written: click's mark for that is a control character, ours is its escape.
+
+    Names of files are completed by shells, and `-` in the place of a table is standard input or output.
+    """
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        complete_places(self.params)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.help = (self.help or "").replace("\\b", "\b")
