@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.stream.run import StreamResult
+    from headgate.spark.stream.reporting import StreamResult
 
 SEED = 1
 POOL = 20_000

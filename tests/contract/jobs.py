@@ -16,6 +16,7 @@ from headgate.cli import cli
 from headgate.core.rooms import RECORDS
 from headgate.local import compile as local_compile
 from headgate.local import match as local_match
+from headgate.local import stream as local_stream
 from headgate.spark.compile.compile import compile_subscriptions
 from headgate.spark.compile.graph import compile_graph
 from headgate.spark.match.match import match_events
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
     from headgate.runtime.sharding import Sharding
+    from headgate.spark.stream.reporting import StreamResult
     from headgate.tables.results import MatchResult
     from tests.contract.world import Question, World
     from tests.spark.files import Row
@@ -211,6 +213,7 @@ class Stream(Surface):
     """The stream over a compiled snapshot, with changes or without."""
 
     name, spark = "stream", True
+    here = False
     text_ids = once = changes = True
 
     def __init__(self, world: World, shape: Shape) -> None:
@@ -221,11 +224,11 @@ class Stream(Surface):
 
     def compile(self) -> Counter[Refusal]:
         """Run the compile job, unless it was."""
-        return self._snapshots.get(self.world, self._sharding)[1]
+        return self._snapshots.get(self.world, self._sharding, here=self.here)[1]
 
     def match(self, question: Question) -> Counter[Match]:
         """Run a stream over all events, once; the changes are there before it begins."""
-        snapshot = self._snapshots.get(self.world, self._sharding)[0]
+        snapshot = self._snapshots.get(self.world, self._sharding, here=self.here)[0]
         root = snapshot.parent / f"stream-{len(list(snapshot.parent.glob('stream-*')))}"
         changes = self.world.changes if question.changed else []
         put(root / "changes" / "1.jsonl", table_lines(changes, self.world.bad_changes if changes else ()))
@@ -243,7 +246,7 @@ class Stream(Surface):
             factors={} if top is None else dict(top.factors),
             fold=1,
         )
-        done = run_stream(self._snapshots.spark, self._settings, quiet=True)
+        done = self._run(self._settings)
         found = Counter(tuple(row.values()) for row in read_folder(root / "out"))
         dead, rejected = self.refused().total(), self.refused_changes().total()
         assert done.matches == found.total()
@@ -251,6 +254,9 @@ class Stream(Surface):
         assert (done.changes, done.rejected_changes) == (len(changes), rejected)
         assert done.subscriptions == self.world.count(self.world.at(question))
         return found
+
+    def _run(self, settings: StreamSettings) -> StreamResult:
+        return run_stream(self._snapshots.spark, settings, quiet=True)
 
     def refused(self) -> Counter[Refusal]:
         """Read the dead letters."""
@@ -266,6 +272,15 @@ class Stream(Surface):
             (Path(self._settings.state) / "snapshots").iterdir(), key=lambda each: each.stat().st_mtime_ns
         )
         return explained(places[-1], self.world, event, subscription)
+
+
+class LocalStream(Stream):
+    """The same in this process, without Spark."""
+
+    name, spark, here = "local stream", False, True
+
+    def _run(self, settings: StreamSettings) -> StreamResult:
+        return local_stream.run_stream(settings, quiet=True)
 
 
 def _told(folder: str) -> Counter[Refusal]:

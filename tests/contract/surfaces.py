@@ -51,7 +51,7 @@ class Surface(ABC):
 
     name: str = ""
     spark: bool = False
-    """Whether it needs Spark, and snapshots and tables of all shapes are given to it."""
+    """Whether it needs Spark."""
     objects: bool = False
     """Whether it refuses in the words of the library's objects; else in those of rows of tables."""
     text_ids: bool = False

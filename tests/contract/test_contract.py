@@ -19,7 +19,7 @@ from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.errors import HeadgateError
 from headgate.runtime.questions import Top
 from headgate.runtime.sharding import ACCESS, HASH, TENANT, Sharding
-from tests.contract.jobs import Batch, Local, Made, Snapshots, Stream, explained
+from tests.contract.jobs import Batch, Local, LocalStream, Made, Snapshots, Stream, explained
 from tests.contract.library import Library
 from tests.contract.reference import Reference, holds
 from tests.contract.surfaces import Shape
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tests.contract.world import World
     from tests.spark.files import Row
 
-SURFACES: tuple[type[Surface], ...] = (Library, Local, Batch, Stream)
+SURFACES: tuple[type[Surface], ...] = (Library, Local, LocalStream, Batch, Stream)
 ALL, EXACT, RELAXED = RANKINGS = ("all", "exact", "relaxed")
 ONE = Sharding(1)
 FACTORS = {
@@ -118,6 +118,16 @@ SOME: dict[str, dict[tuple[str, bool], tuple[str, ...]]] = {
         (MIXED, False): (EXACT,),
         (MIXED, True): (),
     },
+    "local stream": {
+        (RECORDS, False): (RELAXED,),
+        (RECORDS, True): (ALL,),
+        (RDF, False): (ALL,),
+        (RDF, True): (EXACT,),
+        (XML, False): (ALL,),
+        (XML, True): (EXACT,),
+        (MIXED, False): (RELAXED,),
+        (MIXED, True): (EXACT,),
+    },
     "stream": {
         (RECORDS, False): (ALL,),
         (RECORDS, True): (EXACT,),
@@ -138,12 +148,10 @@ def default_cells() -> list[Cell]:
     for surface in SURFACES:
         for number, place in enumerate(PLACES):
             cell = Cell(surface, *place)
-            if surface.spark:
+            if surface is not Library:
                 # Formats change from cell to cell, with a graph the other way round.
                 shape = SHAPES[cell.content, cell.graph, cell.ranked]
                 cell = cell._replace(sharding=shape, form=FORMS[number % 2])
-            elif surface is Local:
-                cell = cell._replace(form=FORMS[number % 2])
             if cell.content == MIXED:
                 # Records and documents have no columns in common.
                 cell = cell._replace(form="jsonl")
@@ -164,7 +172,7 @@ def nightly_cells() -> list[Cell]:
         if content == MIXED:
             shapes = [(each, "jsonl") for each in (ONE, *cut[:2])]
         for surface in SURFACES:
-            if surface.spark:
+            if surface is not Library:
                 found += [Cell(surface, content, graph, ranking, *shape) for shape in shapes]
     default = default_cells()
     return [cell for cell in found if cell not in default]

@@ -33,7 +33,6 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.fail("Spark would have started")
 
     monkeypatch.setattr(session, "open_session", refuse)
-    monkeypatch.setattr("headgate.pipeline.run.run.open_session", refuse)
 
 
 def rehearsed(folder: Path, text: str = SHOP, sets: dict[str, Any] | None = None) -> DryRun:

@@ -19,9 +19,10 @@ from headgate.runtime.snapshots import Version, engines_at
 from headgate.runtime.state import State
 from headgate.spark.stream import rows as told
 from headgate.spark.stream.batch import Batches, StreamEnd
+from headgate.spark.stream.opening import check_kind
 from headgate.spark.stream.reading import ReadSettings, read_given
 from headgate.spark.stream.rows import Survey
-from headgate.spark.stream.run import _check_kind, run_stream
+from headgate.spark.stream.run import run_stream
 from headgate.spark.stream.sources import COLUMNS, check_removed
 from tests.streaming.world import World, lines, log_of, move
 
@@ -79,8 +80,8 @@ def test_another_kind_of_output_is_refused(spark: SparkSession, world: World) ->
     world.run(spark)
     state = State(world.state)
     with pytest.raises(TableError, match="a stream that writes to files, and nats is another kind of output"):
-        _check_kind(state, replace(world.settings(), output="nats://127.0.0.1:1/stream/subject"))
-    _check_kind(state, world.settings())
+        check_kind(state, replace(world.settings(), output="nats://127.0.0.1:1/stream/subject"))
+    check_kind(state, world.settings())
 
 
 def test_the_end_waits_for_no_batch_that_waits_for_it(spark: SparkSession, world: World) -> None:

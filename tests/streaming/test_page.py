@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.stream.run import StreamResult
+    from headgate.spark.stream.reporting import StreamResult
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
@@ -56,7 +56,7 @@ def test_page(spark: SparkSession, tmp_path: Path, form: str) -> None:
 
 
 def _done(settings_batches: int) -> StreamResult:
-    from headgate.spark.stream.run import StreamResult
+    from headgate.spark.stream.reporting import StreamResult
 
     return StreamResult(settings_batches, 7, 9, 0, 0, 0, 0, 0, 0, 0, 3, 5, 60.0, None, "asked")
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.stream.run import StreamResult
+    from headgate.spark.stream.reporting import StreamResult
 
 PATIENCE = 60.0
 

@@ -20,7 +20,7 @@ from headgate.runtime.operations import read_change
 from headgate.runtime.questions import SCORE
 from headgate.runtime.snapshots import Version, default_dialect, read_segment
 from headgate.runtime.state import State
-from headgate.spark.stream.run import StreamResult, run_stream
+from headgate.spark.stream.run import run_stream
 from headgate.spark.stream.settings import JSONL, PARQUET, StreamSettings
 from headgate.spark.stream.sources import open_changes
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from headgate.runtime.engines import ShardEngines
     from headgate.runtime.questions import Top
+    from headgate.spark.stream.reporting import StreamResult
 
 Row = dict[str, Any]
 Match = tuple[Any, ...]

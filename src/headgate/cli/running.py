@@ -17,8 +17,7 @@ from headgate.cli.shell import (
     cli,
     fields_of,
     prepare,
-    ready,
-    session,
+    run_job,
     shown_command,
     tell,
     where_options,
@@ -31,12 +30,14 @@ if TYPE_CHECKING:
 
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.run import Outcome
+    from headgate.spark.session.session import Session
+    from headgate.spark.stream.reporting import StreamResult
     from headgate.tables.settings import Where
 
 
 @cli.command()
 @options_of(StreamSettings)
-@where_options(engine=False)
+@where_options()
 def stream(asked: StreamSettings, where: Where, *, quiet: bool, as_json: bool) -> None:
     r"""Match events as they arrive, each match once, even if processes are killed.
 
@@ -54,14 +55,20 @@ def stream(asked: StreamSettings, where: Where, *, quiet: bool, as_json: bool) -
     --lateness 1h --window 10m --finished archive:done/
     """
     from headgate.brokers.nats.settings import shown
+    from headgate.local.small import why_stream
     from headgate.spark.stream.request import check_request
 
     check_request(asked)
-    ready(where)
+    large = why_stream(asked)
+    prepare(where, large)
     from headgate.pipeline.run.stream_history import run_told
 
-    with stopping() as stop, session(where, quiet=quiet) as spark:
-        done = run_told(spark, asked, stop=stop, quiet=quiet, command=shown_command(sys.argv[1:]))
+    with stopping() as stop:
+
+        def job(spark: Session | None = None) -> StreamResult:
+            return run_told(spark, asked, stop=stop, quiet=quiet, command=shown_command(sys.argv[1:]))
+
+        done = run_job(where, large, job, job, quiet=quiet)
     dead = done.malformed + done.late + done.duplicate + done.unknown_source + done.left_out
     counted = f"{done.events:,} events in {done.batches:,} batches"
     lines = [
@@ -117,6 +124,7 @@ def run(asked: Run, where: Where, file: Path, *, strict: bool, quiet: bool, as_j
       headgate run pipeline.toml --until compile
       headgate run pipeline.toml --set match.top=20 --set events.table=monday.parquet --fresh
     """
+    from headgate.local.small import why_stream
     from headgate.pipeline.file.problems import PipelineError, read_overrides
     from headgate.pipeline.file.read import read_pipeline
     from headgate.pipeline.run.plan import steps_of, until
@@ -124,8 +132,9 @@ def run(asked: Run, where: Where, file: Path, *, strict: bool, quiet: bool, as_j
     try:
         pipeline = read_pipeline(file, read_overrides(asked.overrides))
         until(steps_of(pipeline), asked.until)
-        there = pipeline.stream is not None or pipeline.spark.master or pipeline.spark.conf
-        prepare(where, "the file asks for Spark" if there else None)
+        there = pipeline.spark.master or pipeline.spark.conf
+        large = None if pipeline.stream is None else why_stream(pipeline.stream)
+        prepare(where, "the file asks for Spark" if there else large)
         if asked.dry_run:
             _rehearse(pipeline, asked, quiet=quiet, as_json=as_json)
             return

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate.errors import HeadgateError, TableError
+from headgate.local.small import why_stream
 from headgate.pipeline.dry_run.check import check
 from headgate.pipeline.file.problems import without_secrets
 from headgate.pipeline.file.together import places
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from headgate.report.runs.model import RunPage
     from headgate.spark.session.listeners import SparkActivity
     from headgate.spark.session.session import Session
-    from headgate.spark.stream.run import StreamResult
+    from headgate.spark.stream.reporting import StreamResult
 
 
 @dataclass(frozen=True)
@@ -265,7 +266,7 @@ class _Running:
         done = Outcome(self._pipeline, tuple(self.done), seconds, page, json, report)
         stream = self._pipeline.stream
         if whole and stream is not None:
-            session = self._opened()
+            session = None if self._local and why_stream(stream) is None else self._opened()
             self._say("stream: begun")
             # Only now: steps are to end at once when they are asked to.
             with self._asked.stopping() if self._asked.stopping else nullcontext() as stop:

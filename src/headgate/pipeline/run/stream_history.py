@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from headgate.runtime.state import Record
     from headgate.spark.session.session import Session
-    from headgate.spark.stream.run import StreamResult
+    from headgate.spark.stream.reporting import StreamResult
     from headgate.spark.stream.settings import StreamSettings
 
 MOST = 10_000
@@ -168,20 +168,28 @@ def _quantiles(arrivals: list[tuple[float, int]], now: float) -> tuple[tuple[flo
 
 
 def run_told(
-    session: Session,
+    session: Session | None,
     settings: StreamSettings,
     *,
     stop: threading.Event | None = None,
     quiet: bool = False,
     command: str = "",
 ) -> StreamResult:
-    """Run a stream, and write the page about it, if one is named; `command` is how it was asked for."""
-    from headgate.spark.stream.run import run_stream
+    """Run a stream, and write the page about it, if one is named; `command` is how it was asked for.
 
-    if settings.report is None:
-        return run_stream(session, settings, stop=stop, quiet=quiet)
-    history = History(settings)
-    done = run_stream(session, settings, stop=stop, quiet=quiet, history=history)
+    Without a session of Spark it runs in this process.
+    """
+    history = None if settings.report is None else History(settings)
+    if session is None:
+        from headgate.local import stream
+
+        done = stream.run_stream(settings, stop=stop, quiet=quiet, history=history)
+    else:
+        from headgate.spark.stream.run import run_stream
+
+        done = run_stream(session, settings, stop=stop, quiet=quiet, history=history)
+    if settings.report is None or history is None:
+        return done
     # What draws is slow to import, and most streams do not.
     from headgate.report.runs import page as run_page
 

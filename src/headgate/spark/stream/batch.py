@@ -15,7 +15,7 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headgate.errors import TableError
 from headgate.runtime.parts import PartFolder
@@ -25,10 +25,10 @@ from headgate.spark.stream.rows import DEAD, SUMMARY_DDL, Survey
 from headgate.spark.stream.settings import PARQUET, is_broker
 from headgate.spark.stream.sinks import FileSink
 from headgate.spark.stream.sources import check_removed, with_empty
-from headgate.spark.stream.worker import Task, match_part
+from headgate.spark.stream.worker import Task, match_on_spark
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -48,6 +48,36 @@ _TRIES = 3
 
 class StreamEnd(Exception):  # noqa: N818 -- it is no error
     """A batch is not begun, because the stream ends."""
+
+
+class BatchRows(Protocol):
+    """The rows of a batch, wherever they are."""
+
+    def match(self, task: Task, files: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+        """Match them, part by part; returns what each part tells. `files` are all that the batch has."""
+
+    def staged(self, files: Sequence[Path], ddl: str) -> DataFrame:
+        """Return the matches in staged files, for a broker."""
+
+
+class SparkRows:
+    """The rows of a batch as Spark gives them."""
+
+    def __init__(self, rows: DataFrame) -> None:
+        self._rows = rows
+
+    def match(self, task: Task, files: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+        """Match them in parallel."""
+        rows = with_empty(self._rows, files) if files else self._rows
+        found = rows.mapInArrow(partial(match_on_spark, task=task), SUMMARY_DDL).collect()
+        return [row.asDict() for row in found]
+
+    def staged(self, files: Sequence[Path], ddl: str) -> DataFrame:
+        """Return the matches in staged files, for a broker."""
+        session = self._rows.sparkSession
+        if files:
+            return session.read.parquet(*(f"file://{file}" for file in files))
+        return session.createDataFrame([], ddl)
 
 
 class Batches:
@@ -90,7 +120,7 @@ class Batches:
             folder.take_over(self._state.owner, fresh=self._state.fresh)
 
     def __call__(self, rows: DataFrame, number: int) -> None:
-        """Do a batch, or what is left to do of it."""
+        """Do a batch that Spark gives."""
         # Not `with`: whoever ends the stream holds it and waits for us, and Spark cannot be told to give up.
         while not self.under_way.acquire(timeout=_LOOK):
             if self.ending:
@@ -99,11 +129,12 @@ class Batches:
             if self.ending:
                 # Not passed over, which Spark would take for done.
                 raise StreamEnd
-            self._do(rows, number)
+            self.do(SparkRows(rows), number)
         finally:
             self.under_way.release()
 
-    def _do(self, rows: DataFrame, number: int) -> None:
+    def do(self, rows: BatchRows, number: int) -> None:
+        """Do a batch, or what is left to do of it."""
         begun = time.monotonic()
         record, offsets = self._state.batch(number), self._state.rows_of(number)
         if record is not None and record.get("rows", offsets) != offsets:
@@ -140,12 +171,9 @@ class Batches:
             "newest": newest,
         }
 
-    def _worked(self, rows: DataFrame, number: int, record: Record) -> Record:
+    def _worked(self, rows: BatchRows, number: int, record: Record) -> Record:
         """Read, judge and match; what comes of it is staged."""
-        if not is_broker(self._settings.events):
-            files = self._state.files(number)
-            check_removed(files, self._settings)
-            rows = with_empty(rows, files)
+        check_removed(self._files(number), self._settings)
         survey = self._surveyed(rows, number, record)
         before = time.monotonic()
         note = self._written(rows, number, survey)
@@ -169,7 +197,7 @@ class Batches:
             },
         )
 
-    def _surveyed(self, rows: DataFrame, number: int, record: Record) -> Survey:
+    def _surveyed(self, rows: BatchRows, number: int, record: Record) -> Survey:
         """Match each event once, also those of which two parts have one: only the driver can see that."""
         by_name = not is_broker(self._settings.events)
         for _ in range(_TRIES):
@@ -187,7 +215,7 @@ class Batches:
         )
 
     def _match(
-        self, rows: DataFrame, number: int, record: Record, struck: Mapping[int, frozenset[int]] | None
+        self, rows: BatchRows, number: int, record: Record, struck: Mapping[int, frozenset[int]] | None
     ) -> Survey:
         before = time.monotonic()
         window = self._settings.window
@@ -212,25 +240,23 @@ class Batches:
             oldest=0 if window is None else int(record["at"] / _MICROS - window),
             struck=struck,
         )
-        found = rows.mapInArrow(partial(match_part, task=task), SUMMARY_DDL).collect()
+        found = rows.match(task, self._files(number))
         self._spent["job"] = self._spent.get("job", 0.0) + time.monotonic() - before
         return Survey(found)
+
+    def _files(self, number: int) -> list[str]:
+        return [] if is_broker(self._settings.events) else self._state.files(number)
 
     @property
     def _broker_parts(self) -> PartFolder:
         return PartFolder(str(self._state.staged), PARQUET)
 
-    def _written(self, rows: DataFrame, number: int, survey: Survey) -> Note:
+    def _written(self, rows: BatchRows, number: int, survey: Survey) -> Note:
         files = survey.files(told.FILE)
         if isinstance(self._sink, FileSink):
             return self._sink.take(files)
         folder = self._broker_parts.staged(number)
-        session = rows.sparkSession
-        if files:
-            found = session.read.parquet(*(f"file://{Path(folder) / name}" for name in files))
-        else:
-            found = session.createDataFrame([], self._ddl)
-        return self._sink.write(found, number)
+        return self._sink.write(rows.staged([Path(folder) / name for name in files], self._ddl), number)
 
     @property
     def _ddl(self) -> str:

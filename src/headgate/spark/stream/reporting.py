@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections import Counter, deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headgate.spark.session.metrics import Metrics
@@ -23,6 +24,31 @@ LARGEST = 10_000_000
 """Bytes of the file of progress, about; then it begins anew, and the one before is kept."""
 LATENCIES = 1000
 """How many of the last arrivals the middle is taken of."""
+
+
+@dataclass(frozen=True)
+class StreamResult:
+    """What a stream did in this run."""
+
+    batches: int
+    events: int
+    matches: int
+    malformed: int
+    late: int
+    duplicate: int
+    unknown_source: int
+    left_out: int
+    changes: int
+    """Changes of subscriptions that were accepted."""
+    rejected_changes: int
+    version: int
+    """The version of the subscriptions at the end."""
+    subscriptions: int
+    seconds: float
+    latency: float | None
+    """The middle of the last times from arrival to commit, in seconds."""
+    stopped: str
+    """Why it ended: once, seconds, or asked."""
 
 
 class History(Protocol):

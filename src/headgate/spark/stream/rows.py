@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
 from headgate.runtime.questions import RANK, SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
-    from pyspark.sql import Row
 
     from headgate.runtime.questions import Top
 
@@ -81,7 +80,7 @@ def match_schema(*, numbered: bool, top: Top | None) -> pa.Schema:
 class Survey(NamedTuple):
     """All parts of a batch."""
 
-    rows: Sequence[Row]
+    rows: Sequence[Mapping[str, Any]]
 
     @property
     def counts(self) -> dict[str, int]:

@@ -17,8 +17,6 @@ import datetime as dt
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as sf
-
 from headgate.errors import TableError
 from headgate.spark.stream.settings import ARCHIVE, DELETE, KAFKA, KEEP, NATS
 from headgate.tables.places import for_reading, leads_out
@@ -37,6 +35,8 @@ _SCHEMA = "path string, modificationTime timestamp, length long, content binary"
 
 def read_files(session: SparkSession, settings: StreamSettings) -> DataFrame:
     """List files as they come. Their content is not read here: `value` is null, and workers open `origin`."""
+    from pyspark.sql import functions as sf
+
     options: dict[str, str] = {
         "recursiveFileLookup": "true",
         # By default files that look old beside others are passed over without a word.

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 
 from headgate.contents.registry import kind_of
 from headgate.core.event import Event
@@ -90,12 +89,20 @@ class Task(NamedTuple):
         return match_schema(numbered=self.numbered, top=self.top)
 
 
-def match_part(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
-    """Do all of it for one part; gives one row, or none if the part is empty."""
+def match_on_spark(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+    """Do the part that a task of Spark has."""
+    from pyspark import TaskContext
+
     context = TaskContext.get()
-    number = context.partitionId() if context else 0
+    assert context is not None
+    return match_part(batches, task, context.partitionId(), context.taskAttemptId())
+
+
+def match_part(
+    batches: Iterable[pa.RecordBatch], task: Task, number: int = 0, attempt: int = 0
+) -> Iterator[pa.RecordBatch]:
+    """Do all of it for one part; gives one row, or none if the part is empty."""
     name = f"batch-{task.batch:010d}-{number:05d}"
-    attempt = context.taskAttemptId() if context else 0
     engines = engines_at(task.version)
     found = PartWriter(task.folder, f"{name}.{attempt}", task.form, task.schema)
     dead = PartWriter(task.dead_folder, f"{name}.{attempt}", task.dead_form, DEAD)

@@ -1,0 +1,148 @@
+"""Which files belong to which batch of a stream, noted as Spark notes it: either may go on where one ended.
+
+    spark/
+      metadata            the id of the stream
+      sources/0/K         files that were found together; now and then K.compact, all files until then
+      offsets/N           batch N ends with the files of K
+      commits/N           batch N is done
+
+Files are noted in `sources` first, then as a batch in `offsets`. Those of a process that died between the two
+are the next batch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote, urlsplit
+
+from headgate.runtime.state import read_record, write_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+COMPACT = 10
+"""Every so many notes of files Spark writes all of them into one, and looks for it there."""
+_SAFE = "/_-!.~'()*,;:$&+=@"
+_VERSION = "v1"
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file of events, and when it came, in milliseconds."""
+
+    path: str
+    at: int
+    size: int
+
+
+class Checkpoint:
+    """The notes of a stream that takes files from a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._files = root / "sources" / "0"
+        self._offsets = root / "offsets"
+        self._commits = root / "commits"
+
+    def open(self) -> str:
+        """Make the folders, if they are not there; returns the id of the stream."""
+        for folder in (self._files, self._offsets, self._commits):
+            folder.mkdir(parents=True, exist_ok=True)
+        place = self._root / "metadata"
+        about = read_record(place)
+        if about is None:
+            about = {"id": str(uuid.uuid4())}
+            write_record(place, about)
+        return str(about["id"])
+
+    def under_way(self) -> int | None:
+        """Return the batch that was begun and is not done, if there is one."""
+        last, noted = _last(self._offsets), _last(self._files)
+        if noted > (self._offset(last) if last >= 0 else -1):
+            # Files were noted, and no batch yet.
+            last += 1
+            self._put(self._offsets / str(last), self._batch(noted))
+        return last if last > _last(self._commits) else None
+
+    def _offset(self, number: int) -> int:
+        return int(json.loads(_lines(self._offsets / str(number))[-1])["logOffset"])
+
+    def known(self) -> set[str]:
+        """Name all files that belong to a batch."""
+        return {unquote(urlsplit(entry["path"]).path) for entry in self._entries()}
+
+    def _entries(self) -> Iterator[dict[str, str]]:
+        if self._files.is_dir():
+            for place in sorted(_numbered(self._files), key=lambda each: int(each.stem)):
+                yield from (json.loads(line) for line in _lines(place)[1:])
+
+    def begin(self, files: Sequence[FoundFile]) -> int:
+        """Note files as the next batch, and return its number."""
+        noted = _last(self._files) + 1
+        lines = [
+            _json({"path": f"file://{encoded(file.path)}", "timestamp": file.at, "batchId": noted})
+            for file in files
+        ]
+        name = str(noted)
+        if (noted + 1) % COMPACT == 0:
+            name += ".compact"
+            before = {entry["path"]: _json(entry) for entry in self._entries()}
+            lines = [*before.values(), *lines]
+        self._put(self._files / name, lines)
+        number = _last(self._offsets) + 1
+        self._put(self._offsets / str(number), self._batch(noted))
+        return number
+
+    def commit(self, number: int) -> None:
+        """Note that a batch is done."""
+        self._put(self._commits / str(number), [_json({"nextBatchWatermarkMs": 0})])
+
+    def _batch(self, noted: int) -> list[str]:
+        about = {"batchWatermarkMs": 0, "batchTimestampMs": int(time.time() * 1000), "conf": {}}
+        return [_json(about), _json({"logOffset": noted})]
+
+    def _put(self, place: Path, lines: Sequence[str]) -> None:
+        """Put a note in place at once, whole."""
+        beside = place.with_name(f".{place.name}.new")
+        with beside.open("w", encoding="utf-8") as file:
+            file.write("\n".join((_VERSION, *lines)))
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(place)
+        folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _json(value: object) -> str:
+    """Write as Spark does: whoever reads notes looks for these very signs."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def encoded(path: str) -> str:
+    """Write a path as Java writes that of a URI: signs that have a meaning there are numbers.
+
+    >>> encoded("/in/a b#1%é.jsonl")
+    '/in/a%20b%231%25é.jsonl'
+    """
+    return "".join(sign if ord(sign) > 127 else quote(sign, safe=_SAFE) for sign in path)
+
+
+def _numbered(folder: Path) -> list[Path]:
+    return list(folder.glob("[0-9]*"))
+
+
+def _last(folder: Path) -> int:
+    return max((int(file.stem) for file in _numbered(folder)), default=-1)
+
+
+def _lines(place: Path) -> list[str]:
+    return place.read_text("utf-8").splitlines()
