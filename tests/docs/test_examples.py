@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from examples import library, spark_job
+from examples import first_ten_minutes, library, spark_job
 from examples.rss import rss_reader
 from tests.docs.fences import ROOT
 
@@ -21,6 +21,13 @@ def test_library(capsys: pytest.CaptureFixture[str]) -> None:
         "refused: '+' is not part of the filter language here, at character 5: age ⟪+ 1 > 30",
         "batch: [{'event_id': 1, 'subscription_id': 'ben'}]",
     ]
+
+
+def test_first_ten_minutes(capsys: pytest.CaptureFixture[str]) -> None:
+    """What a newcomer sees: if it changes, read first_ten_minutes.txt as one would."""
+    first_ten_minutes.main()
+    shown = (ROOT / "examples" / "first_ten_minutes.txt").read_text("utf-8")
+    assert capsys.readouterr().out == shown
 
 
 def test_spark_job(capsys: pytest.CaptureFixture[str], spark: SparkSession) -> None:

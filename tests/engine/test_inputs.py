@@ -18,6 +18,7 @@ from headgate.errors import EventError, GraphError, SubscriptionError
 
 pd: Any = import_module("pandas")
 """It has no types of its own."""
+pl: Any = import_module("polars")
 SUBSCRIPTIONS = [{"id": "s1", "filter": "age > 30"}, {"id": "s2", "filter": "age > 20 AND topic = 'news'"}]
 ROWS: list[dict[str, Any]] = [
     {"id": "e1", "age": 35, "topic": "news"},
@@ -64,6 +65,7 @@ FORMS: dict[str, Any] = {
     "stream": Stream(TABLE),
     "array": Columns(pa.RecordBatch.from_pylist(ROWS)),
     "pandas": pd.DataFrame(ROWS),
+    "polars": pl.DataFrame(ROWS),
     "dicts": ROWS,
     "events": [Event.from_row(row) for row in ROWS],
     "generator": lambda: (row for row in ROWS),
@@ -216,6 +218,7 @@ def test_subscriptions_of_all_forms() -> None:
         table,
         Stream(table),
         pd.DataFrame({"ID": ["s1", "s2"], "filter": ["age > 30", "age > 20"], "score": [2.0, None]}),
+        pl.DataFrame({"ID": ["s1", "s2"], "filter": ["age > 30", "age > 20"], "score": [2.0, None]}),
     ]
     for each in [*forms, [Subscription("s1", "age > 30", score=2.0), listed[1]]]:
         found = Engine.build(each)

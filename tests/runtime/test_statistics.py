@@ -17,7 +17,9 @@ from headgate.runtime.statistics import (
     pack_statistics,
     read_statistics,
     unpack_statistics,
+    with_all,
 )
+from headgate.runtime.targets import open_target
 from tests.cli.running import Command
 from tests.spark.files import put_lines
 
@@ -157,3 +159,14 @@ def test_the_ids_of_a_table_are_read_as_they_are(tmp_path: Path) -> None:
     add_statistics(place, counted(1), 1, 5.0)
     about = read_statistics(place).table.schema.metadata[b"headgate.statistics"]
     assert json.loads(about) | {"until": 0} == {"layout": 1, "events": 1, "since": 5.0, "until": 0}
+
+
+def test_what_was_no_candidate_of_any_worker_counts_as_none(tmp_path: Path) -> None:
+    """Workers send what was counted; subscriptions of the snapshot that are not among it have zeros."""
+    Engine.build(SUBSCRIPTIONS).save(tmp_path / "snapshot")
+    table = counted(35, 25)
+    sent = unpack_statistics([pack_statistics(table)])
+    whole = with_all(sent, open_target(str(tmp_path / "snapshot")), 2)
+    columns = ["subscription_id", "matches", "candidates", "work", "exceeded"]
+    assert whole.select(columns).to_pylist() == table.select(columns).to_pylist()
+    assert 0 in table["candidates"].to_pylist()

@@ -286,8 +286,7 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
         candidates, work = np.zeros(len(base.ids), np.int64), np.zeros(len(base.ids))
         for document in documents:
             base.matcher.costs(document, candidates, work)
-        kept = base.removed == 0
-        return CheckCosts(base.ids, candidates * kept, np.ceil(work * kept).astype(np.int64))
+        return CheckCosts(base.ids, np.where(base.removed, -1, candidates), np.ceil(work).astype(np.int64))
 
     def filter_planes(self, first: int, size: int) -> None:
         """Have none: patterns cannot be asked by planes."""

@@ -110,7 +110,7 @@ class CheckCosts(NamedTuple):
     """What it took to check filters for some events, by filter: `ids` are theirs.
 
     `candidates` counts the events for which a filter had to be checked, `work` what that took: words of the
-    index that were read, letters that were searched, steps of joins.
+    index that were read, letters that were searched, steps of joins. A filter that is there no more has -1.
     """
 
     ids: Ids

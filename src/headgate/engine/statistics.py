@@ -132,10 +132,11 @@ class _Part:
         self.names = ids.to_arrow()
         count = len(ids)
         self.since, self.matches, self.moment = (np.zeros(count, np.int64) for _ in range(3))
-        self.candidates, self.work, self.exceeded = (np.zeros(count, np.int64) for _ in range(3))
+        self.work, self.exceeded = (np.zeros(count, np.int64) for _ in range(2))
+        self.candidates = np.full(count, -1, np.int64)
+        """-1 while nothing was measured."""
         self.event: Column = pa.nulls(count, pa.string())
         self.gone = np.zeros(count, np.bool_)
-        self.measured = False
 
     def add(self, places: Ints, counts: Ints, moments: Ints, events: Column) -> None:
         """Add matches of some subscriptions, each once, with the last event of each."""
@@ -150,7 +151,6 @@ class _Part:
         """Count anew for a subscription."""
         for counter in (self.matches, self.moment, self.work, self.exceeded):
             counter[place] = 0
-        # Not known: it is measured when it has been compacted.
         self.candidates[place] = -1
         self.since[place], self.gone[place] = events, gone
 
@@ -159,7 +159,7 @@ class _Part:
         here = ~self.gone
         some: list[Any] = [events - self.since, self.matches]
         some += [_moments(self.moment), _compute.if_else(self.moment > 0, self.event, None)]
-        unknown = (self.candidates < 0) | (not self.measured)
+        unknown = self.candidates < 0
         some += [pa.array(each, mask=unknown) for each in (self.candidates, self.work)]
         columns = [self.names, *some, self.exceeded]
         schema = schema_of(numbered=self.ids.numbered)
@@ -335,25 +335,19 @@ class Statistics:
                 self._cost(costs, weight)
 
     def _cost(self, costs: CheckCosts, weight: int) -> None:
-        part = next((each for each in self._parts if each.ids is costs.ids), None)
-        if part is not None:
-            part.measured = True
-            part.candidates += weight * costs.candidates
-            part.work += weight * costs.work
-            return
-        # It was compacted since: look the ids up.
-        names = costs.ids.to_arrow()
-        for each in self._parts:
-            here = _compute.index_in(names, value_set=each.names.cast(names.type)) if len(each.ids) else None
-            if here is None:
-                continue
-            found = np.flatnonzero(np.asarray(here.is_valid()))
-            places = np.asarray(here.drop_null(), np.int64)
-            each.measured = True
-            each.candidates[places] = (
-                np.maximum(each.candidates[places], 0) + weight * costs.candidates[found]
-            )
-            each.work[places] += weight * costs.work[found]
+        known = np.flatnonzero(costs.candidates >= 0)
+        for part in self._parts:
+            found = places = known
+            if part.ids is not costs.ids:
+                # It was compacted since: look the ids up.
+                if part.ids.numbered is not costs.ids.numbered:
+                    continue
+                here = _compute.index_in(costs.ids.to_arrow().take(known), value_set=part.names)
+                found = known[np.asarray(here.is_valid())]
+                places = np.asarray(here.drop_null(), np.int64)
+            before = np.maximum(part.candidates[places], 0)
+            part.candidates[places] = before + weight * costs.candidates[found]
+            part.work[places] += weight * costs.work[found]
 
     # Changes
 

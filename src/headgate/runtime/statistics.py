@@ -195,11 +195,19 @@ def unpack_statistics(packed: Iterable[bytes]) -> list[pa.Table]:
 
 def with_all(tables: list[pa.Table], target: Target, events: int) -> pa.Table:
     """Add up what workers have counted, with all subscriptions of a snapshot and the number of events."""
+    import numpy as np
+    import pyarrow as pa
+
     from headgate.engine.engine import Engine
-    from headgate.engine.statistics import Statistics, merged
+    from headgate.engine.statistics import CANDIDATES, WORK, Statistics, merged
 
     shards = [Engine.open(shard.place, verify=False).backend for shard in target.shards]
     every = Statistics(each.built for each in shards)
     every.count(events)
     whole = every.table()
+    if any(table[CANDIDATES].null_count < table.num_rows for table in tables):
+        # Workers have measured, and leave out what was no candidate.
+        for name in (CANDIDATES, WORK):
+            nothing = pa.array(np.zeros(whole.num_rows, np.int64))
+            whole = whole.set_column(whole.schema.get_field_index(name), name, nothing)
     return merged([whole, *(each.cast(whole.schema) for each in tables)])

@@ -217,7 +217,7 @@ class RecordIndex(LiveIndex[State]):
         encoded = encode(columns, base.built)
         candidates, work = (np.zeros(len(base.ids), np.int64) for _ in range(2))
         count_checks(base.built.arrays, encoded, columns.count, base.removed, candidates, work)
-        return CheckCosts(base.ids, candidates, work)
+        return CheckCosts(base.ids, np.where(base.removed, -1, candidates), work)
 
     def filter_planes(self, first: int, size: int) -> RecordFilterPlanes | None:
         """Return the filters for asking one by one: their ids are `first` and up.
