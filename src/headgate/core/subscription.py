@@ -50,7 +50,8 @@ def check_dialect(dialect: str) -> None:
     """
     if dialect not in _dialects and dialect not in dialects():
         *most, last = map(repr, _dialects)
-        meant = likeliest(dialect, _dialects)
+        given: object = dialect
+        meant = likeliest(given, _dialects) if isinstance(given, str) else None
         hint = f" (did you mean {meant!r}?)" if meant else ""
         raise SubscriptionError(f"dialect {dialect!r} is not known: use {', '.join(most)} or {last}{hint}")
 
