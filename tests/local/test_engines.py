@@ -335,10 +335,23 @@ def test_small_jobs_need_no_spark(tmp_path: Path) -> None:
     put_lines(tmp_path / "subs.jsonl", SUBSCRIPTIONS)
     put_lines(tmp_path / "events.jsonl", EVENTS)
     put_lines(tmp_path / "changes.jsonl", CHANGES)
+    put_lines(tmp_path / "in" / "events.jsonl", EVENTS)
     put(tmp_path / "small.toml", PIPELINE)
     commands = (
         ("compile", "--subscriptions", "subs.jsonl", "--output", "snapshot"),
         ("match", "--snapshot", "snapshot", "--events", "events.jsonl", "--output", "matches.jsonl"),
+        (
+            "stream",
+            "--snapshot",
+            "snapshot",
+            "--events",
+            "in",
+            "--output",
+            "out-stream",
+            "--state",
+            "state",
+            "--once",
+        ),
         ("run", "small.toml", "--dry-run"),
         ("run", "small.toml"),
     )
@@ -347,6 +360,7 @@ def test_small_jobs_need_no_spark(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
     found = [row["subscription_id"] for row in get_table(tmp_path / "matches.jsonl")]
     assert found == ["s1", "s2", "s4", "s1", "s4"]
+    assert len(get_table(tmp_path / "out-stream")) == len(found)
     steps = json.loads((tmp_path / "out" / "run.json").read_text())["steps"]
     results = {each["name"]: each for each in steps}
     assert results["backtest.one"]["matches"] == 2
