@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from headgate.core.version import __version__ as __version__
+from headgate.core import __version__ as __version__
 
 if TYPE_CHECKING:
     from headgate.core.event import Event

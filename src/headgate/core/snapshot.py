@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from headgate.core.version import __version__
+from headgate.core import __version__
 from headgate.errors import SnapshotError
 
 if TYPE_CHECKING:

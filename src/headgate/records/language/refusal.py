@@ -79,9 +79,9 @@ _LIKE = {"startswith": "x%", "starts_with": "x%", "endswith": "%x", "ends_with":
 
 def _instead(name: str) -> str:
     """Say what there is instead of a function."""
-    if name in _LIKE:
-        return f"; LIKE '{_LIKE[name]}' is"
-    meant = likeliest(name, ("array_contains", "arrays_overlap", "forall"))
+    meant = likeliest(name, ("array_contains", "arrays_overlap", "forall", *_LIKE))
+    if meant in _LIKE:
+        return f"; LIKE '{_LIKE[meant]}' is"
     return f" (did you mean {meant}?)" if meant else "; array_contains and arrays_overlap are"
 
 

@@ -1,3 +1,0 @@
-"""The version of Headgate, which snapshots carry."""
-
-__version__ = "0.1.0"
