@@ -13,7 +13,7 @@ from headgate.core.subscription import SQL
 from headgate.errors import HeadgateError
 from headgate.pipeline.dry_run.checked_rows import Source, judge_edges, judge_nodes, judge_subscriptions
 from headgate.runtime.rows import read_edge, read_line, read_node, read_site, read_subscription
-from headgate.tables.graph_rows import EDGES, NODES
+from headgate.tables.graph.rows import EDGES, NODES
 from headgate.tables.settings import Compile
 from tests.spark.files import put
 from tests.spark.without_spark import compile_graph_lines, compile_lines

@@ -24,9 +24,9 @@ from headgate.spark.match.worker import Task, match_and_tell
 from headgate.tables.accepted import number_rows, save_index
 from headgate.tables.event_rows import LINES, NUMBERS, REASON, ROW, TEXTS
 from headgate.tables.filter_rows import compile_batches
-from headgate.tables.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS
-from headgate.tables.graph_rows import compile_rows as compile_parts
-from headgate.tables.graph_tables import GraphWriter, ReadTable, assemble
+from headgate.tables.graph.rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS
+from headgate.tables.graph.rows import compile_rows as compile_parts
+from headgate.tables.graph.tables import GraphWriter, ReadTable, assemble
 from headgate.tables.lines import BLOCK, BROKEN, FILE, POSITION, VALUE
 from headgate.tables.places import Format
 from headgate.tables.shards.graph import place_graph

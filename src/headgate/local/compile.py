@@ -24,8 +24,8 @@ from headgate.runtime.sharding import TENANT, Sharding
 from headgate.tables.accepted import number_rows, save_index
 from headgate.tables.choosing import choose, find_dialects
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches, find_fields
-from headgate.tables.graph_rows import SHAPES, SUBSCRIPTIONS, compile_rows
-from headgate.tables.graph_tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
+from headgate.tables.graph.rows import SHAPES, SUBSCRIPTIONS, compile_rows
+from headgate.tables.graph.tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
 from headgate.tables.lines import VALUE, column_names, read_lines
 from headgate.tables.places import Format, check_input, local
 from headgate.tables.requests import check_compile

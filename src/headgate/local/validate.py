@@ -19,8 +19,8 @@ from headgate.local.events import first_events
 from headgate.runtime.rows import FILTER, RANKS, WEIGHTS
 from headgate.tables.accepted import number_rows, take_filters
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, PLACE, REASON, ROW, compile_batches
-from headgate.tables.graph_rows import EDGES, NODES, SUBSCRIPTIONS
-from headgate.tables.graph_tables import ORDER, TABLE, assemble
+from headgate.tables.graph.rows import EDGES, NODES, SUBSCRIPTIONS
+from headgate.tables.graph.tables import ORDER, TABLE, assemble
 from headgate.tables.lines import read_lines
 from headgate.tables.places import check_input
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from headgate.contents.kind import FilterSettings
     from headgate.contents.protocol import CompiledFilters, Contents
     from headgate.core.event import Event, Id
-    from headgate.tables.graph_tables import AssembledGraph
+    from headgate.tables.graph.tables import AssembledGraph
 
 EVENTS = 10_000
 """Events of a sample that are looked at: the first of the table."""

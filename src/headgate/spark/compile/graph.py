@@ -26,8 +26,8 @@ from headgate.spark.compile.compile import spread
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.tables import read_lines, to_frame, write_table
-from headgate.tables.graph_rows import SHAPES, SUBSCRIPTIONS, compile_rows
-from headgate.tables.graph_tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
+from headgate.tables.graph.rows import SHAPES, SUBSCRIPTIONS, compile_rows
+from headgate.tables.graph.tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
 from headgate.tables.lines import ORDER as PLACES
 from headgate.tables.places import Format, check_input, local
 from headgate.tables.requests import check_compile

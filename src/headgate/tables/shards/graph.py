@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headgate.contents.protocol import Contents, Keys
     from headgate.graph.model import Parts
     from headgate.runtime.sharding import Sharding
-    from headgate.tables.graph_tables import AssembledGraph
+    from headgate.tables.graph.tables import AssembledGraph
 
     FindTenants = Callable[[str], Mapping[str, str]]
 

@@ -26,7 +26,7 @@ from headgate.records.programs.programs import starts
 from headgate.runtime.rows import DIALECT, FILTER
 from headgate.tables.accepted import Ranks, clause_index, in_order, read_ranks, with_unfiltered
 from headgate.tables.filter_rows import CLAUSES, NUMBER, PART, PLACE, PROGRAMS, RANKED, REASON, ROW
-from headgate.tables.graph_rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, number_of, text_of
+from headgate.tables.graph.rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, number_of, text_of
 from headgate.tables.lines import ORDER as PLACES
 from headgate.tables.places import Format
 

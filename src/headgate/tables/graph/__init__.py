@@ -1,0 +1,1 @@
+"""The tables of a graph: rows of nodes, edges and subscriptions, put together."""
