@@ -103,7 +103,7 @@ def test_snapshots_that_are_refused(headgate: Command, graph: Path) -> None:
 
     save_shards(graph / "shards", from_models(NODES, EDGES), 2, save)
     for name, reason in {
-        "records": "snapshot records is of the room 'records' and has no graph: give one of a graph",
+        "records": "snapshot records is one of 'records' and has no graph: give one of a graph",
         "shards": "snapshot shards is a graph in shards: give one of them, such as shards/shard-000",
         "missing": "missing is not a snapshot: there is no such directory",
     }.items():

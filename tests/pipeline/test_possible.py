@@ -99,7 +99,10 @@ def complaints(folder: Path, text: str) -> list[str]:
         (RANKED + '[plan]\ncarries = "row"\n', "plan: it is made of subscriptions that are not ranked"),
         (RANKED + CUT + WHAT_IF + "top = 3\n", "what_if.top: who is among the best is known of the whole"),
         (GRAPH + CUT + WHAT_IF, "what_if: who is reached through a graph is known of the whole only"),
-        (PLAIN + '[plan]\ncarries = "row"\npage = "net.pdf"\n', "plan.page: /shop/net.pdf names no known"),
+        (
+            PLAIN + '[plan]\ncarries = "row"\npage = "net.pdf"\n',
+            "plan.page: /shop/net.pdf has no known ending",
+        ),
         (PLAIN + WHAT_IF + 'page = "../taken/w.html"\n', "what_if.page: /taken/w.html cannot be written: "),
         (PLAIN + '[compile]\nsnapshot = "../taken/s"\n', "compile.snapshot: /taken/s cannot be written: "),
         (

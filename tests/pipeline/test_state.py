@@ -110,7 +110,7 @@ def test_what_is_remote_is_done_every_time(tmp_path: Path) -> None:
     there = Step("match.x", {"events": "s3a://b/e.jsonl"}, {"output": str(tmp_path / "out.jsonl")}, {})
     state = State(tmp_path)
     state.finish(there, state.stamps(there.inputs), {}, 1, "")
-    assert "lies on another file system" in str(state.why_not_done(there))
+    assert "is on another file system" in str(state.why_not_done(there))
 
 
 def test_a_snapshot_with_the_same_content_is_the_same(tmp_path: Path) -> None:
