@@ -148,7 +148,7 @@ def bad_subscriptions(world: World, known: Id, node: Id) -> list[Bad]:
             _bad(
                 {**good, "id": seven, "node": None},
                 f"subscription {seven!r}: it is attached to no node: name one in the column 'node'",
-                f"subscription {seven!r} names no node to be attached to: give `node`",
+                f"subscription {seven!r} is attached to no node: give `node`",
             ),
         ]
     return found

@@ -118,6 +118,7 @@ SOME: dict[str, dict[tuple[str, bool], tuple[str, ...]]] = {
         (MIXED, False): (EXACT,),
         (MIXED, True): (),
     },
+    "local": {(MIXED, False): (ALL, RELAXED), (MIXED, True): (RELAXED,)},
     "local stream": {
         (RECORDS, False): (RELAXED,),
         (RECORDS, True): (ALL,),

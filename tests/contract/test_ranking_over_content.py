@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from headgate import Event, Subscription
 from headgate.ranking.filters import reference as content_reference
 from headgate.ranking.filters.index import EXACT, MODES, RELAXED, RankedIndex
-from tests.contract.rooms import Room, every_room
+from tests.contract.rooms import Room, every_kind
 from tests.seeds import examples, seeds
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def answer(
     return content_reference.relaxed(subscriptions, event, 1000, room=room.index, factors=factors)
 
 
-@every_room
+@every_kind
 @examples(15)
 @given(randoms, st.booleans())
 def test_both_modes_are_as_their_slow_twins(room: Room, rng: random.Random, text: bool) -> None:
@@ -116,7 +116,7 @@ def test_both_modes_are_as_their_slow_twins(room: Room, rng: random.Random, text
         ]
 
 
-@every_room
+@every_kind
 @examples(10)
 @given(randoms)
 def test_changes_are_as_a_rebuild(room: Room, rng: random.Random) -> None:
@@ -163,7 +163,7 @@ def test_changes_are_as_a_rebuild(room: Room, rng: random.Random) -> None:
         index.compact()
 
 
-@every_room
+@every_kind
 @pytest.mark.parametrize("relaxed", [True, False])
 def test_a_saved_index_answers_the_same(room: Room, tmp_path: Path, *, relaxed: bool) -> None:
     rng = random.Random(3)
@@ -185,7 +185,7 @@ def test_a_saved_index_answers_the_same(room: Room, tmp_path: Path, *, relaxed: 
     assert opened.score("later") == 9.0
 
 
-@every_room
+@every_kind
 def test_a_filter_is_its_clauses(room: Room) -> None:
     rng = random.Random(4)
     for number in seeds(60):
@@ -203,7 +203,7 @@ def test_a_filter_is_its_clauses(room: Room) -> None:
             assert room.index.clauses(clause.filter, room.index.dialect) == (clause,)
 
 
-@every_room
+@every_kind
 def test_numbers_are_matches(room: Room) -> None:
     rng = random.Random(5)
     index = room.index.build(
