@@ -18,7 +18,7 @@ from headgate.tables.filter_rows import compile_batches
 from headgate.tables.lines import BROKEN, ORDER, VALUE
 from headgate.workloads.catalogue import workload
 
-SIZES = {"quick": (1_000, 500), "full": (100_000, 3_000)}
+SIZES = {"quick": (400, 200), "full": (100_000, 3_000)}
 BATCH = 10_000
 """Rows that Spark hands over together."""
 SEED = 1

@@ -64,7 +64,7 @@ class Plan(NamedTuple):
 
 
 SIZES = {
-    "quick": Plan(2_000, 1_000, 8, 2, 0.25, 500, None),
+    "quick": Plan(2_000, 1_000, 4, 1, 0.25, 500, None),
     "full": Plan(100_000, 5_000, 610, 10, 0.2, 5_000, 1.0),
 }
 

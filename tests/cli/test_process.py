@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.running import HEADGATE, run_alone
+from tests.conftest import SMALL_TABLES
 from tests.spark.files import names, put, put_lines
 
 if TYPE_CHECKING:
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
 def test_a_job_leaves_its_outputs_and_nothing_else(tmp_path: Path) -> None:
     put_lines(tmp_path / "subs.jsonl", [{"id": 1, "filter": "a = 1"}, {"id": 2, "filter": "a ="}])
     command = ("compile", "--subscriptions", "subs.jsonl", "--output", "snapshot/", "--engine", "spark")
-    ran = run_alone(*command, "--json", cwd=tmp_path)
+    small = [
+        word
+        for name, value in SMALL_TABLES.items()
+        if ".sql." in name
+        for word in ("--conf", f"{name}={value}")
+    ]
+    ran = run_alone(*command, *small, "--json", cwd=tmp_path)
     assert ran.code == 0
     assert ran.json["subscriptions"] == 1
     lines = ran.err.splitlines()

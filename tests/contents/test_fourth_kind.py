@@ -144,8 +144,10 @@ JOBS = """
 import sys
 from headgate.cli import cli
 from headgate.spark.session.session import close_session, open_session
+from tests.conftest import SMALL_TABLES
 
-session = open_session("local[1]")
+small = {name: value for name, value in SMALL_TABLES.items() if name.startswith("spark.sql.")}
+session = open_session("local[1]", settings=small)
 for line in sys.stdin.read().splitlines():
     cli.main(line.split(), standalone_mode=False)
 close_session(session)

@@ -110,10 +110,10 @@ PLACES = [
 SOME: dict[str, dict[tuple[str, bool], tuple[str, ...]]] = {
     "batch": {
         (RECORDS, False): (ALL,),
-        (RECORDS, True): (ALL, EXACT),
+        (RECORDS, True): (EXACT,),
         (RDF, False): (EXACT,),
-        (RDF, True): (ALL, EXACT),
-        (XML, False): (RELAXED,),
+        (RDF, True): (ALL,),
+        (XML, False): (),
         (XML, True): (RELAXED,),
         (MIXED, False): (EXACT,),
         (MIXED, True): (),
@@ -133,14 +133,17 @@ SOME: dict[str, dict[tuple[str, bool], tuple[str, ...]]] = {
         (RECORDS, False): (ALL,),
         (RECORDS, True): (EXACT,),
         (RDF, False): (RELAXED,),
-        (RDF, True): (ALL,),
-        (XML, False): (EXACT,),
+        (RDF, True): (),
+        (XML, False): (),
         (XML, True): (RELAXED,),
         (MIXED, False): (),
         (MIXED, True): (ALL,),
     },
 }
-"""In the default lane the jobs share a snapshot for each content with a graph, and for each without."""
+"""In the default lane the jobs share a snapshot for each content with a graph, and for each without.
+
+What has no cell there is asked of the library and of the jobs in this process.
+"""
 
 
 def default_cells() -> list[Cell]:

@@ -29,6 +29,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching, "BUDGET", 100_000)
     monkeypatch.setattr(matching, "LEAST", 1_000)
     monkeypatch.setattr(explain, "STEPS", 1_000)
+    monkeypatch.setattr(explain, "nearest", partial(explain.nearest, budget=200))
 
 
 def dense(identity: str = "e", source: str | None = None) -> Event:

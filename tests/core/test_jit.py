@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import headgate
 from headgate.core.jit import signatures, sources, store
 from headgate.core.jit.notation import describe, parse
@@ -102,10 +104,8 @@ def test_a_kernel_is_compiled_once_and_then_found(tmp_path: Path) -> None:
     other = {**where, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
     assert process(KERNEL, tmp_path, **other).stdout == "20 1\n"
     assert process(KERNEL, tmp_path, **where, NUMBA_BOUNDSCHECK="1").stdout == "20 1\n"
-    # A file that is cut short or gone is compiled anew.
+    # A file that is cut short is compiled anew.
     file.write_bytes(file.read_bytes()[:-1])
-    assert process(KERNEL, tmp_path, **where).stdout == "20 1\n"
-    file.unlink()
     assert process(KERNEL, tmp_path, **where).stdout == "20 1\n"
     assert process(KERNEL, tmp_path, **where).stdout == "20 0\n"
 
@@ -130,6 +130,7 @@ def test_processes_that_start_together_compile_a_kernel_once(tmp_path: Path) -> 
     assert sum(int(compiled) for _, compiled in printed) == 1
 
 
+@pytest.mark.nightly
 def test_long_compiling_says_so_once(tmp_path: Path) -> None:
     slow = KERNEL.replace("heard =", SLOW + "heard =", 1)
     said = process(slow, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "two")).stderr.splitlines()
@@ -265,6 +266,7 @@ except RuntimeError as error:
     assert said.endswith(f"({', '.join(['float32:1C'] * 5)})")
 
 
+@pytest.mark.nightly
 def test_a_tuple_whose_fields_change_places_finds_no_stale_code(tmp_path: Path) -> None:
     copy = tmp_path / "headgate"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))

@@ -16,7 +16,7 @@ from headgate.graph.reference import reach_nodes, reach_subscriptions
 from headgate.graph.walk.evaluators import EVALUATORS
 from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, Drawn, draw_event, draw_filter, draw_graph, valid_text
-from tests.seeds import seeds
+from tests.seeds import NIGHTLY, seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +95,7 @@ def test_random_changes(shape: str, seed: int) -> None:
     drawn = draw_graph(rng, shape, rng.choice((2, 10, 60, 130, 400)))
     index = GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=RecordIndex)
     acyclic = index.base.acyclic
-    for number in range(40):
+    for number in range(40 if NIGHTLY else 15):
         what = change(rng, index, drawn, number)
         event = draw_event(rng, str(rng.choice(drawn.nodes).id), number)
         evaluators = ("auto", "general", "scc-skip") if number % 5 else EVALUATORS

@@ -16,6 +16,7 @@ from headgate.graph.reference import passes, reach_subscriptions
 from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, Drawn, draw_event, draw_graph, valid_text
 from tests.graph.test_ranked import alter
+from tests.seeds import NIGHTLY
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
@@ -120,7 +121,7 @@ def test_explanations_of_a_changed_graph(shape: str) -> None:
     rng = random.Random(f"explain changes {shape}")
     drawn = draw_graph(rng, shape, 25)
     index = GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=RecordIndex)
-    for number in range(25):
+    for number in range(25 if NIGHTLY else 8):
         alter(rng, index, drawn, number)
         check(index, drawn, draw_event(rng, str(rng.choice(drawn.nodes).id), number))
 

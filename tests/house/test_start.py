@@ -165,11 +165,11 @@ def test_the_first_match_loads_its_room_and_no_other(
 ) -> None:
     # The first try may compile kernels, the others find them. Arrow loads pandas where that is installed: it
     # comes with Spark only.
-    ran = best(f"import sys\n{SHUT}{FIRST.format(lines)}{_TOLD}", within=1.5 * slowness())
+    ran = best(f"import sys\n{SHUT}{FIRST.format(lines)}{_TOLD}", within=1.5)
     assert ran.code == 0, ran.errors
     assert {room for room, module in ROOMS.items() if module in ran.loaded} == set(rooms)
     assert {name for name in LIBRARIES if name in ran.loaded} == set(libraries)
-    assert ran.seconds <= 1.5 * slowness()
+    assert ran.seconds <= 1.5 or ran.seconds <= 1.5 * slowness()
 
 
 def test_a_small_match_loads_neither_a_parser_nor_what_spark_brings(tmp_path: Path) -> None:

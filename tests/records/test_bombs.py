@@ -159,6 +159,7 @@ def test_what_is_too_large_is_refused(text: str, message: str) -> None:
     assert index.match(Event("e", {"a": 1})) == [1]
 
 
+@pytest.mark.nightly
 def test_the_largest_that_is_taken() -> None:
     texts = [
         "(" * 64 + "a0 = 1" + ")" * 64,

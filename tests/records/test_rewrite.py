@@ -23,7 +23,7 @@ from headgate.records.language.rewrite import (
 )
 from headgate.records.reference import evaluate
 from tests.records.random_filters import random_event, random_filter
-from tests.seeds import examples
+from tests.seeds import NIGHTLY, examples
 
 if TYPE_CHECKING:
     import random
@@ -75,6 +75,7 @@ def small_trees() -> list[Expression]:
 
 
 TREES = small_trees()
+SOME = TREES[:: 1 if NIGHTLY else 3]
 ROWS: list[dict[Path, object]] = [{("p",): p, ("q",): q} for p, q in product([True, False, None], repeat=2)]
 
 
@@ -99,7 +100,7 @@ def test_there_are_enough_trees() -> None:
 
 @pytest.mark.parametrize("rewrite", VALUE_PASSES)
 def test_value_is_kept(rewrite: Pass) -> None:
-    for tree in TREES:
+    for tree in SOME:
         changed = rewrite(tree)
         for row in ROWS:
             assert evaluate(changed, row) is evaluate(tree, row), (tree, row)
@@ -107,14 +108,14 @@ def test_value_is_kept(rewrite: Pass) -> None:
 
 @pytest.mark.parametrize("rewrite", [drop_unknown, flatten])
 def test_truth_is_kept_once_not_is_pushed(rewrite: Pass) -> None:
-    for tree in map(push_not, TREES):
+    for tree in map(push_not, SOME):
         changed = rewrite(tree)
         for row in ROWS:
             assert (evaluate(changed, row) is True) is (evaluate(tree, row) is True), (tree, row)
 
 
 def test_the_whole_keeps_truth() -> None:
-    for tree in TREES:
+    for tree in SOME:
         changed = normalise(tree)
         for row in ROWS:
             assert (evaluate(changed, row) is True) is (evaluate(tree, row) is True), (tree, row)
@@ -142,7 +143,7 @@ def test_predicates_keep_their_truth(predicate: Expression, values: list[object]
 
 @pytest.mark.parametrize("rewrite", PASSES)
 def test_passes_are_idempotent_and_change_nothing_in_place(rewrite: Pass) -> None:
-    for tree in TREES:
+    for tree in SOME:
         given_tree = push_not(tree)
         before = repr(given_tree)
         changed = rewrite(given_tree)
@@ -151,7 +152,7 @@ def test_passes_are_idempotent_and_change_nothing_in_place(rewrite: Pass) -> Non
 
 
 def test_what_each_pass_promises() -> None:
-    for tree in TREES:
+    for tree in SOME:
         assert is_pushed(push_not(tree))
         dropped = drop_unknown(push_not(tree))
         assert Constant(None) not in set(nodes(dropped))

@@ -21,6 +21,7 @@ from headgate.records.language.model import NULL, In, Like, LiteralType, predica
 from headgate.records.language.parse import parse_filter
 from tests.records.random_filters import SCHEMA, TEXTS, random_event
 from tests.records.soup import chained, changed_filter, random_soup
+from tests.seeds import share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,7 +136,7 @@ def differences(table: DataFrame, rows: list[dict[str, object]], seed: int, coun
 
 @pytest.mark.usefixtures("spark")
 def test_what_we_take_spark_takes_and_means(table: DataFrame, rows: list[dict[str, object]]) -> None:
-    assert differences(table, rows, seed=1, count=100) == []
+    assert differences(table, rows, seed=1, count=share(240)) == []
 
 
 @pytest.mark.nightly

@@ -29,6 +29,7 @@ from headgate.report.runs.model import (
     this_machine,
 )
 from headgate.spark.session import listeners as activity
+from tests.lanes import some
 from tests.report.reading import Reader, svg_texts
 from tests.report.runs import MATCHES, PAGE, STREAM, WHEN, batch, stage
 
@@ -107,16 +108,21 @@ def test_pictures_are_xml_and_always_the_same(page: RunPage) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "a = '<script>alert(1)</script>'",
-        "a = '</svg><b>' AND b = \"&amp;\"",
-        "price = '$5' OR price = '$_{6}$'",
-        "name = '東京' OR name = 'עברית'",
-        "a = '#1f7a8c' OR a = 'id=\"x\"' OR a = '*{url(#y)'",
-        "a = 1\n\t AND b = '\x00\x08'",
-        "a = '" + "x" * 5000 + "'",
-        "W" * 300,
-    ],
+    some(
+        [
+            "a = '<script>alert(1)</script>'",
+            "a = '</svg><b>' AND b = \"&amp;\"",
+            "price = '$5' OR price = '$_{6}$'",
+            "name = '東京' OR name = 'עברית'",
+            "a = '#1f7a8c' OR a = 'id=\"x\"' OR a = '*{url(#y)'",
+            "a = 1\n\t AND b = '\x00\x08'",
+            "a = '" + "x" * 5000 + "'",
+            "W" * 300,
+        ],
+        1,
+        4,
+        6,
+    ),
 )
 def test_texts_of_users_are_shown_as_they_are(text: str) -> None:
     page = replace(

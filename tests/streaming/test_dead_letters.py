@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from headgate import Edge, Engine, Node, Subscription
 from tests.spark.rdf_cases import too_much
@@ -160,6 +161,7 @@ def test_duplicates_over_parts(spark: SparkSession, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.nightly
 def test_window(spark: SparkSession, tmp_path: Path) -> None:
     """After the window an id is new again; without one, it always is."""
     world = world_of(tmp_path, window=0.0)
@@ -203,6 +205,7 @@ def test_late(spark: SparkSession, tmp_path: Path) -> None:
     assert world.run(spark).late == 1
 
 
+@pytest.mark.nightly
 def test_late_documents(spark: SparkSession, tmp_path: Path) -> None:
     """Rows of documents have a time of their own, and one that is none is malformed."""
     world = World(tmp_path, {"lateness": 60.0, "content_type": "xml"})
@@ -261,6 +264,7 @@ def test_malformed_documents(spark: SparkSession, tmp_path: Path) -> None:
     assert world.dead()[-1]["origin"] == str(world.events / "6.xml")
 
 
+@pytest.mark.nightly
 def test_a_filter_that_is_too_much(spark: SparkSession, tmp_path: Path) -> None:
     """It is left out of the event, as a dead letter with the subscription; the event goes to all others."""
     world = World(tmp_path)

@@ -20,7 +20,7 @@ from headgate.workloads.records.specification import Attribute, Operator, Specif
 from headgate.workloads.records.specification_programs import programs
 from headgate.workloads.records.synthetic import distinct, operands, values
 from headgate.workloads.statistics import matches
-from tests.seeds import examples
+from tests.seeds import examples, share
 from tests.workloads.specifications import SEED, WORKLOADS, decode, parsed, written
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def test_matches_are_those_of_the_reference(spec: Specification, event: list[int
 
 @everywhere
 def test_programs_of_workloads_are_those_of_their_texts(workload: Synthetic) -> None:
-    spec = workload.specification(np.arange(100_000, 102_000), SEED)
+    spec = workload.specification(np.arange(100_000, 100_000 + share(2_000)), SEED)
     spec.check()
     made = programs(spec)
     made.check()
@@ -126,7 +126,7 @@ def test_events_are_the_numbers_that_were_drawn(workload: Synthetic) -> None:
 
 @everywhere
 def test_texts_have_the_shape_that_was_drawn(workload: Synthetic) -> None:
-    spec = workload.specification(np.arange(500), SEED)
+    spec = workload.specification(np.arange(share(500)), SEED)
     sizes, conjunctions = np.diff(spec.predicate_start).tolist(), np.diff(spec.conjunction_start).tolist()
     for text, count in zip(written(spec), conjunctions, strict=True):
         model = parse_filter(text)

@@ -76,9 +76,8 @@ def test_the_index_is_as_the_reference_many_times() -> None:
     assert matches > 20_000
 
 
-@pytest.mark.parametrize(
-    "setting", ["NUMBA_DISABLE_JIT", pytest.param("NUMBA_BOUNDSCHECK", marks=pytest.mark.nightly)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("setting", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
 def test_interpreted_and_with_checked_bounds(setting: str, tmp_path: Path) -> None:
     """Either raises where compiled code would read beyond an array."""
     code = (
