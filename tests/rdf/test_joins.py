@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from headgate import Event, Omission, Omissions, Options, Subscription
 from headgate.errors import EventError
 from headgate.rdf.events.reading import make_graph
+from headgate.rdf.explain import explain
 from headgate.rdf.index import matching
 from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.language.model import XSD, literal
@@ -145,6 +147,7 @@ REASON = "joining it takes more than {} steps; send smaller events, or narrow th
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let filters take so few steps that nobody has to wait for them."""
     monkeypatch.setattr(matching, "BUDGET", 2_000_000)
+    monkeypatch.setattr(explain, "nearest", partial(explain.nearest, budget=200))
 
 
 @pytest.mark.usefixtures("short")

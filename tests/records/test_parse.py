@@ -37,6 +37,7 @@ from headgate.records.language.parse import parse_filter
 from headgate.records.language.printing import KEYWORDS, print_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs.program import compile_program
+from tests.lanes import some
 from tests.records.soup import (
     FOREIGN,
     FUNCTIONS,
@@ -363,7 +364,9 @@ def test_limits(text: str, outcome: str) -> None:
     assert timed(text).startswith(outcome)
 
 
-@pytest.mark.parametrize(("clause", "sign"), [("a != {}", "AND"), ("a = '{}'", "OR"), ("a LIKE '{}%'", "OR")])
+@pytest.mark.parametrize(
+    ("clause", "sign"), some([("a != {}", "AND"), ("a = '{}'", "OR"), ("a LIKE '{}%'", "OR")], 1)
+)
 def test_the_longest_chains_compile_quickly(clause: str, sign: str) -> None:
     tree = parse_filter(f" {sign} ".join(clause.format(number) for number in range(10_000)))
     started = time.thread_time()

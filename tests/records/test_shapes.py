@@ -265,10 +265,10 @@ def words() -> list[str]:
     return sorted(word for word in found | KEYWORDS if word.isidentifier())
 
 
-@pytest.mark.parametrize("part", some(range(8), 0))
+@pytest.mark.parametrize("part", some(range(24), 0))
 def test_any_word_as_a_name(part: int) -> None:
     """In every form, at the beginning and further on, alone and dotted, whether it is safe or not."""
-    for word in words()[part::8]:
+    for word in words()[part::24]:
         forms = [clause.replace("w", word, 1) for clause in CLAUSES[:14]]
         forms += [f"array_contains({word}, 1)", f"b AND {word}=1", f"NOT {word} OR b", f"({word}.x = 1)"]
         forms += [
@@ -359,11 +359,12 @@ def test_edges_joined(texts: list[str], rng: random.Random) -> None:
     agree([f" {sign} ".join(other) for sign in ("AND", "OR")])
 
 
-@pytest.mark.parametrize("size", some([1_000, 5_400, 10_000, 10_001], 0, 3))
+@pytest.mark.parametrize("size", some([1_000, 5_400, 10_000, 10_001], 0))
 def test_lists_up_to_the_limit(size: int) -> None:
     agree([f"a IN ({','.join(['7'] * size)})", f"a IN ({','.join(f'{n % 97}' for n in range(size))}) AND b"])
 
 
+@pytest.mark.nightly
 def test_deep_and_wide_texts_up_to_the_limits() -> None:
     for depth in (1, 15, 16, 17, 62, 63, 64, 65):
         agree(["(" * depth + clause + ")" * depth for clause in CLAUSES])

@@ -98,7 +98,7 @@ def test_nothing_is_loaded_from_elsewhere(page: RunPage) -> None:
     assert "@import" not in text
 
 
-@pytest.mark.parametrize("page", [PAGE, STREAM], ids=["run", "stream"])
+@pytest.mark.parametrize("page", some([PAGE, STREAM], 0), ids=["run", "stream"])
 def test_pictures_are_xml_and_always_the_same(page: RunPage) -> None:
     for first, second in zip(run_page.charts(page), run_page.charts(page), strict=True):
         assert first.svg == second.svg

@@ -24,7 +24,7 @@ from tests.conftest import SMALL_TABLES
 from tests.docs.fences import ROOT
 from tests.spark.classes import java_options
 from tests.spark.every_job import CONTENTS, Jobs, World, expected, jobs_of
-from tests.spark.files import Row, get_lines, names, put_lines
+from tests.spark.files import get_lines, names, put_lines
 from tests.spark.test_session import END, JOB, run
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ QUICK = {
 SCRIPT = """
 import json
 from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.compile.graph import Tables, compile_graph
 from headgate.spark.session.listeners import listening
 from headgate.spark.match.match import match_events
 from headgate.spark.session.session import close_session, open_session
@@ -54,11 +53,6 @@ compiled = compile_subscriptions(session, "subs.jsonl", "snapshot", rejected="re
 matched = match_events(
     session, "snapshot", "events.jsonl", "matches.jsonl", rejected="refused-events.jsonl", quiet=True
 )
-tables = Tables("nodes.jsonl", "edges.jsonl")
-through = compile_graph(session, tables, "graph", rejected="refused-rows.jsonl", shards=2, quiet=True)
-passed = match_events(
-    session, "graph", "sent.jsonl", "passed.jsonl", rejected="refused-sent.jsonl", quiet=True
-)
 said = {"executors": session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1}
 # The first holder that closes Spark ends it, whoever listens.
 with listening(session) as cut:
@@ -69,8 +63,6 @@ stages = [[s.planned, len(s.tasks), sorted({t.executor for t in s.tasks})] for s
 said |= {"activity": stages, "troubles": activity.troubles}
 said |= {"compiled": [compiled.subscriptions, compiled.rejected]}
 said |= {"matched": [matched.events, matched.rejected, matched.matches]}
-said |= {"graph": [through.nodes, through.edges, through.rejected]}
-said |= {"passed": [passed.events, passed.rejected, passed.matches]}
 print(json.dumps(said))
 """
 
@@ -131,10 +123,6 @@ def test_a_cluster_gives_the_same_answers(tmp_path: Path) -> None:
     rows = [{**row, "time": row["time"].isoformat()} for row in events.to_pylist()]
     put_lines(tmp_path / "subs.jsonl", [*made, {"id": "bad", "filter": "age +"}])
     put_lines(tmp_path / "events.jsonl", [*rows, {"no": "id"}])
-    nodes: list[Row] = [{"id": n, "filter": f"age > {n}", "subscription": n} for n in range(1, 60)]
-    put_lines(tmp_path / "nodes.jsonl", [{"id": 0}, *nodes, {"id": 99, "filter": "age +"}])
-    put_lines(tmp_path / "edges.jsonl", [{"source": n // 2, "target": n} for n in range(1, 60)])
-    put_lines(tmp_path / "sent.jsonl", [{"id": 7, "source": 0, "age": 30}, {"id": 8, "source": 99}])
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
@@ -160,25 +148,14 @@ def test_a_cluster_gives_the_same_answers(tmp_path: Path) -> None:
         "cut": 1,
         "compiled": [400, 1],
         "matched": [300, 1, len(answer)],
-        "graph": [60, 59, 1],
-        "passed": [1, 1, 29],
     }
-    passed = sorted((row["event_id"], row["subscription_id"]) for row in get_lines(tmp_path / "passed.jsonl"))
-    assert passed == [(7, n) for n in range(1, 30)]
     assert get_lines(tmp_path / "matches.jsonl") == answer
     assert applications() == before
     assert names(tmp_path) == [
-        "edges.jsonl",
         "events.jsonl",
-        "graph",
         "matches.jsonl",
-        "nodes.jsonl",
-        "passed.jsonl",
         "refused-events.jsonl",
-        "refused-rows.jsonl",
-        "refused-sent.jsonl",
         "refused-subs.jsonl",
-        "sent.jsonl",
         "snapshot",
         "subs.jsonl",
     ]

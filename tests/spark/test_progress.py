@@ -31,7 +31,7 @@ class Terminal(io.StringIO):
 def at_leisure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Work for a while, so that there is something to be seen."""
     for batch in batches:
-        until = time.monotonic() + 0.3
+        until = time.monotonic() + 0.12
         while time.monotonic() < until:
             sum(range(1000))
         yield batch

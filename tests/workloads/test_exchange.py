@@ -80,7 +80,8 @@ def test_edges_are_different_and_go_where_they_may(scale: int) -> None:
     ]
 
 
-@pytest.mark.parametrize("scale", [2, pytest.param(5, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("scale", [2, 5])
 def test_degrees_and_reach_grow_as_they_should(scale: int) -> None:
     shape = measure_shape(Exchange(scale), SEED)
     for name in ("out(publisher)", "in(network)", "out(network)", "in(advertiser)"):
