@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from headgate.local import backtest as local_backtest
 from headgate.local import compile as local_compile
 from headgate.local import generate as local_generate
 from headgate.local import match as local_match
 from headgate.local import plan as local_plan
+from headgate.local import what_if as local_what_if
+from headgate.spark.backtest import backtest as spark_backtest
+from headgate.spark.backtest import what_if as spark_what_if
 from headgate.spark.compile import compile as spark_compile
 from headgate.spark.compile import graph as spark_graph
 from headgate.spark.match import match as spark_match
@@ -19,8 +23,11 @@ from headgate.spark.tables import generate as spark_generate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from headgate.backtest.effects import WhatIf
+    from headgate.backtest.one_filter import BacktestResult
     from headgate.plan.running.planner import PlannedNetwork
     from headgate.tables.planning import PlanResult
+    from headgate.tables.requests import Question
     from headgate.tables.results import CompileResult, GraphCompileResult, MatchResult, Tables
 
 on_spark = pytest.mark.parametrize("session", [pytest.param("spark", marks=pytest.mark.spark)], indirect=True)
@@ -69,3 +76,26 @@ def generate(session: SparkSession | None, *rows_and_place: Any, **options: Any)
         local_generate.generate(*rows_and_place, **options)
     else:
         spark_generate.generate(session, *rows_and_place, **options)
+
+
+def backtest(session: SparkSession | None, text: str, events: str, **options: Any) -> BacktestResult:
+    """Try a filter on records."""
+    if session is None:
+        return local_backtest.backtest(text, events, **options)
+    return spark_backtest.backtest(session, text, events, **options)
+
+
+def backtest_documents(
+    session: SparkSession | None, text: str, events: str, **options: Any
+) -> BacktestResult:
+    """Try a filter on documents."""
+    if session is None:
+        return local_backtest.backtest_documents(text, events, **options)
+    return spark_backtest.backtest_documents(session, text, events, **options)
+
+
+def what_if(session: SparkSession | None, question: Question, **options: Any) -> WhatIf:
+    """Say what a set of changes would do."""
+    if session is None:
+        return local_what_if.what_if(question, **options)
+    return spark_what_if.what_if(session, question, **options)

@@ -22,11 +22,10 @@ from headgate.rdf.compiling import RdfContents
 from headgate.rdf.events.feeds import feed_events
 from headgate.rdf.events.reading import default_reader
 from headgate.rdf.index.index import RdfIndex
-from headgate.spark.backtest.backtest import backtest_documents
 from headgate.spark.compile.choosing import contents_of
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table
-from tests.spark.jobs import on_spark
+from tests.spark.jobs import backtest_documents, on_spark
 from tests.spark.rdf_cases import (
     BOMBS,
     PREFIX,
@@ -304,7 +303,6 @@ def test_the_format_of_what_does_not_say(drawn: tuple[Job, Engine], tmp_path: Pa
             job.match(str(tmp_path / path), content_type=content_type)
 
 
-@on_spark
 def test_backtest_answers_as_match(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     job, engine = drawn
     rng = random.Random(6)

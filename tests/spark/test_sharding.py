@@ -14,14 +14,12 @@ from headgate.runtime.questions import Top
 from headgate.runtime.sharding import ACCESS, RULES, TENANT, Sharding
 from headgate.runtime.shards import ids_at, shard_places
 from headgate.runtime.targets import Group, open_target
-from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.match.match import match_events
 from headgate.spark.match.worker import Task, match_rows
 from headgate.tables.event_rows import LINES
 from headgate.tables.tuples import _of_event
 from headgate.xml.index.index import XmlIndex
-from tests.lanes import some
 from tests.spark.files import get_lines, get_table, names, put, put_lines, put_table
+from tests.spark.jobs import compile_subscriptions, match_events, on_spark
 from tests.spark.shard_cases import draw_case
 from tests.spark.without_spark import compile_lines, match_lines
 
@@ -48,16 +46,16 @@ ACCEPTED = ["7", "s1", "s2", "s8"]
 """The ids of those that are accepted: some ids are text, so all are."""
 
 
-def compile_rows(spark: SparkSession, folder: Path, table: str, sharding: Sharding) -> Any:
+def compile_rows(session: SparkSession | None, folder: Path, table: str, sharding: Sharding) -> Any:
     place, refused = str(folder / "out"), str(folder / "refused.jsonl")
-    return compile_subscriptions(spark, table, place, rejected=refused, sharding=sharding, quiet=True)
+    return compile_subscriptions(session, table, place, rejected=refused, sharding=sharding, quiet=True)
 
 
-@pytest.mark.parametrize("by", some(RULES, RULES.index(TENANT)))
-def test_rows_are_refused_as_in_one_piece(spark: SparkSession, tmp_path: Path, by: str) -> None:
+@pytest.mark.parametrize("by", RULES)
+def test_rows_are_refused_as_in_one_piece(session: SparkSession | None, tmp_path: Path, by: str) -> None:
     table = put_lines(tmp_path / "subs.jsonl", ROWS)
     one = compile_lines(tmp_path / "out", ROWS)
-    cut = compile_rows(spark, tmp_path, table, Sharding.of(3, by, "tenant" if by == ACCESS else None))
+    cut = compile_rows(session, tmp_path, table, Sharding.of(3, by, "tenant" if by == ACCESS else None))
     assert get_lines(tmp_path / "refused.jsonl") == one.refused
     assert (cut.subscriptions, cut.rejected, cut.attributes) == (
         one.subscriptions,
@@ -78,23 +76,22 @@ def test_rows_are_refused_as_in_one_piece(spark: SparkSession, tmp_path: Path, b
     assert done.met <= 2 * len([each for each in found if len(each)])
 
 
-@pytest.mark.parametrize(
-    ("more", "found"), some([([], range(30)), (["007"], [*map(str, range(30)), "007"])], 0)
-)
+@pytest.mark.parametrize(("more", "found"), [([], range(30)), (["007"], [*map(str, range(30)), "007"])])
 def test_whole_numbers_of_csv_are_seen_in_the_whole_table(
-    spark: SparkSession, tmp_path: Path, more: list[str], found: Sequence[Any]
+    session: SparkSession | None, tmp_path: Path, more: list[str], found: Sequence[Any]
 ) -> None:
     rows: list[Row] = [{"id": each, "filter": "x = 7"} for each in [*range(30), *more]]
-    cut = compile_rows(spark, tmp_path, put_table(tmp_path / "subs.csv", rows), Sharding(2))
+    cut = compile_rows(session, tmp_path, put_table(tmp_path / "subs.csv", rows), Sharding(2))
     ids = [ids_at(place, ranked=False) for place in shard_places(tmp_path / "out")]
     assert sorted(identity for each in ids for identity in each) == sorted(found)
     assert (cut.subscriptions, open_target(str(tmp_path / "out")).numbered) == (len(rows), not more)
 
 
-def test_events_pass_shards_by(spark: SparkSession, tmp_path: Path) -> None:
+@on_spark
+def test_events_pass_shards_by(session: SparkSession | None, tmp_path: Path) -> None:
     rows = [{"id": number, "filter": f"country = 'c{number % 8}' AND x >= {number}"} for number in range(80)]
     table = put_lines(tmp_path / "subs.jsonl", rows)
-    compile_rows(spark, tmp_path, table, Sharding.of(4, ACCESS, "Country"))
+    compile_rows(session, tmp_path, table, Sharding.of(4, ACCESS, "Country"))
     target = open_target(str(tmp_path / "out"))
     assert target.routes is not None
     used = int((target.routes.subscriptions > 0).sum())
@@ -103,7 +100,7 @@ def test_events_pass_shards_by(spark: SparkSession, tmp_path: Path) -> None:
     events += [{"id": 90, "country": None, "x": 99}]
     place = put_table(tmp_path / "events.parquet", events)
     done = match_events(
-        spark,
+        session,
         str(tmp_path / "out"),
         place,
         str(tmp_path / "m.jsonl"),
@@ -119,14 +116,13 @@ def test_events_pass_shards_by(spark: SparkSession, tmp_path: Path) -> None:
     assert (lines.events, lines.met, len(lines.pairs)) == (51, 40, wanted)
 
 
-@pytest.mark.nightly
-def test_no_subscriptions_at_all(spark: SparkSession, tmp_path: Path) -> None:
+def test_no_subscriptions_at_all(session: SparkSession | None, tmp_path: Path) -> None:
     table = put_lines(tmp_path / "subs.jsonl", [])
-    done = compile_rows(spark, tmp_path, table, Sharding(3))
+    done = compile_rows(session, tmp_path, table, Sharding(3))
     assert (done.subscriptions, done.rejected, done.shards) == (0, 0, 3)
     events = put_lines(tmp_path / "events.jsonl", [{"id": 1}])
     found = match_events(
-        spark,
+        session,
         str(tmp_path / "out"),
         events,
         str(tmp_path / "m.parquet"),
@@ -140,13 +136,13 @@ def test_no_subscriptions_at_all(spark: SparkSession, tmp_path: Path) -> None:
         open_target(str(tmp_path / "out"), graph=True)
 
 
-def test_what_patterns_return_on_all_shards(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_patterns_return_on_all_shards(session: SparkSession | None, tmp_path: Path) -> None:
     case = draw_case("xml", 11)
     table = put_lines(tmp_path / "subs.jsonl", case.rows(graph=False, ranked=False))
     events = put_lines(tmp_path / "events.jsonl", case.events)
-    compile_rows(spark, tmp_path, table, Sharding(3, ACCESS))
+    compile_rows(session, tmp_path, table, Sharding(3, ACCESS))
     place, refused, written = (str(tmp_path / name) for name in ("m.jsonl", "r.jsonl", "t.parquet"))
-    match_events(spark, str(tmp_path / "out"), events, place, rejected=refused, tuples=written, quiet=True)
+    match_events(session, str(tmp_path / "out"), events, place, rejected=refused, tuples=written, quiet=True)
     index = case.engine("plain").index
     assert isinstance(index, XmlIndex)
     wanted = [row for event in case.asked() for row in _of_event(index, event)]
@@ -154,15 +150,16 @@ def test_what_patterns_return_on_all_shards(spark: SparkSession, tmp_path: Path)
     assert len(wanted) > 20
 
 
-def test_what_cannot_be_read_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+@on_spark
+def test_what_cannot_be_read_leaves_nothing(session: SparkSession | None, tmp_path: Path) -> None:
     (tmp_path / "subs.parquet").mkdir()
     put_table(tmp_path / "subs.parquet" / "a.parquet", [{"id": 1, "filter": "x"}])
     put(tmp_path / "subs.parquet" / "b.parquet", b"PAR1 and no more than that PAR1")
     with pytest.raises(TableError):
-        compile_rows(spark, tmp_path, str(tmp_path / "subs.parquet"), Sharding(2))
+        compile_rows(session, tmp_path, str(tmp_path / "subs.parquet"), Sharding(2))
     table = put_lines(tmp_path / "subs.jsonl", ROWS)
     with pytest.raises(TableError, match="give --shard-column"):
-        compile_rows(spark, tmp_path, table, Sharding.of(2, ACCESS))
+        compile_rows(session, tmp_path, table, Sharding.of(2, ACCESS))
     assert names(tmp_path) == ["subs.jsonl", "subs.parquet"]
 
 

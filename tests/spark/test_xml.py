@@ -11,13 +11,12 @@ import pytest
 from headgate import Engine, Event, Subscription
 from headgate.core.subscription import XPATH
 from headgate.errors import SubscriptionError, TableError
-from headgate.spark.backtest.backtest import backtest_documents
 from headgate.spark.tables.events import _left_out
 from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.printing import print_pattern
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table
-from tests.spark.jobs import on_spark
+from tests.spark.jobs import backtest_documents, on_spark
 from tests.spark.rdf_cases import Job, answers, subscription_row
 from tests.xml.random_patterns import random_document, random_pattern
 
@@ -169,7 +168,6 @@ def test_what_is_refused_of_a_table(session: SparkSession | None, tmp_path: Path
         job.compile(str(tmp_path / "subs.jsonl"), dialect=XPATH, schema="{}")
 
 
-@on_spark
 def test_a_filter_is_tried_on_the_past(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     job, engine = drawn
     rng = random.Random(9)

@@ -27,12 +27,11 @@ from headgate.runtime.shards import save_shards
 from headgate.runtime.snapshots import engines_at
 from headgate.runtime.state import State
 from headgate.runtime.targets import open_target
-from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.compile.graph import compile_graph
 from headgate.tables.results import Tables
 from tests.lanes import some
 from tests.seeds import NIGHTLY
 from tests.spark.files import put_lines
+from tests.spark.jobs import compile_graph, compile_subscriptions
 from tests.spark.shard_cases import draw_case
 from tests.streaming.killing import run_and_kill, save
 from tests.streaming.test_run import Running
@@ -68,16 +67,14 @@ EVERY = 6 if NIGHTLY else 18
 class Made:
     """A case whose first subscriptions are compiled to shards, and the rest of it as changes."""
 
-    def __init__(
-        self, spark: SparkSession, folder: Path, content: str, kind: str, count: int, by: str
-    ) -> None:
+    def __init__(self, folder: Path, content: str, kind: str, count: int, by: str) -> None:
         self.kind = kind
         self.case = draw_case(content, 11)
         self.given = replace(self.case, subscriptions=self.case.subscriptions[:COMPILED])
         self.shards, self.whole = folder / "shards", folder / "whole"
         self.settings = World(folder).settings()
         column = "country" if by == ACCESS and content == "records" else None
-        compile_case(spark, folder, self.given, kind, Sharding.of(count, by, column), self.shards)
+        compile_case(folder, self.given, kind, Sharding.of(count, by, column), self.shards)
         self.given.engine(kind).save(self.whole)
 
     @cached_property
@@ -142,34 +139,32 @@ def _weights(row: Row) -> dict[str, float] | None:
     return {name: 2.5 + n for n, name in enumerate(named)} or None
 
 
-def compile_case(
-    spark: SparkSession, folder: Path, case: Case, kind: str, sharding: Sharding, place: Path
-) -> None:
+def compile_case(folder: Path, case: Case, kind: str, sharding: Sharding, place: Path) -> None:
     """Compile a case as users do."""
     options: dict[str, Any] = {"rejected": str(folder / "refused.jsonl"), "quiet": True}
     options |= {"sharding": sharding, "ranked": kind != "plain", "taxonomy": case.taxonomy}
     rows = case.rows(graph=kind == "graph", ranked=kind != "plain")
     table = put_lines(folder / "subscriptions.jsonl", rows)
     if kind != "graph":
-        done: Any = compile_subscriptions(spark, table, str(place), **options)
+        done: Any = compile_subscriptions(None, table, str(place), **options)
     else:
         nodes = [{k: v for k, v in asdict(each).items() if v is not None} for each in case.nodes]
         edges = [asdict(each) for each in case.edges]
         tables = Tables(
             put_lines(folder / "nodes.jsonl", nodes), put_lines(folder / "edges.jsonl", edges), table
         )
-        done = compile_graph(spark, tables, str(place), **options)
+        done = compile_graph(None, tables, str(place), **options)
     assert (done.rejected, done.shards) == (0, sharding.count)
 
 
 @pytest.fixture(scope="module")
-def make(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Make:
+def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
     """Compile each case once."""
     made: dict[tuple[str, str, int, str], Made] = {}
 
     def get(*asked: Any) -> Made:
         if asked not in made:
-            made[asked] = Made(spark, tmp_path_factory.mktemp("case"), *asked)
+            made[asked] = Made(tmp_path_factory.mktemp("case"), *asked)
         return made[asked]
 
     return get
