@@ -285,7 +285,7 @@ def test_a_subscription_leaves_with_the_last_node_it_hangs_at() -> None:
         (lambda g: g.remove_node("zz"), GraphError, "there is no node 'zz'"),
         (lambda g: g.set_filter("zz", None), GraphError, "there is no node 'zz'"),
         (lambda g: g.set_filter("n1", "a >"), FilterError, "at character"),
-        (lambda g: g.subscribe(Subscription("s", "TRUE")), SubscriptionError, "names no node"),
+        (lambda g: g.subscribe(Subscription("s", "TRUE")), SubscriptionError, "is attached to no node"),
         (lambda g: g.subscribe(Subscription("end", "TRUE", node="n1")), SubscriptionError, "already"),
         (lambda g: g.subscribe(Subscription("s", "TRUE", node="zz")), GraphError, "there is no node 'zz'"),
         (lambda g: g.unsubscribe("zz"), SubscriptionError, "there is no subscription 'zz'"),

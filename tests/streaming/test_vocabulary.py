@@ -147,7 +147,7 @@ BAD_GRAPH: list[tuple[Given, str]] = [
     ({"op": "add_edge", "source": "pub", "target": "no"}, "there is no node 'no' in the graph"),
     ({"op": "remove_edge", "source": "own", "target": "pub"}, "there is no edge from 'own' to 'pub'"),
     ({"op": "replace", "id": "s5", "filter": "age > 1"},
-     "subscription 's5' names no node to be attached to: give `node`"),
+     "subscription 's5' is attached to no node: give `node`"),
     ({"op": "replace", "id": "s5", "filter": "age > 1", "node": "no"}, "there is no node 'no' in the graph"),
 ]  # fmt: skip
 
