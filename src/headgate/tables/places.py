@@ -17,7 +17,7 @@ from headgate.core.event import SECOND_MARK
 from headgate.core.likeliest import likeliest
 from headgate.core.values import fold
 from headgate.errors import TableError
-from headgate.tables.packed import ending, reading
+from headgate.tables.packed import ending, plain_name, reading
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -107,6 +107,8 @@ def beside(path: str, word: str, folder: Path | None = None) -> str:
 
     >>> beside("out/matches.parquet", "rejected"), beside("out/snapshot/", "rejected")
     ('out/matches-rejected.jsonl', 'out/snapshot-rejected.jsonl')
+    >>> beside("out/matches.jsonl.gz", "rejected")
+    'out/matches-rejected.jsonl'
     >>> beside("hdfs:///data/matches.parquet", "rejected", Path("jobs"))
     'jobs/matches-rejected.jsonl'
     """
@@ -121,7 +123,8 @@ def beside(path: str, word: str, folder: Path | None = None) -> str:
         place = folder / place.name
     elif place.name in {"", ".."}:
         place = place.absolute()
-    return str(place.with_name(f"{place.stem if place.suffix else place.name}-{word}.jsonl"))
+    plain = Path(plain_name(place.name))
+    return str(place.with_name(f"{plain.stem if plain.suffix else plain.name}-{word}.jsonl"))
 
 
 def format_of(path: str) -> Format:
