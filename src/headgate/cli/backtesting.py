@@ -17,7 +17,6 @@ from headgate.cli.options import flag_of, options_of
 from headgate.cli.shell import cli, fields_of, prepare, run_job, shown_command, tell, where_options
 from headgate.core.settings import settings_of
 from headgate.errors import TableError
-from headgate.tables.places import beside
 from headgate.tables.settings import Backtest, Compile, WhatIf
 
 if TYPE_CHECKING:
@@ -204,6 +203,8 @@ def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool,
 
 def _beside(asked: WhatIf, word: str) -> str | None:
     """Name a table after the output, unless it has a name."""
+    from headgate.tables.places import beside
+
     given: str | None = getattr(asked, word)
     return given or (beside(asked.output, word) if asked.output else None)
 

@@ -19,7 +19,6 @@ from headgate.cli.shell import (
     tell,
     where_options,
 )
-from headgate.tables.places import beside
 from headgate.tables.settings import Compile, Match, Where
 
 if TYPE_CHECKING:
@@ -51,6 +50,7 @@ def compile_(asked: Compile, where: Where, *, strict: bool, quiet: bool, as_json
       headgate compile --subscriptions trees.jsonl --dialect xpath --output xml/
     """
     from headgate.local.small import why_large
+    from headgate.tables.places import beside
     from headgate.tables.requests import check_compile, check_taxonomy, read_taxonomy
 
     refused = asked.rejected or beside(asked.snapshot, "rejected")
@@ -158,6 +158,7 @@ def match(asked: Match, where: Where, *, strict: bool, quiet: bool, as_json: boo
     """
     from headgate.local.small import why_large
     from headgate.runtime.questions import check_target
+    from headgate.tables.places import beside
     from headgate.tables.requests import check_match
 
     refused = asked.rejected or beside(asked.output, "rejected")

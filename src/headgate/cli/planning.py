@@ -17,7 +17,6 @@ from headgate.cli.shell import (
     where_options,
 )
 from headgate.plan.settings import Plan
-from headgate.tables.places import beside
 
 if TYPE_CHECKING:
     from headgate.plan.running.planner import PlannedNetwork
@@ -44,6 +43,7 @@ def plan(asked: Plan, where: Where, *, quiet: bool, as_json: bool) -> None:
     """
     from headgate.local.small import why_large
     from headgate.report.pages import check_output
+    from headgate.tables.places import beside
     from headgate.tables.requests import check_plan
 
     refused = asked.rejected or beside(asked.output, "rejected")

@@ -22,7 +22,7 @@ from headgate.cli.shell import (
     tell,
     where_options,
 )
-from headgate.pipeline.file.settings import Run
+from headgate.pipeline.run.request import Run
 from headgate.spark.stream.settings import StreamSettings
 
 if TYPE_CHECKING:
