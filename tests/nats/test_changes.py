@@ -76,7 +76,7 @@ def test_changes_made_anew_are_told(server: Server) -> None:
     server.add("REMADE", "remade")
     server.put("remade", [row(n) for n in range(9)])
     with pytest.raises(
-        TableError, match=r"made again at .*, and 3 is the next of the one made at .*: compile"
+        TableError, match=r"created again at .*, and 3 is the next of the one made at .*: compile"
     ):
         changes.since(position)
     changes.close()
