@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from headgate import Edge, Engine, Node, Subscription
 from tests.spark.rdf_cases import too_much
@@ -161,29 +160,28 @@ def test_duplicates_over_parts(spark: SparkSession, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.nightly
-def test_window(spark: SparkSession, tmp_path: Path) -> None:
+def test_window(tmp_path: Path) -> None:
     """After the window an id is new again; without one, it always is."""
-    world = world_of(tmp_path, window=0.0)
+    world = world_of(tmp_path, window=1e-3)
     world.send("1.jsonl", [{"id": "a"}, {"id": "a"}])
-    assert world.run(spark).duplicate == 1
+    assert world.run().duplicate == 1
     record = next((world.state / "batches").iterdir()).read_text()
     assert '"committed"' in record
     world.send("2.jsonl", [{"id": "b"}])
-    world.run(spark, window=3600.0)
+    world.run(window=3600.0)
     world.send("3.jsonl", [{"id": "b"}, {"id": "c"}, {"id": "c"}])
-    done = world.run(spark, window=None)
+    done = world.run(window=None)
     assert (done.events, done.duplicate) == (3, 0)
 
 
-def test_late(spark: SparkSession, tmp_path: Path) -> None:
+def test_late(tmp_path: Path) -> None:
     """An event is late by the newest that was committed before; those without a time never are."""
     world = world_of(tmp_path, lateness=3600.0)
     world.send(
         "1.jsonl",
         [{"id": "old", "time": "2026-05-10T01:00:00Z"}, {"id": "new", "time": "2026-05-10T09:00:00Z"}],
     )
-    assert world.run(spark).late == 0
+    assert world.run().late == 0
     world.send(
         "2.jsonl",
         [
@@ -196,42 +194,41 @@ def test_late(spark: SparkSession, tmp_path: Path) -> None:
             {"id": "next", "time": "2026-05-11T09:00:00"},
         ],
     )
-    done = world.run(spark)
+    done = world.run()
     assert (done.events, done.late) == (5, 2)
     assert [row["kind"] for row in world.dead()] == ["late", "late"]
     assert "2026-05-10T07:59:59" in world.dead()[0]["reason"]
     assert "before 2026-05-10T08:00:00" in world.dead()[0]["reason"]
     world.send("3.jsonl", [{"id": "late", "time": "2026-05-10T23:00:00Z"}])
-    assert world.run(spark).late == 1
+    assert world.run().late == 1
 
 
-@pytest.mark.nightly
-def test_late_documents(spark: SparkSession, tmp_path: Path) -> None:
+def test_late_documents(tmp_path: Path) -> None:
     """Rows of documents have a time of their own, and one that is none is malformed."""
     world = World(tmp_path, {"lateness": 60.0, "content_type": "xml"})
     Engine.build([Subscription("s", "//a", "xpath")]).save(world.snapshot)
     world.send("1.jsonl", [{"id": "1", "time": "2026-05-10T09:00:00Z", "data": "<a/>"}])
-    world.run(spark)
+    world.run()
     for name, time in (("2", "2026-05-10T08:00:00Z"), ("3", "noon")):
         world.send(f"{name}.jsonl", [{"id": name, "time": time, "data": "<a/>"}])
-    world.run(spark)
+    world.run()
     assert world.matches() == {("1", "s"): 1}
     assert kinds(world) == {"late": 1, "malformed": 1}
 
 
-def test_unknown_source(spark: SparkSession, tmp_path: Path) -> None:
+def test_unknown_source(tmp_path: Path) -> None:
     """With a graph, an event from no node is a dead letter; numbers and text are fitted to the nodes' ids."""
     world = World(tmp_path)
     nodes, edges = [Node(1), Node(2)], [Edge(1, 2)]
     Engine.build([Subscription("s", "age > 3", node=2)], nodes=nodes, edges=edges).save(world.snapshot)
     rows = [{"id": n, "age": 9, "source": source} for n, source in enumerate((1, "1", 3, "x", "01", None))]
     world.send("1.jsonl", [*rows, {"id": 9, "age": 9}])
-    done = world.run(spark)
+    done = world.run()
     assert world.matches() == {("0", "s"): 1, ("1", "s"): 1}
     assert told(done) == dict(kinds(world)) == {"unknown-source": 5}
 
 
-def test_malformed_documents(spark: SparkSession, tmp_path: Path) -> None:
+def test_malformed_documents(tmp_path: Path) -> None:
     """Documents that cannot be parsed, or are of another kind, are dead letters."""
     world = World(tmp_path)
     Engine.build([Subscription("s", "//a", "xpath")]).save(world.snapshot)
@@ -250,7 +247,7 @@ def test_malformed_documents(spark: SparkSession, tmp_path: Path) -> None:
     move(world.events, "3.xml", "<a/>")
     move(world.events, "4 #%20.xml", "")
     move(world.events, "5.parquet", "")
-    done = world.run(spark)
+    done = world.run()
     assert world.matches() == {("1", "s"): 1, ("3.xml", "s"): 1}
     assert told(done) == {"malformed": 10}
     # Spark would pass over files without a byte.
@@ -259,13 +256,12 @@ def test_malformed_documents(spark: SparkSession, tmp_path: Path) -> None:
     assert empty["5.parquet"].startswith("the file is not Parquet, or is damaged")
     # Also if a batch has no others; those of earlier batches stay what they were.
     move(world.events, "6.xml", "")
-    done = world.run(spark)
+    done = world.run()
     assert (done.batches, done.events, told(done)) == (1, 0, {"malformed": 1})
     assert world.dead()[-1]["origin"] == str(world.events / "6.xml")
 
 
-@pytest.mark.nightly
-def test_a_filter_that_is_too_much(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_filter_that_is_too_much(tmp_path: Path) -> None:
     """It is left out of the event, as a dead letter with the subscription; the event goes to all others."""
     world = World(tmp_path)
     clique, statements = too_much()
@@ -273,7 +269,7 @@ def test_a_filter_that_is_too_much(spark: SparkSession, tmp_path: Path) -> None:
     Engine.build(given).save(world.snapshot)
     rows = [{"id": "dense", "data": statements}, {"id": "small", "data": statements.split("\n")[0]}]
     world.send("1.jsonl", [{**row, "datacontenttype": "nt"} for row in rows])
-    done = world.run(spark)
+    done = world.run()
     assert (done.events, done.matches) == (2, 2)
     assert world.matches() == {("dense", "s"): 1, ("small", "s"): 1}
     assert told(done) == dict(kinds(world)) == {"left-out": 1}

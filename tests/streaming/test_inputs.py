@@ -66,7 +66,7 @@ def test_parquet_in_and_out(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("content", "suffix"), [("rdf", "ttl"), ("xml", "xml")])
-def test_document_files(spark: SparkSession, tmp_path: Path, content: str, suffix: str) -> None:
+def test_document_files(tmp_path: Path, content: str, suffix: str) -> None:
     """A file may be one document; its name is the event's id."""
     world = World(tmp_path)
     dialect, draw_filter, draw_event = CONTENTS[content]
@@ -75,12 +75,12 @@ def test_document_files(spark: SparkSession, tmp_path: Path, content: str, suffi
     Engine.build(given).save(world.snapshot)
     for number in range(10):
         move(world.events, f"{number}.{suffix}", draw_event(rng))
-    assert world.run(spark).events == 10
+    assert world.run().events == 10
     assert world.matches() == world.expected(default_type="turtle" if content == "rdf" else "xml")
     assert world.matches()
 
 
-def test_feed_is_an_event_an_item(spark: SparkSession, tmp_path: Path) -> None:
+def test_feed_is_an_event_an_item(tmp_path: Path) -> None:
     """The items of an RSS feed are one event each."""
     world = World(tmp_path)
     Engine.build([Subscription("s", "ASK { ?x a <http://purl.org/rss/1.0/item> }", "sparql")]).save(
@@ -96,16 +96,16 @@ def test_feed_is_an_event_an_item(spark: SparkSession, tmp_path: Path) -> None:
         '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/">'
         f'<channel rdf:about="http://x.org/"><title>t</title></channel>{items}</rdf:RDF>',
     )
-    done = world.run(spark)
+    done = world.run()
     assert (done.events, done.matches) == (3, 3)
     assert len(world.matches()) == 3
 
 
-def test_empty_snapshot_grows(spark: SparkSession, tmp_path: Path) -> None:
+def test_empty_snapshot_grows(tmp_path: Path) -> None:
     """A stream may begin without any subscription."""
     world = World(tmp_path)
     Engine.build([]).save(world.snapshot)
     world.change("1.jsonl", [{"op": "subscribe", "id": "s1", "filter": "age > 30"}])
     world.send("1.jsonl", [{"id": 1, "age": 31}])
-    world.run(spark)
+    world.run()
     assert world.matches() == {("1", "s1"): 1}

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from headgate import Engine, Event
 from headgate.errors import GraphError
+from headgate.local import stream as local_stream
 from headgate.records.index.index import SUBSCRIPTION_ID
 from headgate.runtime.live import SingleEngine, apply
 from headgate.runtime.log import Subscriptions
@@ -115,8 +116,12 @@ class World:
             str(self.snapshot), str(self.events), str(self.output), str(self.state), **given
         )
 
-    def run(self, spark: SparkSession, stop: threading.Event | None = None, **more: Any) -> StreamResult:
-        """Run the stream."""
+    def run(
+        self, spark: SparkSession | None = None, stop: threading.Event | None = None, **more: Any
+    ) -> StreamResult:
+        """Run the stream, without Spark in this process."""
+        if spark is None:
+            return local_stream.run_stream(self.settings(**more), stop=stop, quiet=True)
         return run_stream(spark, self.settings(**more), stop=stop, quiet=True)
 
     def send(self, name: str, rows: Iterable[Mapping[str, Any] | str]) -> None:
