@@ -85,7 +85,7 @@ def test_where_an_event_comes_from(headgate: Command, graph: Path, monkeypatch: 
         ('{"id": 1}', "event 1 has no source: name the node where it enters the graph"),
         ('{"id": 1, "source": "nobody"}', "source 'nobody' of event 1 is not a node of the graph"),
         ('{"id": 1, "source": "pub"', "not valid JSON"),
-        ("missing.json", "missing.json cannot be read: No such file or directory"),
+        ("missing.json", "missing.json does not exist"),
     ],
 )
 def test_events_that_are_refused(headgate: Command, graph: Path, event: str, reason: str) -> None:
