@@ -33,6 +33,7 @@ AREAS = (
     "plan",
     "kernels",
     "local",
+    "statistics",
 )
 
 

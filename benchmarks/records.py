@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sys
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,10 +15,9 @@ from benchmarks.live import measure_live
 from benchmarks.measure import best, held_bytes, make_base, match_encoded, once
 from benchmarks.results import Result
 from benchmarks.scan import scan_all
-from headgate import Engine, Event
+from headgate import Event
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.engine.filters import PlainFilters
 from headgate.records import reference
 from headgate.records.events.encode import encode_batch
 from headgate.records.index.build import by_events, by_filters
@@ -79,8 +77,6 @@ SIZES = {
 SEED = 1
 SAMPLE = np.arange(10_000_000, 10_004_096)
 """Rows of the events that weights are counted in; none of them is measured."""
-COUNTED, TURNS = 20_000, 5
-"""Events that are matched with statistics and without, and how often."""
 BATCH = 1_000_000
 """Filters whose programs are made together."""
 NAMES = {
@@ -247,27 +243,7 @@ def _ways(plan: Plan) -> list[Result]:
     }
     return [
         Result(title + name, value, "µs an event", section="Ways to ask") for name, value in figures.items()
-    ] + [_counted(index, workload, title)]
-
-
-def _counted(index: RecordIndex, workload: Synthetic, title: str) -> Result:
-    """Measure what it costs to keep statistics, in CPU time: by turns with and without, on many events."""
-    events = workload.events(np.arange(COUNTED), SEED)
-    plain, counting = (Engine(PlainFilters(index, RecordIndex)) for _ in range(2))
-    counting.statistics()
-    spent: dict[Engine, list[float]] = {plain: [], counting: []}
-    for engine in (plain, counting) * (1 + TURNS):
-        begun = time.thread_time()
-        engine.match_batch(events)
-        spent[engine].append(time.thread_time() - begun)
-    without, with_them = (min(spent[engine][1:]) for engine in (plain, counting))
-    return Result(
-        f"{title}CPU time of an engine's match_batch with statistics, against that without",
-        with_them / without,
-        "times",
-        goal=1.05,
-        section="Ways to ask",
-    )
+    ]
 
 
 def _walk(index: RecordIndex, event: Event) -> list[object]:

@@ -179,21 +179,27 @@ def test_candidates_of_records_are_what_values_lead_to(seed: int) -> None:
     assert index.check_costs(batch).candidates.tolist() == wanted.tolist()
 
 
-def test_one_event_in_many_is_measured() -> None:
-    """It stands for those between; all of the first are measured."""
+def test_some_events_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stand for all the others; the first ones are all measured."""
+    monkeypatch.setattr(statistics, "CALLS", 64)
     engine = Engine.build([{"id": "s1", "filter": "a = 1 AND b LIKE '%x%'"}, {"id": "s2", "filter": "a = 2"}])
     counted = engine.statistics()
     row = {"a": 1, "b": "yyyy"}
     engine.match_events([row] * statistics.FIRST)
     first = counted.table().to_pylist()[0]
     assert (first["candidates"], first["matches"]) == (statistics.FIRST, 0)
-    engine.match_events([row] * (10 * statistics.EVERY))
-    for _ in range(2 * statistics.EVERY):
-        engine.match(row)
+    asked = statistics.FIRST
+    for size in (1_000, 1, statistics.EVENTS_BETWEEN, 0, 7, *[1] * statistics.CALLS):
+        engine.match_events([row] * size)
+        asked += size
     found = counted.table().to_pylist()
-    assert found[0]["candidates"] == found[0]["events"] == statistics.FIRST + 12 * statistics.EVERY
-    assert found[0]["work"] == first["work"] // statistics.FIRST * found[0]["events"]
+    assert found[0]["candidates"] == found[0]["events"] == asked
+    assert found[0]["work"] == first["work"] // statistics.FIRST * asked
     assert (found[1]["candidates"], found[1]["work"]) == (0, 0)
+    large = Engine.build([{"id": "s1", "filter": "a = 1"}, {"id": "s2", "filter": "a = 2"}])
+    counted = large.statistics()
+    large.match_events([row, {"a": 2}] * 1_000)
+    assert sum(row["candidates"] for row in counted.table().to_pylist()) == 2_000
 
 
 def test_filters_that_are_too_much_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

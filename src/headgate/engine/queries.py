@@ -124,7 +124,9 @@ class Queries:
         given = event_of(event)
         if self._statistics is None:
             return self.backend.top(given, asked, cost)
-        return self._statistics.match(self.backend, given, lambda: self.backend.top(given, asked, cost))
+        return self._statistics.match(
+            self.backend, given, lambda: self.backend.top(given, asked, cost), ranked=True
+        )
 
     def explain_rank(
         self,

@@ -2,7 +2,7 @@
 
     counted      events, matches, the last match, and events for which a filter was too much: all of them
     estimated    for how many events a filter was a candidate, and what it took to check it: some events are
-                 matched once more for that, and each stands for those between (`EVERY`)
+                 matched once more for that, and each stands for those between (`_Sample`)
 
 What is found goes to a list as it is, and is counted when the list is long, or when somebody looks. That is
 what makes it cheap: numbers of filters are counted by the million, and no id is looked up for it.
@@ -40,8 +40,10 @@ if TYPE_CHECKING:
     Column = pa.Array[Any]
     Ints = NDArray[np.int64]
 
-FIRST, EVERY = 128, 256
-"""The first events are all measured, of later ones one in so many."""
+FIRST, SAMPLED = 128, 64
+"""The first events are all measured; later so many at a time, which stand for all since the last ones."""
+CALLS, EVENTS_BETWEEN = 8192, 1 << 16
+"""Measuring costs as much as some calls, or as some hundred events of a large one: it is done so rarely."""
 PENDING = 1 << 20
 """Matches that wait to be counted, at most."""
 
@@ -124,6 +126,33 @@ class _One(NamedTuple):
     cut: int
 
 
+class _Sample:
+    """Which events are measured."""
+
+    def __init__(self) -> None:
+        self._seen = self._owed = self._calls = 0
+
+    def choose(self, count: int) -> tuple[Ints, float]:
+        """Choose among the events of a call; returns their rows, and how many events each stands for."""
+        first = self._seen == self._owed
+        self._seen += count
+        self._owed += count
+        self._calls += 1
+        if self._seen > FIRST and not first and self._calls < CALLS and self._owed < EVENTS_BETWEEN:
+            return np.zeros(0, np.int64), 0.0
+        size = count if self._seen <= FIRST else min(count, SAMPLED)
+        if not size:
+            return np.zeros(0, np.int64), 0.0
+        rows, weight = np.arange(size) * count // size, self._owed / size
+        self._owed = self._calls = 0
+        return rows, weight
+
+    @property
+    def scale(self) -> float:
+        """Return what estimates are multiplied by, because the last events were not measured."""
+        return self._seen / max(1, self._seen - self._owed)
+
+
 class _Part:
     """Counters of subscriptions whose ids are known from the start, by place."""
 
@@ -132,8 +161,10 @@ class _Part:
         self.names = ids.to_arrow()
         count = len(ids)
         self.since, self.matches, self.moment = (np.zeros(count, np.int64) for _ in range(3))
-        self.work, self.exceeded = (np.zeros(count, np.int64) for _ in range(2))
-        self.candidates = np.full(count, -1, np.int64)
+        self.exceeded = np.zeros(count, np.int64)
+        self.sample = _Sample()
+        self.work = np.zeros(count)
+        self.candidates = np.full(count, -1.0)
         """-1 while nothing was measured."""
         self.event: Column = pa.nulls(count, pa.string())
         self.gone = np.zeros(count, np.bool_)
@@ -159,8 +190,9 @@ class _Part:
         here = ~self.gone
         some: list[Any] = [events - self.since, self.matches]
         some += [_moments(self.moment), _compute.if_else(self.moment > 0, self.event, None)]
-        unknown = self.candidates < 0
-        some += [pa.array(each, mask=unknown) for each in (self.candidates, self.work)]
+        unknown, scale = self.candidates < 0, self.sample.scale
+        costs = (np.rint(scale * each).astype(np.int64) for each in (self.candidates, self.work))
+        some += [pa.array(each, mask=unknown) for each in costs]
         columns = [self.names, *some, self.exceeded]
         schema = schema_of(numbered=self.ids.numbered)
         return pa.Table.from_arrays([_array(each) for each in columns], schema=schema).filter(pa.array(here))
@@ -201,17 +233,20 @@ class Statistics:
         self._changes = 0
         self._cuts: dict[Any, int] = {}
         """Subscriptions that were changed while matches waited: older ones are not of theirs."""
-        self._seen: dict[int, int] = {}
+        self._samples: dict[int, _Sample] = {}
         self._lock = threading.RLock()
 
     # Counting
 
-    def match(self, backend: Backend, event: Event, ask: Callable[[], list[Any]]) -> list[Any]:
-        """Ask about one event, and count the answer: ids, or what has a `subscription`."""
+    def match(
+        self, backend: Backend, event: Event, ask: Callable[[], list[Any]], *, ranked: bool = False
+    ) -> list[Any]:
+        """Ask about one event, and count the answer: ids, or if it is ranked what has a `subscription`."""
         left_out: list[Omission] = []
         with RenamedOmissions(_noted(left_out)):
             found = ask()
-        ids = [getattr(each, "subscription", each) for each in found]
+        # A copy: the answer is the caller's.
+        ids = [getattr(each, "subscription", each) for each in found] if ranked else found[:]
         with self._lock:
             self.events += 1
             if ids:
@@ -312,29 +347,22 @@ class Statistics:
                     part.exceeded[place] += 1
 
     def _measure(self, backend: Backend, events: Events) -> None:
-        """Have some of the events checked once more."""
+        """Have some of the events checked once more, if it is time to."""
         with self._lock:
-            seen = self._seen.get(id(backend), 0)
-            self._seen[id(backend)] = seen + len(events)
-        weight = 1 if seen + len(events) <= FIRST else EVERY
-        rows = np.arange(-seen % weight, len(events), weight)
+            sample = self._samples.setdefault(id(backend), _Sample())
+            rows, weight = sample.choose(len(events))
         if not len(rows):
             return
         given: Any = events
-        whole = len(rows) == len(events)
         some = (
-            given
-            if whole
-            else given.take(rows)
-            if isinstance(given, pa.RecordBatch)
-            else [given[row] for row in rows.tolist()]
+            given.take(rows) if isinstance(given, pa.RecordBatch) else [given[row] for row in rows.tolist()]
         )
         costs = backend.check_costs(some)
         if costs is not None:
             with self._lock:
-                self._cost(costs, weight)
+                self._cost(costs, weight, sample)
 
-    def _cost(self, costs: CheckCosts, weight: int) -> None:
+    def _cost(self, costs: CheckCosts, weight: float, sample: _Sample) -> None:
         known = np.flatnonzero(costs.candidates >= 0)
         for part in self._parts:
             found = places = known
@@ -345,6 +373,7 @@ class Statistics:
                 here = _compute.index_in(costs.ids.to_arrow().take(known), value_set=part.names)
                 found = known[np.asarray(here.is_valid())]
                 places = np.asarray(here.drop_null(), np.int64)
+            part.sample = sample
             before = np.maximum(part.candidates[places], 0)
             part.candidates[places] = before + weight * costs.candidates[found]
             part.work[places] += weight * costs.work[found]

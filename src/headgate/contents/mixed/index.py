@@ -307,7 +307,9 @@ class MixedIndex(PortionedIndex):
                 if isinstance(content, Measures):
                     costs = content.check_costs(_seen_by(self.members[place], group.events))
                     columns = [costs.ids.to_arrow(), pa.array(costs.candidates), pa.array(costs.work)]
-                    found.append(pa.table(columns, names=[*CheckCosts._fields]))
+                    # What is in this index no more may be in another.
+                    here = pa.array(costs.candidates >= 0)
+                    found.append(pa.table(columns, names=[*CheckCosts._fields]).filter(here))
         if not found:
             return CheckCosts(Ids.of(()), np.zeros(0, np.int64), np.zeros(0, np.int64))
         # Of one kind there may be events of several content types.
