@@ -14,7 +14,9 @@ import pytest
 
 from headgate import Engine
 from headgate.graph.build.sharding import shard_name
+from headgate.local import match as local_match
 from headgate.local import small
+from headgate.spark.match import match as spark_match
 from tests.lanes import some
 from tests.spark.files import get_lines, get_table, put, put_lines, put_table
 
@@ -399,11 +401,13 @@ DOCUMENTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
-def test_filters_and_events_of_several_contents(headgate: Command, tmp_path: Path, engine: str) -> None:
+def test_filters_and_events_of_several_contents(
+    headgate: Command, tmp_path: Path, engine: str, request: pytest.FixtureRequest
+) -> None:
     """Rows and files say what they are; columns are all records, with their types, or all documents."""
     snapshot, output, tuples = tmp_path / "snapshot", tmp_path / "matches.jsonl", tmp_path / "tuples.jsonl"
     table = put_lines(tmp_path / "subs.jsonl", MIXED)
-    compiled = headgate("compile", "--subscriptions", table, "--output", snapshot, "--engine", engine)
+    compiled = headgate("compile", "--subscriptions", table, "--output", snapshot, "--engine", "local")
     assert (compiled.code, "of records, RDF and XML" in compiled.out) == (0, True), compiled.err
     (again,) = get_table(tmp_path / "snapshot-rejected.jsonl")
     assert again["reason"] == "id 'old' was given by an earlier row already"
@@ -422,10 +426,14 @@ def test_filters_and_events_of_several_contents(headgate: Command, tmp_path: Pat
         ("rows.jsonl", {("r", "old"), ("r", "every"), ("t", "tree"), ("g", "art")}, None),
         ("files", {("r.json", "every"), ("in/t.xml", "tree"), ("g.ttl", "art")}, "not valid JSON"),
     ):
-        words = ("match", "--snapshot", snapshot, "--events", tmp_path / name, "--output", output)
-        more = ("--tuples", tuples) if name == "rows.jsonl" else ()
-        matched = headgate(*words, *more, "--engine", engine)
-        assert matched.code == 0, matched.err
+        more: dict[str, Any] = {"rejected": str(tmp_path / "matches-rejected.jsonl"), "quiet": True}
+        more |= {"tuples": str(tuples)} if name == "rows.jsonl" else {}
+        places = str(snapshot), str(tmp_path / name), str(output)
+        if engine == "local":
+            local_match.match_events(*places, **more)
+        else:
+            # A command would start Spark for each of them.
+            spark_match.match_events(request.getfixturevalue("spark"), *places, **more)
         assert {tuple(row.values()) for row in get_table(output)} == pairs, name
         reasons = [row["reason"] for row in get_table(tmp_path / "matches-rejected.jsonl")]
         assert [each.startswith(str(reason)) for each in reasons] == ([] if reason is None else [True]), name
