@@ -206,7 +206,7 @@ def test_documents_that_cannot_be_read_are_told(tmp_path: Path) -> None:
 
 def test_what_lies_elsewhere_is_not_looked_at(tmp_path: Path) -> None:
     found = rehearsed(tmp_path, sets={"events.table": "s3a://bucket/e.parquet"})
-    assert "which is not looked at" in found.sizes.note
+    assert "which is not checked" in found.sizes.note
     assert any(line.startswith("events: on another file system") for line in found.lines)
 
 

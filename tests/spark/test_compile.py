@@ -221,9 +221,9 @@ def test_rows_of_every_dialect(job: Job, form: str) -> None:
     assert found["not sql"]["reason"].startswith("the function subset is not part of the filter language")
     assert found["not labels"]["reason"].startswith("the dialect labels takes one call: subset(")
     assert found["not labels"]["place"] == 1
-    for name in ("xslt", "Labels"):
+    for name, hint in (("xslt", ""), ("Labels", " (did you mean 'labels'?)")):
         known = "'sql', 'labels', 'sparql', 'tuples', 'xpath' or 'tree'"
-        reason = f"dialect {name!r} is not known: use {known}"
+        reason = f"dialect {name!r} is not known: use {known}{hint}"
         assert (found[name]["reason"], found[name]["place"]) == (reason, None)
 
 

@@ -630,7 +630,7 @@ def test_no_subscriptions(job: Job) -> None:
 
 @on_spark
 @pytest.mark.parametrize("most", some(["4m", "40k", "4k"], 1))
-def test_many_partitions_give_the_same_answer_in_the_same_order(job: Job, most: str) -> None:
+def test_many_partitions_give_the_same_answer(job: Job, most: str) -> None:
     rows: list[Row] = [{"id": n, "a": n % 7, "t": f"t{n % 11}"} for n in range(2000)]
     index = job.build({f"s{n}": f"a = {n % 7} AND t > 't{n % 10}'" for n in range(30)})
     answer = expected(index, rows)
@@ -643,7 +643,7 @@ def test_many_partitions_give_the_same_answer_in_the_same_order(job: Job, most: 
         job.spark.conf.set("spark.sql.files.maxPartitionBytes", most)
         for events in (lines, str(table)):
             assert job(events).matches == len(answer)
-            assert job.pairs() == answer
+            assert sorted(job.pairs()) == sorted(answer)
     finally:
         job.spark.conf.set("spark.sql.files.maxPartitionBytes", size)
 

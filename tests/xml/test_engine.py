@@ -69,8 +69,9 @@ def test_ranks_and_changes() -> None:
     engine.unsubscribe("titles")
     engine.subscribe(Subscription("new", "//author{val}[. = 'Bo']", "xpath", score=9.0))
     assert [best.subscription for best in engine.top(EVENT, 5)] == ["new", "acme"]
-    with pytest.raises(SubscriptionError, match=r"look at records .* and at XML"):
-        Engine.build([ACME, Subscription("r", "a = 1")])
+    both = Engine.build([ACME, Subscription("r", "a = 1")])
+    assert both.match(EVENT) == ["acme"]
+    assert both.match({"a": 1}) == ["r"]
     with pytest.raises(SubscriptionError, match="these filters return no nodes"):
         Engine.build([Subscription("r", "a = 1")]).answer(Event("e", {"a": 1}), "r")
     assert isinstance(Engine.build([ACME], ranked=False).index, XmlIndex)

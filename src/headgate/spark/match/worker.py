@@ -280,35 +280,35 @@ def _match(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[tuple[Rows
 def _answers(
     engines: ShardEngines, rows: Rows, task: Task, statistics: Statistics | None
 ) -> Iterator[pa.RecordBatch]:
-    """Ask about events, which are numbered; filters that are left out of one are told."""
-    numbers = pa.array(np.arange(len(rows.events), dtype=np.int64))
+    """Ask about events; filters that are left out of one are told.
+
+    Keys are looked up by the number of an event. Without keys, matches get the ids of their events at once.
+    """
+    ids = pa.array(np.arange(len(rows.events), dtype=np.int64)) if task.keyed else rows.ids
     left_out = Omissions()
-    counting = None if statistics is None else Counting(statistics, rows.ids)
-    yield from within(lambda: left_out, engines.ask(rows.events, numbers, task.top, counting))
+    counting = None if statistics is None else Counting(statistics, rows.ids if task.keyed else None)
+    yield from within(lambda: left_out, engines.ask(rows.events, ids, task.top, counting))
     if statistics is not None:
         statistics.exceed(left_out)
     if task.left_out is not None and len(left_out):
-        told = (each._replace(event=rows.ids[int(each.event or 0)].as_py()) for each in left_out)
+        told: Iterable[Omission] = left_out
+        if task.keyed:
+            told = (each._replace(event=rows.ids[int(each.event or 0)].as_py()) for each in left_out)
         task.left_out.add(dict.fromkeys(told))
 
 
 def _named(found: pa.RecordBatch, rows: Rows, task: Task) -> pa.RecordBatch:
-    """Give events their ids, and their keys if they have any."""
-    numbers = found.column(EVENT_ID)
-    columns: list[Column] = []
+    """Give matches the columns of the task: ids of its types, and keys if events have any."""
     fields = list(task.output)
     if not task.event_type:
         fields[0] = pa.field(EVENT_ID, rows.ids.type)
-    for field in fields:
-        if field.name == EVENT_ID:
-            column = rows.ids.take(numbers)
-        elif field.name == KEY:
-            assert rows.keys is not None
-            column = rows.keys.take(numbers)
-        else:
-            column = found.column(field.name)
-        columns.append(column.cast(field.type))
-    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+    columns: dict[str, Column] = dict(zip(found.schema.names, found.columns, strict=True))
+    if task.keyed:
+        assert rows.keys is not None
+        numbers = found.column(EVENT_ID)
+        columns |= {EVENT_ID: rows.ids.take(numbers), KEY: rows.keys.take(numbers)}
+    named = [columns[field.name].cast(field.type) for field in fields]
+    return pa.RecordBatch.from_arrays(named, schema=pa.schema(fields))
 
 
 class Notes:
