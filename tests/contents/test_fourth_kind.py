@@ -47,6 +47,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv(registry.MODULES, MODULE)
     monkeypatch.setattr(subscriptions, "_dialects", [*subscriptions._dialects])  # noqa: SLF001 -- put back
     monkeypatch.setattr(events, "_KNOWN", {**events._KNOWN})  # noqa: SLF001 -- put back
+    monkeypatch.setattr(events, "_OTHERS", [*events._OTHERS])  # noqa: SLF001 -- put back
     registry.kinds.cache_clear()
     yield
     registry.kinds.cache_clear()

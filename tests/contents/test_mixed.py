@@ -173,6 +173,7 @@ def test_kinds_that_share_a_content_type_are_merged(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv(registry.MODULES, __name__)
     monkeypatch.setattr(subscriptions, "_dialects", [*subscriptions._dialects])  # noqa: SLF001 -- put back
     monkeypatch.setattr(events, "_KNOWN", {**events._KNOWN})  # noqa: SLF001 -- put back
+    monkeypatch.setattr(events, "_OTHERS", [*events._OTHERS])  # noqa: SLF001 -- put back
     registry.kinds.cache_clear()
     try:
         more = [Subscription("begins", "<a", "prefix", score=2), Subscription("not", "<b", "prefix", score=9)]
