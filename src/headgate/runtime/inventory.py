@@ -121,9 +121,8 @@ def _snapshots(path: Path) -> list[Path]:
     if is_snapshot(path):
         return [path]
     if not path.is_dir():
-        raise SnapshotError(
-            f"{path} does not exist: give a snapshot, a directory of some, or a stream's state"
-        )
+        what = "is a file" if path.exists() else "does not exist"
+        raise SnapshotError(f"{path} {what}: give a snapshot, a directory of some, or a stream's state")
     folder = path / "snapshots" if _is_state(path) else path
     found = [
         each for each in sorted(folder.iterdir()) if not each.name.startswith(".") and not each.is_symlink()
