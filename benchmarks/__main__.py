@@ -35,6 +35,12 @@ AREAS = (
     "local",
     "statistics",
 )
+ON_SPARK = ("pipeline", "stream")
+SETS: dict[str, tuple[str, ...]] = {
+    "all": AREAS,
+    "in-process": tuple(name for name in AREAS if name not in ON_SPARK),
+}
+"""Several areas in one process: all of them, or those that start no Spark."""
 
 
 @contextmanager
@@ -53,14 +59,14 @@ def _one_spark() -> Iterator[None]:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("area", type=click.Choice([*AREAS, "all"]))
+@click.argument("area", type=click.Choice([*AREAS, *SETS]))
 @click.option("--size", default="quick", show_default=True, type=click.Choice(["quick", "full"]))
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Also write JSON.")
 @click.option(
     "--markdown", "page", type=click.Path(path_type=Path, dir_okay=False), help="Also write a page."
 )
 def main(area: str, size: str, json_file: Path | None, page: Path | None) -> None:
-    r"""Measure an area, or all of them in one process.
+    r"""Measure an area, or several in one process: all, or those that start no Spark (in-process).
 
     `quick` takes seconds and checks that answers agree; `full` prints the figures.
 
@@ -68,11 +74,11 @@ def main(area: str, size: str, json_file: Path | None, page: Path | None) -> Non
     Example:
       python -m benchmarks records --size full --markdown docs/benchmarks/records.md
     """
-    if area == "all" and (json_file or page):
+    if area in SETS and (json_file or page):
         raise click.UsageError("--json and --markdown take one area")
     results: list[Result] = []
     with _one_spark() if (area, size) == ("all", "quick") else nullcontext():
-        for each in AREAS if area == "all" else (area,):
+        for each in SETS.get(area, (area,)):
             began = time.monotonic()
             results = import_module(f"benchmarks.{each}").run(size)
             click.echo(as_table(results))

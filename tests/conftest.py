@@ -61,6 +61,18 @@ def spark() -> Iterator[SparkSession]:
     close_session(session)
 
 
+@pytest.fixture(
+    scope="session",
+    params=["local", pytest.param("spark", marks=[pytest.mark.nightly, pytest.mark.spark])],
+)
+def session(request: pytest.FixtureRequest) -> SparkSession | None:
+    """Give no Spark, so that jobs run in this process, and nightly also the shared one."""
+    if request.param == "local":
+        return None
+    spark: SparkSession = request.getfixturevalue("spark")
+    return spark
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark whatever uses Spark, so that no test can forget to."""
     for item in items:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate import Subscription
+from headgate import Engine, Subscription
 from headgate.records.index.index import RecordIndex
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.running import Command
 
 
@@ -103,6 +102,34 @@ def test_standard_input(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
     ran = headgate("explain", "--filter", "age > 30", "--event", "-")
     assert ran.code == code
+    assert said in (ran.complaint if code else ran.out)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--filter", "//a", "--dialect", "xpath", "--event", f"<a>{'x' * 600}</a>"), 0, "match"),
+        (("--filter", "a = 1", "--event", "x" * 600), 1, "not valid JSON"),
+        (
+            ("--snapshot", "mixed", "--subscription", "s1", "--event", '{"a": 1, "b": "%s"}' % ("x" * 600)),
+            0,
+            "match",
+        ),
+    ],
+    ids=["document", "text", "several contents"],
+)
+def test_events_longer_than_names_of_files(
+    headgate: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    code: int,
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Engine.build([Subscription("s1", "a = 1"), Subscription("s2", "//a", "xpath")]).save(Path("mixed"))
+    ran = headgate("explain", *words)
+    assert ran.code == code, ran.err
     assert said in (ran.complaint if code else ran.out)
 
 

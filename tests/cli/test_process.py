@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_a_job_leaves_its_outputs_and_nothing_else(tmp_path: Path) -> None:
     put_lines(tmp_path / "subs.jsonl", [{"id": 1, "filter": "a = 1"}, {"id": 2, "filter": "a ="}])

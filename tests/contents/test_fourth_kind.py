@@ -144,28 +144,34 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 JOBS = """
 import sys
 from headgate.cli import cli
+
+for line in sys.stdin.read().splitlines():
+    cli.main(line.split(), standalone_mode=False)
+"""
+ON_SPARK = """
 from headgate.spark.session.session import close_session, open_session
 from tests.conftest import SMALL_TABLES
 
 small = {name: value for name, value in SMALL_TABLES.items() if name.startswith("spark.sql.")}
 session = open_session("local[1]", settings=small)
-for line in sys.stdin.read().splitlines():
-    cli.main(line.split(), standalone_mode=False)
+%s
 close_session(session)
 """
 
 
-@pytest.mark.spark
-def test_the_jobs(tmp_path: Path) -> None:
-    """Compile, match, stream and explain on one Spark, in a program that is told the module."""
+@pytest.mark.parametrize(
+    "engine", ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.nightly])]
+)
+def test_the_jobs(tmp_path: Path, engine: str) -> None:
+    """Compile, match, stream and explain, in a program that is told the module."""
     rows = [{"id": name, "filter": text, "score": 1.0} for name, text in FILTERS.items()]
     put_lines(tmp_path / "subs.jsonl", [*rows, {"id": "bad", "filter": ""}])
     for identity, text in LINES.items():
         put(tmp_path / "events" / f"{identity}.txt", text)
     put(tmp_path / "events" / "5.txt", "two\nlines")
     snapshot, cut = f"--snapshot {tmp_path}/snapshot", f"--snapshot {tmp_path}/cut"
-    compiled = f"compile --subscriptions {tmp_path}/subs.jsonl --dialect prefix --quiet"
-    to = f"--events {tmp_path}/events --quiet --output {tmp_path}"
+    compiled = f"compile --subscriptions {tmp_path}/subs.jsonl --dialect prefix --quiet --engine {engine}"
+    to = f"--events {tmp_path}/events --quiet --engine {engine} --output {tmp_path}"
     commands = [
         f"{compiled} --output {tmp_path}/snapshot --no-ranked",
         f"{compiled} --output {tmp_path}/cut --ranked --shards 2",
@@ -176,7 +182,7 @@ def test_the_jobs(tmp_path: Path) -> None:
     path = os.pathsep.join([str(ROOT), *sys.path])
     env = {**os.environ, **java_options(), "PYTHONPATH": path, "HEADGATE_SIGNATURES": ""}
     ran = subprocess.run(
-        [sys.executable, "-c", JOBS],
+        [sys.executable, "-c", JOBS if engine == "local" else ON_SPARK % JOBS],
         input="\n".join(commands),
         text=True,
         capture_output=True,

@@ -110,8 +110,8 @@ PLACES = [
 SOME: dict[str, dict[tuple[str, bool], tuple[str, ...]]] = {
     "batch": {
         (RECORDS, False): (ALL,),
-        (RECORDS, True): (EXACT,),
-        (RDF, False): (EXACT,),
+        (RECORDS, True): (),
+        (RDF, False): (),
         (RDF, True): (ALL,),
         (XML, False): (),
         (XML, True): (RELAXED,),
@@ -130,12 +130,12 @@ SOME: dict[str, dict[tuple[str, bool], tuple[str, ...]]] = {
         (MIXED, True): (EXACT,),
     },
     "stream": {
-        (RECORDS, False): (ALL,),
+        (RECORDS, False): (),
         (RECORDS, True): (EXACT,),
         (RDF, False): (RELAXED,),
         (RDF, True): (),
         (XML, False): (),
-        (XML, True): (RELAXED,),
+        (XML, True): (),
         (MIXED, False): (),
         (MIXED, True): (ALL,),
     },

@@ -115,6 +115,7 @@ def test_a_local_cluster_leaves_nothing_in_spark(tmp_path: Path) -> None:
     assert said == {"rows": 3, "java": 0, "work": False}
 
 
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_a_cluster_gives_the_same_answers(tmp_path: Path) -> None:
     before = applications()

@@ -119,7 +119,7 @@ USUAL = [(0, kind) for kind in KINDS] + [
 
 @pytest.mark.parametrize(
     ("place", "kind"),
-    some(USUAL, 5, 6),
+    some(USUAL, 5),
     ids=[f"{ROOMS[place].name} {kind}" for place, kind in USUAL],
 )
 def test_it_says_what_the_engine_says(spark: SparkSession, tmp_path: Path, place: int, kind: str) -> None:

@@ -51,11 +51,8 @@ def _metrics(port: int) -> dict[str, float]:
     return {name: float(value) for name, _, value in rows}
 
 
-@pytest.mark.parametrize(
-    "number",
-    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly)],
-    ids=["int", "term"],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
 def test_asked_to_end(tmp_path: Path, number: signal.Signals) -> None:
     """In the midst of a batch: that one is committed, the next one is left, and the last lines say so."""
     world, port = World(tmp_path), _free_port()

@@ -94,14 +94,14 @@ def send_repeated(world: World) -> None:
     world.send("twice-2.jsonl", [{"id": "b", "n": 2}, {"id": 7}, {"id": "7"}])
 
 
-def test_one_batch_of_records(spark: SparkSession, tmp_path: Path) -> None:
+def test_one_batch_of_records(session: SparkSession | None, tmp_path: Path) -> None:
     """Whatever may be wrong with lines and files of records, each in files of its own of one batch."""
     world = World(tmp_path, {"finished": "keep"})
     given = [Subscription("all", "id IS NOT NULL"), Subscription("s", "age > 30")]
     Engine.build([*given, Subscription("t", "age = 'old'")]).save(world.snapshot)
     for send in (send_malformed, send_bad_files, send_drifting, send_repeated):
         send(world)
-    done = world.run(spark)
+    done = world.run(session)
     assert (done.batches, done.events) == (1, 2 + 1 + 8 + 13)
     assert told(done) == dict(kinds(world)) == {"malformed": 7 + 5 + 2, "duplicate": 2}
     found = world.matches()
@@ -133,7 +133,7 @@ def test_one_batch_of_records(spark: SparkSession, tmp_path: Path) -> None:
     # The stream goes on, and an id of an earlier batch is a duplicate, too.
     world.send("twice-3.jsonl", [{"id": "a", "n": 3}, {"id": "c"}])
     world.send("later.jsonl", [{"id": "later"}])
-    done = world.run(spark)
+    done = world.run(session)
     assert (done.events, done.duplicate, done.malformed) == (2, 1, 0)
     assert kinds(world) == {"malformed": 14, "duplicate": 3}
     ids = Counter(match[0] for match in world.matches().elements() if match[1] == "all")
@@ -142,13 +142,13 @@ def test_one_batch_of_records(spark: SparkSession, tmp_path: Path) -> None:
     assert max(count for each, count in ids.items() if each != "7") == 1
 
 
-def test_duplicates_over_parts(spark: SparkSession, tmp_path: Path) -> None:
+def test_duplicates_over_parts(session: SparkSession | None, tmp_path: Path) -> None:
     """Of an id that several parts of a batch have, that of the first file counts, whatever its part."""
     world = world_of(tmp_path)
     pad = "x" * 2_500_000
     for name in "abc":
         world.send(f"{name}.jsonl", [{"id": "same", "from": name}, {"id": name, "pad": pad}, {"id": "same"}])
-    done = world.run(spark)
+    done = world.run(session)
     assert (done.batches, done.events, done.duplicate) == (1, 4, 5)
     assert world.matches() == {(each, "all"): 1 for each in ("same", "a", "b", "c")}
     assert sorted((row["origin"][-7], row["row"]) for row in world.dead()) == [

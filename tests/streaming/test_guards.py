@@ -22,7 +22,6 @@ from headgate.spark.stream.batch import Batches, StreamEnd
 from headgate.spark.stream.opening import check_kind
 from headgate.spark.stream.reading import ReadSettings, read_given
 from headgate.spark.stream.rows import Survey
-from headgate.spark.stream.run import run_stream
 from headgate.spark.stream.sources import COLUMNS, check_removed
 from tests.streaming.world import World, lines, log_of, move
 
@@ -48,36 +47,36 @@ def world(tmp_path: Path) -> World:
     return found
 
 
-def test_outputs_of_another_state_are_not_replaced(spark: SparkSession, world: World) -> None:
+def test_outputs_of_another_state_are_not_replaced(session: SparkSession | None, world: World) -> None:
     world.send("1.jsonl", [{"id": 1, "age": 5}, {"id": 2}, "{"])
-    world.run(spark)
+    world.run(session)
     before = world.matches()
     assert sum(before.values()) == 1
     world.send("2.jsonl", [{"id": 3, "age": 5}])
     with pytest.raises(TableError, match="has files of another stream, or of an earlier state of this one"):
-        run_stream(spark, replace(world.settings(), state=str(world.root / "other")), quiet=True)
+        world.run(session, state=str(world.root / "other"))
     assert world.matches() == before
-    world.run(spark)
+    world.run(session)
     assert sum(world.matches().values()) == 2
 
 
-def test_a_batch_is_done_with_its_own_rows(spark: SparkSession, world: World) -> None:
+def test_a_batch_is_done_with_its_own_rows(session: SparkSession | None, world: World) -> None:
     world.send("1.jsonl", [{"id": 1, "age": 5}])
-    world.run(spark)
+    world.run(session)
     world.send("2.jsonl", [{"id": 2, "age": 5}])
-    world.run(spark)
+    world.run(session)
     # As after a power cut: Spark's notes of the last batch are gone, and ours are not.
     for folder in ("offsets", "commits", "sources/0"):
         for name in ("1", ".1.crc"):
             (world.state / "spark" / folder / name).unlink(missing_ok=True)
     world.send("3.jsonl", [{"id": 3, "age": 5}])
     with pytest.raises(TableError, match=r"batch 1 of state .* was done with other rows"):
-        world.run(spark)
+        world.run(session)
 
 
-def test_another_kind_of_output_is_refused(spark: SparkSession, world: World) -> None:
+def test_another_kind_of_output_is_refused(session: SparkSession | None, world: World) -> None:
     world.send("1.jsonl", [{"id": 1, "age": 5}])
-    world.run(spark)
+    world.run(session)
     state = State(world.state)
     with pytest.raises(TableError, match="a stream that writes to files, and nats is another kind of output"):
         check_kind(state, replace(world.settings(), output="nats://127.0.0.1:1/stream/subject"))
@@ -233,14 +232,14 @@ def test_a_file_behind_a_link_that_leads_out_is_a_dead_letter(tmp_path: Path) ->
         assert given[-1].text() == str(root / "sub/a.jsonl")
 
 
-def test_nothing_is_removed_behind_a_link_to_a_folder(spark: SparkSession, world: World) -> None:
+def test_nothing_is_removed_behind_a_link_to_a_folder(session: SparkSession | None, world: World) -> None:
     """Spark would delete what it finds there, when the batch is done."""
     outside = world.root / "outside"
     outside.mkdir()
     (outside / "a.jsonl").write_text('{"id": 1, "age": 2}\n')
     (world.events / "sub").symlink_to(outside)
     with pytest.raises(TableError, match="sub is a link to a folder, which is not followed"):
-        world.run(spark)
+        world.run(session)
     # One that comes while the stream runs.
     files = [str(world.events / "sub" / "a.jsonl"), str(world.events / "b.jsonl")]
     check_removed(files, world.settings())
@@ -249,11 +248,11 @@ def test_nothing_is_removed_behind_a_link_to_a_folder(spark: SparkSession, world
     (world.events / "sub").unlink()
     (world.events / "c.jsonl").symlink_to(outside / "a.jsonl")
     world.send("d.jsonl", [{"id": 2, "age": 2}])
-    done = world.run(spark, finished="delete")
+    done = world.run(session, finished="delete")
     assert (done.events, done.malformed) == (1, 1)
     assert world.dead()[0]["reason"] == f"the file lies behind a link that leads out of {world.events}"
     world.send("e.jsonl", [{"id": 3, "age": 2}])
-    world.run(spark, finished="delete")
+    world.run(session, finished="delete")
     assert (outside / "a.jsonl").exists()
 
 

@@ -152,17 +152,17 @@ def test_rates_and_finished(spark: SparkSession, world: World) -> None:
     assert list(archive.rglob("*.jsonl"))
 
 
-def test_state_is_refused(spark: SparkSession, world: World) -> None:
+def test_state_is_refused(session: SparkSession | None, world: World) -> None:
     """A checkpoint that is gone, and a state that another stream holds."""
     world.send("1.jsonl", [{"id": 1, "n": 20}])
-    world.run(spark)
+    world.run(session)
     with State(world.state).held(), pytest.raises(HeadgateError, match="in use by another stream"):
-        world.run(spark)
+        world.run(session)
     (world.state / "spark" / "metadata").rename(world.root / "metadata")
     with pytest.raises(HeadgateError, match="belongs to another checkpoint"):
-        world.run(spark)
+        world.run(session)
     (world.root / "metadata").rename(world.state / "spark" / "metadata")
-    assert world.run(spark).events == 0
+    assert world.run(session).events == 0
 
 
 @pytest.mark.parametrize(

@@ -111,10 +111,10 @@ class World:
 
     def settings(self, **more: Any) -> StreamSettings:
         """Return settings: all that is there, once, unless more is said."""
-        given = {"changes": str(self.changes), "format": JSONL, "once": True, **self.more, **more}
-        return StreamSettings(
-            str(self.snapshot), str(self.events), str(self.output), str(self.state), **given
-        )
+        places = {"snapshot": self.snapshot, "events": self.events, "output": self.output}
+        places |= {"state": self.state, "changes": self.changes}
+        given = {name: str(place) for name, place in places.items()}
+        return StreamSettings(**{**given, "format": JSONL, "once": True, **self.more, **more})
 
     def run(
         self, spark: SparkSession | None = None, stop: threading.Event | None = None, **more: Any

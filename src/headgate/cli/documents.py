@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -115,15 +116,15 @@ def read_document(content: str, given: str, form: str | None, source: str | None
 def read_row(given: str) -> dict[str, object]:
     """Read an event that is a record: a file with one JSON object, the object itself, or standard input."""
     from headgate.core.event import read_object
-    from headgate.tables.places import is_table
+    from headgate.tables.places import ENDINGS, ending
 
     if given == STANDARD:
         return read_object(sys.stdin.buffer.read())
-    if given.lstrip().startswith("{") or not 0 < len(given) < _LONGEST_NAME or "\0" in given:
+    if given.lstrip().startswith("{"):
         return read_object(given)
     place = Path(given)
-    if not place.is_file():
-        if " " not in given and is_table(given):
+    if not _is_file(given):
+        if " " not in given and ending(given) in ENDINGS:
             raise TableError(f"{given} does not exist")
         return read_object(given)
     lines = [line for line in read_file(place).removeprefix(codecs.BOM_UTF8).splitlines() if line.strip()]
@@ -138,19 +139,25 @@ def _data(given: str, kind: Kind) -> tuple[str, bytes]:
 
     if given == STANDARD:
         return "", sys.stdin.buffer.read()
-    if "\n" not in given and "\0" not in given and len(given) < _LONGEST_NAME:
+    if _is_file(given):
         place = Path(given)
         try:
-            if place.is_file():
-                return place.name, read_file(place)
+            return place.name, read_file(place)
         except OSError as error:
             raise TableError(f"{given} cannot be read: {error.strerror}") from None
-        if type_of_file(given, kind) is not None and " " not in given:
-            raise TableError(f"{given} does not exist")
+    if len(given.splitlines()) == 1 and type_of_file(given, kind) is not None and " " not in given:
+        raise TableError(f"{given} does not exist")
     return "", given.encode(errors="surrogateescape")
 
 
-_LONGEST_NAME = 1024
+def _is_file(given: str) -> bool:
+    """Tell the name of a file from an event that is written out, which may be no name at all."""
+    try:
+        return bool(given) and Path(given).is_file()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+        raise TableError(f"{given} cannot be read: {error.strerror}") from None
 
 
 def feed_lines(feeds: Feeds | None) -> list[str]:
