@@ -14,7 +14,7 @@ import click
 from headgate.cli.options import option_of
 from headgate.cli.standard import STANDARD
 from headgate.errors import EventError, TableError
-from headgate.tables.packed import read_file
+from headgate.tables.packed import ending, read_file
 from headgate.tables.settings import Filters, Match
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def read_document(content: str, given: str, form: str | None, source: str | None
 def read_row(given: str) -> dict[str, object]:
     """Read an event that is a record: a file with one JSON object, the object itself, or standard input."""
     from headgate.core.event import read_object
-    from headgate.tables.places import ENDINGS, ending
+    from headgate.tables.places import ENDINGS
 
     if given == STANDARD:
         return read_object(sys.stdin.buffer.read())
