@@ -12,7 +12,7 @@ import pytest
 
 from headgate import Engine, Event, Node, Omissions, Subscription
 from headgate.core.subscription import dialects
-from headgate.engine import statistics
+from headgate.engine import counters, statistics
 from headgate.rdf.index import matching
 from headgate.records.events.columns import columns_of
 from headgate.records.events.encode import encode
@@ -181,20 +181,20 @@ def test_candidates_of_records_are_what_values_lead_to(seed: int) -> None:
 
 def test_some_events_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """They stand for all the others; the first ones are all measured."""
-    monkeypatch.setattr(statistics, "CALLS", 64)
+    monkeypatch.setattr(counters, "CALLS", 64)
     engine = Engine.build([{"id": "s1", "filter": "a = 1 AND b LIKE '%x%'"}, {"id": "s2", "filter": "a = 2"}])
     counted = engine.statistics()
     row = {"a": 1, "b": "yyyy"}
-    engine.match_events([row] * statistics.FIRST)
+    engine.match_events([row] * counters.FIRST)
     first = counted.table().to_pylist()[0]
-    assert (first["candidates"], first["matches"]) == (statistics.FIRST, 0)
-    asked = statistics.FIRST
-    for size in (1_000, 1, statistics.EVENTS_BETWEEN, 0, 7, *[1] * statistics.CALLS):
+    assert (first["candidates"], first["matches"]) == (counters.FIRST, 0)
+    asked = counters.FIRST
+    for size in (1_000, 1, counters.EVENTS_BETWEEN, 0, 7, *[1] * counters.CALLS):
         engine.match_events([row] * size)
         asked += size
     found = counted.table().to_pylist()
     assert found[0]["candidates"] == found[0]["events"] == asked
-    assert found[0]["work"] == first["work"] // statistics.FIRST * asked
+    assert found[0]["work"] == first["work"] // counters.FIRST * asked
     assert (found[1]["candidates"], found[1]["work"]) == (0, 0)
     large = Engine.build([{"id": "s1", "filter": "a = 1"}, {"id": "s2", "filter": "a = 2"}])
     counted = large.statistics()

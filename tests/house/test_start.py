@@ -5,13 +5,10 @@ What is loaded is the check that never varies; the times are those of a quiet ma
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,13 +61,9 @@ class Ran(NamedTuple):
     """Of processor time, of the process and of those that it started."""
 
 
-@cache
 def as_installed() -> dict[str, str]:
     """Let Python keep modules in its own form, as it does for a package that was installed."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    place = tempfile.mkdtemp(prefix="headgate-modules-")
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    return {**kept, "PYTHONPYCACHEPREFIX": place}
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def run(program: str, *arguments: str, folder: Path | None = None) -> Ran:

@@ -16,6 +16,7 @@ from headgate import Engine
 from headgate.graph.build.sharding import shard_name
 from headgate.local import match as local_match
 from headgate.local import small
+from headgate.runtime.statistics import read_statistics
 from headgate.spark.match import match as spark_match
 from tests.lanes import some
 from tests.spark.files import get_lines, get_table, put, put_lines, put_table
@@ -321,6 +322,7 @@ table = "subs.jsonl"
 table = "events.jsonl"
 
 [match]
+stats = "statistics.parquet"
 
 [[backtest]]
 name = "one"
@@ -367,6 +369,8 @@ def test_small_jobs_need_no_spark(tmp_path: Path) -> None:
     results = {each["name"]: each for each in steps}
     assert results["backtest.one"]["matches"] == 2
     assert results["what_if.changes"]["lost"] == 2
+    kept = read_statistics(tmp_path / "statistics.parquet")
+    assert (kept.events, sum(row["matches"] for row in kept.table.to_pylist())) == (3, len(found))
 
 
 def test_ids_of_documents_of_both_types(headgate: Command, tmp_path: Path) -> None:

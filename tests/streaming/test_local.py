@@ -17,6 +17,7 @@ from headgate import Engine, Subscription
 from headgate.local.checkpoint import Checkpoint, FoundFile, encoded
 from headgate.local.small import new_files, why_stream
 from headgate.local.stream import run_stream
+from headgate.runtime import statistics
 from headgate.tables.places import UnsureError
 from tests.streaming.world import State, World, move
 
@@ -102,6 +103,35 @@ def test_killed_in_the_middle_nothing_is_lost_or_doubled(world: World) -> None:
         **{(str(number), "s2"): 1 for number in range(15)},
         **{(f"x{number}", name): 1 for number in range(60) for name in ("s1", "s2")},
     }
+
+
+def test_statistics(session: SparkSession | None, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All batches of all runs count, also for subscriptions that have come and gone."""
+    place = world.root / "statistics.parquet"
+    written: list[object] = []
+    write = statistics.WaitingStatistics.write
+
+    def noted(waiting: statistics.WaitingStatistics) -> None:
+        written.append(waiting)
+        write(waiting)
+
+    monkeypatch.setattr(statistics.WaitingStatistics, "write", noted)
+    world.send("1.jsonl", [{"id": 1, "n": 12}, "{bad", {"id": 2, "n": 20}])
+    world.run(session, stats=str(place))
+    assert len(written) == 1
+    monkeypatch.setattr(statistics, "WAIT", 0.0)
+    world.change("1.jsonl", [{"op": "unsubscribe", "id": "s1"}, {"id": "s3", "filter": "n = 20"}])
+    world.send("2.jsonl", [{"id": 3, "n": 20}, {"id": 1, "n": 12}])
+    world.send("3.jsonl", [{"id": 4, "n": 20}])
+    assert world.run(session, stats=str(place), max_files=1).events == 2
+    kept = statistics.read_statistics(place)
+    assert (kept.events, len(written)) == (4, 1 + 2 + 1)
+    columns = ["subscription_id", "events", "matches", "last_event"]
+    found = {
+        row["subscription_id"]: tuple(row.values())[1:] for row in kept.table.select(columns).to_pylist()
+    }
+    assert found == {"s1": (2, 2, "2"), "s2": (4, 1, "1"), "s3": (2, 2, "4")}
+    assert world.matches() == world.expected()
 
 
 @pytest.mark.spark

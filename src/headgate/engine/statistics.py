@@ -2,7 +2,7 @@
 
     counted      events, matches, the last match, and events for which a filter was too much: all of them
     estimated    for how many events a filter was a candidate, and what it took to check it: some events are
-                 matched once more for that, and each stands for those between (`_Sample`)
+                 matched once more for that, and each stands for those between (`counters.Sample`)
 
 What is found goes to a list as it is, and is counted when the list is long, or when somebody looks. That is
 what makes it cheap: numbers of filters are counted by the million, and no id is looked up for it.
@@ -23,9 +23,11 @@ import pyarrow.compute as pc
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
 from headgate.core.omission import RenamedOmissions
 from headgate.core.stepping import within
+from headgate.engine.counters import Counters, Sample, as_array, as_moments
+from headgate.engine.statistics_columns import merged, schema_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -40,61 +42,10 @@ if TYPE_CHECKING:
     Column = pa.Array[Any]
     Ints = NDArray[np.int64]
 
-FIRST, SAMPLED = 128, 64
-"""The first events are all measured; later so many at a time, which stand for all since the last ones."""
-CALLS, EVENTS_BETWEEN = 8192, 1 << 16
-"""Measuring costs as much as some calls, or as some hundred events of a large one: it is done so rarely."""
 PENDING = 1 << 20
 """Matches that wait to be counted, at most."""
 
-ID, EVENTS, MATCHES = SUBSCRIPTION_ID, "events", "matches"
-LAST_MATCH, LAST_EVENT = "last_match", "last_event"
-CANDIDATES, WORK, EXCEEDED = "candidates", "work", "exceeded"
-MOMENT = pa.timestamp("us", "UTC")
-_TYPES: dict[str, pa.DataType] = {
-    EVENTS: pa.int64(),
-    MATCHES: pa.int64(),
-    LAST_MATCH: MOMENT,
-    LAST_EVENT: pa.string(),
-    CANDIDATES: pa.int64(),
-    WORK: pa.int64(),
-    EXCEEDED: pa.int64(),
-}
 _compute: Any = pc
-
-
-def schema_of(*, numbered: bool) -> pa.Schema:
-    """Return the columns of statistics: ids are whole numbers or text."""
-    return pa.schema({ID: pa.int64() if numbered else pa.string(), **_TYPES})
-
-
-def merged(tables: Sequence[pa.Table]) -> pa.Table:
-    """Add statistics up, which have ids of one type: by subscription, in the order of ids.
-
-    The last match is the latest of all. What nobody has measured stays unknown.
-
-    >>> some = pa.table({ID: ["s1"], **{name: pa.array([None], kind) for name, kind in _TYPES.items()}})
-    >>> more = some.set_column(2, MATCHES, pa.array([2]))
-    >>> merged([some, more, more]).select([ID, MATCHES, WORK]).to_pylist()
-    [{'subscription_id': 's1', 'matches': 4, 'work': None}]
-    """
-    whole = pa.concat_tables(tables)
-    if len(tables) == 1 or not whole.num_rows:
-        return whole.sort_by(ID)
-    last = [LAST_MATCH, LAST_EVENT]
-    sums = [name for name in _TYPES if name not in last]
-    # The last of a group is taken: those of no match come first.
-    moment = _compute.fill_null(whole[LAST_MATCH].cast(pa.int64()), 0)
-    order = _compute.sort_indices(
-        whole.append_column("moment", moment), sort_keys=[(ID, "ascending"), ("moment", "ascending")]
-    )
-    rows = pa.TableGroupBy(whole.take(order), ID, use_threads=False)
-    found = rows.aggregate([(name, "sum") for name in sums] + [(name, "last", _KEEP) for name in last])
-    names = [name.removesuffix("_sum").removesuffix("_last") for name in found.column_names]
-    return found.rename_columns(names).select(whole.column_names).cast(whole.schema)
-
-
-_KEEP = pc.ScalarAggregateOptions(skip_nulls=False)
 
 
 class _Chunk(NamedTuple):
@@ -126,86 +77,6 @@ class _One(NamedTuple):
     cut: int
 
 
-class _Sample:
-    """Which events are measured."""
-
-    def __init__(self) -> None:
-        self._seen = self._owed = self._calls = 0
-
-    def choose(self, count: int) -> tuple[Ints, float]:
-        """Choose among the events of a call; returns their rows, and how many events each stands for."""
-        first = self._seen == self._owed
-        self._seen += count
-        self._owed += count
-        self._calls += 1
-        if self._seen > FIRST and not first and self._calls < CALLS and self._owed < EVENTS_BETWEEN:
-            return np.zeros(0, np.int64), 0.0
-        size = count if self._seen <= FIRST else min(count, SAMPLED)
-        if not size:
-            return np.zeros(0, np.int64), 0.0
-        rows, weight = np.arange(size) * count // size, self._owed / size
-        self._owed = self._calls = 0
-        return rows, weight
-
-    @property
-    def scale(self) -> float:
-        """Return what estimates are multiplied by, because the last events were not measured."""
-        return self._seen / max(1, self._seen - self._owed)
-
-
-class _Part:
-    """Counters of subscriptions whose ids are known from the start, by place."""
-
-    def __init__(self, ids: Ids) -> None:
-        self.ids = ids
-        self.names = ids.to_arrow()
-        count = len(ids)
-        self.since, self.matches, self.moment = (np.zeros(count, np.int64) for _ in range(3))
-        self.exceeded = np.zeros(count, np.int64)
-        self.sample = _Sample()
-        self.work = np.zeros(count)
-        self.candidates = np.full(count, -1.0)
-        """-1 while nothing was measured."""
-        self.event: Column = pa.nulls(count, pa.string())
-        self.gone = np.zeros(count, np.bool_)
-
-    def add(self, places: Ints, counts: Ints, moments: Ints, events: Column) -> None:
-        """Add matches of some subscriptions, each once, with the last event of each."""
-        self.matches[places] += counts
-        later = moments > self.moment[places]
-        self.moment[places[later]] = moments[later]
-        at = np.arange(len(self.ids))
-        at[places[later]] = len(at) + np.flatnonzero(later)
-        self.event = pa.concat_arrays([self.event, events]).take(at)
-
-    def begin(self, place: int, events: int, *, gone: bool) -> None:
-        """Count anew for a subscription."""
-        for counter in (self.matches, self.moment, self.work, self.exceeded):
-            counter[place] = 0
-        self.candidates[place] = -1
-        self.since[place], self.gone[place] = events, gone
-
-    def table(self, events: int) -> pa.Table:
-        """Return what was counted."""
-        here = ~self.gone
-        some: list[Any] = [events - self.since, self.matches]
-        some += [_moments(self.moment), _compute.if_else(self.moment > 0, self.event, None)]
-        unknown, scale = self.candidates < 0, self.sample.scale
-        costs = (np.rint(scale * each).astype(np.int64) for each in (self.candidates, self.work))
-        some += [pa.array(each, mask=unknown) for each in costs]
-        columns = [self.names, *some, self.exceeded]
-        schema = schema_of(numbered=self.ids.numbered)
-        return pa.Table.from_arrays([_array(each) for each in columns], schema=schema).filter(pa.array(here))
-
-
-def _array(column: Any) -> Column:
-    return column if isinstance(column, pa.Array) else pa.array(column)
-
-
-def _moments(moment: Ints) -> Column:
-    return pa.array(moment, mask=moment == 0).cast(MOMENT)
-
-
 class Statistics:
     """Counters of the subscriptions of an engine, or of shards. Any number of threads may count and look.
 
@@ -216,14 +87,16 @@ class Statistics:
     ['s1']
     >>> statistics.table().select(["subscription_id", "events", "matches", "last_event"]).to_pylist()[0]
     {'subscription_id': 's1', 'events': 1, 'matches': 1, 'last_event': 'e1'}
+
+    Of many that are added up, such as those of the parts of a stream, all may go on with the same `samples`.
     """
 
-    def __init__(self, ids: Iterable[Ids]) -> None:
+    def __init__(self, ids: Iterable[Ids], samples: dict[int, Sample] | None = None) -> None:
         self.events = 0
         """Events that were asked about."""
         self.begun = time.time()
         """When counting began, in seconds since 1970."""
-        self._parts = [_Part(each) for each in ids]
+        self._parts = [Counters(each) for each in ids]
         self._late: dict[Any, list[Any]] = {}
         """Of subscriptions that came later: since, matches, moment, event, exceeded."""
         self._waiting: list[_Chunk] = []
@@ -233,7 +106,9 @@ class Statistics:
         self._changes = 0
         self._cuts: dict[Any, int] = {}
         """Subscriptions that were changed while matches waited: older ones are not of theirs."""
-        self._samples: dict[int, _Sample] = {}
+        self._samples = {} if samples is None else samples
+        # Events since the last measuring are left to whoever measures next.
+        self._scaled = samples is None
         self._lock = threading.RLock()
 
     # Counting
@@ -349,7 +224,7 @@ class Statistics:
     def _measure(self, backend: Backend, events: Events) -> None:
         """Have some of the events checked once more, if it is time to."""
         with self._lock:
-            sample = self._samples.setdefault(id(backend), _Sample())
+            sample = self._samples.setdefault(id(backend), Sample())
             rows, weight = sample.choose(len(events))
         if not len(rows):
             return
@@ -362,7 +237,7 @@ class Statistics:
             with self._lock:
                 self._cost(costs, weight, sample)
 
-    def _cost(self, costs: CheckCosts, weight: float, sample: _Sample) -> None:
+    def _cost(self, costs: CheckCosts, weight: float, sample: Sample) -> None:
         known = np.flatnonzero(costs.candidates >= 0)
         for part in self._parts:
             found = places = known
@@ -404,7 +279,7 @@ class Statistics:
         """
         with self._lock:
             self._settle()
-            tables = [part.table(self.events) for part in self._parts if len(part.ids)]
+            tables = [part.table(self.events, scaled=self._scaled) for part in self._parts if len(part.ids)]
             if self._late:
                 tables.append(self._late_table())
         if not tables:
@@ -419,16 +294,16 @@ class Statistics:
             pa.array(ids),
             self.events - np.array(since, np.int64),
             pa.array(matches, pa.int64()),
-            _moments(np.array(moment, np.int64)),
+            as_moments(np.array(moment, np.int64)),
             pa.array(event, pa.string()),
             nothing,
             nothing,
             pa.array(exceeded, pa.int64()),
         ]
         schema = schema_of(numbered=isinstance(ids[0], int))
-        return pa.Table.from_arrays([_array(each) for each in columns], schema=schema)
+        return pa.Table.from_arrays([as_array(each) for each in columns], schema=schema)
 
-    def _find(self, identity: Id) -> tuple[_Part | None, int]:
+    def _find(self, identity: Id) -> tuple[Counters | None, int]:
         for part in self._parts:
             place = part.ids.find(identity)
             if place >= 0:

@@ -21,6 +21,7 @@ from headgate.contents.registry import content_at
 from headgate.contents.sharing import Sharing, slice_of
 from headgate.core.event import SOURCE
 from headgate.core.id_types import fit_ids
+from headgate.core.ids import Ids
 from headgate.core.omission import RenamedOmissions
 from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
 from headgate.engine.engine import Engine
@@ -45,10 +46,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
-    from headgate.core.ids import Ids
     from headgate.core.ranks import Weights
     from headgate.core.snapshot import Snapshot
     from headgate.core.subscription import Subscription
+    from headgate.engine.counters import Sample
     from headgate.graph.index import GraphIndex
     from headgate.runtime.batch_queries import Counting, Events
     from headgate.runtime.questions import Top
@@ -108,6 +109,7 @@ class ShardEngines:
         self._pieces = list(engines)
         self._outer = outer
         self._routes = routes
+        self._samples: dict[int, Sample] = {}
         self.met = 0
         """How often an event met a shard, since this was opened."""
         self._moved: dict[Id, _ShardEngine | None] = {}
@@ -174,6 +176,15 @@ class ShardEngines:
     def statistics(self) -> Statistics:
         """Return counters for the subscriptions that are here."""
         return Statistics(piece.ids for piece in self._pieces)
+
+    def statistics_of_part(self) -> Statistics:
+        """Return counters for some of the events; which are measured goes on from those before."""
+        return Statistics((piece.ids for piece in self._pieces), self._samples)
+
+    @property
+    def ids(self) -> list[Ids]:
+        """List the ids of the subscriptions that are here now, by shard."""
+        return [Ids.of(piece.engine.ids) for piece in self._pieces]
 
     def ask(
         self, events: Events, ids: Column, top: Top | None, counting: Counting | None = None

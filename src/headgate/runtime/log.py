@@ -33,6 +33,7 @@ from headgate.runtime.snapshots import Snapshots, Version, catch_up, default_dia
 from headgate.runtime.state import read_record, write_record
 
 if TYPE_CHECKING:
+    from headgate.core.ids import Ids
     from headgate.runtime.changes import Change, Changes
     from headgate.runtime.questions import Top
     from headgate.runtime.state import State
@@ -160,6 +161,12 @@ class Subscriptions:
     def count(self) -> int:
         """Count the subscriptions."""
         return len(self._pieces)
+
+    @property
+    def ids(self) -> list[Ids]:
+        """List the ids of the subscriptions, by shard."""
+        with self._lock:
+            return self._pieces.ids
 
     @property
     def age(self) -> float:

@@ -1,7 +1,7 @@
 """A file of statistics of subscriptions, which jobs add to: Parquet, a row for each subscription.
 
 What is in it is the sum of all jobs. It is replaced as a whole, and locked meanwhile, so that jobs that end
-at the same time lose nothing. Columns are those of `headgate.engine.statistics`.
+at the same time lose nothing. Columns are those of `headgate.engine.statistics_columns`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headgate.errors import TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     import pyarrow as pa
 
-    from headgate.runtime.targets import Target
+    from headgate.core.ids import Ids
 
 LAYOUT = 1
+WAIT = 30.0
+"""Seconds between additions to the file of a stream, at least."""
 _ABOUT = b"headgate.statistics"
 
 
@@ -73,7 +75,7 @@ def _no_statistics(path: Path) -> str:
 
 def add_statistics(path: Path, table: pa.Table, events: int, begun: float) -> None:
     """Add statistics of so many events to a file, which is made if there is none."""
-    from headgate.engine.statistics import ID, merged
+    from headgate.engine.statistics_columns import ID, merged
 
     with _locked(path):
         kept = Kept(table, events, begun, time.time())
@@ -175,7 +177,7 @@ def pack_statistics(table: pa.Table) -> bytes:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from headgate.engine.statistics import CANDIDATES, EXCEEDED, MATCHES
+    from headgate.engine.statistics_columns import CANDIDATES, EXCEEDED, MATCHES
 
     compute: Any = pc
     counted = [compute.fill_null(table[name], 0) for name in (MATCHES, CANDIDATES, EXCEEDED)]
@@ -193,21 +195,51 @@ def unpack_statistics(packed: Iterable[bytes]) -> list[pa.Table]:
     return [pa.ipc.open_stream(each).read_all() for each in packed]
 
 
-def with_all(tables: list[pa.Table], target: Target, events: int) -> pa.Table:
-    """Add up what workers have counted, with all subscriptions of a snapshot and the number of events."""
+def with_all(tables: list[pa.Table], ids: Iterable[Ids], events: int) -> pa.Table:
+    """Add up what workers have counted, with all subscriptions that there are and the number of events."""
     import numpy as np
     import pyarrow as pa
 
-    from headgate.engine.engine import Engine
-    from headgate.engine.statistics import CANDIDATES, WORK, Statistics, merged
+    from headgate.engine.statistics import Statistics
+    from headgate.engine.statistics_columns import CANDIDATES, WORK, merged
 
-    shards = [Engine.open(shard.place, verify=False).backend for shard in target.shards]
-    every = Statistics(each.built for each in shards)
+    every = Statistics(ids)
     every.count(events)
     whole = every.table()
+    if not whole.num_rows and tables:
+        return merged(tables)
     if any(table[CANDIDATES].null_count < table.num_rows for table in tables):
         # Workers have measured, and leave out what was no candidate.
         for name in (CANDIDATES, WORK):
             nothing = pa.array(np.zeros(whole.num_rows, np.int64))
             whole = whole.set_column(whole.schema.get_field_index(name), name, nothing)
     return merged([whole, *(each.cast(whole.schema) for each in tables)])
+
+
+class WaitingStatistics:
+    """What batches have counted, added to a file now and then, and at the end.
+
+    Which subscriptions there are is looked up then: one that came since the last time has the events of all
+    that time. What waits when the process is killed is lost; the file is whole.
+    """
+
+    def __init__(self, path: Path, ids: Callable[[], Iterable[Ids]]) -> None:
+        self._path = path
+        self._ids = ids
+        self._packed: list[bytes] = []
+        self._events = 0
+        self._begun = time.time()
+
+    def add(self, packed: Iterable[bytes], events: int) -> None:
+        """Add what the parts of a batch have counted."""
+        self._packed += packed
+        self._events += events
+        if time.time() - self._begun >= WAIT:
+            self.write()
+
+    def write(self) -> None:
+        """Add what waits to the file."""
+        if self._events:
+            table = with_all(unpack_statistics(self._packed), self._ids(), self._events)
+            add_statistics(self._path, table, self._events, self._begun)
+        self._packed, self._events, self._begun = [], 0, time.time()

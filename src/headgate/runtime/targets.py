@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from headgate.core.event import Event
 
     Opened = TypeVar("Opened")
+    from headgate.core.ids import Ids
     from headgate.core.values import Path as Attribute
     from headgate.runtime.questions import Top
 
@@ -142,6 +143,10 @@ class Target:
     """Whether subscriptions have scores and weights; those of a graph have scores in any case."""
     routes: Routes | None = None
     """Which events meet which shards; None if all meet all."""
+
+    def ids(self) -> list[Ids]:
+        """List the ids of the subscriptions, by shard."""
+        return [Engine.open(shard.place, verify=False).backend.built for shard in self.shards]
 
     def groups(self, memory: int) -> tuple[Group, ...]:
         """Put shards together that lie in one memory of so many bytes, or one by one if they are larger.

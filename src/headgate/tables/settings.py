@@ -116,7 +116,6 @@ class Match(Documents, Best):
     stats: str | None = setting(
         "a file to which [statistics of subscriptions](observing.md#statistics-of-subscriptions) are added",
         None,
-        key=None,
         kind=OUTPUT,
         metavar="FILE",
         more="It is made if there is none. With `--top` only the best count.",

@@ -129,7 +129,7 @@ def match_events(
             write_table(refused, rejected)
             if stats is not None and job.statistics is not None:
                 told = unpack_statistics(job.statistics.value.values())
-                add_statistics(local(stats), with_all(told, target, found.events), found.events, begun)
+                add_statistics(local(stats), with_all(told, target.ids(), found.events), found.events, begun)
         job.forget()
         batches = _read_notes(Path(folder))
     return MatchResult(

@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from headgate.errors import TableError
 from headgate.runtime.parts import PartFolder
 from headgate.runtime.state import COMMITTED, PINNED, READY, STAGE
+from headgate.runtime.statistics import WaitingStatistics
 from headgate.spark.stream import rows as told
 from headgate.spark.stream.rows import DEAD, SUMMARY_DDL, Survey
 from headgate.spark.stream.settings import PARQUET, is_broker
 from headgate.spark.stream.sinks import FileSink
 from headgate.spark.stream.sources import check_removed, with_empty
 from headgate.spark.stream.worker import Task, match_on_spark
+from headgate.tables.places import local
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,12 +106,16 @@ class Batches:
         self._reading = reading
         self._telling = telling
         self._numbered = numbered
+        self.statistics: WaitingStatistics | None = None
+        if settings.stats is not None:
+            self.statistics = WaitingStatistics(local(settings.stats), lambda: subscriptions.ids)
         self.under_way = threading.Lock()
         """Held while a batch is done: whoever ends the stream waits for it."""
         self.ending = False
         """Set by whoever ends the stream: no batch is begun any more."""
         self._arrivals: list[tuple[float, int]] = []
         self._spent: dict[str, float] = {}
+        self._counted: list[bytes] = []
 
     def take_over(self) -> None:
         """Refuse to write where another stream has written."""
@@ -144,7 +150,7 @@ class Batches:
             )
         if record is not None and record[STAGE] == COMMITTED:
             return
-        self._arrivals, self._spent = [], {}
+        self._arrivals, self._spent, self._counted = [], {}, []
         if record is None:
             record = self._state.put(number, {**self._pinned(), "rows": offsets})
             self._spent["pin"] = time.monotonic() - begun
@@ -154,6 +160,8 @@ class Batches:
         self._sink.commit(number, record["note"])
         self._dead.commit(number, record["dead"])
         record = self._state.put(number, {**record, STAGE: COMMITTED})
+        if self.statistics is not None and self._counted:
+            self.statistics.add(self._counted, record["counts"][told.EVENTS])
         self._after(number, record)
         self._spent |= {"commit": time.monotonic() - before, "batch": time.monotonic() - begun}
         self._telling.batch(record, self._arrivals, self._spent)
@@ -180,7 +188,7 @@ class Batches:
         if self._settings.window is not None:
             self._seen.note(number, survey.hashes, record["at"] // _MICROS)
         times = [time for time in (record["newest"], survey.newest) if time is not None]
-        self._arrivals = survey.arrivals
+        self._arrivals, self._counted = survey.arrivals, survey.statistics
         self._spent["write"] = time.monotonic() - before
         for step in (told.READING, told.MATCHING):
             self._spent[step] = survey.seconds(step)
@@ -238,6 +246,7 @@ class Batches:
             watermark=record["watermark"],
             seen=None if window is None else self._seen.paths(),
             oldest=0 if window is None else int(record["at"] / _MICROS - window),
+            counts=self.statistics is not None,
             struck=struck,
         )
         found = rows.match(task, self._files(number))

@@ -93,6 +93,8 @@ def opened(
             telling,
             numbered=numbered,
         )
+        if batches.statistics is not None:
+            open_.callback(batches.statistics.write)
         state.check_checkpoint()
         check_kind(state, settings)
         batches.take_over()

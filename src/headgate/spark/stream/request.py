@@ -9,9 +9,10 @@ from headgate.brokers.nats.settings import shown
 from headgate.contents.registry import kind_at
 from headgate.errors import TableError
 from headgate.runtime.questions import STAGED, check_changes, check_snapshot
+from headgate.runtime.statistics import check_statistics
 from headgate.spark.stream import settings as topics
 from headgate.spark.stream.settings import ARCHIVE, JSONL, NATS, PARQUET, is_broker
-from headgate.tables.places import check_apart, check_links, is_remote, local
+from headgate.tables.places import check_apart, check_here, check_links, is_remote, local
 from headgate.tables.requests import check_type
 
 if TYPE_CHECKING:
@@ -49,9 +50,13 @@ def check_request(settings: StreamSettings) -> None:
         raise TableError(
             f"{settings.report} lies in no folder: make it, or choose another place for the page"
         )
+    if settings.stats is not None:
+        check_here(settings.stats)
+        check_statistics(local(settings.stats))
     if Path(settings.state).exists() and not Path(settings.state).is_dir():
         raise TableError(f"{settings.state} is a file, and the state of a stream is a directory")
-    apart = [settings.snapshot, settings.state, *places, settings.events, settings.changes, settings.report]
+    apart = [settings.snapshot, settings.state, *places, settings.events, settings.changes]
+    apart += [settings.report, settings.stats]
     check_apart(*(each for each in apart if each is None or not is_broker(each)))
     if any(each.startswith(NATS) for each in (settings.events, settings.output, settings.changes or "")):
         # Last: it asks servers.

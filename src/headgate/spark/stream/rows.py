@@ -35,6 +35,7 @@ _DEAD: dict[str, pa.DataType] = {
 DEAD = pa.schema(_DEAD)
 
 PART, FILE, DEAD_FILE, HASHES, ORIGINS = "part", "file", "dead_file", "hashes", "origins"
+STATISTICS = "statistics"
 EVENTS, MATCHES, NEWEST, ARRIVED, READING, MATCHING = (
     "events", "matches", "newest", "arrived", "reading", "matching",
 )  # fmt: skip
@@ -55,13 +56,14 @@ _SUMMARY: dict[str, pa.DataType] = {
     ORIGINS: pa.list_(pa.struct(_ORIGIN)),
     READING: pa.float64(),
     MATCHING: pa.float64(),
+    STATISTICS: pa.binary(),
 }
 SUMMARY = pa.schema(_SUMMARY)
 SUMMARY_DDL = (
     f"{PART} int, {FILE} string, {DEAD_FILE} string, {EVENTS} long, {MATCHES} long, dead array<long>, "
     f"{NEWEST} long, {HASHES} binary, "
     f"{ORIGINS} array<struct<name: string, events: long, {ARRIVED}: double>>, {READING} double, "
-    f"{MATCHING} double"
+    f"{MATCHING} double, {STATISTICS} binary"
 )
 
 NAMED = 1000
@@ -118,6 +120,11 @@ class Survey(NamedTuple):
             for origin in row[ORIGINS]
             if origin[ARRIVED] is not None
         ]
+
+    @property
+    def statistics(self) -> list[bytes]:
+        """List what parts have counted, if they have."""
+        return [bytes(row[STATISTICS]) for row in self.rows if row[STATISTICS] is not None]
 
     def seconds(self, column: str) -> float:
         """Sum up how long tasks took for a step."""

@@ -120,6 +120,14 @@ class StreamSettings(Best):
         kind=OUTPUT,
         metavar="FILE",
     )
+    stats: str | None = setting(
+        "a file to which [statistics of subscriptions](observing.md#statistics-of-subscriptions) are added",
+        None,
+        kind=OUTPUT,
+        metavar="FILE",
+        more="It is made if there is none, and added to every 30 s and at the end. With `--top` only the "
+        "best count.",
+    )
     options: Mapping[str, str] = setting(
         "more for a broker, by its own names, such as `kafka.security.protocol`", {}, option="--option"
     )

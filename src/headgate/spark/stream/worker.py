@@ -21,10 +21,11 @@ from headgate.core.event import Event
 from headgate.core.omission import Omissions
 from headgate.core.stepping import within
 from headgate.errors import EventError
-from headgate.runtime.batch_queries import sources_of
+from headgate.runtime.batch_queries import Counting, sources_of
 from headgate.runtime.parts import PartWriter
 from headgate.runtime.seen import found_in, hash_ids
 from headgate.runtime.snapshots import Version, engines_at
+from headgate.runtime.statistics import pack_statistics
 from headgate.spark.stream.reading import ReadSettings, SourceRow, read_given
 from headgate.spark.stream.rows import (
     ARRIVED,
@@ -44,6 +45,7 @@ from headgate.spark.stream.rows import (
     ORIGINS,
     PART,
     READING,
+    STATISTICS,
     SUMMARY,
     UNKNOWN,
     match_schema,
@@ -80,6 +82,8 @@ class Task(NamedTuple):
     """Files of ids; None if duplicates are welcome."""
     oldest: int
     """The second from which on those count."""
+    counts: bool = False
+    """Whether statistics of subscriptions are wanted."""
     struck: Mapping[int, frozenset[int]] | None = None
     """By part, the hashes of ids that another part of the batch has, too, and that are left to it."""
 
@@ -138,6 +142,7 @@ class _Part:
         self._number = number
         self._struck = (task.struck or {}).get(number, frozenset())
         self._pieces = engines
+        self._statistics = engines.statistics_of_part() if task.counts else None
         self._left_out = Omissions()
         self._own: set[int] = set()
         self._hashes: list[bytes] = []
@@ -226,7 +231,8 @@ class _Part:
         """Ask for some events, all at once, in portions."""
         ids = pa.array([str(event.id) for _, event in given], pa.string())
         schema = self._task.schema
-        asked = self._pieces.ask([event for _, event in given], ids, self._task.top)
+        counting = None if self._statistics is None else Counting(self._statistics)
+        asked = self._pieces.ask([event for _, event in given], ids, self._task.top, counting)
         for found in within(lambda: self._left_out, asked):
             columns = [found.column(name).cast(schema.field(name).type) for name in schema.names]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -236,6 +242,8 @@ class _Part:
         left_out, self._left_out = self._left_out, Omissions()
         rows = {str(event.id): row for row, event in given} if len(left_out) else {}
         self._dead[LEFT_OUT] += len(left_out)
+        if self._statistics is not None:
+            self._statistics.exceed(left_out)
         dead = [
             (rows[str(event)], LEFT_OUT, why, None if identity is None else str(identity))
             for event, identity, why in left_out
@@ -272,6 +280,8 @@ class _Part:
             READING: reading,
             MATCHING: matching,
         }
+        if self._statistics is not None:
+            row[STATISTICS] = pack_statistics(self._statistics.table())
         return pa.RecordBatch.from_pylist([row], schema=SUMMARY)
 
 
