@@ -17,9 +17,9 @@ from pyspark.sql import functions as sf
 from benchmarks import pipeline_graph, pipeline_shards
 from benchmarks.measure import once
 from benchmarks.results import Result
-from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.match.match import match_events
-from headgate.spark.match.worker import MATCHING, NAMING, RECEIVING, STAGES, WRITING
+from headgate.spark.jobs.compile.compile import compile_subscriptions
+from headgate.spark.jobs.match.match import match_events
+from headgate.spark.jobs.match.worker import MATCHING, NAMING, RECEIVING, STAGES, WRITING
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.tables.events import judge
 from headgate.spark.tables.generate import generate

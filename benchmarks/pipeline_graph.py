@@ -22,8 +22,8 @@ from headgate import Engine
 from headgate.core.event import Event
 from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, StrategyChooser
 from headgate.runtime.questions import Top
-from headgate.spark.compile.graph import compile_graph
-from headgate.spark.match.match import match_events
+from headgate.spark.jobs.compile.graph import compile_graph
+from headgate.spark.jobs.match.match import match_events
 from headgate.tables.results import Tables
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.columns import Key, integers

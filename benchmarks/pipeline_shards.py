@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.results import Result
 from headgate.runtime.sharding import ACCESS, HASH, Sharding
-from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.match.match import match_events
+from headgate.spark.jobs.compile.compile import compile_subscriptions
+from headgate.spark.jobs.match.match import match_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

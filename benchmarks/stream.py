@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from benchmarks.results import Result
 from headgate import Engine, Event
 from headgate.runtime.state import State
-from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.run import run_stream
 from headgate.spark.stream.settings import StreamSettings

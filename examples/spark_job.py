@@ -10,8 +10,8 @@ import json
 import tempfile
 from pathlib import Path
 
-from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.match.match import match_events
+from headgate.spark.jobs.compile.compile import compile_subscriptions
+from headgate.spark.jobs.match.match import match_events
 from headgate.spark.session.session import close_session, open_session
 
 SUBSCRIPTIONS = [

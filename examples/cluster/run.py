@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from examples.cluster import loading, tables
 from examples.cluster.standalone import Cluster
 from headgate.runtime.questions import Top
-from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.compile.graph import compile_graph
-from headgate.spark.match.match import match_events
+from headgate.spark.jobs.compile.compile import compile_subscriptions
+from headgate.spark.jobs.compile.graph import compile_graph
+from headgate.spark.jobs.match.match import match_events
 from headgate.spark.session.session import close_session, open_session, spark_errors
 from headgate.tables.results import Tables
 

@@ -17,9 +17,9 @@ from headgate.core.rooms import RECORDS
 from headgate.local import compile as local_compile
 from headgate.local import match as local_match
 from headgate.local import stream as local_stream
-from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.compile.graph import compile_graph
-from headgate.spark.match.match import match_events
+from headgate.spark.jobs.compile.compile import compile_subscriptions
+from headgate.spark.jobs.compile.graph import compile_graph
+from headgate.spark.jobs.match.match import match_events
 from headgate.spark.stream.run import run_stream
 from headgate.spark.stream.settings import StreamSettings
 from headgate.tables.results import Tables

@@ -19,6 +19,7 @@ from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.errors import HeadgateError
 from headgate.runtime.questions import Top
 from headgate.runtime.sharding import ACCESS, HASH, TENANT, Sharding
+from tests.contract.frames import Frames
 from tests.contract.jobs import Batch, Local, LocalStream, Made, Snapshots, Stream, explained
 from tests.contract.library import Library
 from tests.contract.reference import Reference, holds
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from tests.contract.world import World
     from tests.spark.files import Row
 
-SURFACES: tuple[type[Surface], ...] = (Library, Local, LocalStream, Batch, Stream)
+SURFACES: tuple[type[Surface], ...] = (Library, Local, LocalStream, Batch, Frames, Stream)
 ALL, EXACT, RELAXED = RANKINGS = ("all", "exact", "relaxed")
 ONE = Sharding(1)
 FACTORS = {
@@ -118,6 +119,16 @@ SOME: dict[str, dict[tuple[str, bool], tuple[str, ...]]] = {
         (MIXED, False): (EXACT,),
         (MIXED, True): (),
     },
+    "frames": {
+        (RECORDS, False): (ALL, RELAXED),
+        (RECORDS, True): (EXACT,),
+        (RDF, False): (EXACT,),
+        (RDF, True): (ALL,),
+        (XML, False): (ALL,),
+        (XML, True): (RELAXED,),
+        (MIXED, False): (),
+        (MIXED, True): (),
+    },
     "local": {(MIXED, False): (ALL, RELAXED), (MIXED, True): (RELAXED,)},
     "local stream": {
         (RECORDS, False): (RELAXED,),
@@ -176,6 +187,9 @@ def nightly_cells() -> list[Cell]:
         if content == MIXED:
             shapes = [(each, "jsonl") for each in (ONE, *cut[:2])]
         for surface in SURFACES:
+            if surface is Frames and content == MIXED:
+                # Columns are all records, or all documents.
+                continue
             if surface is not Library:
                 found += [Cell(surface, content, graph, ranking, *shape) for shape in shapes]
     default = default_cells()

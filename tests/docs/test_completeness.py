@@ -25,7 +25,7 @@ def test_the_map_is_short_and_names_every_room() -> None:
     drawn: set[str] = set()
     above = ""
     for line in drawing.partition("tests/")[0].splitlines():
-        named = re.findall(r"(\w+)/(?= |$)", re.split(r"\s{3,}", line.strip())[0])
+        named = re.findall(r"([\w/]+)/(?= |$)", re.split(r"\s{3,}", line.strip())[0])
         above = named[0] if len(line) - len(line.lstrip()) == 2 and named else above
         inside = len(line) - len(line.lstrip()) > 2
         drawn |= {f"{above}/{name}" if inside else name for name in named}

@@ -136,7 +136,6 @@ def test_tutorial_is_quick(page: str) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        "README.md",
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
         "docs/engine.md",
@@ -153,6 +152,17 @@ def test_tutorial_is_quick(page: str) -> None:
     ],
 )
 def test_python_of_other_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page(page, tmp_path, monkeypatch)
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("page", ["README.md", "docs/dataframes.md"])
+def test_python_of_pages_with_spark(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page(page, tmp_path, monkeypatch)
+
+
+def run_page(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the blocks of Python one after the other."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for fence in fences(ROOT / page):

@@ -174,10 +174,10 @@ def test_a_small_match_loads_neither_a_parser_nor_what_spark_brings(tmp_path: Pa
     )
     assert compiled.code == 0, compiled.errors
     matching = ["match", "--snapshot", "s", "--events", "events.jsonl", "--output", "m.jsonl", *said]
-    ran = command(*matching, folder=tmp_path, within=1.5 * slowness())
+    ran = command(*matching, folder=tmp_path, within=1.5)
     assert ran.output.startswith("matched 1 events: 1 matches")
     assert ran.loaded.isdisjoint((*LIBRARIES, "rich"))
-    assert ran.seconds <= 1.5 * slowness()
+    assert ran.seconds <= 1.5 or ran.seconds <= 1.5 * slowness()
 
 
 NONE = "no such directory"

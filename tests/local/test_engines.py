@@ -17,7 +17,7 @@ from headgate.graph.build.sharding import shard_name
 from headgate.local import match as local_match
 from headgate.local import small
 from headgate.runtime.statistics import read_statistics
-from headgate.spark.match import match as spark_match
+from headgate.spark.jobs.match import match as spark_match
 from tests.lanes import some
 from tests.spark.files import get_lines, get_table, put, put_lines, put_table
 
@@ -53,7 +53,7 @@ def told(found: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("form", some(["jsonl", "csv", "parquet"], 1))
 def test_compile_and_match(headgate: Command, tmp_path: Path, form: str) -> None:
     """Rows, refused rows, counts and words are the same."""
     subscriptions = put_table(tmp_path / f"subs.{form}", SUBSCRIPTIONS)
@@ -404,7 +404,9 @@ DOCUMENTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize(
+    "engine", ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.nightly])]
+)
 def test_filters_and_events_of_several_contents(
     headgate: Command, tmp_path: Path, engine: str, request: pytest.FixtureRequest
 ) -> None:

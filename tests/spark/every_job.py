@@ -21,12 +21,12 @@ from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.plan.graphs.rewritability import Search
 from headgate.runtime.questions import Top
 from headgate.runtime.sharding import Sharding
-from headgate.spark.backtest.backtest import backtest, backtest_documents
-from headgate.spark.backtest.what_if import what_if
-from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.compile.graph import compile_graph
-from headgate.spark.match.match import match_events
-from headgate.spark.plan.planning import plan_subscriptions
+from headgate.spark.jobs.backtest.backtest import backtest, backtest_documents
+from headgate.spark.jobs.backtest.what_if import what_if
+from headgate.spark.jobs.compile.compile import compile_subscriptions
+from headgate.spark.jobs.compile.graph import compile_graph
+from headgate.spark.jobs.match.match import match_events
+from headgate.spark.jobs.plan.planning import plan_subscriptions
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.run import run_stream
 from headgate.spark.stream.settings import StreamSettings

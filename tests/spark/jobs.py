@@ -12,12 +12,12 @@ from headgate.local import generate as local_generate
 from headgate.local import match as local_match
 from headgate.local import plan as local_plan
 from headgate.local import what_if as local_what_if
-from headgate.spark.backtest import backtest as spark_backtest
-from headgate.spark.backtest import what_if as spark_what_if
-from headgate.spark.compile import compile as spark_compile
-from headgate.spark.compile import graph as spark_graph
-from headgate.spark.match import match as spark_match
-from headgate.spark.plan import planning as spark_plan
+from headgate.spark.jobs.backtest import backtest as spark_backtest
+from headgate.spark.jobs.backtest import what_if as spark_what_if
+from headgate.spark.jobs.compile import compile as spark_compile
+from headgate.spark.jobs.compile import graph as spark_graph
+from headgate.spark.jobs.match import match as spark_match
+from headgate.spark.jobs.plan import planning as spark_plan
 from headgate.spark.tables import generate as spark_generate
 
 if TYPE_CHECKING:

@@ -40,9 +40,9 @@ QUICK = {
 }
 SCRIPT = """
 import json
-from headgate.spark.compile.compile import compile_subscriptions
+from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.session.listeners import listening
-from headgate.spark.match.match import match_events
+from headgate.spark.jobs.match.match import match_events
 from headgate.spark.session.session import close_session, open_session
 from tests.spark.test_cluster import MASTER, QUICK
 

@@ -19,8 +19,8 @@ from headgate import Event, Subscription
 from headgate.errors import SnapshotError, TableError
 from headgate.records.index.index import RecordIndex
 from headgate.runtime.targets import Group
-from headgate.spark.match import match
-from headgate.spark.match.worker import CODECS, Task, write_matches
+from headgate.spark.jobs.match import match
+from headgate.spark.jobs.match.worker import CODECS, Task, write_matches
 from headgate.spark.tables.events import judge
 from headgate.tables.event_rows import COLUMNS
 from headgate.tables.places import Format
@@ -501,7 +501,7 @@ def test_matches_are_compressed_as_the_session_says(job: Job, codec: str) -> Non
 @pytest.mark.nightly
 @on_spark
 def test_spark_writes_what_workers_cannot(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate.spark.match.match.CODECS", {})
+    monkeypatch.setattr("headgate.spark.jobs.match.match.CODECS", {})
     index = job.build(FILTERS)
     events = put_table(job.folder / "events.parquet", EVENTS, pa.schema(KINDS))
     answer = expected(index, EVENTS)

@@ -13,8 +13,8 @@ from headgate.core.snapshot import digest_of
 from headgate.errors import TableError
 from headgate.records.index.index import RecordIndex
 from headgate.runtime.targets import Group
-from headgate.spark.match import worker
-from headgate.spark.match.worker import Task, match_rows, retype, write_matches
+from headgate.spark.jobs.match import worker
+from headgate.spark.jobs.match.worker import Task, match_rows, retype, write_matches
 from headgate.tables import event_rows
 from headgate.tables.event_rows import COLUMNS, LINES, PACKED
 

@@ -17,7 +17,7 @@ from headgate.plan.costs import averages, sums
 from headgate.plan.graphs.rewritability import Search
 from headgate.plan.running.validate import problems
 from headgate.records.index.index import RecordIndex
-from headgate.spark.plan.planning import estimate
+from headgate.spark.jobs.plan.planning import estimate
 from headgate.tables.sites import Bounds, read_sites
 from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.printing import print_pattern

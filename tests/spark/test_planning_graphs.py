@@ -11,7 +11,7 @@ import pytest
 from headgate.plan.graphs import embeddings, joining, rewritability
 from headgate.plan.graphs.cycles import without_cycles
 from headgate.plan.graphs.rewritability import Search
-from headgate.spark.plan import graphs as planning_graphs
+from headgate.spark.jobs.plan import graphs as planning_graphs
 from headgate.xml.views.views import XmlViews
 from tests.lanes import some
 from tests.plan.graph_lists import same

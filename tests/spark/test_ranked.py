@@ -16,9 +16,8 @@ from headgate.errors import SnapshotError, TableError
 from headgate.ranking.filters.index import RankedIndex
 from headgate.records.index.index import RecordIndex
 from headgate.runtime.questions import Top
-from headgate.runtime.rows import RANKS
-from headgate.spark.compile.choosing import has_any
-from headgate.spark.compile.graph import _has_weights
+from headgate.runtime.rows import RANKS, WEIGHTS
+from headgate.spark.tables.given import FileTable
 from headgate.spark.tables.tables import read_lines
 from headgate.tables.lines import VALUE
 from headgate.tables.places import Format
@@ -398,10 +397,10 @@ def test_a_table_has_ranks_if_it_has_a_column_for_them(spark: SparkSession, tmp_
     others = [line for line, ranked in lines.items() if not ranked]
     for line in ("", *(line for line, ranked in lines.items() if ranked)):
         table = put(tmp_path / "subs.jsonl", "\n".join(["", *others, line, ""]))
-        assert has_any(spark, table, Format.JSONL, RANKS) is lines[line], line
+        assert FileTable(spark, table).has_any(RANKS) is lines[line], line
     for header, ranked in (("id,filter", False), ("id,filter,SCORE", True), ("weights,id,filter", True)):
         table = put(tmp_path / "subs.csv", header + "\n")
-        assert has_any(spark, table, Format.CSV, RANKS) is ranked
+        assert FileTable(spark, table).has_any(RANKS) is ranked
 
 
 @pytest.mark.parametrize("shards", some([1, 2], 0))
@@ -505,7 +504,7 @@ def test_a_graph_without_weights_ranks_by_score_alone(job: Job) -> None:
     places = (put_lines(job.folder / f"{name}.jsonl", each) for name, each in zip(PARTS, rows, strict=True))
     tables = Tables(*places)
     graph, refused = str(job.folder / "graph"), str(job.refused)
-    assert _has_weights(job.spark, tables.subscriptions) is False
+    assert not FileTable(job.spark, str(tables.subscriptions)).has_any([WEIGHTS])
     compile_graph_lines(job.folder / "graph", *rows)
     put_lines(job.folder / "events.jsonl", COMING)
     with pytest.raises(SnapshotError, match="ranks by score and path only: compile the graph with --ranked"):

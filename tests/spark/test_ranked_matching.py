@@ -15,8 +15,8 @@ from headgate.records.index.index import RecordIndex
 from headgate.runtime import batch_queries
 from headgate.runtime.questions import Top
 from headgate.runtime.targets import Group
-from headgate.spark.match import worker
-from headgate.spark.match.worker import Task, match_rows
+from headgate.spark.jobs.match import worker
+from headgate.spark.jobs.match.worker import Task, match_rows
 from headgate.tables import event_rows
 from headgate.tables.event_rows import COLUMNS, KEY, LINES, PACKED
 from headgate.tables.lines import VALUE

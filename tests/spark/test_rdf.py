@@ -22,7 +22,8 @@ from headgate.rdf.compiling import RdfContents
 from headgate.rdf.events.feeds import feed_events
 from headgate.rdf.events.reading import default_reader
 from headgate.rdf.index.index import RdfIndex
-from headgate.spark.compile.choosing import contents_of
+from headgate.spark.jobs.compile.choosing import contents_of
+from headgate.spark.tables.given import FileTable
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table
 from tests.spark.jobs import backtest_documents, on_spark
@@ -160,10 +161,10 @@ def test_the_rows_of_a_table_say_which_kinds_its_filters_are_of(spark: SparkSess
     job = Job(spark, tmp_path)
     rows = [{"id": 1, "filter": "a = 1"}, {"id": 2, "filter": "ASK {}", "Dialect": "sparql"}]
     table = put_lines(tmp_path / "subs.jsonl", rows)
-    assert contents_of(FilterSettings(), spark, [table]).name == "records+rdf"
+    assert contents_of(FilterSettings(), [FileTable(spark, table)], spark).name == "records+rdf"
     both = FilterSettings(schema='{"a": "int64"}', options=Options())
-    assert contents_of(both, spark, [table]).name == "records+rdf"
-    contents = contents_of(FilterSettings("tuples"), spark, [table])
+    assert contents_of(both, [FileTable(spark, table)], spark).name == "records+rdf"
+    contents = contents_of(FilterSettings("tuples"), [FileTable(spark, table)], spark)
     assert isinstance(contents, RdfContents)
     assert len(compile_lines(job.snapshot, rows, contents=contents, dialect="tuples").refused) == 1
     columns = [
@@ -171,7 +172,7 @@ def test_the_rows_of_a_table_say_which_kinds_its_filters_are_of(spark: SparkSess
         {"id": "2", "filter": None, "dialect": "sql"},
     ]
     table = put_table(tmp_path / "subs.parquet", columns, SUBSCRIPTIONS)
-    assert isinstance(contents_of(FilterSettings("sparql"), spark, [table]), RdfContents)
+    assert isinstance(contents_of(FilterSettings("sparql"), [FileTable(spark, table)], spark), RdfContents)
     with pytest.raises(
         TableError, match=r"a schema and a sample are for filters of records, and the filters"
     ):

@@ -28,8 +28,8 @@ LIMIT = "2000m"
 SCRIPT = """
 import json, sys
 from headgate.errors import HeadgateError
-from headgate.spark.compile.compile import compile_subscriptions
-from headgate.spark.match.match import match_events
+from headgate.spark.jobs.compile.compile import compile_subscriptions
+from headgate.spark.jobs.match.match import match_events
 from headgate.spark.session.session import close_session, open_session
 count, limit = int(sys.argv[1]), sys.argv[2]
 name = f"cut-{count}"

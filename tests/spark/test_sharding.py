@@ -14,7 +14,7 @@ from headgate.runtime.questions import Top
 from headgate.runtime.sharding import ACCESS, RULES, TENANT, Sharding
 from headgate.runtime.shards import ids_at, shard_places
 from headgate.runtime.targets import Group, open_target
-from headgate.spark.match.worker import Task, match_rows
+from headgate.spark.jobs.match.worker import Task, match_rows
 from headgate.tables.event_rows import LINES
 from headgate.tables.tuples import _of_event
 from headgate.xml.index.index import XmlIndex

@@ -20,7 +20,7 @@ from headgate.runtime import shards as shard_snapshots
 from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import Sharding
 from headgate.runtime.targets import open_target
-from headgate.spark.match.worker import Task, match_and_tell
+from headgate.spark.jobs.match.worker import Task, match_and_tell
 from headgate.tables.accepted import number_rows, save_index
 from headgate.tables.event_rows import LINES, NUMBERS, REASON, ROW, TEXTS
 from headgate.tables.filter_rows import compile_batches

@@ -106,7 +106,7 @@ def _one_filter(asked: Backtest, where: Where, *, quiet: bool, as_json: bool) ->
         return job.backtest_documents(**said) if documents else job.backtest(**said)
 
     def on_spark(spark: Session) -> BacktestResult:
-        from headgate.spark.backtest import backtest as job
+        from headgate.spark.jobs.backtest import backtest as job
 
         return job.backtest_documents(spark, **said) if documents else job.backtest(spark, **said)
 
@@ -180,8 +180,8 @@ def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool,
             return what_if(asked.question(made), quiet=quiet, **said)
 
         def on_spark(spark: Session) -> Tried:
-            from headgate.spark.backtest.what_if import what_if
-            from headgate.spark.compile.compile import compile_subscriptions
+            from headgate.spark.jobs.backtest.what_if import what_if
+            from headgate.spark.jobs.compile.compile import compile_subscriptions
 
             _compile(partial(compile_subscriptions, spark), asked, compiled, taxonomy, folder, quiet=quiet)
             return what_if(spark, asked.question(made), quiet=quiet, **said)

@@ -102,7 +102,7 @@ def _compiling(
                 from headgate.local import compile as here
 
                 return here.compile_graph(tables, output, quiet=quiet, **said)
-            from headgate.spark.compile import graph
+            from headgate.spark.jobs.compile import graph
 
             return graph.compile_graph(spark, tables, output, quiet=quiet, **said)
 
@@ -114,7 +114,7 @@ def _compiling(
             from headgate.local import compile as here
 
             return here.compile_subscriptions(table, output, quiet=quiet, **said)
-        from headgate.spark.compile import compile as plain
+        from headgate.spark.jobs.compile import compile as plain
 
         return plain.compile_subscriptions(spark, table, output, quiet=quiet, **said)
 
@@ -178,7 +178,7 @@ def match(asked: Match, where: Where, *, strict: bool, quiet: bool, as_json: boo
         return match_events(**said, quiet=quiet)
 
     def on_spark(spark: Session) -> MatchResult:
-        from headgate.spark.match.match import match_events
+        from headgate.spark.jobs.match.match import match_events
 
         return match_events(spark, **said, quiet=quiet)
 

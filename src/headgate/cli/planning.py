@@ -63,7 +63,7 @@ def plan(asked: Plan, where: Where, *, quiet: bool, as_json: bool) -> None:
         return plan_subscriptions(settings=settings, quiet=quiet, **said)
 
     def on_spark(spark: Session) -> tuple[PlanResult, PlannedNetwork]:
-        from headgate.spark.plan.planning import plan_subscriptions
+        from headgate.spark.jobs.plan.planning import plan_subscriptions
 
         # Who insists on Spark has its workers find the graphs, too.
         by_workers = True if where.engine == "spark" else None

@@ -1,1 +1,28 @@
-"""The data pipeline on Spark: sessions, progress, steps and jobs."""
+"""Headgate on Spark: functions from DataFrame to DataFrame, and the jobs of the command line.
+
+import headgate.spark as hg
+
+snapshot = hg.compile(subscriptions, "snapshot")
+matched = hg.match(events, snapshot, id="event_uuid", keep=["price"])
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headgate.spark.frames.compile import Compiled, compile  # noqa: A004 -- used as hg.compile
+    from headgate.spark.frames.match import match, refused, top
+
+_HOMES = {"Compiled": "compile", "compile": "compile", "match": "match", "refused": "match", "top": "match"}
+
+__all__ = ["Compiled", "compile", "match", "refused", "top"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is public when it is first used: the rooms below are loaded without pyspark, too."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"headgate.spark.frames.{_HOMES[name]}"), name)
+    return globals().setdefault(name, found)

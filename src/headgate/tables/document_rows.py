@@ -25,7 +25,7 @@ from headgate.tables.packed import codec_of, unpack
 from headgate.tables.requests import type_of_file, type_of_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from headgate.contents.kind import DocumentEvents, Kind
     from headgate.core.event import Id
@@ -174,18 +174,26 @@ def _event(line: bytes, kind: Kind, reading: ReadSettings) -> Event | EventError
             return Event.from_row(given)
         if len(row) < len(given):
             raise EventError("two fields have names that differ in case only, which are the same")
+        return document_of(row, kind, reading.content_type)
+    except EventError as error:
+        return error
+
+
+def document_of(row: Mapping[str, object], kind: Kind, default: str | None) -> Event | EventError:
+    """Make an event of a row with a document; the reason why it is none, if it is none."""
+    try:
         event = Event.from_row({ID: row.get(ID)})
         source = row.get(SOURCE)
         for name, value in ((ID, event.id), (SOURCE, source)):
             check(value, (name,))
         named = source if isinstance(source, str | int) and not isinstance(source, bool) else None
         data = _data(row, kind)
-        return Event(event.id, data, source=named, content_type=_type(row, kind, reading.content_type))
+        return Event(event.id, data, source=named, content_type=_type(row, kind, default))
     except EventError as error:
         return error
 
 
-def _type(row: dict[str, object], kind: Kind, default: str | None) -> str:
+def _type(row: Mapping[str, object], kind: Kind, default: str | None) -> str:
     given = row.get(CONTENT_TYPE)
     if given is None and default is not None:
         return default
@@ -198,11 +206,11 @@ def _type(row: dict[str, object], kind: Kind, default: str | None) -> str:
     return found
 
 
-def _data(row: dict[str, object], kind: Kind) -> str:
+def _data(row: Mapping[str, object], kind: Kind) -> str | bytes:
     data = row.get(DATA)
     if data is None:
         raise EventError(f"the event has no {DATA!r}: give its {kind.title} there, as text")
-    if not isinstance(data, str):
+    if not isinstance(data, str | bytes):
         raise EventError(f"{DATA} is {type(data).__name__} and must be text")
     return data
 

@@ -117,12 +117,17 @@ def check_compile(
     if sample is not None:
         check_apart(sample, output, rejected)
     check_place(local(output))
-    if wanted.schema is not None:
+    check_schema(wanted.schema)
+    check_count(1 if sharding is None else sharding.count)
+
+
+def check_schema(schema: str | None) -> None:
+    """Refuse a schema that cannot be read."""
+    if schema is not None:
         try:
-            read_schema(wanted.schema)
+            read_schema(schema)
         except EventError as error:
             raise TableError(f"schema: {error}") from None
-    check_count(1 if sharding is None else sharding.count)
 
 
 def check_match(

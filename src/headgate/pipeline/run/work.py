@@ -129,7 +129,7 @@ def _compile(job: Job) -> Result:
         tables = Tables(asked.nodes, asked.edges, asked.subscriptions)
 
         def graph_on_spark(session: Session) -> GraphCompileResult:
-            from headgate.spark.compile.graph import compile_graph
+            from headgate.spark.jobs.compile.graph import compile_graph
 
             return compile_graph(session, tables, asked.snapshot, quiet=quiet, **said)
 
@@ -143,7 +143,7 @@ def _compile(job: Job) -> Result:
     assert table is not None
 
     def on_spark(session: Session) -> CompileResult:
-        from headgate.spark.compile.compile import compile_subscriptions
+        from headgate.spark.jobs.compile.compile import compile_subscriptions
 
         return compile_subscriptions(session, table, asked.snapshot, quiet=quiet, **said)
 
@@ -159,7 +159,7 @@ def _match(job: Job) -> Result:
     match = next(each for each in job.pipeline.matches if each.name == job.step.of)
 
     def on_spark(session: Session) -> MatchResult:
-        from headgate.spark.match.match import match_events
+        from headgate.spark.jobs.match.match import match_events
 
         return match_events(session, **match.arguments, quiet=job.quiet)
 
@@ -214,7 +214,7 @@ def _backtest(job: Job) -> Result:
         return (local_backtest.backtest_documents if documents else local_backtest.backtest)(**said)
 
     def on_spark(session: Session) -> BacktestResult:
-        from headgate.spark.backtest import backtest
+        from headgate.spark.jobs.backtest import backtest
 
         return (backtest.backtest_documents if documents else backtest.backtest)(session, **said)
 
@@ -229,7 +229,7 @@ def _plan(job: Job) -> Result:
     settings = Settings.of(asked.rewritings, asked.bounds)
 
     def on_spark(session: Session) -> tuple[PlanResult, PlannedNetwork]:
-        from headgate.spark.plan.planning import plan_subscriptions
+        from headgate.spark.jobs.plan.planning import plan_subscriptions
 
         return plan_subscriptions(session, settings=settings, **asked.arguments, quiet=job.quiet)
 
@@ -256,7 +256,7 @@ def _what_if(job: Job) -> Result:
     said["quiet"] = job.quiet
 
     def on_spark(session: Session) -> WhatIf:
-        from headgate.spark.backtest.what_if import what_if
+        from headgate.spark.jobs.backtest.what_if import what_if
 
         return what_if(session, question, **said)
 

@@ -31,6 +31,7 @@ from headgate import errors
 from headgate.core.machine import cores, memory
 from headgate.errors import FilterError, HeadgateError, MachineError, TableError
 from headgate.spark.session.java import check_master, find_java, quiet_home
+from headgate.spark.session.memory import WORKER_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -54,9 +55,6 @@ Session: TypeAlias = SparkSession
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _PYTHON = "spark.pyspark.python"
-_WORKER_MEMORY = "spark.executor.pyspark.memory"
-_MOST_MAPPED = 8 << 30
-"""Bytes of snapshots that a worker maps together, at most: its machine may have less than the driver's."""
 _WORKER_POOL = "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL"
 _KINDS = "HEADGATE_KINDS"
 _GATEWAY, _JVM = "_gateway", "_jvm"
@@ -97,19 +95,6 @@ def open_session(
         context = session.sparkContext
         _held[context] = _Held(context.applicationId, context.master or "")
         return session
-
-
-def worker_memory(session: SparkSession) -> int:
-    """Return how many bytes of snapshots a worker should have in memory at once.
-
-    Pages are shared by the workers of a machine. A limit for workers counts what they map, and they may still
-    have the snapshot before.
-    """
-    limit = session.conf.get(_WORKER_MEMORY, None)
-    if limit is None:
-        return min(memory() // 2, _MOST_MAPPED)
-    jvm: Any = session.sparkContext._jvm  # noqa: SLF001 -- it knows how sizes are written
-    return int(jvm.org.apache.spark.network.util.JavaUtils.byteStringAsMb(limit)) * 2**20 // 4
 
 
 def close_session(session: SparkSession) -> None:
@@ -195,7 +180,7 @@ def _start(master: str, app: str, given: Mapping[str, str]) -> SparkSession:
     check_master(master)
     _hush_pyspark()
     settings = {**_defaults(master), **given}
-    if _WORKER_MEMORY in given:
+    if WORKER_MEMORY in given:
         # It bounds address space, of which Arrow's own allocator reserves more than a gigabyte at once.
         settings.setdefault(_WORKER_POOL, "system")
     if os.environ.get(_KINDS):

@@ -70,20 +70,32 @@ def read_lines(session: SparkSession, path: str, *wanted: str) -> DataFrame:
     have the columns `wanted`; JSON lines are judged one by one.
     """
     form = check_input(path)
+    none = sf.lit(None).cast("string")
     if form is Format.JSONL:
-        table = read_text(session, path)
-        line, broken = sf.col(VALUE), sf.lit(None).cast("string")
+        table, line = read_text(session, path), sf.col(VALUE)
     else:
-        table = read_columns(session, path, form, typed=False)
+        table, line = read_columns(session, path, form, typed=False), None
         check_columns(table, path, *wanted)
-        fields = [_readable(each) for each in table.schema if each.name != BROKEN]
-        broken = sf.col(BROKEN) if BROKEN in table.columns else sf.lit(None).cast("string")
-        line = sf.to_json(sf.struct(*fields)) if fields else sf.lit("{}")
     # One file needs no name in every row.
     file = sf.col("_metadata.file_path") if len(table.inputFiles()) > 1 else sf.lit("")
+    broken = sf.col(BROKEN) if line is None and BROKEN in table.columns else none
+    return lines_of(table, file, sf.col("_metadata.file_block_start"), broken, line)
+
+
+_AS_JSON = {"ignoreNullFields": "true", "timeZone": "UTC"}
+"""How rows are written, whatever the session says."""
+
+
+def lines_of(
+    table: DataFrame, file: Column, block: Column, broken: Column, line: Column | None = None
+) -> DataFrame:
+    """Return rows as `read_lines` does: with their places, and as lines of JSON unless they are some."""
+    if line is None:
+        fields = [_readable(each) for each in table.schema if each.name != BROKEN]
+        line = sf.to_json(sf.struct(*fields), _AS_JSON) if fields else sf.lit("{}")
     return table.select(
         file.alias(FILE),
-        sf.col("_metadata.file_block_start").alias(BLOCK),
+        block.alias(BLOCK),
         sf.monotonically_increasing_id().alias(POSITION),
         sf.when(broken.isNull(), line).cast("binary").alias(VALUE),
         broken.alias(BROKEN),

@@ -21,7 +21,7 @@ from headgate.core.snapshot import digest_of
 from headgate.plan.graphs.cycles import without_cycles
 from headgate.plan.graphs.joining import statistics_of
 from headgate.plan.running.planner import HELD, FoundRewritings
-from headgate.spark.plan.graphs import embedding_graph, find_rewritings, joined_rewritings
+from headgate.spark.jobs.plan.graphs import embedding_graph, find_rewritings, joined_rewritings
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.events import judge_documents

@@ -30,9 +30,9 @@ from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.runtime.questions import RANK, SCORE
 from headgate.runtime.statistics import add_statistics, unpack_statistics, with_all
 from headgate.runtime.targets import open_target
-from headgate.spark.match.reading import read_table
-from headgate.spark.match.tuples import write_tuples
-from headgate.spark.match.worker import (
+from headgate.spark.jobs.match.reading import read_table
+from headgate.spark.jobs.match.tuples import write_tuples
+from headgate.spark.jobs.match.worker import (
     CODECS,
     COUNT,
     FILE,
@@ -44,8 +44,9 @@ from headgate.spark.match.worker import (
     retype,
     write_matches,
 )
+from headgate.spark.session.memory import worker_memory
 from headgate.spark.session.progress import watch
-from headgate.spark.session.session import discard, spark_errors, worker_memory
+from headgate.spark.session.session import discard, spark_errors
 from headgate.spark.tables.events import read_json_lines
 from headgate.spark.tables.tables import write_table
 from headgate.tables.event_rows import KEY, LINES, NUMBERS, REASON, ROW, TEXTS

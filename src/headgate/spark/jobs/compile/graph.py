@@ -21,28 +21,30 @@ from headgate.graph.build.sharding import save_shards
 from headgate.runtime.progress import step
 from headgate.runtime.rows import WEIGHTS
 from headgate.runtime.sharding import TENANT, Sharding
-from headgate.spark.compile.choosing import contents_of, has_any
-from headgate.spark.compile.compile import spread
+from headgate.spark.jobs.compile.choosing import contents_of
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
-from headgate.spark.tables.tables import read_lines, to_frame, write_table
+from headgate.spark.tables.given import FileTable
+from headgate.spark.tables.tables import to_frame, write_table
 from headgate.tables.graph.rows import SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.tables.graph.tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
 from headgate.tables.lines import ORDER as PLACES
-from headgate.tables.places import Format, check_input, local
+from headgate.tables.places import Format, local
 from headgate.tables.requests import check_compile
 from headgate.tables.results import GraphCompileResult, Tables
 from headgate.tables.shards.graph import place_graph, read_tenants, tenants_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from headgate.contents.protocol import Contents
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
+    from headgate.records.events.columns import Columns
+    from headgate.spark.tables.given import GivenTable
 
 
 def compile_graph(
@@ -70,39 +72,65 @@ def compile_graph(
     wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
     sharding = sharding or Sharding(shards)
     check_compile(list(tables.places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
-    places = tables.places
+    given = {name: FileTable(session, path) for name, path in tables.places.items()}
+    source: dict[str, object] = {name: Path(path).name for name, path in tables.places.items()}
     with spark_errors():
-        with watch(session, "reading the graph", quiet=quiet) as parsing:
-            if ranked is None:
-                ranked = _has_weights(session, tables.subscriptions)
-            contents = contents_of(wanted, session, list(places.values()))
-            sharding.check_content(contents.name)
-            reading = partial(_read, session, contents, dialect)
-            read = {
-                name: reading(name, places.get(name), ranked=ranked and name == SUBSCRIPTIONS)
-                for name in ORDER
-            }
-        with step("building the graph", quiet=quiet) as building:
-            assembled = assemble(read, contents)
-            saving = GraphWriter(assembled, contents)
-            source = {name: Path(path).name for name, path in places.items()}
-            if sharding.count == 1:
-                saving.save(assembled.parts, local(output), source=source)
-            else:
-                hung = tables.subscriptions
-                tenants = None if hung is None else partial(_tenants, session, hung)
-                home, routes = place_graph(assembled, contents, sharding, tenants)
-                save_shards(
-                    local(output),
-                    assembled.parts,
-                    sharding.count,
-                    saving.save,
-                    source=source,
-                    home=home,
-                    routes=routes.arrays(),
-                    about=routes.about(sharding),
-                )
-            write_table(to_frame(session, assembled.rejected), rejected)
+        return compile_tables(
+            session,
+            given,
+            local(output),
+            wanted,
+            sharding,
+            partial(write_table, path=rejected),
+            ranked=ranked,
+            source=source,
+            quiet=quiet,
+        )
+
+
+def compile_tables(
+    session: SparkSession,
+    given: Mapping[str, GivenTable],
+    output: Path,
+    wanted: FilterSettings,
+    sharding: Sharding,
+    refuse: Callable[[DataFrame], None],
+    *,
+    sample: Callable[[str], Columns] | None = None,
+    ranked: bool | None,
+    source: dict[str, object],
+    quiet: bool,
+) -> GraphCompileResult:
+    """Compile tables that were checked; refused rows are handed to `refuse`."""
+    hung = given.get(SUBSCRIPTIONS)
+    with watch(session, "reading the graph", quiet=quiet) as parsing:
+        if ranked is None:
+            ranked = hung is not None and hung.has_any([WEIGHTS])
+        contents = contents_of(wanted, list(given.values()), session, sample)
+        sharding.check_content(contents.name)
+        reading = partial(_read, contents, wanted.dialect)
+        read = {
+            name: reading(name, given.get(name), ranked=ranked and name == SUBSCRIPTIONS) for name in ORDER
+        }
+    with step("building the graph", quiet=quiet) as building:
+        assembled = assemble(read, contents)
+        saving = GraphWriter(assembled, contents)
+        if sharding.count == 1:
+            saving.save(assembled.parts, output, source=source)
+        else:
+            tenants = None if hung is None else partial(_tenants, hung)
+            home, routes = place_graph(assembled, contents, sharding, tenants)
+            save_shards(
+                output,
+                assembled.parts,
+                sharding.count,
+                saving.save,
+                source=source,
+                home=home,
+                routes=routes.arrays(),
+                about=routes.about(sharding),
+            )
+        refuse(to_frame(session, assembled.rejected))
     refused = assembled.rejected[TABLE].to_pylist()
     return GraphCompileResult(
         nodes=len(assembled.parts.node_ids),
@@ -117,35 +145,27 @@ def compile_graph(
         build_seconds=building.seconds,
         ranked=ranked,
         content=contents.name,
-        holds=contents.counts(local(output)),
+        holds=contents.counts(output),
     )
 
 
-def _tenants(session: SparkSession, path: str, column: str) -> dict[str, str]:
-    lines = read_lines(session, path, ID).orderBy(*PLACES)
+def _tenants(table: GivenTable, column: str) -> dict[str, str]:
+    lines = table.lines(ID).orderBy(*PLACES)
     found = lines.mapInArrow(partial(read_tenants, column=column), f"{ID} string, {TENANT} string").collect()
     return tenants_of((row[ID], row[TENANT]) for row in found)
 
 
-def _has_weights(session: SparkSession, subscriptions: str | None) -> bool:
-    if subscriptions is None:
-        return False
-    return has_any(session, subscriptions, check_input(subscriptions), [WEIGHTS])
-
-
 def _read(
-    session: SparkSession, contents: Contents, dialect: str, name: str, path: str | None, *, ranked: bool
+    contents: Contents, dialect: str, name: str, table: GivenTable | None, *, ranked: bool
 ) -> ReadTable:
     """Have workers read a table and compile its filters. Shuffles, unless the lines lie well."""
     shape = SHAPES[name]
     made = shape.ranked_schema if ranked else shape.schema
-    if path is None:
+    if table is None:
         return ReadTable(made.empty_table(), Format.JSONL)
-    form = check_input(path)
-    lines = spread(session, read_lines(session, path, *shape.columns.required), form, path)
     work = partial(_compile, table=name, writers=contents.writers, dialect=dialect, ranked=ranked)
-    rows = lines.mapInArrow(work, from_arrow_schema(made)).toArrow()
-    return ReadTable(rows, form)
+    rows = table.lines(*shape.columns.required).mapInArrow(work, from_arrow_schema(made)).toArrow()
+    return ReadTable(rows, table.form)
 
 
 def _compile(batches: Iterator[pa.RecordBatch], **work: Any) -> Iterator[pa.RecordBatch]:

@@ -66,7 +66,7 @@ def read_table(
     if form is Format.JSONL:
         return EventTable(judged, judged.events, LINES)
     table = _needed(judged.events, target)
-    unknown = _check_types(table, path, target)
+    unknown = check_types(table, path, target)
     return EventTable(judged, _packed(table), COLUMNS, unknown if judged.count else ())
 
 
@@ -81,7 +81,7 @@ def _packed(table: DataFrame) -> DataFrame:
     return table.select(sf.struct(*map(column, table.columns)).alias(PACKED))
 
 
-def _check_types(table: DataFrame, path: str, target: Target) -> tuple[str, ...]:
+def check_types(table: DataFrame, path: str, target: Target) -> tuple[str, ...]:
     """Refuse columns that filters compare and cannot: they would never match, and nobody would know.
 
     Returns the attributes that filters name and the table lacks.

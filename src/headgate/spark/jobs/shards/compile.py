@@ -22,7 +22,6 @@ from headgate.core.event import ID
 from headgate.core.id_types import WHOLE
 from headgate.runtime.shards import ShardPlacement
 from headgate.spark.session.progress import watch
-from headgate.spark.tables.tables import write_table
 from headgate.tables.filter_rows import PLACE, REASON, ROW
 from headgate.tables.lines import ORDER, POSITION
 from headgate.tables.places import Format
@@ -46,7 +45,7 @@ from headgate.tables.shards.rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -65,18 +64,18 @@ def compile_shards(
     output: Path,
     sharding: Sharding,
     *,
-    rejected: str,
+    refuse: Callable[[DataFrame], None],
     dialect: str,
     ranked: bool,
     source: Mapping[str, object],
     quiet: bool,
 ) -> ShardResult:
-    """Have workers cut the rows of a table into shards and write them; refused rows go to `rejected`."""
+    """Have workers cut the rows of a table into shards and write them; `refuse` gets what is refused."""
     reading = CompileSettings(contents.writers, dialect, ranked)
     with _surveyed(lines, reading, contents, sharding) as rows:
         with watch(session, "parsing filters", quiet=quiet) as parsing:
             found = _Survey(rows, form)
-            write_table(found.refused(), rejected)
+            refuse(found.refused())
         with (
             watch(session, f"building {sharding.count} shards", quiet=quiet) as building,
             staging(output) as stage,

@@ -44,11 +44,12 @@ from headgate.backtest.trial import try_changes
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
 from headgate.core.event import ID
 from headgate.runtime.progress import step
-from headgate.spark.backtest.what_if_cost import days_of, sampled
-from headgate.spark.match.reading import read_table
-from headgate.spark.match.worker import Task, match_rows
+from headgate.spark.jobs.backtest.what_if_cost import days_of, sampled
+from headgate.spark.jobs.match.reading import read_table
+from headgate.spark.jobs.match.worker import Task, match_rows
+from headgate.spark.session.memory import worker_memory
 from headgate.spark.session.progress import watch
-from headgate.spark.session.session import spark_errors, worker_memory
+from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.tables import read_lines, to_frame, write_table
 from headgate.tables.event_rows import REASON, ROW
 

@@ -22,21 +22,21 @@ from headgate.core.subscription import SQL
 from headgate.runtime.progress import step
 from headgate.runtime.rows import FILTER, RANKS
 from headgate.runtime.sharding import Sharding
-from headgate.spark.compile.choosing import contents_of, has_any
+from headgate.spark.jobs.compile.choosing import contents_of
+from headgate.spark.jobs.shards.compile import compile_shards
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
-from headgate.spark.shards.compile import compile_shards
-from headgate.spark.tables.tables import read_columns, read_lines, to_frame, write_table
+from headgate.spark.tables.given import FileTable
+from headgate.spark.tables.tables import to_frame, write_table
 from headgate.tables.accepted import number_rows, save_index
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches
-from headgate.tables.packed import size_of
-from headgate.tables.places import Format, check_input, is_remote, local, table_files
+from headgate.tables.places import local
 from headgate.tables.requests import check_compile
 from headgate.tables.results import CompileResult
 from headgate.tables.shards.rows import ShardResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -44,11 +44,9 @@ if TYPE_CHECKING:
     from headgate.contents.protocol import Contents, Writers
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
-
-TASK_ROWS, TASK_BYTES = 100_000, 8 << 20
-"""How much a task is given to read, at most."""
-FEW_ROWS, FEW_BYTES = 500, 64 << 10
-"""What a task reads in the time that it takes to start one: a small table is not cut finer."""
+    from headgate.records.events.columns import Columns
+    from headgate.spark.tables.given import GivenTable
+    from headgate.tables.places import Format
 
 
 def compile_subscriptions(
@@ -82,34 +80,59 @@ def compile_subscriptions(
     wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
     sharding = sharding or Sharding(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
-    form = check_input(subscriptions)
     source: dict[str, object] = {"subscriptions": Path(subscriptions).name}
     with spark_errors():
-        if ranked is None:
-            ranked = has_any(session, subscriptions, form, RANKS)
-        contents = contents_of(wanted, session, [subscriptions])
-        sharding.check_content(contents.name)
-        lines = spread(session, read_lines(session, subscriptions, ID, FILTER), form, subscriptions)
-        job = compile_shards if sharding.count > 1 else _in_one_piece
-        done = job(
+        return compile_table(
             session,
-            lines,
-            form,
-            contents,
+            FileTable(session, subscriptions),
             local(output),
+            wanted,
             sharding,
-            rejected=rejected,
-            dialect=dialect,
+            partial(write_table, path=rejected),
             ranked=ranked,
             source=source,
             quiet=quiet,
         )
+
+
+def compile_table(
+    session: SparkSession,
+    table: GivenTable,
+    output: Path,
+    wanted: FilterSettings,
+    sharding: Sharding,
+    refuse: Callable[[DataFrame], None],
+    *,
+    sample: Callable[[str], Columns] | None = None,
+    ranked: bool | None,
+    source: dict[str, object],
+    quiet: bool,
+) -> CompileResult:
+    """Compile subscriptions that were checked; refused rows are handed to `refuse`."""
+    if ranked is None:
+        ranked = table.has_any(RANKS)
+    contents = contents_of(wanted, [table], session, sample)
+    sharding.check_content(contents.name)
+    job = compile_shards if sharding.count > 1 else _in_one_piece
+    done = job(
+        session,
+        table.lines(ID, FILTER),
+        table.form,
+        contents,
+        output,
+        sharding,
+        refuse=refuse,
+        dialect=wanted.dialect,
+        ranked=ranked,
+        source=source,
+        quiet=quiet,
+    )
     return CompileResult(
         **done._asdict(),
         ranked=ranked,
         shards=sharding.count,
         content=contents.name,
-        holds=contents.counts(local(output)),
+        holds=contents.counts(output),
     )
 
 
@@ -121,7 +144,7 @@ def _in_one_piece(
     output: Path,
     sharding: Sharding,
     *,
-    rejected: str,
+    refuse: Callable[[DataFrame], None],
     dialect: str,
     ranked: bool,
     source: dict[str, object],
@@ -136,7 +159,7 @@ def _in_one_piece(
     with step("building the index", quiet=quiet) as building:
         numbered = number_rows(compiled, form)
         filters = save_index(compiled, numbered, contents, output, ranked=ranked, source=source)
-        write_table(to_frame(session, numbered.refused), rejected)
+        refuse(to_frame(session, numbered.refused))
     return ShardResult(
         len(numbered.ids),
         numbered.refused.num_rows,
@@ -144,30 +167,6 @@ def _in_one_piece(
         parsing.seconds,
         building.seconds,
     )
-
-
-def spread(session: SparkSession, lines: DataFrame, form: Format, path: str) -> DataFrame:
-    """Give every core as much to parse; every row keeps its place. Shuffles, unless the lines lie well.
-
-    Lines of text are cut into parts of equal size as they are read. A Parquet file may be one group of rows,
-    and CSV is read as a whole. What a task has made of its rows must fit into memory several times.
-    """
-    parts = _parts(session, form, path)
-    even = (form is Format.JSONL or parts == 1) and lines.rdd.getNumPartitions() >= parts
-    return lines if even else lines.repartition(parts)
-
-
-def _parts(session: SparkSession, form: Format, path: str) -> int:
-    """Choose how many parts a table is cut into: some for each core, unless it is small or large."""
-    usual = 4 * session.sparkContext.defaultParallelism
-    if form is Format.PARQUET:
-        size, few, many = read_columns(session, path, form).count(), FEW_ROWS, TASK_ROWS
-    elif is_remote(path):
-        # Not to be had without reading it.
-        return usual
-    else:
-        size, few, many = sum(map(size_of, table_files(path))), FEW_BYTES, TASK_BYTES
-    return max(1, min(usual, size // few), size // many)
 
 
 def _compile(

@@ -1,0 +1,1 @@
+"""DataFrames in, DataFrames out: on any session, batch or streaming."""

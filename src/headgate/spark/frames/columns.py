@@ -1,0 +1,117 @@
+"""The columns of a DataFrame of events, made ready for workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as sf
+from pyspark.sql.types import IntegralType, StringType
+
+from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
+from headgate.core.values import fold
+from headgate.errors import TableError
+from headgate.spark.jobs.match.reading import check_types
+from headgate.spark.tables.tables import column
+from headgate.tables.event_rows import PACKED
+from headgate.tables.frame_rows import KEPT
+from headgate.tables.places import no_column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
+
+    from headgate.runtime.targets import Target
+
+WHAT = "events"
+"""What a DataFrame of events is called in messages."""
+
+
+@dataclass(frozen=True)
+class EventColumns:
+    """Which columns play which part; `source` is for graphs, `data` and `content_type` for documents."""
+
+    id: str = ID
+    source: str = SOURCE
+    data: str = DATA
+    content_type: str = CONTENT_TYPE
+
+
+def find(table: DataFrame, name: str, what: str) -> str:
+    """Return the name of a column as the table has it: exactly, or else but for capitals."""
+    if name in table.columns:
+        return name
+    alike = [each for each in table.columns if fold(each) == fold(name)]
+    if len(alike) == 1:
+        return alike[0]
+    if alike:
+        raise TableError(
+            f"{WHAT}: {name!r} may be any of the columns {', '.join(alike)}: name {what} exactly"
+        )
+    raise TableError(no_column(WHAT, name, table.columns))
+
+
+def kind_of_id(table: DataFrame, name: str) -> DataType:
+    """Return the type of ids; refuses those that no id has."""
+    kind = next(field.dataType for field in table.schema if field.name == name)
+    if not isinstance(kind, IntegralType | StringType):
+        raise TableError(f"{WHAT}: column {name} is {kind.simpleString()}: cast it to string or bigint")
+    return kind
+
+
+def packed(
+    table: DataFrame, target: Target, columns: EventColumns, kept: Iterable[str], *, documents: bool
+) -> DataFrame:
+    """Select what workers get: the id, what filters look at, and what is kept of an event.
+
+    All else goes into structs: `mapInArrow` stumbles over dots and backticks in the names of columns.
+    """
+    identity = find(table, columns.id, "the id")
+    kind_of_id(table, identity)
+    wanted = [column(name) for name in kept]
+    rest = [sf.struct(*wanted).alias(KEPT)] if wanted else []
+    if documents:
+        rest += _document(table, columns, target)
+    else:
+        rest.append(_record(table, identity, columns, target))
+    return table.select(column(identity).alias(ID), *rest)
+
+
+def _record(table: DataFrame, identity: str, columns: EventColumns, target: Target) -> Column:
+    """Pack the columns that filters name; the id and the source have these names, too."""
+    wanted = {path[0] for path in target.attributes}
+    fields = {name: column(name) for name in table.columns if fold(name) in wanted}
+    if len({fold(name) for name in fields}) < len(fields):
+        alike = sorted(fields, key=fold)
+        raise TableError(
+            f"{WHAT}: the names of {', '.join(alike)} differ in case only, which are the same: rename"
+        )
+    if ID in wanted and ID not in map(fold, fields):
+        fields[ID] = column(identity)
+    if target.graph:
+        source = find(table, columns.source, "the source, where an event enters the graph")
+        kind_of_id(table, source)
+        fields = {name: value for name, value in fields.items() if fold(name) != SOURCE}
+        fields[SOURCE] = column(source)
+    check_types(table, WHAT, target)
+    if not fields:
+        # A struct has at least one field.
+        fields[ID] = column(identity)
+    return sf.struct(*(value.alias(name) for name, value in fields.items())).alias(PACKED)
+
+
+def _document(table: DataFrame, columns: EventColumns, target: Target) -> list[Column]:
+    data = find(table, columns.data, "the documents")
+    found = [column(data).alias(DATA)]
+    none = sf.lit(None).cast("string")
+    named = [name for name in table.columns if fold(name) == fold(columns.content_type)]
+    found.append((column(named[0]) if named else none).alias(CONTENT_TYPE))
+    if target.graph:
+        source = find(table, columns.source, "the source, where an event enters the graph")
+        kind_of_id(table, source)
+        found.append(column(source).alias(SOURCE))
+    else:
+        found.append(none.alias(SOURCE))
+    return found

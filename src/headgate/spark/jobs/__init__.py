@@ -1,0 +1,1 @@
+"""The jobs of the command line: tables in, tables and snapshots out."""

@@ -1,0 +1,263 @@
+"""What workers do with a DataFrame of events: batches of Arrow in, matches or refused rows out.
+
+    id, kept: struct<…>  and  event: struct<source?, attributes>            records
+                         or   source, data, datacontenttype                 documents
+
+    batch -> events, and rows that are none with their reasons
+          -> asked of the shards that lie in one memory -> a row a match, or a row an event with an array
+
+Nothing here depends on a session: values come and go as Arrow has them.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.contents.registry import kind_of
+from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event
+from headgate.core.omission import Omissions
+from headgate.core.stepping import within
+from headgate.errors import EventError
+from headgate.runtime.questions import RANK, SCORE
+from headgate.runtime.targets import in_memory, opened
+from headgate.tables.document_rows import document_of
+from headgate.tables.event_rows import KEY, NO_ID, PACKED, REASON, ROW
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.core.event import Id
+    from headgate.core.omission import Omission
+    from headgate.runtime.batch_queries import Events
+    from headgate.runtime.questions import Top
+    from headgate.runtime.targets import Group, Sources
+
+    Column = pa.Array[Any]
+    Rows = NDArray[np.int64]
+
+ROWS, ARRAYS = SHAPES = ("rows", "arrays")
+"""One row a match, or one row an event with all of its matches."""
+KEPT, VALUE, MATCHES = "kept", "value", "matches"
+TOGETHER = 10_000
+"""Events asked about together, at most."""
+PORTION = 1 << 18
+"""Matches handed on together: texts of 8 KB each would still fit into an Arrow array."""
+FEED_IDS = "items of a feed have ids that are text: cast the id to string"
+_compute: Any = pc
+
+
+class FrameTask(NamedTuple):
+    """What workers must know."""
+
+    group: Group
+    content: str
+    documents: bool
+    """Whether rows hold documents; else their columns are attributes."""
+    numbered: bool
+    """Whether ids of subscriptions are whole numbers."""
+    content_type: str | None = None
+    """The format of documents that name none."""
+    sources: Sources | None = None
+    """Where events may enter a graph, if there is one."""
+    top: Top | None = None
+    shape: str = ROWS
+    keyed: bool = False
+    """Whether events come with a number of their own, which goes with their matches."""
+    exceeded: bool = False
+    """Whether filters that are too expensive for an event are told among refused rows."""
+
+
+class Given(NamedTuple):
+    """The events of a batch: each is of a row, and a row may hold several."""
+
+    events: Events
+    ids: Column
+    rows: Rows
+    refused: list[tuple[int, str]]
+    """Rows that are none, with the reasons."""
+
+
+def match_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[pa.RecordBatch]:
+    """Match events; rows that are none are passed over."""
+    shaped = _as_arrays if task.shape == ARRAYS else _as_rows
+    for batch, given in _read(batches, task):
+        yield from shaped(batch, given, task)
+
+
+def refused_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[pa.RecordBatch]:
+    """List the rows that are no events, with the reasons: id, reason, and what is kept of the row as JSON."""
+    for batch, given in _read(batches, task):
+        refused = list(given.refused)
+        if task.exceeded:
+            refused += _exceeded(given, task)
+        rows = pa.array([row for row, _ in refused], pa.int64())
+        kept = batch.column(KEPT).take(rows).to_pylist()
+        written = [json.dumps(row, ensure_ascii=False, default=_text) for row in kept]
+        told = [pa.array(each, pa.string()) for each in ([why for _, why in refused], written)]
+        yield pa.RecordBatch.from_arrays([batch.column(ID).take(rows), *told], names=[EVENT_ID, REASON, ROW])
+
+
+def _text(value: object) -> str:
+    """Write what JSON has no form for."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+# Reading
+
+
+def _read(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[tuple[pa.RecordBatch, Given]]:
+    kind = kind_of(task.content)
+    try:
+        for whole in batches:
+            for begin in range(0, whole.num_rows, TOGETHER):
+                batch = whole.slice(begin, TOGETHER)
+                yield batch, _documents(batch, task) if task.documents else _records(batch, task)
+    finally:
+        kind.close()
+
+
+def _records(batch: pa.RecordBatch, task: FrameTask) -> Given:
+    """Tell events from rows without an id, or from nowhere; all stay columns."""
+    ids, packed = batch.column(ID), batch.column(PACKED)
+    assert isinstance(packed, pa.StructArray)
+    refused = dict.fromkeys(np.flatnonzero(np.asarray(ids.is_null())).tolist(), NO_ID)
+    if task.sources is not None:
+        reasons = task.sources.refusals(packed.field(SOURCE))
+        refused = {row: why for row, why in enumerate(reasons) if why is not None} | refused
+    events = pa.RecordBatch.from_struct_array(packed)
+    rows = np.arange(batch.num_rows)
+    if refused:
+        rows = np.delete(rows, list(refused))
+        events, ids = events.take(rows), ids.take(rows)
+    return Given(events, ids, rows, sorted(refused.items()))
+
+
+def _documents(batch: pa.RecordBatch, task: FrameTask) -> Given:
+    """Parse documents, in this process or in one of their kind."""
+    kind = kind_of(task.content)
+    names = (ID, SOURCE, DATA, CONTENT_TYPE)
+    given = (
+        dict(zip(names, row, strict=True))
+        for row in zip(*(batch[name].to_pylist() for name in names), strict=True)
+    )
+    read = [document_of(row, kind, task.content_type) for row in given]
+    if task.sources is not None:
+        sound = [row for row, event in enumerate(read) if isinstance(event, Event)]
+        reasons = task.sources.of_events([event for event in read if isinstance(event, Event)])
+        for row, why in zip(sound, reasons, strict=True):
+            if why is not None:
+                read[row] = EventError(why)
+    events: list[Event] = []
+    rows: list[int] = []
+    refused: list[tuple[int, str]] = []
+    text = not pa.types.is_integer(batch.schema.field(ID).type)
+    for row, found in enumerate(kind.read(read)):
+        if isinstance(found, EventError):
+            refused.append((row, str(found)))
+        elif text or all(isinstance(event.id, int) for event in found.events):
+            events += found.events
+            rows += [row] * len(found.events)
+        else:
+            refused.append((row, FEED_IDS))
+    ids: list[Id] = [event.id for event in events]
+    return Given(events, pa.array(ids, batch.schema.field(ID).type), np.array(rows, np.int64), refused)
+
+
+# Asking
+
+
+def _asked(given: Given, task: FrameTask, left_out: Omissions | None = None) -> Iterator[pa.RecordBatch]:
+    """Give matches in portions; events are named by their place in `given`.
+
+    Filters that are too expensive for an event are told to `left_out`, else logged by the worker.
+    """
+    engines = opened(task.group)
+    numbers = pa.array(np.arange(len(given.events)))
+    found = engines.ask(given.events, numbers, task.top)
+    if left_out is not None:
+        found = within(lambda: left_out, found)
+    return within(partial(in_memory, task.group.place), found)
+
+
+def _as_rows(batch: pa.RecordBatch, given: Given, task: FrameTask) -> Iterator[pa.RecordBatch]:
+    for whole in _asked(given, task):
+        for begin in range(0, whole.num_rows, PORTION):
+            found = whole.slice(begin, PORTION)
+            at = found.column(EVENT_ID)
+            rows = pa.array(given.rows).take(at)
+            columns = {EVENT_ID: given.ids.take(at), **_told(found, task), **_kept(batch, rows, task)}
+            yield pa.RecordBatch.from_pydict(columns)
+
+
+def _as_arrays(batch: pa.RecordBatch, given: Given, task: FrameTask) -> Iterator[pa.RecordBatch]:
+    schema = _schema(task)
+    parts = [_cast(each, schema) for each in _asked(given, task)]
+    found = pa.Table.from_batches(parts, schema).combine_chunks()
+    at = np.asarray(found[EVENT_ID])
+    # Shards answer one after the other; of one event each has its own in order.
+    order = np.argsort(at, kind="stable")
+    starts = np.searchsorted(at[order], np.arange(len(given.events) + 1))
+    told = _told(found.take(order), task)
+    values: Any = told[SUBSCRIPTION_ID]
+    if task.top is not None:
+        values = pa.StructArray.from_arrays(list(told.values()), names=list(told))
+    matches = pa.ListArray.from_arrays(pa.array(starts, pa.int32()), values)
+    kept = _kept(batch, pa.array(given.rows), task)
+    yield pa.RecordBatch.from_pydict({EVENT_ID: given.ids, MATCHES: matches, **kept})
+
+
+def _cast(found: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = [found.column(field.name).cast(field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _schema(task: FrameTask) -> pa.Schema:
+    fields: dict[str, pa.DataType] = {EVENT_ID: pa.int64(), SUBSCRIPTION_ID: _type(task)}
+    if task.top is not None:
+        fields |= {SCORE: pa.float64(), RANK: pa.int32()}
+    return pa.schema(fields)
+
+
+def _type(task: FrameTask) -> pa.DataType:
+    return pa.int64() if task.numbered else pa.string()
+
+
+def _told(found: Any, task: FrameTask) -> dict[str, Column]:
+    """Return the columns of matches without those of their events."""
+    columns = {SUBSCRIPTION_ID: _whole(found.column(SUBSCRIPTION_ID)).cast(_type(task))}
+    if task.top is not None:
+        columns[RANK] = _whole(found.column(RANK)).cast(pa.int32())
+        columns[VALUE] = _whole(found.column(SCORE)).cast(pa.float64())
+    return columns
+
+
+def _whole(column: Any) -> Column:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _kept(batch: pa.RecordBatch, rows: Column, task: FrameTask) -> dict[str, Column]:
+    """Return what is kept of events, for some rows."""
+    columns: dict[str, Column] = {}
+    if KEPT in batch.schema.names:
+        kept: Any = batch.column(KEPT)
+        columns = dict(zip((field.name for field in kept.type), kept.take(rows).flatten(), strict=True))
+    return columns | ({KEY: batch.column(KEY).take(rows)} if task.keyed else {})
+
+
+def _exceeded(given: Given, task: FrameTask) -> Iterator[tuple[int, str]]:
+    """List filters that are too expensive for an event, each once."""
+    left_out = Omissions()
+    for _ in _asked(given, task, left_out):
+        pass
+    told: Sequence[Omission] = list(dict.fromkeys(left_out))
+    for event, subscription, why in told:
+        yield int(given.rows[int(event or 0)]), f"subscription {subscription!r} is left out: {why}"

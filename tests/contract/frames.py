@@ -1,0 +1,95 @@
+"""DataFrames as a surface, in sessions whose settings are other than ours."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import headgate.spark as hg
+from tests.contract.jobs import Batch, put_events
+from tests.contract.refusals import key_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tests.contract.surfaces import Match, Refusal, Shape
+    from tests.contract.world import Question, World
+
+HOSTILE = (
+    {
+        "spark.sql.session.timeZone": "America/St_Johns",
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.adaptive.enabled": "true",
+    },
+    {
+        "spark.sql.session.timeZone": "Asia/Kolkata",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "3",
+        "spark.sql.execution.arrow.useLargeVarTypes": "true",
+        "spark.sql.legacy.timeParserPolicy": "LEGACY",
+    },
+    {
+        "spark.sql.session.timeZone": "Pacific/Auckland",
+        "spark.sql.parquet.inferTimestampNTZ.enabled": "false",
+        "spark.sql.storeAssignmentPolicy": "LEGACY",
+        "spark.sql.timestampType": "TIMESTAMP_NTZ",
+        "spark.sql.legacy.allowHashOnMapType": "true",
+    },
+)
+"""Settings that change what Spark itself answers, or what it hands to workers."""
+
+
+def hostile(spark: SparkSession, number: int) -> SparkSession:
+    """Make a session with one of these."""
+    session = spark.newSession()
+    for name, value in HOSTILE[number % len(HOSTILE)].items():
+        session.conf.set(name, value)
+    return session
+
+
+class Frames(Batch):
+    """`headgate.spark.match`, `top` and `refused`; snapshots are compiled in this process."""
+
+    name, spark, here = "frames", True, True
+
+    def __init__(self, world: World, shape: Shape) -> None:
+        super().__init__(world, shape)
+        self.columns = True
+        self._number = len(shape.form) + shape.sharding.count + 2 * world.graph + world.ranked
+        self._session: SparkSession | None = None
+
+    @property
+    def session(self) -> SparkSession:
+        """Return a session that is not ours."""
+        if self._session is None:
+            self._session = hostile(self._snapshots.spark, self._number)
+        return self._session
+
+    def _events(self) -> DataFrame:
+        return self.session.read.parquet(put_events(self._snapshot.parent / "frame", self.world, "parquet"))
+
+    def match(self, question: Question) -> Counter[Match]:
+        """Ask for rows, or with a graph for arrays."""
+        before = dict(self.session.conf.getAll)
+        top, shape = question.top, "arrays" if self.world.graph else "rows"
+        given: dict[str, Any] = {"shape": shape, "names": {"event_id": "event"}}
+        if top is None:
+            found = hg.match(self._events(), self._snapshot, **given)
+        else:
+            factors = dict(top.factors) or None
+            found = hg.top(self._events(), self._snapshot, top.k, top.mode, factors=factors, **given)
+        rows = [row.asDict(recursive=True) for row in found.collect()]
+        assert dict(self.session.conf.getAll) == before
+        pairs: list[Match] = []
+        for row in rows:
+            for each in row["matches"] if shape == "arrays" else [row]:
+                if top is None:
+                    pairs.append((row["event"], each if shape == "arrays" else each["subscription_id"]))
+                else:
+                    pairs.append((row["event"], each["subscription_id"], each["value"], each["rank"]))
+        return Counter(pairs)
+
+    def refused(self) -> Counter[Refusal]:
+        """Ask for the rows that are no events."""
+        rows = hg.refused(self._events(), self._snapshot).collect()
+        return Counter((key_of(row["row"]), row["reason"]) for row in rows)

@@ -1,0 +1,259 @@
+"""DataFrames of events: columns of every kind, names, shapes, streams, and what is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import headgate.spark as hg
+from headgate import Edge, Engine, Node, Subscription
+from headgate.errors import HeadgateError, SnapshotError, TableError
+from headgate.spark.frames import match as frames
+from tests.contract.frames import HOSTILE, hostile
+from tests.lanes import some
+from tests.spark.rdf_cases import too_much
+from tests.spark.without_spark import compile_shards
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tests.spark.files import Row
+
+FILTERS = {"old": "age > 30", "noon": "at >= TIMESTAMP '2026-01-01 12:00:00'", "red": "`a.b`.c = 'red'"}
+NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+SCHEMA = (
+    "uuid string, age smallint, at timestamp, `a.b` struct<c: string>, price decimal(38, 10), "
+    "tags array<string>, raw binary, day date, `odd ``name` double"
+)
+ROWS = [
+    (
+        "u1",
+        35,
+        NOON - dt.timedelta(hours=2),
+        ("red",),
+        Decimal("9.5"),
+        ["x", None],
+        b"\x00",
+        NOON.date(),
+        1.5,
+    ),
+    ("u2", 20, NOON, None, None, [], None, None, None),
+    ("u3", 1, NOON - dt.timedelta(seconds=1), ("blue",), Decimal(3), None, b"", NOON.date(), 0.0),
+    (None, 50, NOON, ("red",), None, None, None, None, None),
+]
+PAIRS = {("u1", "old"), ("u1", "red"), ("u2", "noon")}
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("frames") / "snapshot"
+    Engine.build(Subscription(name, text) for name, text in FILTERS.items()).save(place)
+    return place
+
+
+def events_in(session: SparkSession) -> DataFrame:
+    return session.createDataFrame(ROWS, SCHEMA)
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE)))
+def test_rows_and_what_is_kept(spark: SparkSession, snapshot: Path, number: int) -> None:
+    """Whatever the session's settings, matches are the same, and columns come as they were."""
+    events = events_in(hostile(spark, number))
+    kept = [name for name in events.columns if name != "uuid"]
+    found = hg.match(events, snapshot, id="uuid", keep=kept)
+    assert found.schema.names == ["event_id", "subscription_id", *kept]
+    assert [found.schema[name].dataType for name in kept] == [events.schema[name].dataType for name in kept]
+    rows = found.collect()
+    assert {(row["event_id"], row["subscription_id"]) for row in rows} == PAIRS
+    given = {row["uuid"]: tuple(row)[1:] for row in events.collect()}
+    assert all(tuple(row)[2:] == given[row["event_id"]] for row in rows)
+
+
+def test_arrays_have_every_event(spark: SparkSession, snapshot: Path) -> None:
+    found = hg.match(
+        events_in(spark), snapshot, id="uuid", shape="arrays", keep=["age"], names={"age": "years"}
+    )
+    rows = {row["event_id"]: (sorted(row["matches"]), row["years"]) for row in found.collect()}
+    assert rows == {"u1": (["old", "red"], 35), "u2": (["noon"], 20), "u3": ([], 1)}
+
+
+@pytest.mark.parametrize("kind", ["tinyint", "int", "bigint", "string"])
+def test_ids_keep_their_type(spark: SparkSession, snapshot: Path, kind: str) -> None:
+    events = spark.sql(f"SELECT CAST(id AS {kind}) AS id, 40 AS age FROM range(3)")
+    found = hg.match(events, snapshot)
+    assert found.schema["event_id"].dataType == events.schema["id"].dataType
+    assert sorted(str(row["event_id"]) for row in found.collect()) == ["0", "1", "2"]
+
+
+def test_what_is_no_event_is_listed(spark: SparkSession, snapshot: Path, tmp_path: Path) -> None:
+    (row,) = hg.refused(events_in(spark), snapshot, id="uuid").collect()
+    assert (row["event_id"], row["reason"][:19]) == (None, "the event has no id")
+    assert json.loads(row["row"])["age"] == 50
+    nodes = [Node("pub"), Node("net", "age > 30")]
+    Engine.build([Subscription("s", "TRUE", node="net")], nodes=nodes, edges=[Edge("pub", "net")]).save(
+        tmp_path / "graph"
+    )
+    events = spark.sql("SELECT * FROM VALUES (1, 40, 'pub'), (2, 40, 'x'), (3, 4, 'pub') AS t(id, age, site)")
+    (row,) = hg.refused(events, tmp_path / "graph", source="site").collect()
+    assert (row["event_id"], row["reason"]) == (
+        2,
+        "source 'x' is not a node of the graph: give the id of one",
+    )
+    assert [tuple(row) for row in hg.match(events, tmp_path / "graph", source="site").collect()] == [(1, "s")]
+
+
+def test_documents_and_filters_that_are_too_much(spark: SparkSession, tmp_path: Path) -> None:
+    text, dense = too_much()
+    Engine.build(
+        [Subscription("hard", text, "sparql"), Subscription("easy", "ASK { ?a <urn:p> ?b }", "sparql")]
+    ).save(tmp_path / "snapshot")
+    events = spark.createDataFrame([(1, dense), (2, "<urn:a> <urn:p> 3 ."), (3, "<")], "id int, body string")
+    given: dict[str, Any] = {"data": "body", "format": "turtle"}
+    told = {
+        row["event_id"]: row["reason"]
+        for row in hg.refused(events, tmp_path / "snapshot", exceeded=True, **given).collect()
+    }
+    assert sorted(told) == [1, 3]
+    assert told[1].startswith("subscription 'hard' is left out: joining it takes more than")
+    found = hg.match(events.where("id > 1"), tmp_path / "snapshot", **given)
+    assert [tuple(row) for row in found.collect()] == [(2, "easy")]
+
+
+def test_a_stream_of_any_source_and_sink(spark: SparkSession, snapshot: Path, tmp_path: Path) -> None:
+    """The functions are the same, and so are the rows."""
+    events_in(spark).write.parquet(str(tmp_path / "in"))
+    events = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "in"))
+    for number, found in enumerate(
+        (hg.match(events, snapshot, id="uuid"), hg.refused(events, snapshot, id="uuid"))
+    ):
+        assert found.isStreaming
+        place = str(tmp_path / str(number))
+        writing = found.writeStream.option("checkpointLocation", f"{place}-state").trigger(availableNow=True)
+        writing.format("json").start(place).awaitTermination()
+        rows = spark.read.json(place).collect()
+        if number:
+            assert [row["reason"][:19] for row in rows] == ["the event has no id"]
+        else:
+            assert {(row["event_id"], row["subscription_id"]) for row in rows} == PAIRS
+
+
+def test_shards_that_do_not_fit_together(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are asked one after the other, and the best of all are found."""
+    rows: list[Row] = [{"id": n, "filter": f"age > {n}", "score": n % 7} for n in range(40)]
+    compile_shards(tmp_path / "snapshot", rows, 3, ranked=True)
+    whole = Engine.build([Subscription(row["id"], row["filter"], score=row["score"]) for row in rows])
+    events = spark.sql("SELECT CAST(id AS STRING) AS id, 10 * id AS age FROM range(5)")
+    best: set[Any] = {
+        (str(number), each.subscription, rank, each.value)
+        for number in range(5)
+        for rank, each in enumerate(ranked(whole, 10 * number), 1)
+    }
+    for memory in (1 << 30, 1):
+        monkeypatch.setattr(frames, "worker_memory", lambda _, memory=memory: memory)
+        found = hg.top(events, tmp_path / "snapshot", 4)
+        assert found.schema.names == ["event_id", "subscription_id", "rank", "value"]
+        assert {tuple(row) for row in found.collect()} == best
+        assert hg.match(events, tmp_path / "snapshot").count() == 0 + 10 + 20 + 30 + 40
+    with pytest.raises(TableError, match="use shape='rows', and group them"):
+        hg.match(events, tmp_path / "snapshot", shape="arrays")
+
+
+def ranked(engine: Engine, age: int) -> list[Any]:
+    return list(engine.top({"age": age}, 4))
+
+
+SUBSCRIPTIONS = [("b", "age > 30", 2.0), ("a", "age > 20", 1.0), ("c", "age >", 0.0), ("a", "TRUE", 0.0)]
+
+
+@pytest.mark.parametrize("shards", some([1, 3], 0))
+def test_compile(spark: SparkSession, tmp_path: Path, shards: int) -> None:
+    """A frame in several partitions, in a session of others: the first of equal ids stays."""
+    session = hostile(spark, 0)
+    session.conf.set("spark.sql.jsonGenerator.ignoreNullFields", "false")
+    frame = session.createDataFrame(SUBSCRIPTIONS, "Id string, filter string, SCORE double").repartition(1)
+    frame = frame.union(session.createDataFrame([("d", "age < 5", None)], frame.schema))
+    made = hg.compile(frame, tmp_path / "snapshot", shards=shards)
+    assert (made.subscriptions, made.rejected, made.shards, made.ranked) == (3, 2, shards, True)
+    assert made.attributes == ("age",)
+    reasons = {json.loads(row["row"])["Id"]: row["reason"] for row in made.refused.collect()}
+    assert set(reasons) == {"a", "c"}
+    assert reasons["a"] == "id 'a' was given by an earlier row already"
+    events = session.sql("SELECT 1 AS id, 40 AS age UNION ALL SELECT 2, 25")
+    assert {tuple(row) for row in hg.match(events, made).collect()} == {(1, "a"), (1, "b"), (2, "a")}
+    best = hg.top(events, made, 1).collect()
+    assert {(row["event_id"], row["subscription_id"], row["value"]) for row in best} == {
+        (1, "b", 2.0),
+        (2, "a", 1.0),
+    }
+
+
+def test_compile_a_graph(spark: SparkSession, tmp_path: Path) -> None:
+    nodes = spark.createDataFrame(
+        [("pub", None), ("net", "age > 30"), ("x", "age >")], "id string, filter string"
+    )
+    edges = spark.createDataFrame([("pub", "net")], "source string, target string")
+    hung = spark.createDataFrame([("s", "TRUE", "net")], "id string, filter string, node string")
+    sample = spark.sql("SELECT 'pub' AS source, 1 AS id, 40 AS age")
+    made = hg.compile(hung, tmp_path / "graph", nodes=nodes, edges=edges, sample=sample)
+    assert (made.nodes, made.edges, made.subscriptions, made.rejected) == (2, 1, 1, 1)
+    assert [row["table"] for row in made.refused.collect()] == ["nodes"]
+    assert [tuple(row) for row in hg.match(sample, made).collect()] == [(1, "s")]
+    assert "refused" not in repr(made)
+
+
+def test_mistakes_of_compile(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame([("a", "TRUE")], "id string, filtr string")
+    for given, reason in (
+        ({"subscriptions": frame}, "subscriptions has no column 'filter'; its columns are"),
+        ({"subscriptions": None}, "give subscriptions, or nodes and edges"),
+        ({"subscriptions": frame, "nodes": frame}, "give subscriptions, or nodes and edges"),
+        ({"subscriptions": [1]}, "subscriptions are list: give a DataFrame of Spark"),
+        ({"subscriptions": frame, "schema": "{"}, "schema: "),
+        ({"subscriptions": frame, "shards": 0}, "0 shards: give a number from 1 to 1,000"),
+    ):
+        with pytest.raises(HeadgateError, match=reason):
+            hg.compile(to=tmp_path / "s", **given)
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({}, "events has no column 'id'; its columns are uuid, age"),
+        ({"id": "uid"}, "(is 'uuid' meant?)"),
+        ({"id": "price"}, "column price is decimal(38,10): cast it to string or bigint"),
+        ({"id": "uuid", "keep": ["prize"]}, "events has no column 'prize'"),
+        ({"id": "uuid", "keep": "price"}, "keep is 'price': give a list of names of columns"),
+        ({"id": "uuid", "keep": ["age", "AGE"]}, "column age would be there twice"),
+        ({"id": "uuid", "shape": "lists"}, "shape is 'lists': use 'rows' or 'arrays'"),
+        (
+            {"id": "uuid", "names": {"event": "e"}},
+            "names: the result has no column 'event': did you mean 'event_id'?",
+        ),
+        ({"id": "uuid", "format": "xml"}, "format is 'xml', and events of records have none: leave it out"),
+    ],
+)
+def test_mistakes(spark: SparkSession, snapshot: Path, given: dict[str, Any], reason: str) -> None:
+    with pytest.raises(TableError) as refused:
+        hg.match(events_in(spark), snapshot, **given)
+    assert reason in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_other_mistakes(spark: SparkSession, snapshot: Path) -> None:
+    with pytest.raises(SnapshotError, match="no such directory"):
+        hg.match(events_in(spark), "nowhere")
+    with pytest.raises(TableError, match="events are list: give a DataFrame of Spark"):
+        hg.match([], snapshot)  # type: ignore[arg-type]
+    with pytest.raises(SnapshotError, match="score"):
+        hg.top(events_in(spark), snapshot, 3, id="uuid")
+    with pytest.raises(AttributeError, match="has no attribute 'matches'"):
+        hg.matches  # noqa: B018
