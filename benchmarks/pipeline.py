@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as sf
 
+import headgate.spark as hg
 from benchmarks import pipeline_graph, pipeline_shards
 from benchmarks.measure import once
 from benchmarks.results import Result
@@ -112,6 +113,8 @@ def _equality(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
     runs = [_spent(lambda: _match(session, place)) for _ in range(plan.runs)]
     wall, costs, done = min(runs, key=lambda found: found[0])
     _check(session, place, filters, plan.checked)
+    frames = [_spent(lambda: _framed(session, place, here, done)) for _ in range(plan.runs)]
+    framed = min(sum(each[1]) for each in frames)
     plain = min(once(lambda: _plainly(session, place, here)) for _ in range(plan.runs))
     found = [
         Result("events a second, Parquet to Parquet", events / wall, "/s", goal=plan.rate, at_least=True),
@@ -122,6 +125,19 @@ def _equality(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
             max(0.0, 1 - plain / wall) * 100,
             "%",
             goal=None if plan.rate is None else 50,
+        ),
+        Result(
+            "DataFrame to Parquet by `headgate.spark.match`",
+            events / min(each[0] for each in frames),
+            "/s",
+            goal=None if plan.rate is None else 60_000,
+            at_least=True,
+        ),
+        Result(
+            "its CPU against that of the job",
+            framed / min(sum(each[1]) for each in runs),
+            "times",
+            goal=None if plan.rate is None else 1.1,
         ),
         Result("matches of an event", done.matches / events, "on average"),
         Result("this run", wall, "s"),
@@ -140,6 +156,16 @@ def _sharded(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
     return pipeline_shards.measure(
         session, here, place.subscriptions, place.events, filters, plan.runs, counts, _spent
     )
+
+
+def _framed(session: SparkSession, place: Place, here: Path, done: MatchResult) -> MatchResult:
+    """Match a DataFrame, and have Spark write the matches."""
+    found = str(here / "framed")
+    matched = hg.match(session.read.parquet(place.events), place.snapshot)
+    matched.write.mode("overwrite").parquet(found)
+    if session.read.parquet(found).count() != done.matches:
+        raise AssertionError("a DataFrame has other matches than the job")
+    return done
 
 
 def _plainly(session: SparkSession, place: Place, here: Path) -> None:
