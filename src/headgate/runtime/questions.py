@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headgate.contents.registry import kinds
+from headgate.contents.registry import is_content
 from headgate.core.rooms import CLAUSES, FILTER_SHARDS, GRAPH, GRAPH_SHARDS, RANKING, RANKING_SHARDS
 from headgate.core.snapshot import is_snapshot, room_of
 from headgate.engine.question import RANK, SCORE, Top
@@ -41,7 +41,7 @@ def check_wish(snapshot: str, room: str, *, graph: bool | None) -> None:
 
 def check_ranks(place: Path, room: str, mode: str) -> None:
     """Refuse to rank where there is nothing to rank by."""
-    if room in {*kinds(), FILTER_SHARDS}:
+    if is_content(room) or room == FILTER_SHARDS:
         raise SnapshotError(
             f"snapshot {place} was compiled without ranks: compile its subscriptions with --ranked, or "
             "with a column 'score' or 'weights'"
@@ -68,7 +68,8 @@ def check_snapshot(path: str, top: Top | None) -> None:
     """Refuse a snapshot that a stream cannot match against."""
     place = Path(path).absolute()
     room = room_of(place)
-    if room not in {*kinds(), GRAPH, RANKING, GRAPH_SHARDS, RANKING_SHARDS, FILTER_SHARDS}:
+    others = {GRAPH, RANKING, GRAPH_SHARDS, RANKING_SHARDS, FILTER_SHARDS}
+    if not is_content(room) and room not in others:
         raise SnapshotError(
             f"snapshot {path} is a snapshot of {room!r}: give one of filters, of a ranking, or of a graph"
         )

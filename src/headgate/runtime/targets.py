@@ -52,6 +52,8 @@ def opened_as(path: str, digest: str, opening: Callable[[Path], Opened]) -> Open
 
 _NO_MEMORY = ("Cannot allocate memory", "out of memory", "malloc of size")
 """What is said by those who are refused memory and do not raise MemoryError."""
+_NO_LIBRARY = ("shared object",)
+"""What is said where a limit leaves no room to load a library: kernels are loaded after the snapshot."""
 
 
 class Group(NamedTuple):
@@ -80,10 +82,12 @@ def in_memory(snapshot: str) -> Iterator[None]:
     try:
         yield
     except (MemoryError, OSError, SnapshotError) as error:
-        if not isinstance(error, MemoryError) and not any(sign in str(error) for sign in _NO_MEMORY):
-            raise
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        most = "" if limit == resource.RLIM_INFINITY else f" of {limit >> 20:,} MB"
+        limited = limit != resource.RLIM_INFINITY
+        signs = (*_NO_MEMORY, *(_NO_LIBRARY if limited else ()))
+        if not isinstance(error, MemoryError) and not any(sign in str(error) for sign in signs):
+            raise
+        most = f" of {limit >> 20:,} MB" if limited else ""
         raise MachineError(
             f"{snapshot} does not fit into the memory{most} of a worker: compile it in more shards "
             "(--shards), or give workers more (spark.executor.pyspark.memory)"
