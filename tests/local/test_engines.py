@@ -369,7 +369,7 @@ def test_small_jobs_need_no_spark(tmp_path: Path) -> None:
     results = {each["name"]: each for each in steps}
     assert results["backtest.one"]["matches"] == 2
     assert results["what_if.changes"]["lost"] == 2
-    kept = read_statistics(tmp_path / "statistics.parquet")
+    kept = read_statistics(tmp_path / "out" / "statistics.parquet")
     assert (kept.events, sum(row["matches"] for row in kept.table.to_pylist())) == (3, len(found))
 
 

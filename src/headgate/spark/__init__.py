@@ -1,9 +1,9 @@
 """Headgate on Spark: functions from DataFrame to DataFrame, and the jobs of the command line.
 
-import headgate.spark as hg
+    snapshot = hg.compile(subscriptions, "snapshot")
+    matched = hg.match(events, snapshot, id="event_uuid", keep=["price"])
 
-snapshot = hg.compile(subscriptions, "snapshot")
-matched = hg.match(events, snapshot, id="event_uuid", keep=["price"])
+They are imported by `headgate.spark`, which is `hg` here and in the docs.
 """
 
 from __future__ import annotations
