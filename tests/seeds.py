@@ -1,4 +1,4 @@
-"""How much of what is generated is checked: a twelfth in the ordinary run, nightly all of it."""
+"""How much of what is generated is checked: a sixteenth in the ordinary run, nightly all of it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in {"", "0"}
 
 
 def share(count: int) -> int:
-    """Give a twelfth of a number, at least two of four or more; with the JIT off, a quarter of that.
+    """Give a sixteenth of a number, at least two of four or more; with the JIT off, a quarter of that.
 
     Nightly all of it; with the JIT off a quarter, which takes as long, at least two of four or more.
     """
     if NIGHTLY:
         return count if JIT else max(-(-count // 4), min(count // 2, 2))
-    return max(-(-count // 12), min(count // 2, 2)) if JIT else max(count // 48, 1)
+    return max(-(-count // 16), min(count // 2, 2)) if JIT else max(count // 64, 1)
 
 
 def seeds(count: int, first: int = 0) -> range:

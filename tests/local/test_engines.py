@@ -178,7 +178,8 @@ SHARDED: dict[str, tuple[tuple[str, ...], list[dict[str, Any]]]] = {
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", some(list(SHARDED), 0))
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", list(SHARDED))
 def test_shards(headgate: Command, tmp_path: Path, name: str) -> None:
     """The same subscriptions lie in the same shards, and events meet the same ones."""
     words, rows = SHARDED[name]

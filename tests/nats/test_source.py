@@ -76,6 +76,7 @@ def drain(spark: SparkSession, url: str, state: Path) -> tuple[Batches, list[Off
     return kept, [json.loads(one.sources[0].endOffset) for one in query.recentProgress]
 
 
+@pytest.mark.nightly
 def test_spark_gets_every_message_once(spark: SparkSession, server: Server, tmp_path: Path) -> None:
     server.add("EVERY", "every.>")
     server.put("every.json", (b"%d" % n for n in range(2_500)))

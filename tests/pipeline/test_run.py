@@ -423,6 +423,7 @@ def note_handlers(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
     return found
 
 
+@pytest.mark.nightly
 def test_what_if_and_a_stream_of_the_same_pipeline(
     headgate: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

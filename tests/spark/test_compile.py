@@ -137,6 +137,7 @@ def test_the_first_of_equal_ids_wins_in_the_order_of_the_files(job: Job, form: s
 
 
 @on_spark
+@pytest.mark.nightly
 def test_a_file_in_many_partitions_keeps_its_order(job: Job) -> None:
     rows = [{"id": number % 600, "filter": f"a = {number}"} for number in range(1200)]
     job.spark.conf.set("spark.sql.files.maxPartitionBytes", "5k")

@@ -484,7 +484,8 @@ def test_what_is_refused_before_any_work(job: Job) -> None:
 
 
 @on_spark
-@pytest.mark.parametrize("size", some(["2k", "4m"], 0))
+@pytest.mark.nightly
+@pytest.mark.parametrize("size", ["2k", "4m"])
 def test_any_number_of_partitions(job: Job, size: str) -> None:
     rng = random.Random(11)
     drawn = draw_graph(rng, "dag", 30)

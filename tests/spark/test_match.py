@@ -353,6 +353,7 @@ def test_files_of_one_csv_table_must_agree(job: Job) -> None:
 
 
 @on_spark
+@pytest.mark.nightly
 def test_types_of_parquet(job: Job) -> None:
     """Moments of every kind, small numbers, and types that filters can only find to be NULL or not."""
     moment = dt.datetime(2024, 1, 1, 0, 0, 0, 123000)

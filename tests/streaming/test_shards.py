@@ -58,7 +58,7 @@ KINDS = [
     ("xml", "graph", 2, ACCESS),
 ]
 """Every content, and every kind."""
-USUAL = (0, 1, 4)
+USUAL = (0, 4)
 """Those in the default lane."""
 EVERY = 6 if NIGHTLY else 18
 """After how many changes all questions are asked of shards that change."""
