@@ -128,6 +128,7 @@ class SetUp:
             ("VENV", folder),
             ("PYTHON", python),
             ("STAMP", folder / "stamp.json"),
+            ("CLASSES", folder / "classes.jsa"),
             ("make_venv", lambda: None),
             ("pip_install", lambda what, _arguments: self.installed.append(what)),
             ("has_java", lambda: self.java),

@@ -31,9 +31,11 @@ def write_archive() -> None:
     options = f"{QUICK_JAVA} -XX:ArchiveClassesAtExit={fresh} {_SILENT}"
     os.environ.update(SPARK_SUBMIT_OPTS=options, SPARK_LAUNCHER_OPTS=QUICK_JAVA)
     from headgate.cli import cli
-    from headgate.spark.session.session import close_session, open_session
+    from headgate.spark.session import session as sessions
 
-    session = open_session("local[1,4]")
+    # Java writes it when it ends.
+    sessions.PATIENCE = 300.0
+    session = sessions.open_session("local[1,4]")
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         subscriptions = put_lines(folder / "subs.jsonl", [{"id": "s", "filter": "a > 1", "score": 1.0}])
@@ -51,8 +53,9 @@ def write_archive() -> None:
             ["match", *run, "--events", table, "--output", f"{folder}/best.jsonl", "--top", "1"],
             ["stream", *run, *streamed, "--events", f"{folder}/in", "--once"],
         ):
-            cli.main(line, standalone_mode=False)
-    close_session(session)
+            # Else these tables are so small that no Spark is asked.
+            cli.main([*line, "--engine", "spark"], standalone_mode=False)
+    sessions.close_session(session)
     fresh.replace(ARCHIVE)
 
 

@@ -57,6 +57,8 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _PYTHON = "spark.pyspark.python"
 _WORKER_POOL = "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL"
 _KINDS = "HEADGATE_KINDS"
+PATIENCE = 20.0
+"""Seconds that Java is given to end by itself."""
 _GATEWAY, _JVM = "_gateway", "_jvm"
 
 
@@ -310,7 +312,7 @@ def _end_java() -> None:
     if process.stdin is not None:
         process.stdin.close()
     try:
-        process.wait(timeout=20)
+        process.wait(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
