@@ -35,7 +35,7 @@ ROOMS = {
 }
 """The module that stands for each room."""
 TRIES = 5
-NUMBA = 0.4
+NUMBA = 0.43
 """Seconds that importing numba takes, a third of a first match: where it takes longer, so may that."""
 _TOLD = "\nimport json, sys; print('LOADED', json.dumps(sorted(sys.modules)), file=sys.stderr)"
 

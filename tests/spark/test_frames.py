@@ -12,9 +12,13 @@ import pytest
 import headgate.spark as hg
 from headgate import Edge, Engine, Node, Subscription
 from headgate.errors import HeadgateError, SnapshotError, TableError
+from headgate.graph.build.sharding import shard_name
+from headgate.local import compile as local_compile
+from headgate.runtime.sharding import Sharding
 from headgate.spark.frames import match as frames
 from tests.contract.frames import HOSTILE, hostile
 from tests.lanes import some
+from tests.spark.files import put_lines
 from tests.spark.rdf_cases import too_much
 from tests.spark.without_spark import compile_shards
 
@@ -108,7 +112,9 @@ def test_what_is_no_event_is_listed(spark: SparkSession, snapshot: Path, tmp_pat
     assert [tuple(row) for row in hg.match(events, tmp_path / "graph", source="site").collect()] == [(1, "s")]
 
 
-def test_documents_and_filters_that_are_too_much(spark: SparkSession, tmp_path: Path) -> None:
+def test_documents_and_filters_that_are_too_much(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text, dense = too_much()
     Engine.build(
         [Subscription("hard", text, "sparql"), Subscription("easy", "ASK { ?a <urn:p> ?b }", "sparql")]
@@ -121,6 +127,24 @@ def test_documents_and_filters_that_are_too_much(spark: SparkSession, tmp_path: 
     }
     assert sorted(told) == [1, 3]
     assert told[1].startswith("subscription 'hard' is left out: joining it takes more than")
+    # The same of shards that do not fit together: each tells what it leaves out, one tells of bad rows.
+    rows: list[Row] = [
+        {"id": f"s{n}", "filter": text if n < 3 else "ASK { ?a <urn:p> ?b }", "dialect": "sparql"}
+        for n in range(6)
+    ]
+    table, sharding = put_lines(tmp_path / "subs.jsonl", rows), Sharding.of(3)
+    local_compile.compile_subscriptions(
+        table, str(tmp_path / "cut"), rejected=str(tmp_path / "no.jsonl"), sharding=sharding
+    )
+    homes = [{*Engine.open(tmp_path / "cut" / shard_name(shard)).ids} for shard in range(3)]
+    assert sum(not home.isdisjoint({"s0", "s1", "s2"}) for home in homes) > 1
+    monkeypatch.setattr(frames, "worker_memory", lambda _: 1)
+    reasons = (
+        hg.refused(events, tmp_path / "cut", exceeded=True, **given).select("event_id", "reason").collect()
+    )
+    assert sorted(row["event_id"] for row in reasons) == [1, 1, 1, 3]
+    assert len({row["reason"] for row in reasons}) == 4
+    monkeypatch.undo()
     found = hg.match(events.where("id > 1"), tmp_path / "snapshot", **given)
     assert [tuple(row) for row in found.collect()] == [(2, "easy")]
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
 from headgate.contents.registry import kind_of
@@ -31,12 +30,11 @@ from headgate.tables.document_rows import document_of
 from headgate.tables.event_rows import KEY, NO_ID, PACKED, REASON, ROW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
-    from headgate.core.omission import Omission
     from headgate.runtime.batch_queries import Events
     from headgate.runtime.questions import Top
     from headgate.runtime.targets import Group, Sources
@@ -52,7 +50,6 @@ TOGETHER = 10_000
 PORTION = 1 << 18
 """Matches handed on together: texts of 8 KB each would still fit into an Arrow array."""
 FEED_IDS = "items of a feed have ids that are text: cast the id to string"
-_compute: Any = pc
 
 
 class FrameTask(NamedTuple):
@@ -74,6 +71,8 @@ class FrameTask(NamedTuple):
     """Whether events come with a number of their own, which goes with their matches."""
     exceeded: bool = False
     """Whether filters that are too expensive for an event are told among refused rows."""
+    tells: bool = True
+    """Whether rows that are no events are told: of several groups of shards, by one."""
 
 
 class Given(NamedTuple):
@@ -96,7 +95,7 @@ def match_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[
 def refused_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[pa.RecordBatch]:
     """List the rows that are no events, with the reasons: id, reason, and what is kept of the row as JSON."""
     for batch, given in _read(batches, task):
-        refused = list(given.refused)
+        refused = list(given.refused) if task.tells else []
         if task.exceeded:
             refused += _exceeded(given, task)
         rows = pa.array([row for row, _ in refused], pa.int64())
@@ -258,6 +257,7 @@ def _exceeded(given: Given, task: FrameTask) -> Iterator[tuple[int, str]]:
     left_out = Omissions()
     for _ in _asked(given, task, left_out):
         pass
-    told: Sequence[Omission] = list(dict.fromkeys(left_out))
-    for event, subscription, why in told:
-        yield int(given.rows[int(event or 0)]), f"subscription {subscription!r} is left out: {why}"
+    for event, subscription, why in dict.fromkeys(left_out):
+        assert isinstance(event, int), "events are named by their place"
+        whose = "a filter" if subscription is None else f"subscription {subscription!r}"
+        yield int(given.rows[event]), f"{whose} is left out: {why}"

@@ -30,7 +30,7 @@ from headgate.core.values import fold
 from headgate.errors import TableError
 from headgate.runtime.questions import EXACT, RANK, Top
 from headgate.runtime.targets import open_target
-from headgate.spark.frames.columns import WHAT, EventColumns, find, packed
+from headgate.spark.frames.columns import WHAT, EventColumns, find, kind_of_id, packed
 from headgate.spark.session.memory import worker_memory
 from headgate.spark.tables.tables import column
 from headgate.tables.event_rows import KEY, REASON, ROW
@@ -47,13 +47,14 @@ from headgate.tables.frame_rows import (
 from headgate.tables.requests import check_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
-    from headgate.runtime.targets import Target
+    from headgate.runtime.targets import Group, Target
 
 
 def match(
@@ -162,9 +163,13 @@ class _Frame:
         self._form = check_type(form, kind) if form is not None else None
 
     @property
-    def _id(self) -> tuple[str, DataType]:
-        name = find(self._events, self._columns.id, "the id")
-        return name, self._events.schema[name].dataType
+    def _groups(self) -> tuple[Group, ...]:
+        """Return the shards that a worker has in memory together."""
+        return self._target.groups(worker_memory(self._events.sparkSession))
+
+    @property
+    def _id_type(self) -> DataType:
+        return kind_of_id(self._events, find(self._events, self._columns.id, "the id"))
 
     def matches(
         self, keep: Sequence[str], shape: str, names: Mapping[str, str] | None, top: Top | None
@@ -174,7 +179,7 @@ class _Frame:
             raise TableError(f"shape is {shape!r}: use {' or '.join(map(repr, SHAPES))}")
         if isinstance(keep, str):
             raise TableError(f"keep is {keep!r}: give a list of names of columns")
-        groups = self._target.groups(worker_memory(self._events.sparkSession))
+        groups = self._groups
         several = len(groups) > 1
         if several and shape == ARRAYS:
             raise TableError(
@@ -194,7 +199,7 @@ class _Frame:
         if keyed:
             rows = rows.withColumn(KEY, sf.monotonically_increasing_id())
         works = [partial(match_frame, task=task._replace(group=group)) for group in groups]
-        found = reduce(lambda one, more: one.union(more), [rows.mapInArrow(work, schema) for work in works])
+        found = _mapped(rows, works, schema)
         if keyed:
             assert top is not None
             found = _best(found, top.k)
@@ -206,15 +211,19 @@ class _Frame:
         rows = packed(
             self._events, self._target, self._columns, self._events.columns, documents=self._documents
         )
-        fields = [(EVENT_ID, self._id[1]), (REASON, StringType()), (ROW, StringType())]
+        fields = [(EVENT_ID, self._id_type), (REASON, StringType()), (ROW, StringType())]
         schema = StructType([StructField(name, kind) for name, kind in fields])
-        return _renamed(rows.mapInArrow(partial(refused_frame, task=task), schema), names)
+        # Others are asked for the filters that they leave out, if that is wanted.
+        others = self._groups[1:] if exceeded else ()
+        tasks = [task, *(task._replace(group=group, tells=False) for group in others)]
+        works = [partial(refused_frame, task=each) for each in tasks]
+        return _renamed(_mapped(rows, works, schema), names)
 
     def _task(self, top: Top | None) -> FrameTask:
         target: Target = self._target
         memory = worker_memory(self._events.sparkSession)
         return FrameTask(
-            target.groups(memory)[0],
+            self._groups[0],
             target.content,
             self._documents,
             target.numbered,
@@ -232,7 +241,7 @@ class _Frame:
         if shape == ARRAYS:
             each = subscription if top is None else StructType([StructField(*field) for field in told])
             told = [(MATCHES, ArrayType(each))]
-        fields = [(EVENT_ID, self._id[1]), *told]
+        fields = [(EVENT_ID, self._id_type), *told]
         fields += [(name, self._events.schema[name].dataType) for name in kept]
         if keyed:
             fields.append((KEY, LongType()))
@@ -243,6 +252,13 @@ class _Frame:
                 f"column {twice} would be there twice: rename it in the events, or do not keep it"
             )
         return StructType([StructField(name, kind) for name, kind in fields])
+
+
+def _mapped(
+    rows: DataFrame, works: Sequence[Callable[..., Iterator[pa.RecordBatch]]], schema: StructType
+) -> DataFrame:
+    """Have workers go through all rows once for each of some works. No shuffle."""
+    return reduce(lambda one, more: one.union(more), [rows.mapInArrow(work, schema) for work in works])
 
 
 def _best(found: DataFrame, k: int) -> DataFrame:
