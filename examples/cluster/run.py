@@ -4,6 +4,7 @@
     python -m examples.cluster.run --kill       the same, and one of the two workers is killed meanwhile
     python -m examples.cluster.run --measure    events a second with one worker and with two
     python -m examples.cluster.run --load       a snapshot of 2 GB in every worker: time to open, memory
+    python -m examples.cluster.run --ship zip   workers without Headgate get it from the job; or `archive`
 
 It exits with 1 if the answers differ. Run it from the project's root.
 """
@@ -21,7 +22,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from examples.cluster import loading, tables
+from examples.cluster import loading, shipping, tables
 from examples.cluster.standalone import Cluster
 from headgate.runtime.questions import Top
 from headgate.spark.jobs.compile.compile import compile_subscriptions
@@ -57,6 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--gigabytes", type=float, default=2.0, help="the size of the snapshot with --load")
     for name in ("kill", "measure", "load"):
         parser.add_argument(f"--{name}", action="store_true")
+    parser.add_argument("--ship", choices=shipping.FORMS, help="how workers get Headgate from the job")
     wanted = parser.parse_args(arguments)
     # So that the cluster ends with us also when we are told to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -66,6 +68,8 @@ def main(arguments: list[str] | None = None) -> int:
             return measure(here, wanted.filters or 100_000, wanted.events or 1_000_000)
         if wanted.load:
             return load(here, wanted.gigabytes)
+        if wanted.ship:
+            return ship(here, wanted.filters or 2_000, wanted.events or 20_000, wanted.ship)
         return compare(here, wanted.filters or 2_000, wanted.events or 20_000, kill=wanted.kill)
 
 
@@ -92,6 +96,26 @@ def compare(here: Path, filters: int, events: int, *, kill: bool = False) -> int
     if living != 2 - kill:
         print("a worker was to be killed, and none was: take more events" if kill else "a worker died")
         return 1
+    return 0 if same else 1
+
+
+def ship(here: Path, filters: int, events: int, form: str) -> int:
+    """Match on workers that have no Headgate; 0 if all rows are those of this machine."""
+    place = tables.Place.under(here / "tables")
+    tables.write(place, filters, events)
+    snapshot = str(here / "snapshot")
+    wanted = shipping.local(place, snapshot)
+    found = shipping.ship(here, place, snapshot, form)
+    rows = [
+        ("shipped as", form),
+        ("matches", f"{len(found.rows):,}"),
+        ("seconds of the first run", f"{found.first:.1f}"),
+        ("seconds of the second", f"{found.second:.1f}"),
+        ("kernels compiled by workers", str(found.compiled)),
+    ]
+    _print(rows)
+    same = bool(wanted) and found.rows == wanted
+    print("all rows are the same" if same else "THE ANSWERS DIFFER")
     return 0 if same else 1
 
 

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from headgate.core.machine import cores, memory
+from headgate.runtime import sharding
 from tests.spark.files import get_lines, names, put_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
     from tests.cli.running import Command
 
@@ -56,3 +60,20 @@ def test_options_that_do_not_go_together(headgate: Command) -> None:
     assert ran.complaint.startswith("shards by hash look at ids alone: leave out the column 'topic'")
     ran = headgate(*COMPILE[:-3], "--quiet", "--shard-by", "tenant")
     assert ran.complaint.startswith("--shard-by goes with --shards")
+
+
+@pytest.mark.usefixtures("folder")
+def test_as_many_as_memory_asks_for(
+    headgate: Command, monkeypatch: pytest.MonkeyPatch, session: SparkSession | None
+) -> None:
+    """What is open is decided when the subscriptions are counted."""
+    engine = ("--engine", "local" if session is None else "spark")
+    auto = ("compile", "--subscriptions", "subs.jsonl", "--output", "cut", "--shards", "auto", "--quiet")
+    assert headgate(*auto, *engine).out.startswith("compiled 7 subscriptions over 2 attributes to cut")
+    share = memory() // 2 // (1 if session is None else cores())
+    monkeypatch.setattr(sharding, "BUILDING", share // 3)
+    assert headgate(*auto, *engine).out.startswith("compiled 7 subscriptions in 3 shards over 2 attributes")
+    ran = headgate(*auto[:-2], "many")
+    assert ran.complaint.startswith(
+        "Invalid value for '--shards': 'many' is not a number from 1 to 1,000, nor"
+    )

@@ -1,4 +1,4 @@
-"""DataFrames as a surface, in sessions whose settings are other than ours."""
+"""DataFrames as surfaces, in sessions whose settings are other than ours: tables, streams, Spark Connect."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import headgate.spark as hg
-from tests.contract.jobs import Batch, put_events
+from tests.contract.jobs import Batch, explained, newest, put_events, refused_in
 from tests.contract.refusals import key_of
+from tests.contract.surfaces import table_lines
+from tests.spark.files import put
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
     from pyspark.sql import DataFrame, SparkSession
 
-    from tests.contract.surfaces import Match, Refusal, Shape
+    from headgate.core.event import Id
+    from tests.contract.surfaces import Match, Refusal, Shape, Told
     from tests.contract.world import Question, World
+    from tests.spark.files import Row
 
 HOSTILE = (
     {
@@ -47,6 +54,20 @@ def hostile(spark: SparkSession, number: int) -> SparkSession:
     return session
 
 
+def pairs_in(rows: Iterable[dict[str, Any]]) -> Counter[Match]:
+    """Read matches: a row each, or an array of them for each event."""
+    pairs: Counter[Match] = Counter()
+    for row in rows:
+        for each in row.get("matches", [row]):
+            if not isinstance(each, dict):
+                pairs[row["event"], each] += 1
+            elif "rank" in each:
+                pairs[row["event"], each["subscription_id"], each["value"], each["rank"]] += 1
+            else:
+                pairs[row["event"], each["subscription_id"]] += 1
+    return pairs
+
+
 class Frames(Batch):
     """`headgate.spark.match`, `top` and `refused`; snapshots are compiled in this process."""
 
@@ -65,8 +86,12 @@ class Frames(Batch):
             self._session = hostile(self._snapshots.spark, self._number)
         return self._session
 
+    @property
+    def _place(self) -> str:
+        return put_events(self._snapshot.parent / "frame", self.world, "parquet")
+
     def _events(self) -> DataFrame:
-        return self.session.read.parquet(put_events(self._snapshot.parent / "frame", self.world, "parquet"))
+        return self.session.read.parquet(self._place)
 
     def match(self, question: Question) -> Counter[Match]:
         """Ask for rows, or with a graph for arrays."""
@@ -80,16 +105,58 @@ class Frames(Batch):
             found = hg.top(self._events(), self._snapshot, top.k, top.mode, factors=factors, **given)
         rows = [row.asDict(recursive=True) for row in found.collect()]
         assert dict(self.session.conf.getAll) == before
-        pairs: list[Match] = []
-        for row in rows:
-            for each in row["matches"] if shape == "arrays" else [row]:
-                if top is None:
-                    pairs.append((row["event"], each if shape == "arrays" else each["subscription_id"]))
-                else:
-                    pairs.append((row["event"], each["subscription_id"], each["value"], each["rank"]))
-        return Counter(pairs)
+        return pairs_in(rows)
 
     def refused(self) -> Counter[Refusal]:
         """Ask for the rows that are no events."""
         rows = hg.refused(self._events(), self._snapshot).collect()
         return Counter((key_of(row["row"]), row["reason"]) for row in rows)
+
+
+class FrameStream(Frames):
+    """`headgate.spark.each_batch` over a streaming DataFrame, with changes or without."""
+
+    name, changes = "frame stream", True
+    _root: Path
+    _refused: list[dict[str, Any]]
+
+    def match(self, question: Question) -> Counter[Match]:
+        """Run a query over all events, once; the changes are there before it begins."""
+        folder = self._snapshot.parent
+        root = self._root = folder / f"frames-{len(list(folder.glob('frames-*')))}"
+        changes = self.world.changes if question.changed else []
+        put(root / "changes" / "1.jsonl", table_lines(changes, self.world.bad_changes if changes else ()))
+        found: list[dict[str, Any]] = []
+        refused = self._refused = []
+
+        def write(matches: DataFrame, rows: DataFrame, batch: int) -> None:
+            del batch
+            for frame, told in ((matches, found), (rows, refused)):
+                told += [row.asDict(recursive=True) for row in frame.collect()]
+
+        top, shape = question.top, "arrays" if self.world.graph else "rows"
+        given: dict[str, Any] = {"shape": shape, "names": {"event_id": "event"}, "fold": 1}
+        if top is not None:
+            given |= {"k": top.k, "mode": top.mode, "factors": dict(top.factors) or None}
+        before = dict(self.session.conf.getAll)
+        batches = hg.each_batch(root / "changes", self._snapshot, write, state=root / "state", **given)
+        events = self._events()
+        arriving = self.session.readStream.schema(events.schema).parquet(self._place)
+        place = str(root / "checkpoint")
+        writing = arriving.writeStream.foreachBatch(batches).option("checkpointLocation", place)
+        writing.trigger(availableNow=True).start().awaitTermination()
+        batches.close()
+        assert dict(self.session.conf.getAll) == before
+        return pairs_in(found)
+
+    def refused(self) -> Counter[Refusal]:
+        """Return what was handed over beside the matches."""
+        return Counter((key_of(row["row"]), row["reason"]) for row in self._refused)
+
+    def refused_changes(self) -> Counter[Refusal]:
+        """Read the changes that were refused."""
+        return refused_in(self._root / "state" / "rejected-changes")
+
+    def explain(self, event: Row, subscription: Id) -> Told:
+        """Run the command over the snapshot into which the changes were folded."""
+        return explained(newest(self._root / "state"), self.world, event, subscription)

@@ -260,18 +260,15 @@ class Stream(Surface):
 
     def refused(self) -> Counter[Refusal]:
         """Read the dead letters."""
-        return _told(self._settings.dead)
+        return refused_in(Path(self._settings.dead))
 
     def refused_changes(self) -> Counter[Refusal]:
         """Read the changes that were refused."""
-        return _told(self._settings.rejected)
+        return refused_in(Path(self._settings.rejected))
 
     def explain(self, event: Row, subscription: Id) -> Told:
         """Run the command over the snapshot into which the stream has folded the changes."""
-        places = sorted(
-            (Path(self._settings.state) / "snapshots").iterdir(), key=lambda each: each.stat().st_mtime_ns
-        )
-        return explained(places[-1], self.world, event, subscription)
+        return explained(newest(Path(self._settings.state)), self.world, event, subscription)
 
 
 class LocalStream(Stream):
@@ -283,6 +280,11 @@ class LocalStream(Stream):
         return local_stream.run_stream(settings, quiet=True)
 
 
-def _told(folder: str) -> Counter[Refusal]:
+def refused_in(folder: Path) -> Counter[Refusal]:
     """Read refused rows that a stream has written."""
-    return Counter((key_of(row["row"]), row["reason"]) for row in read_folder(Path(folder)))
+    return Counter((key_of(row["row"]), row["reason"]) for row in read_folder(folder))
+
+
+def newest(state: Path) -> Path:
+    """Return the snapshot into which a stream has folded the changes."""
+    return max((state / "snapshots").iterdir(), key=lambda each: each.stat().st_mtime_ns)

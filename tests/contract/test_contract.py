@@ -19,7 +19,8 @@ from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.errors import HeadgateError
 from headgate.runtime.questions import Top
 from headgate.runtime.sharding import ACCESS, HASH, TENANT, Sharding
-from tests.contract.frames import Frames
+from tests.contract.connect import Connect
+from tests.contract.frames import Frames, FrameStream
 from tests.contract.jobs import Batch, Local, LocalStream, Made, Snapshots, Stream, explained
 from tests.contract.library import Library
 from tests.contract.reference import Reference, holds
@@ -37,7 +38,16 @@ if TYPE_CHECKING:
     from tests.contract.world import World
     from tests.spark.files import Row
 
-SURFACES: tuple[type[Surface], ...] = (Library, Local, LocalStream, Batch, Frames, Stream)
+SURFACES: tuple[type[Surface], ...] = (
+    Library,
+    Local,
+    LocalStream,
+    Batch,
+    Frames,
+    FrameStream,
+    Connect,
+    Stream,
+)
 ALL, EXACT, RELAXED = RANKINGS = ("all", "exact", "relaxed")
 ONE = Sharding(1)
 FACTORS = {
@@ -129,6 +139,26 @@ SOME: dict[str, dict[tuple[str, bool], tuple[str, ...]]] = {
         (MIXED, False): (),
         (MIXED, True): (),
     },
+    "frame stream": {
+        (RECORDS, False): (),
+        (RECORDS, True): (RELAXED,),
+        (RDF, False): (ALL,),
+        (RDF, True): (),
+        (XML, False): (),
+        (XML, True): (),
+        (MIXED, False): (),
+        (MIXED, True): (),
+    },
+    "connect": {
+        (RECORDS, False): (),
+        (RECORDS, True): (ALL,),
+        (RDF, False): (),
+        (RDF, True): (),
+        (XML, False): (RELAXED,),
+        (XML, True): (),
+        (MIXED, False): (),
+        (MIXED, True): (),
+    },
     "local": {(MIXED, False): (ALL, RELAXED), (MIXED, True): (RELAXED,)},
     "local stream": {
         (RECORDS, False): (RELAXED,),
@@ -187,7 +217,7 @@ def nightly_cells() -> list[Cell]:
         if content == MIXED:
             shapes = [(each, "jsonl") for each in (ONE, *cut[:2])]
         for surface in SURFACES:
-            if surface is Frames and content == MIXED:
+            if issubclass(surface, Frames) and content == MIXED:
                 # Columns are all records, or all documents.
                 continue
             if surface is not Library:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -222,6 +223,33 @@ def test_the_digest_covers_all_that_a_kernel_is_made_of(tmp_path: Path) -> None:
     assert len({*seen[-1], *renamed, *digests(copy, module)}) == 3
 
 
+def test_a_package_in_a_zip_file_finds_and_keeps_machine_code(tmp_path: Path) -> None:
+    """As Spark ships packages; what is compiled once on a machine serves whatever form the package has."""
+    archive = tmp_path / "headgate.zip"
+    with ZipFile(archive, "w") as zipped:
+        for file in PACKAGE.rglob("*"):
+            if "__pycache__" not in file.parts and file.is_file():
+                zipped.write(file, file.relative_to(PACKAGE.parent))
+    code = """
+import headgate
+from headgate.core.jit import store
+from headgate.core.jit.sources import digest_of
+from headgate.core.interning import TextPool
+pool = TextPool.build(["art", "europe", "news"])
+print(".zip" in headgate.__file__, pool.place(["art", "news", "sport"], 0, 3).tolist())
+print(store._compiling.kernels, digest_of("headgate.records.index.kernels"))
+"""
+    same = sources.digest_of("headgate.records.index.kernels")
+    assert run(code, PYTHONPATH=str(archive)).splitlines() == ["True [1, 5, 6]", f"0 {same}"]
+    if not NIGHTLY:
+        return
+    # One that nobody has compiled yet is kept for the next process.
+    alone = {"PYTHONPATH": str(archive), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    first, second = (run(code, **alone).splitlines()[1].split()[0] for _ in range(2))
+    assert int(first) > 0
+    assert second == "0"
+
+
 def test_the_fields_of_tuples_are_part_of_a_file_name() -> None:
     target = Target("triple", "cpu", "")
     kernel = "headgate.core.bits:none"
@@ -249,6 +277,7 @@ def test_a_file_of_signatures_keeps_them(tmp_path: Path) -> None:
 def test_a_signature_that_warm_does_not_know_is_refused() -> None:
     code = """
 from pathlib import Path
+from zipfile import ZipFile
 import numpy as np
 import headgate
 from headgate.core.interning import search_text

@@ -127,6 +127,16 @@ def test_documents_and_filters_that_are_too_much(
     }
     assert sorted(told) == [1, 3]
     assert told[1].startswith("subscription 'hard' is left out: joining it takes more than")
+    both: list[Any] = []
+
+    def write(matches: DataFrame, refused: DataFrame, batch: int) -> None:
+        both.extend([batch, [tuple(row) for row in matches.collect()]])
+        both.append({row["event_id"]: row["reason"] for row in refused.collect()})
+
+    batches = hg.each_batch(None, tmp_path / "snapshot", write, state=tmp_path / "state", **given)
+    batches(events, 7)
+    batches.close()
+    assert both == [7, [(1, "easy"), (2, "easy")], told]
     # The same of shards that do not fit together: each tells what it leaves out, one tells of bad rows.
     rows: list[Row] = [
         {"id": f"s{n}", "filter": text if n < 3 else "ASK { ?a <urn:p> ?b }", "dialect": "sparql"}

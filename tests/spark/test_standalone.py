@@ -42,3 +42,14 @@ def test_workers_share_the_pages_of_a_snapshot() -> None:
     for _, opened, _, _, _, mapped in rows:
         assert float(opened) < 1_000
         assert 0.4 < float(mapped.replace(",", "")) / (0.5 * 2**30 / 1e6) < 0.6
+
+
+@pytest.mark.nightly
+@pytest.mark.spark
+@pytest.mark.parametrize("form", ["zip", "archive"])
+def test_workers_get_headgate_from_the_job(form: str) -> None:
+    """They have its packages only. From a zip they compile kernels, once; an archive brings them along."""
+    told = dict(line.rsplit(maxsplit=1) for line in run("--ship", form, "--filters", "500").splitlines())
+    assert told.pop("all rows are the") == "same"
+    assert (int(told["kernels compiled by workers"]) > 0) is (form == "zip")
+    assert int(told["matches"].replace(",", "")) > 0

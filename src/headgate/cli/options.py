@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 
 from headgate.core.likeliest import likeliest
 from headgate.core.settings import (
+    AUTO,
     Kind,
     plain,
     read_seconds,
@@ -111,6 +112,18 @@ class _Written(click.ParamType[float]):
         return found
 
 
+class _Count(click.IntRange):
+    """A whole number, or `auto`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == AUTO:
+            return AUTO
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not a number from {self.min} to {self.max:,}, nor {AUTO!r}", param, ctx)
+
+
 def _type(setting: Setting) -> Any:
     """Return what click checks a value with."""
     if callable(setting.listed):
@@ -119,6 +132,8 @@ def _type(setting: Setting) -> Any:
         return Choice(setting.listed)
     if setting.kind in {Kind.SECONDS, Kind.SHARE}:
         return _Written(setting)
+    if setting.kind is Kind.COUNT:
+        return _Count(_whole(setting.least), _whole(setting.most))
     bounded = setting.least is not None or setting.most is not None
     if setting.kind in {Kind.WHOLE, Kind.PAIR}:
         return click.IntRange(_whole(setting.least), _whole(setting.most)) if bounded else int

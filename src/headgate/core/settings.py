@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     Names = tuple[str, ...]
 
 
+AUTO = "auto"
+"""A count that is left to Headgate."""
+
+
 class Kind(Enum):
     """What a value is, in the words of the docs about files."""
 
@@ -33,6 +37,7 @@ class Kind(Enum):
     OUTPUT = "path, from `pipeline.directory`"
     INPUTS = "list of paths, from the file's folder"
     WHOLE = "whole number"
+    COUNT = 'whole number or `"auto"`'
     NUMBER = "number"
     SECONDS = 'seconds, or a time such as `"10m"`'
     SHARE = 'number, or a text such as `"10%"`'
@@ -121,6 +126,8 @@ class Setting:
         if self.least is None or self.kind is Kind.SECONDS:
             return self.kind.value
         upto = " or more" if self.most is None else f" to {self.most:,}"
+        if self.kind is Kind.COUNT:
+            return f'{Kind.WHOLE.value}, {self.least:,}{upto}, or `"{AUTO}"`'
         return f"{self.kind.value}, {self.least:,}{upto}"
 
     @property
@@ -171,7 +178,7 @@ def setting_of(made: type[Any], name: str) -> Setting:
     return next(each for each in settings_of(made) if each.name == name)
 
 
-_NUMBERS = (Kind.WHOLE, Kind.NUMBER, Kind.SECONDS, Kind.SHARE)
+_NUMBERS = (Kind.WHOLE, Kind.COUNT, Kind.NUMBER, Kind.SECONDS, Kind.SHARE)
 
 
 class Problem(NamedTuple):
@@ -265,6 +272,8 @@ def wrong(setting: Setting, value: Any) -> tuple[str, str] | None:
         return f"{value!r} is {_called(value)}", f"give {what}{_range(setting)}"
     if setting.choices and value not in setting.choices:
         return f"{value!r} is none of them", nearest(value, setting.choices)
+    if setting.kind is Kind.COUNT and value == AUTO:
+        return None
     read = _read(setting, value)
     for number in read if setting.kind is Kind.PAIR else [read]:
         if (setting.least is not None and number < setting.least) or (
@@ -345,6 +354,7 @@ _FITS: dict[Kind, tuple[Callable[[Any], bool], str]] = {
     Kind.OUTPUT: (_is_text, "a path"),
     Kind.INPUTS: (lambda value: _is_list(value, _is_text), "a list of paths"),
     Kind.WHOLE: (_is_whole, "a whole number"),
+    Kind.COUNT: (lambda value: value == AUTO or _is_whole(value), f"{AUTO!r} or a whole number"),
     Kind.NUMBER: (_is_number, "a number"),
     Kind.SECONDS: (_is_written(Kind.SECONDS), "seconds, or a time such as '10m'"),
     Kind.SHARE: (_is_written(Kind.SHARE), "a number, or a text such as '10%'"),

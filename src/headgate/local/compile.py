@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from headgate.contents.kind import FilterSettings
 from headgate.core.event import ID
+from headgate.core.machine import memory
 from headgate.core.subscription import SQL
 from headgate.core.values import fold
 from headgate.graph.build.sharding import save_shards
@@ -67,9 +68,14 @@ def compile_subscriptions(
         ranked = has_any(subscriptions, form, RANKS)
     contents = contents_for(wanted, [subscriptions])
     sharding.check_content(contents.name)
+    lines = read_lines(subscriptions, ID, FILTER)
+    if not sharding.count:
+        read = list(lines)
+        sharding = sharding.fitted(sum(batch.num_rows for batch in read), memory() // 2)
+        lines = iter(read)
     job = compile_shards if sharding.count > 1 else _in_one_piece
     done = job(
-        read_lines(subscriptions, ID, FILTER),
+        lines,
         form,
         contents,
         local(output),
@@ -154,6 +160,7 @@ def compile_graph(
     with step("building the graph", quiet=quiet) as building:
         assembled = assemble(read, contents)
         saving = GraphWriter(assembled, contents)
+        sharding = sharding.fitted(len(assembled.parts.subscription_ids), memory() // 2)
         source = {name: Path(path).name for name, path in places.items()}
         if sharding.count == 1:
             saving.save(assembled.parts, local(output), source=source)

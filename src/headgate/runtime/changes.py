@@ -20,7 +20,7 @@ from headgate.runtime.questions import check_changes
 from headgate.runtime.rows import MISFIT, as_object
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 
 class Change(NamedTuple):
@@ -34,6 +34,18 @@ class Change(NamedTuple):
     """Whether all values are text, as in CSV: then ids have no type yet."""
     refusal: str | None = None
     """Why it is none, if that is known already."""
+
+
+class ChangeSettings(Protocol):
+    """What says where changes come from."""
+
+    @property
+    def changes(self) -> str | None:
+        """Name a folder or a broker."""
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """Return more for a broker."""
 
 
 class Changes(Protocol):

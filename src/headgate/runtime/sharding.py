@@ -9,19 +9,22 @@ Whatever the rule, a subscription is on one shard, and the answers are the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headgate.contents.registry import kind_of
 from headgate.core.event import SOURCE
+from headgate.core.settings import AUTO
 from headgate.core.values import fold
 from headgate.errors import TableError
-from headgate.graph.model import check_count
+from headgate.graph.model import MOST_SHARDS, check_count
 
 if TYPE_CHECKING:
     from headgate.core.values import Path
 
 
+BUILDING = 4 << 10
+"""Bytes that building takes for a subscription, about; more than what is mapped for it to match."""
 HASH, TENANT, ACCESS = RULES = ("hash", "tenant", "access")
 TENANTS = "tenant"
 """The column of the rule `tenant`, if none is named."""
@@ -31,7 +34,8 @@ TENANTS = "tenant"
 class Sharding:
     """A number of shards and a rule.
 
-    `column` is that of the table for `tenant`, and an attribute of events for `access`.
+    `column` is that of the table for `tenant`, and an attribute of events for `access`. A count of 0 is as
+    many as memory asks for.
     """
 
     count: int = 1
@@ -39,13 +43,18 @@ class Sharding:
     column: str | None = None
 
     @classmethod
-    def of(cls, count: int, by: str = HASH, column: str | None = None) -> Sharding:
+    def of(cls, count: int | str, by: str = HASH, column: str | None = None) -> Sharding:
         """Refuse what cannot be.
 
         >>> Sharding.of(4, "tenant").column
         'tenant'
         """
-        check_count(count)
+        if isinstance(count, str):
+            if count != AUTO:
+                raise TableError(f"{count!r} shards: give a number, or {AUTO!r}")
+            count = 0
+        else:
+            check_count(count)
         if by not in RULES:
             raise TableError(f"there is no rule {by!r} for shards: use {', '.join(map(repr, RULES))}")
         if column is not None and not all(column.split(".")):
@@ -55,6 +64,17 @@ class Sharding:
                 f"shards by hash look at ids alone: leave out the column {column!r}, or use access"
             )
         return cls(count, by, TENANTS if by == TENANT and column is None else column)
+
+    def fitted(self, subscriptions: int, memory: int) -> Sharding:
+        """Choose the number, if it is open: each shard is built in so many bytes.
+
+        >>> Sharding.of("auto").fitted(10_000_000, 6 << 30).count
+        7
+        """
+        if self.count:
+            return self
+        needed = -(-subscriptions * BUILDING // memory)
+        return replace(self, count=min(max(1, needed), MOST_SHARDS))
 
     def routed_by(self, content: str) -> Path | None:
         """Name the attribute of events that leads to shards; none if there is none, or for documents.
@@ -79,7 +99,7 @@ class Sharding:
     def check_content(self, content: str) -> None:
         """Refuse `access` without an attribute, for records: they have many, and none comes first."""
         kind = kind_of(content)
-        if self.count > 1 and self.by == ACCESS and not kind.documents and self.column is None:
+        if self.count != 1 and self.by == ACCESS and not kind.documents and self.column is None:
             raise TableError(
                 f"shards by access of {kind.title} need the attribute that leads to them: give --shard-column"
             )

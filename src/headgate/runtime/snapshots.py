@@ -19,13 +19,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headgate.contents.registry import kind_at
 from headgate.core.snapshot import MANIFEST, open_snapshot, room_of
 from headgate.errors import SnapshotError
+from headgate.runtime.batch_queries import sources_of
 from headgate.runtime.engines import ShardEngines
 from headgate.runtime.live import apply
 from headgate.runtime.operations import read_change
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    import pyarrow as pa
+
+    from headgate.core.event import Event
 
 _TRIES = 10
 Stamp = tuple[int, int]
@@ -119,6 +123,20 @@ class Version(NamedTuple):
     """The directory of the log."""
     owner: str
     """The state that it is of: another one may have had the same place."""
+
+
+class VersionSources(NamedTuple):
+    """The nodes where events may enter a graph, at a version."""
+
+    version: Version
+
+    def refusals(self, given: pa.Array[Any]) -> list[str | None]:
+        """Say of sources as they were given why they are refused; None for those that are nodes."""
+        return engines_at(self.version).refusals(given)
+
+    def of_events(self, events: Sequence[Event]) -> list[str | None]:
+        """Say the same of events."""
+        return self.refusals(sources_of(events))
 
 
 class _Held(NamedTuple):

@@ -100,6 +100,8 @@ class State:
             )
         numbers = sorted(int(file.stem) for file in self._batches.glob("[0-9]*.json"))
         self._oldest = numbers[0] if numbers else 0
+        self.newest: int | None = numbers[-1] if numbers else None
+        """The last batch that has a record."""
         committed = (
             record
             for number in reversed(numbers)
@@ -178,6 +180,7 @@ class State:
         """Put a record in the place of the batch's last one."""
         record = {"batch": number, **record}
         write_record(self._batches / f"{number:010d}.json", record)
+        self.newest = number if self.newest is None else max(number, self.newest)
         if record[STAGE] == COMMITTED:
             self.last = record
         return record

@@ -12,12 +12,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headgate.spark.frames.batches import EachBatch, each_batch
     from headgate.spark.frames.compile import Compiled, compile  # noqa: A004 -- used as hg.compile
     from headgate.spark.frames.match import match, refused, top
 
-_HOMES = {"Compiled": "compile", "compile": "compile", "match": "match", "refused": "match", "top": "match"}
+_HOMES = {
+    "Compiled": "compile",
+    "EachBatch": "batches",
+    "compile": "compile",
+    "each_batch": "batches",
+    "match": "match",
+    "refused": "match",
+    "top": "match",
+}
 
-__all__ = ["Compiled", "compile", "match", "refused", "top"]
+__all__ = ["Compiled", "EachBatch", "compile", "each_batch", "match", "refused", "top"]
 
 
 def __getattr__(name: str) -> Any:

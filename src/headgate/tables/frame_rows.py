@@ -4,7 +4,8 @@
                          or   source, data, datacontenttype                 documents
 
     batch -> events, and rows that are none with their reasons
-          -> asked of the shards that lie in one memory -> a row a match, or a row an event with an array
+          -> asked of the shards that lie in one memory, or of a version of live subscriptions
+          -> a row a match, or a row an event with an array
 
 Nothing here depends on a session: values come and go as Arrow has them.
 """
@@ -25,18 +26,21 @@ from headgate.core.omission import Omissions
 from headgate.core.stepping import within
 from headgate.errors import EventError
 from headgate.runtime.questions import RANK, SCORE
+from headgate.runtime.snapshots import Version, engines_at
 from headgate.runtime.targets import in_memory, opened
 from headgate.tables.document_rows import document_of
 from headgate.tables.event_rows import KEY, NO_ID, PACKED, REASON, ROW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
     from headgate.runtime.batch_queries import Events
+    from headgate.runtime.engines import ShardEngines
     from headgate.runtime.questions import Top
+    from headgate.runtime.snapshots import VersionSources
     from headgate.runtime.targets import Group, Sources
 
     Column = pa.Array[Any]
@@ -55,7 +59,7 @@ FEED_IDS = "items of a feed have ids that are text: cast the id to string"
 class FrameTask(NamedTuple):
     """What workers must know."""
 
-    group: Group
+    group: Group | Version
     content: str
     documents: bool
     """Whether rows hold documents; else their columns are attributes."""
@@ -63,7 +67,7 @@ class FrameTask(NamedTuple):
     """Whether ids of subscriptions are whole numbers."""
     content_type: str | None = None
     """The format of documents that name none."""
-    sources: Sources | None = None
+    sources: Sources | VersionSources | None = None
     """Where events may enter a graph, if there is one."""
     top: Top | None = None
     shape: str = ROWS
@@ -73,6 +77,8 @@ class FrameTask(NamedTuple):
     """Whether filters that are too expensive for an event are told among refused rows."""
     tells: bool = True
     """Whether rows that are no events are told: of several groups of shards, by one."""
+    keep: tuple[str, ...] | None = None
+    """What is wanted of `kept` beside matches: all of it, unless said."""
 
 
 class Given(NamedTuple):
@@ -97,12 +103,54 @@ def refused_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterato
     for batch, given in _read(batches, task):
         refused = list(given.refused) if task.tells else []
         if task.exceeded:
-            refused += _exceeded(given, task)
-        rows = pa.array([row for row, _ in refused], pa.int64())
-        kept = batch.column(KEPT).take(rows).to_pylist()
-        written = [json.dumps(row, ensure_ascii=False, default=_text) for row in kept]
-        told = [pa.array(each, pa.string()) for each in ([why for _, why in refused], written)]
-        yield pa.RecordBatch.from_arrays([batch.column(ID).take(rows), *told], names=[EVENT_ID, REASON, ROW])
+            left_out = Omissions()
+            for _ in _asked(given, task, left_out):
+                pass
+            refused += _exceeded(given, left_out)
+        yield pa.RecordBatch.from_pydict(_reasons(batch, refused))
+
+
+def both_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[pa.RecordBatch]:
+    """Match events and list the rows that are none, in one pass: the columns of both.
+
+    A match has no reason. A row that is no event, or a filter that is too expensive for one, has a reason and
+    nothing of a match.
+    """
+    shaped = _as_arrays if task.shape == ARRAYS else _as_rows
+    for batch, given in _read(batches, task):
+        left_out = Omissions()
+        for found in shaped(batch, given, task, left_out):
+            none = pa.nulls(found.num_rows, pa.string())
+            yield pa.RecordBatch.from_arrays(
+                [*found.columns, none, none], names=[*found.schema.names, REASON, ROW]
+            )
+        refused = [*given.refused, *_exceeded(given, left_out)]
+        if refused:
+            empty = {name: pa.nulls(len(refused), kind) for name, kind in _types(batch, task).items()}
+            yield pa.RecordBatch.from_pydict(empty | _reasons(batch, refused))
+
+
+def _reasons(batch: pa.RecordBatch, refused: Sequence[tuple[int, str]]) -> dict[str, Column]:
+    """Return refused rows as columns: id, reason, and what is kept of the row as JSON."""
+    rows = pa.array([row for row, _ in refused], pa.int64())
+    kept = batch.column(KEPT).take(rows).to_pylist()
+    written = [json.dumps(row, ensure_ascii=False, default=_text) for row in kept]
+    ids = batch.column(ID).take(rows)
+    reasons = pa.array([why for _, why in refused], pa.string())
+    return {EVENT_ID: ids, REASON: reasons, ROW: pa.array(written, pa.string())}
+
+
+def _types(batch: pa.RecordBatch, task: FrameTask) -> dict[str, pa.DataType]:
+    """Return the columns of matches."""
+    told: dict[str, pa.DataType] = {SUBSCRIPTION_ID: _type(task)}
+    if task.top is not None:
+        told |= {RANK: pa.int32(), VALUE: pa.float64()}
+    if task.shape == ARRAYS:
+        each = told[SUBSCRIPTION_ID] if task.top is None else pa.struct(list(told.items()))
+        told = {MATCHES: pa.list_(each)}
+    kept = batch.schema.field(KEPT).type
+    named = [kept.field(name) for name in (task.keep or ())]
+    return {EVENT_ID: batch.schema.field(ID).type, **told, **{field.name: field.type for field in named}}
 
 
 def _text(value: object) -> str:
@@ -179,16 +227,25 @@ def _asked(given: Given, task: FrameTask, left_out: Omissions | None = None) -> 
 
     Filters that are too expensive for an event are told to `left_out`, else logged by the worker.
     """
-    engines = opened(task.group)
+    engines, place = _engines(task)
     numbers = pa.array(np.arange(len(given.events)))
     found = engines.ask(given.events, numbers, task.top)
     if left_out is not None:
         found = within(lambda: left_out, found)
-    return within(partial(in_memory, task.group.place), found)
+    return within(partial(in_memory, place), found)
 
 
-def _as_rows(batch: pa.RecordBatch, given: Given, task: FrameTask) -> Iterator[pa.RecordBatch]:
-    for whole in _asked(given, task):
+def _engines(task: FrameTask) -> tuple[ShardEngines, str]:
+    """Return what is asked, and its place."""
+    if isinstance(task.group, Version):
+        return engines_at(task.group), task.group.snapshot
+    return opened(task.group), task.group.place
+
+
+def _as_rows(
+    batch: pa.RecordBatch, given: Given, task: FrameTask, left_out: Omissions | None = None
+) -> Iterator[pa.RecordBatch]:
+    for whole in _asked(given, task, left_out):
         for begin in range(0, whole.num_rows, PORTION):
             found = whole.slice(begin, PORTION)
             at = found.column(EVENT_ID)
@@ -197,9 +254,11 @@ def _as_rows(batch: pa.RecordBatch, given: Given, task: FrameTask) -> Iterator[p
             yield pa.RecordBatch.from_pydict(columns)
 
 
-def _as_arrays(batch: pa.RecordBatch, given: Given, task: FrameTask) -> Iterator[pa.RecordBatch]:
+def _as_arrays(
+    batch: pa.RecordBatch, given: Given, task: FrameTask, left_out: Omissions | None = None
+) -> Iterator[pa.RecordBatch]:
     schema = _schema(task)
-    parts = [_cast(each, schema) for each in _asked(given, task)]
+    parts = [_cast(each, schema) for each in _asked(given, task, left_out)]
     found = pa.Table.from_batches(parts, schema).combine_chunks()
     at = np.asarray(found[EVENT_ID])
     # Shards answer one after the other; of one event each has its own in order.
@@ -248,15 +307,15 @@ def _kept(batch: pa.RecordBatch, rows: Column, task: FrameTask) -> dict[str, Col
     columns: dict[str, Column] = {}
     if KEPT in batch.schema.names:
         kept: Any = batch.column(KEPT)
-        columns = dict(zip((field.name for field in kept.type), kept.take(rows).flatten(), strict=True))
+        if task.keep is None:
+            columns = dict(zip((field.name for field in kept.type), kept.take(rows).flatten(), strict=True))
+        else:
+            columns = {name: kept.field(name).take(rows) for name in task.keep}
     return columns | ({KEY: batch.column(KEY).take(rows)} if task.keyed else {})
 
 
-def _exceeded(given: Given, task: FrameTask) -> Iterator[tuple[int, str]]:
+def _exceeded(given: Given, left_out: Omissions) -> Iterator[tuple[int, str]]:
     """List filters that are too expensive for an event, each once."""
-    left_out = Omissions()
-    for _ in _asked(given, task, left_out):
-        pass
     for event, subscription, why in dict.fromkeys(left_out):
         assert isinstance(event, int), "events are named by their place"
         whose = "a filter" if subscription is None else f"subscription {subscription!r}"

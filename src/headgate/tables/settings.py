@@ -224,15 +224,17 @@ class Compile(Filters):
         "Graphs have scores in any case; theirs is whether clauses are ranked as well, by default if there "
         "is a column `weights`.",
     )
-    shards: int | None = setting(
+    shards: int | str | None = setting(
         "the number of [parts](sharding.md) of subscriptions, or of a graph; each has its own subscribers",
         None,
+        kind=Kind.COUNT,
         key="shards.count",
         metavar="K",
         least=1,
         most=1_000,
         shown="1",
-        more="In a graph each also has all intermediaries. The answers are the same; a worker that matches "
+        more="`auto` is as many as the memory of a worker asks for. In a graph each also has all "
+        "intermediaries. The answers are the same; a worker that matches "
         "has one shard at a time in memory, and events are read once for each.",
     )
     shard_by: str | None = setting(

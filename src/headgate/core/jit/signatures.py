@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.core.jit.sources import PACKAGE
+from headgate.core.jit.sources import PACKAGE, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -49,7 +49,7 @@ def room_of(kernel: str) -> str:
 
 def read_signatures(file: Path = FILE) -> dict[str, list[str]]:
     """Read a file of signatures; a tuple that stands in many of them is written once, as #number."""
-    content = json.loads(file.read_text("utf-8"))
+    content = json.loads(read(file))
     tuples: list[str] = content["tuples"]
 
     def whole(text: str) -> str:

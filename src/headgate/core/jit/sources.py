@@ -15,6 +15,8 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[2]
 PREBUILT = Path(__file__).with_name("prebuilt")
 """The machine code that came with the package; a source tree has none."""
+ARCHIVE = next((place for place in PACKAGE.parents if place.is_file()), None)
+"""The zip file on Python's path that the package is in, if it is in one."""
 _OURS = "headgate"
 _APART = f"{_OURS}.core.jit"
 """How kernels are compiled is part of a file's name by itself: see `store.py`."""
@@ -80,12 +82,48 @@ def find_source(module: str) -> Path | None:
         if module == _APART or module.startswith(f"{_APART}."):
             return None
         place = PACKAGE.joinpath(*rest)
-        file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-        return file if file.is_file() else None
+        return next(
+            (file for file in (place / "__init__.py", place.with_suffix(".py")) if is_there(file)), None
+        )
     file = Path(getattr(sys.modules.get(module), "__file__", None) or "")
     return file if file.suffix == ".py" and file.is_file() else None
 
 
 @cache
 def _text(source: Path) -> bytes:
-    return source.read_bytes()
+    return read(source)
+
+
+def read(file: Path) -> bytes:
+    """Read a file of the package; raises an OSError if it is not there."""
+    if ARCHIVE is None or ARCHIVE not in file.parents:
+        return file.read_bytes()
+    from zipimport import zipimporter
+
+    # Opened anew each time: workers are forked, and must not share a place in an open file.
+    return zipimporter(str(ARCHIVE)).get_data(str(file))
+
+
+def is_there(file: Path) -> bool:
+    """Tell whether a file of the package is there."""
+    if ARCHIVE is None:
+        return file.is_file()
+    return file.relative_to(ARCHIVE).as_posix() in _archived()
+
+
+def has_prebuilt() -> bool:
+    """Tell whether machine code came with the package."""
+    if ARCHIVE is None:
+        return PREBUILT.is_dir()
+    folder = PREBUILT.relative_to(ARCHIVE).as_posix()
+    return any(name.startswith(f"{folder}/") for name in _archived())
+
+
+@cache
+def _archived() -> frozenset[str]:
+    """Name the files of the archive."""
+    from zipfile import ZipFile
+
+    assert ARCHIVE is not None
+    with ZipFile(ARCHIVE) as archive:
+        return frozenset(archive.namelist())

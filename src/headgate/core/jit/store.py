@@ -32,7 +32,7 @@ from headgate.core.jit import kernels, signatures
 from headgate.core.jit.kernels import Kernel
 from headgate.core.jit.notation import describe
 from headgate.core.jit.processor import Target, lacking, runnable
-from headgate.core.jit.sources import PREBUILT, digest_of, find_source
+from headgate.core.jit.sources import PREBUILT, digest_of, find_source, has_prebuilt, read
 from headgate.core.machine import cache_home
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Store(_Cache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         assert function.__closure__ is None, "a kernel that closes over values has no name of its own"
-        # Inside a zip file sources cannot be looked at, and so nothing can be said of what they became.
+        # Of a module that was typed in nothing can be said of what it became.
         self._kept = find_source(function.__module__) is not None
         self.kernel = f"{function.__module__}:{function.__qualname__}"
         self._plain: Any = _Plain(function)
@@ -214,7 +214,7 @@ class Store(_Cache):
 def read_code(file: Path) -> bytes | None:
     """Read a file of machine code; none if it is missing or damaged."""
     try:
-        content = file.read_bytes()
+        content = read(file)
     except OSError:
         return None
     digest, payload = content[:32], content[32:]
@@ -291,7 +291,7 @@ _compiling = _Compiling()
 def _listen() -> None:
     events: Any = numba_events
     events.register("numba:compile", _compiling)
-    if PREBUILT.is_dir() and lacking():
+    if has_prebuilt() and lacking():
         _LOG.warning(
             "this processor lacks %s, which the prebuilt kernels use: they are compiled for it, once",
             ", ".join(lacking()),

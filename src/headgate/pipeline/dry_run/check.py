@@ -84,7 +84,7 @@ def _shards(pipeline: Pipeline, content: str | None) -> Iterator[Problem]:
     if given.shard_by != "access" or content is None:
         return
     kind = kind_of(content)
-    if not kind.documents and given.shard_column is None and (given.shards or 1) > 1:
+    if not kind.documents and given.shard_column is None and (given.shards or 1) != 1:
         why = f"it is missing, and shards by access of {kind.title} go by an attribute"
         yield Problem("shards.column", why, "name one that many filters ask for")
     if kind.documents and given.shard_column is not None:

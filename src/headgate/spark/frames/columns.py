@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
-from pyspark.sql.types import IntegralType, StringType
+from pyspark.sql.types import IntegralType, StringType, StructType
 
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.values import fold
 from headgate.errors import TableError
-from headgate.spark.jobs.match.reading import check_types
+from headgate.spark.jobs.match.reading import check_types, is_comparable
 from headgate.spark.tables.tables import column
 from headgate.tables.event_rows import PACKED
 from headgate.tables.frame_rows import KEPT
@@ -62,11 +62,18 @@ def kind_of_id(table: DataFrame, name: str) -> DataType:
 
 
 def packed(
-    table: DataFrame, target: Target, columns: EventColumns, kept: Iterable[str], *, documents: bool
+    table: DataFrame,
+    target: Target,
+    columns: EventColumns,
+    kept: Iterable[str],
+    *,
+    documents: bool,
+    live: bool = False,
 ) -> DataFrame:
     """Select what workers get: the id, what filters look at, and what is kept of an event.
 
-    All else goes into structs: `mapInArrow` stumbles over dots and backticks in the names of columns.
+    All else goes into structs: `mapInArrow` stumbles over dots and backticks in the names of columns. Filters
+    that are `live` may come to look at anything.
     """
     identity = find(table, columns.id, "the id")
     kind_of_id(table, identity)
@@ -75,14 +82,19 @@ def packed(
     if documents:
         rest += _document(table, columns, target)
     else:
-        rest.append(_record(table, identity, columns, target))
+        rest.append(_record(table, identity, columns, target, live=live))
     return table.select(column(identity).alias(ID), *rest)
 
 
-def _record(table: DataFrame, identity: str, columns: EventColumns, target: Target) -> Column:
+def _record(table: DataFrame, identity: str, columns: EventColumns, target: Target, *, live: bool) -> Column:
     """Pack the columns that filters name; the id and the source have these names, too."""
     wanted = {path[0] for path in target.attributes}
-    fields = {name: column(name) for name in table.columns if fold(name) in wanted}
+    if live:
+        wanted = {ID, *map(fold, table.columns)}
+        seen = {field.name: comparable(column(field.name), field.dataType) for field in table.schema}
+        fields = {name: value for name, value in seen.items() if value is not None}
+    else:
+        fields = {name: column(name) for name in table.columns if fold(name) in wanted}
     if len({fold(name) for name in fields}) < len(fields):
         alike = sorted(fields, key=fold)
         raise TableError(
@@ -100,6 +112,24 @@ def _record(table: DataFrame, identity: str, columns: EventColumns, target: Targ
         # A struct has at least one field.
         fields[ID] = column(identity)
     return sf.struct(*(value.alias(name) for name, value in fields.items())).alias(PACKED)
+
+
+def comparable(value: Column, kind: DataType) -> Column | None:
+    """Return what filters can compare of a column, without the rest of its structs; None if that is nothing.
+
+    A filter that comes later and names the rest finds no such attribute. It must not end the stream for the
+    others.
+    """
+    if not isinstance(kind, StructType):
+        return value if is_comparable(kind) else None
+    found = [(field, comparable(value.getField(field.name), field.dataType)) for field in kind]
+    some = [(field.name, each) for field, each in found if each is not None]
+    if not some:
+        return None
+    if len(some) == len(kind) and not any(isinstance(field.dataType, StructType) for field in kind):
+        return value
+    whole = sf.struct(*(each.alias(name) for name, each in some))
+    return sf.when(value.isNotNull(), whole)
 
 
 def _document(table: DataFrame, columns: EventColumns, target: Target) -> list[Column]:

@@ -66,7 +66,7 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
     coerce: bool = False,
     injective: bool = False,
     ranked: bool | None = None,
-    shards: int = 1,
+    shards: int | str = 1,
     shard_by: str = HASH,
     shard_column: str | None = None,
     quiet: bool = True,

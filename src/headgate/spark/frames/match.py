@@ -29,6 +29,7 @@ from headgate.core.likeliest import likeliest
 from headgate.core.values import fold
 from headgate.errors import TableError
 from headgate.runtime.questions import EXACT, RANK, Top
+from headgate.runtime.snapshots import VersionSources
 from headgate.runtime.targets import open_target
 from headgate.spark.frames.columns import WHAT, EventColumns, find, kind_of_id, packed
 from headgate.spark.session.memory import worker_memory
@@ -41,6 +42,7 @@ from headgate.tables.frame_rows import (
     SHAPES,
     VALUE,
     FrameTask,
+    both_frame,
     match_frame,
     refused_frame,
 )
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
+    from headgate.runtime.snapshots import Version
     from headgate.runtime.targets import Group, Target
 
 
@@ -84,7 +87,8 @@ def match(
     >>> matched = match(events, "snapshot", id="event_uuid", keep=["price"])  # doctest: +SKIP
     """
     columns = EventColumns(id, source, data, content_type)
-    return _Frame(events, snapshot, columns, format).matches(keep, shape, names, None)
+    target = open_target(os.fspath(snapshot))
+    return EventFrame(events, target, columns, format).matches(keep, shape, names, None)
 
 
 def top(
@@ -112,7 +116,8 @@ def top(
     """
     columns = EventColumns(id, source, data, content_type)
     wanted = Top.of(k, mode, factors)
-    return _Frame(events, snapshot, columns, format, wanted).matches(keep, shape, names, wanted)
+    target = open_target(os.fspath(snapshot), top=wanted)
+    return EventFrame(events, target, columns, format).matches(keep, shape, names, wanted)
 
 
 def refused(
@@ -135,26 +140,20 @@ def refused(
     >>> bad = refused(events, "snapshot", id="event_uuid")  # doctest: +SKIP
     """
     columns = EventColumns(id, source, data, content_type)
-    return _Frame(events, snapshot, columns, format).refused(names, exceeded=exceeded)
+    target = open_target(os.fspath(snapshot))
+    return EventFrame(events, target, columns, format).refused(names, exceeded=exceeded)
 
 
-class _Frame:
+class EventFrame:
     """A DataFrame of events, and the snapshot that it meets."""
 
-    def __init__(
-        self,
-        events: DataFrame,
-        snapshot: str | PathLike[str],
-        columns: EventColumns,
-        form: str | None,
-        top: Top | None = None,
-    ) -> None:
+    def __init__(self, events: DataFrame, target: Target, columns: EventColumns, form: str | None) -> None:
         if not hasattr(events, "mapInArrow"):
             raise TableError(f"{WHAT} are {type(events).__name__}: give a DataFrame of Spark")
         self._events = events
         self._columns = columns
-        self._target = open_target(os.fspath(snapshot), top=top)
-        kind = kind_of(self._target.content)
+        self._target = target
+        kind = kind_of(target.content)
         named = fold(columns.content_type) in map(fold, events.columns)
         # Columns are all records, or all documents.
         self._documents = kind.documents and (not kind.rows or named or form is not None)
@@ -175,10 +174,7 @@ class _Frame:
         self, keep: Sequence[str], shape: str, names: Mapping[str, str] | None, top: Top | None
     ) -> DataFrame:
         """Return matches of all groups of shards."""
-        if shape not in SHAPES:
-            raise TableError(f"shape is {shape!r}: use {' or '.join(map(repr, SHAPES))}")
-        if isinstance(keep, str):
-            raise TableError(f"keep is {keep!r}: give a list of names of columns")
+        kept = self._kept(keep, shape)
         groups = self._groups
         several = len(groups) > 1
         if several and shape == ARRAYS:
@@ -191,7 +187,6 @@ class _Frame:
                 f"{self._target.place} has shards that do not fit into one worker, and the best of all "
                 "cannot be found in a stream: compile fewer shards, or give workers more memory"
             )
-        kept = [find(self._events, name, "what is kept") for name in keep]
         keyed = several and top is not None
         task = self._task(top)._replace(shape=shape, keyed=keyed)
         schema = self._schema(shape, kept, top, keyed=keyed)
@@ -203,7 +198,55 @@ class _Frame:
         if keyed:
             assert top is not None
             found = _best(found, top.k)
-        return _renamed(found, names)
+        return renamed(found, names)
+
+    def both(
+        self,
+        version: Version,
+        keep: Sequence[str],
+        shape: str,
+        top: Top | None,
+        *,
+        numbered: bool,
+    ) -> DataFrame:
+        """Return matches at a version of live subscriptions, and with them the rows that are no events.
+
+        Those have a reason, and matches have none.
+        """
+        kept = self._kept(keep, shape)
+        task = FrameTask(
+            version,
+            self._target.content,
+            self._documents,
+            numbered,
+            self._form,
+            VersionSources(version) if self._target.graph else None,
+            top,
+            shape,
+            keep=tuple(kept),
+        )
+        schema = self._schema(shape, kept, top, keyed=False, numbered=numbered)
+        for name in (REASON, ROW):
+            if name in map(fold, kept):
+                raise TableError(f"column {name} tells of refused rows: rename it in the events to keep it")
+            schema = schema.add(name, StringType())
+        rows = packed(
+            self._events,
+            self._target,
+            self._columns,
+            self._events.columns,
+            documents=self._documents,
+            live=True,
+        )
+        return rows.mapInArrow(partial(both_frame, task=task), schema)
+
+    def _kept(self, keep: Sequence[str], shape: str) -> list[str]:
+        """Check what is wanted of events, and how; returns columns as the frame has them."""
+        if shape not in SHAPES:
+            raise TableError(f"shape is {shape!r}: use {' or '.join(map(repr, SHAPES))}")
+        if isinstance(keep, str):
+            raise TableError(f"keep is {keep!r}: give a list of names of columns")
+        return [find(self._events, name, "what is kept") for name in keep]
 
     def refused(self, names: Mapping[str, str] | None, *, exceeded: bool) -> DataFrame:
         """Return rows that are no events."""
@@ -217,7 +260,7 @@ class _Frame:
         others = self._groups[1:] if exceeded else ()
         tasks = [task, *(task._replace(group=group, tells=False) for group in others)]
         works = [partial(refused_frame, task=each) for each in tasks]
-        return _renamed(_mapped(rows, works, schema), names)
+        return renamed(_mapped(rows, works, schema), names)
 
     def _task(self, top: Top | None) -> FrameTask:
         target: Target = self._target
@@ -232,9 +275,12 @@ class _Frame:
             top,
         )
 
-    def _schema(self, shape: str, kept: Sequence[str], top: Top | None, *, keyed: bool) -> StructType:
+    def _schema(
+        self, shape: str, kept: Sequence[str], top: Top | None, *, keyed: bool, numbered: bool | None = None
+    ) -> StructType:
         """Return the columns of the result."""
-        subscription: DataType = LongType() if self._target.numbered else StringType()
+        whole = self._target.numbered if numbered is None else numbered
+        subscription: DataType = LongType() if whole else StringType()
         told: list[tuple[str, DataType]] = [(SUBSCRIPTION_ID, subscription)]
         if top is not None:
             told += [(RANK, IntegerType()), (VALUE, DoubleType())]
@@ -268,7 +314,8 @@ def _best(found: DataFrame, k: int) -> DataFrame:
     return ranked.drop(KEY)
 
 
-def _renamed(found: DataFrame, names: Mapping[str, str] | None) -> DataFrame:
+def renamed(found: DataFrame, names: Mapping[str, str] | None) -> DataFrame:
+    """Give columns other names."""
     for name in names or {}:
         if name not in found.columns:
             meant = likeliest(name, found.columns)

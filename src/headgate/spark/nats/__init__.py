@@ -13,6 +13,7 @@ from headgate.brokers.nats.settings import NatsSettings
 from headgate.errors import TableError
 
 if TYPE_CHECKING:
+    from headgate.runtime.changes import ChangeSettings
     from headgate.spark.stream.settings import StreamSettings
 
 PREFIX = "nats."
@@ -30,12 +31,12 @@ def matches_of(settings: StreamSettings) -> NatsSettings:
     return _address(settings, settings.output, {})
 
 
-def changes_of(settings: StreamSettings) -> NatsSettings:
+def changes_of(settings: ChangeSettings) -> NatsSettings:
     """Return where changes of subscriptions come from."""
     return _address(settings, settings.changes or "", {})
 
 
-def _address(settings: StreamSettings, address: str, more: dict[str, int]) -> NatsSettings:
+def _address(settings: ChangeSettings, address: str, more: dict[str, int]) -> NatsSettings:
     """Read an address; what it says itself goes before the options for all of them."""
     shared = {
         name.removeprefix(PREFIX): value

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from headgate.brokers.nats.reading import Message
     from headgate.brokers.nats.stream import State
+    from headgate.runtime.changes import ChangeSettings
     from headgate.spark.stream.settings import StreamSettings
 
 
@@ -53,7 +54,7 @@ _START_AGAIN = "compile all subscriptions again and start again with another sta
 class NatsChanges:
     """A source of changes after the protocol of `headgate.runtime.changes`."""
 
-    def __init__(self, settings: StreamSettings) -> None:
+    def __init__(self, settings: ChangeSettings) -> None:
         self._settings = changes_of(settings)
         self._stream = Stream(self._settings)
         self._losses: list[Change] = []

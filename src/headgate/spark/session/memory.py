@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from headgate.core.machine import memory
+from headgate.core.machine import cores, memory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,6 +24,12 @@ def worker_memory(session: SparkSession) -> int:
     """
     limit = session.conf.get(WORKER_MEMORY, None)
     return min(memory() // 2, _MOST_MAPPED) if limit is None else read_size(limit) // 4
+
+
+def building_memory(session: SparkSession) -> int:
+    """Return how many bytes a worker may take to build a shard: all cores build at once."""
+    limit = session.conf.get(WORKER_MEMORY, None)
+    return memory() // 2 // cores() if limit is None else read_size(limit) // 2
 
 
 def read_size(text: str) -> int:

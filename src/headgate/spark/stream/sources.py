@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.runtime.changes import Changes
+    from headgate.runtime.changes import Changes, ChangeSettings
     from headgate.spark.stream.settings import StreamSettings
 
 
@@ -105,7 +105,7 @@ def read(session: SparkSession, settings: StreamSettings) -> DataFrame:
     return read_files(session, settings)
 
 
-def open_changes(settings: StreamSettings) -> Changes | None:
+def open_changes(settings: ChangeSettings) -> Changes | None:
     """Open the source of changes that the settings name, if they name one."""
     if settings.changes is None:
         return None

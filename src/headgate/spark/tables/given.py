@@ -57,6 +57,9 @@ class GivenTable(Protocol):
     def has_any(self, names: Sequence[str]) -> bool:
         """Tell whether it has one of some columns; in JSON lines, whether a row has one of the fields."""
 
+    def count(self) -> int:
+        """Count its rows."""
+
 
 @dataclass(frozen=True)
 class FileTable:
@@ -110,6 +113,12 @@ class FileTable:
         found = lines.select(sf.col(VALUE).cast("binary")).mapInArrow(work, f"{DIALECT} string")
         return {row[0] for row in found.distinct().collect()}
 
+    def count(self) -> int:
+        """Count its rows, or its lines."""
+        if self.form is Format.PARQUET:
+            return read_columns(self.session, self.name, self.form).count()
+        return read_lines(self.session, self.name).count()
+
     def has_any(self, names: Sequence[str]) -> bool:
         """Tell whether it has one of some columns, or a row one of the fields."""
         if self.form is not Format.JSONL:
@@ -138,6 +147,10 @@ class FrameTable:
     def dialects(self, default: str) -> set[str]:
         """List the dialects of its filters."""
         return _spoken(self.frame, default)
+
+    def count(self) -> int:
+        """Count its rows."""
+        return self.frame.count()
 
     def has_any(self, names: Sequence[str]) -> bool:
         """Tell whether it has one of some columns."""

@@ -24,6 +24,7 @@ from headgate.runtime.rows import FILTER, RANKS
 from headgate.runtime.sharding import Sharding
 from headgate.spark.jobs.compile.choosing import contents_of
 from headgate.spark.jobs.shards.compile import compile_shards
+from headgate.spark.session.memory import building_memory
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.given import FileTable
@@ -113,6 +114,8 @@ def compile_table(
         ranked = table.has_any(RANKS)
     contents = contents_of(wanted, [table], session, sample)
     sharding.check_content(contents.name)
+    if not sharding.count:
+        sharding = sharding.fitted(table.count(), building_memory(session))
     job = compile_shards if sharding.count > 1 else _in_one_piece
     done = job(
         session,

@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.contents.kind import FilterSettings
 from headgate.core.event import ID
+from headgate.core.machine import memory
 from headgate.core.subscription import SQL
 from headgate.graph.build.sharding import save_shards
 from headgate.runtime.progress import step
@@ -115,6 +116,8 @@ def compile_tables(
     with step("building the graph", quiet=quiet) as building:
         assembled = assemble(read, contents)
         saving = GraphWriter(assembled, contents)
+        # Shards of a graph are made one after the other, here.
+        sharding = sharding.fitted(len(assembled.parts.subscription_ids), memory() // 2)
         if sharding.count == 1:
             saving.save(assembled.parts, output, source=source)
         else:

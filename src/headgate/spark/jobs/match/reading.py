@@ -91,7 +91,7 @@ def check_types(table: DataFrame, path: str, target: Target) -> tuple[str, ...]:
         kind = _find(table.schema, attribute, path)
         if kind is None:
             unknown.append(dotted(attribute))
-        elif attribute in target.compared and not _comparable(kind):
+        elif attribute in target.compared and not is_comparable(kind):
             what = f"{path}: {dotted(attribute)} is {kind.simpleString()}, which filters cannot compare"
             hint = "double" if isinstance(kind, DecimalType) else "a type that filters know"
             raise TableError(f"{what}: cast it to {hint}")
@@ -112,8 +112,8 @@ def _find(kind: DataType, attribute: Path, path: str) -> DataType | None:
     return kind
 
 
-def _comparable(kind: DataType) -> bool:
+def is_comparable(kind: DataType) -> bool:
     """Tell whether filters can see values of a type; an object is one, and never equal to anything."""
     if isinstance(kind, ArrayType):
-        return _comparable(kind.elementType)
+        return is_comparable(kind.elementType)
     return isinstance(kind, _COMPARABLE)
