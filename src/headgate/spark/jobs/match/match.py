@@ -47,6 +47,7 @@ from headgate.spark.jobs.match.worker import (
 from headgate.spark.session.memory import worker_memory
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import discard, spark_errors
+from headgate.spark.tables.elsewhere import changing_together
 from headgate.spark.tables.events import read_json_lines
 from headgate.spark.tables.tables import write_table
 from headgate.tables.event_rows import KEY, LINES, NUMBERS, REASON, ROW, TEXTS
@@ -115,22 +116,31 @@ def match_events(
     check_match(snapshot, events, output, rejected=rejected, **more)
     begun = time.time()
     target = open_target(snapshot, graph=graph, top=top)
-    with spark_errors(), tempfile.TemporaryDirectory(prefix="headgate-") as folder:
+    places = [output, rejected, tuples, stats]
+    with (
+        spark_errors(),
+        tempfile.TemporaryDirectory(prefix="headgate-") as folder,
+        changing_together(session, places) as changes,
+    ):
         job = _Job(session, target, top, Path(folder), counts=stats is not None)
         with watch(session, "reading events", quiet=quiet) as surveying:
             job.read(events, content_type)
-        with watch(session, "matching", quiet=quiet) as matching, job.matched(output) as found:
+        with (
+            watch(session, "matching", quiet=quiet) as matching,
+            job.matched(changes.staged(output)) as found,
+        ):
             if tuples is not None:
                 with watch(session, "writing tuples", quiet=quiet):
                     assert job.given is not None
-                    write_tuples(job.rows, target, found.id_type, tuples)
+                    write_tuples(job.rows, target, found.id_type, changes.staged(tuples))
             refused = found.refused
             if job.left_out.value:
                 refused = refused.union(_told(session, job.left_out.value))
-            write_table(refused, rejected)
+            write_table(refused, changes.staged(rejected))
             if stats is not None and job.statistics is not None:
-                told = unpack_statistics(job.statistics.value.values())
-                add_statistics(local(stats), with_all(told, target.ids(), found.events), found.events, begun)
+                told = with_all(unpack_statistics(job.statistics.value.values()), target.ids(), found.events)
+                to = Path(changes.staged(stats))
+                add_statistics(local(stats), told, found.events, begun, to=to, held=changes.held)
         job.forget()
         batches = _read_notes(Path(folder))
     return MatchResult(
@@ -235,11 +245,7 @@ class _Job:
 
     @contextmanager
     def matched(self, output: str) -> Iterator[_Found]:
-        """Match, and write the matches.
-
-        Parquet files on this machine are in their place after the block, if it ends well; what Spark writes
-        is there before it.
-        """
+        """Match, and write the matches; rows that were refused can be read inside the block."""
         tasks = self._tasks()
         if not self._here:
             yield self._handed(tasks, output)
