@@ -94,6 +94,7 @@ def match_events(
         rejected=len(given.refused),
         matches=matches,
         unknown_attributes=given.unknown,
+        meant=given.meant,
         survey_seconds=reading.seconds,
         match_seconds=matching.seconds,
         batches=(Batch(0, begun, matching.seconds, given.count, spent),),

@@ -20,6 +20,7 @@ from headgate.tables.csv_text import read_csv
 from headgate.tables.packed import read_file
 from headgate.tables.partitions import add_columns, add_fields, partitions_of
 from headgate.tables.places import Format, UnsureError, check_input, no_column, table_files
+from headgate.tables.utf8 import shown, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,9 +62,10 @@ def read_lines(path: str, *wanted: str) -> Iterator[pa.RecordBatch]:
         rows = ((json_of(row), None) for row in table.rows())
         broken = ((None, line) for line in table.broken)
         return batches_of(("", line, other) for line, other in (*rows, *broken))
-    table_ = read_parquet(path, files)
+    table_, bad = split(read_parquet(path, files))
     check_columns(table_.column_names, path, *wanted)
-    return batches_of(("", json_of(row), None) for row in _plain_rows(table_, path))
+    whole = (("", json_of(row), None) for row in _plain_rows(table_, path))
+    return batches_of((*whole, *(("", None, json_of(row).decode()) for row in shown(bad))))
 
 
 def _lines(path: str, files: list[Path]) -> Iterator[tuple[str, bytes]]:

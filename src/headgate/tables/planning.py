@@ -28,6 +28,7 @@ from headgate.plan.measures import measures
 from headgate.plan.running.planner import PlanInput, make_network
 from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime.progress import step
+from headgate.runtime.rows import why_broken
 from headgate.runtime.targets import opened_as
 from headgate.tables.event_rows import read_events
 from headgate.tables.lines import BROKEN, VALUE
@@ -107,7 +108,7 @@ def read_records(batch: pa.RecordBatch) -> list[Event | RefusedEvent]:
     found: list[Event | RefusedEvent] = []
     for value, broken in zip(batch[VALUE].to_pylist(), batch[BROKEN].to_pylist(), strict=True):
         if value is None:
-            found.append(RefusedEvent(broken or "", "the line does not have as many fields as the header"))
+            found.append(RefusedEvent(broken or "", why_broken(broken)))
         elif value.strip():
             try:
                 event = Event.from_json(value)
