@@ -17,6 +17,7 @@ from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_obje
 from headgate.core.id_types import are_whole
 from headgate.core.values import dotted, fold
 from headgate.errors import EventError, TableError
+from headgate.local.json_columns import columns_of
 from headgate.records.events.columns import BatchColumns, EventColumns
 from headgate.runtime.rows import NOT_UTF8, why_broken
 from headgate.tables.choosing import SAMPLE
@@ -53,7 +54,6 @@ from headgate.tables.event_rows import (
     read_event,
     read_rows,
 )
-from headgate.tables.json_columns import columns_of
 from headgate.tables.lines import (
     VALUE,
     check_columns,
