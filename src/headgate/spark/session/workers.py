@@ -77,20 +77,15 @@ class Absence:
 @contextmanager
 def attended(session: SparkSession, title: str) -> Iterator[None]:
     """Tell on stderr when the cluster has no workers while the body waits for Spark; give up at last."""
+    master = _asked(lambda: _cluster(session))
+    if not master:
+        yield
+        return
+    context, given = session.sparkContext, session.conf.get(WAIT, None)
     try:
-        context = session.sparkContext
-        master = context.master or ""
-        watched = any(tag.startswith(_TAG) for tag in context.getJobTags())
-        longest = float(session.conf.get(WAIT, None) or LONGEST)
-    except (_py4j().Py4JError, OSError, AttributeError):
-        # The session ended or broke, or is one that says nothing of workers. The body will say so.
-        yield
-        return
+        longest = LONGEST if given is None else float(given)
     except ValueError:
-        raise MachineError(f"{WAIT} is {session.conf.get(WAIT)!r}: give seconds") from None
-    if watched or (master.startswith("local") and not master.startswith("local-cluster")):
-        yield
-        return
+        raise MachineError(f"{WAIT} is {given!r}: give seconds") from None
     tag, over, absence = f"{_TAG}{uuid4().hex}", threading.Event(), Absence(title, master, longest)
     context.addJobTag(tag)
     looking = threading.Thread(target=_look, args=(context, tag, absence, over), daemon=True)
@@ -105,6 +100,17 @@ def attended(session: SparkSession, title: str) -> Iterator[None]:
         over.set()
         looking.join()
         _asked(lambda: context.removeJobTag(tag))
+
+
+def _cluster(session: SparkSession) -> str | None:
+    """Name the master of a session whose workers are to be looked at."""
+    master = session.sparkContext.master or ""
+    if master.startswith("local") and not master.startswith("local-cluster"):
+        # The worker is this process.
+        return None
+    # What is done inside other work is looked at already.
+    inside = any(tag.startswith(_TAG) for tag in session.sparkContext.getJobTags())
+    return None if inside else master
 
 
 def _look(context: SparkContext, tag: str, absence: Absence, over: threading.Event) -> None:
