@@ -74,7 +74,9 @@ class ChangeSet:
         folder = place.with_name(f".{place.name}.{os.getpid()}.staged")
         _discard(folder)
         folder.mkdir()
-        self.held.enter_context(_locked(folder))
+        # Where folders cannot be locked, as on NFS, they are not swept either.
+        with suppress(OSError):
+            self.held.enter_context(_locked(folder))
         self._local.append((folder / place.name, place))
         return str(folder / place.name)
 
@@ -136,7 +138,8 @@ def finish(path: str) -> None:
     """Move what another process would have moved, which was killed while it changed this table and others."""
     journal = _journal_of(_place_of(path))
     try:
-        file = journal.open("rb")
+        # For writing, without which NFS does not lock.
+        file = journal.open("r+b")
     except FileNotFoundError:
         return
     with file:
