@@ -52,8 +52,8 @@ class Cluster:
             self.url = f"spark://{HOST}:{port}"
             self._master = self._start("master", MASTER, "--port", str(port), "--webui-port", str(page))
             self._wait(0)
-            for number in range(self._count):
-                self.workers.append(self._start_worker(number))
+            for _ in range(self._count):
+                self.add()
             self._wait(self._count)
         except BaseException:
             self.stop()
@@ -79,6 +79,10 @@ class Cluster:
             "spark.sql.files.maxPartitionBytes": "4m",
             "spark.sql.files.openCostInBytes": "256k",
         }
+
+    def add(self) -> None:
+        """Start one more worker."""
+        self.workers.append(self._start_worker(len(self.workers)))
 
     def kill(self, number: int) -> None:
         """Kill a worker with all that it has started."""

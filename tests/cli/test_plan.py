@@ -72,7 +72,7 @@ def test_from_a_snapshot_to_a_picture(headgate: Command) -> None:
         ("plan --snapshot xml --sample d --output n --format turtle", 1, "is not a format of XML"),
         ("plan --snapshot records --sample s.jsonl --output n --format xml", 1, "leave out --format"),
         ("plan --snapshot xml --sample d --output n --carries key", 1, "is for views over records"),
-        ("plan --snapshot graph --sample d --output n", 1, "give the snapshot of the subscriptions"),
+        ("plan --snapshot graph --sample d --output n", 1, "give a snapshot of the subscriptions"),
         ("plan --snapshot xml --sample d --output n --fan-out -1", 2, "--fan-out"),
         ("report plan --network xml --output plan.html", 1, "is a snapshot of 'xml', not of 'plan'"),
     ],
@@ -90,3 +90,34 @@ def test_what_is_refused_before_spark_starts(
     ran = headgate(*command.split())
     assert (ran.code, reason in ran.err) == (code, True), ran.err
     assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_one_file_has_ranks_and_a_plan(
+    headgate: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan of ranked subscriptions is that of the same ones without ranks."""
+    monkeypatch.chdir(tmp_path)
+    filters = {
+        "c": "price < 90",
+        "a": "price < 50 AND topic = 'art'",
+        "b": "price < 50",
+        "d": "topic = 'art'",
+    }
+    rows = [{"id": name, "filter": text, "score": len(text) % 7} for name, text in filters.items()]
+    put_lines(Path("subs.jsonl"), [*rows, {"id": "bad", "filter": "price < 1", "score": "high"}])
+    put_lines(Path("events.jsonl"), [{"id": n, "price": n, "topic": "art"} for n in range(0, 100, 10)])
+    text = (
+        '[subscriptions]\ntable = "subs.jsonl"\n[events]\ntable = "events.jsonl"\n[match]\ntop = 2\n[plan]\n'
+    )
+    put(Path("p.toml"), f"{text}fan_out = 3\nsource_fan_out = 2\n")
+    assert headgate("run", "p.toml", "--quiet").code == 0
+    assert {row["rank"] for row in pq.read_table("p/matches.parquet").to_pylist()} == {1, 2}
+    RecordIndex.build([Subscription(name, text) for name, text in filters.items()]).save(Path("plain"))
+    planning = "plan --snapshot plain --sample events.jsonl --output network --quiet"
+    assert headgate(*planning.split(), "--fan-out", "3", "--source-fan-out", "2").code == 0
+    planned, plain = (
+        pq.read_table(f"{place}/views.parquet").to_pylist() for place in ("p/network", "network")
+    )
+    assert planned == plain
+    assert sorted(row["view"] for row in planned) == sorted(filters)
+    assert any(row["inputs"] for row in planned)

@@ -28,7 +28,7 @@ from tests.contract.surfaces import Shape
 from tests.contract.telling import CONTENTS, MIXED, Thing, Wish
 from tests.contract.world import Question, draw_world
 from tests.seeds import NIGHTLY, seeds
-from tests.spark.without_spark import compile_graph_lines, match_lines
+from tests.spark.without_spark import compile_graph_lines, match_lines, meetings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -403,3 +403,23 @@ def test_only_events_meet_shards(tmp_path: Path) -> None:
     rows = [*world.events, {"id": "lost", "source": "nowhere", "age": 3}]
     for top in (None, Top.of(2)):
         assert match_lines(tmp_path / "graph", rows, top=top).met <= len(world.events)
+
+
+@pytest.mark.parametrize("top", [None, Top.of(2), Top.of(2, "relaxed")])
+@pytest.mark.parametrize("memory", [1, 1 << 30])
+def test_refused_events_meet_no_shard_of_a_graph(tmp_path: Path, top: Top | None, memory: int) -> None:
+    """Whether shards lie in one memory or not; a node that leads nowhere is on one shard."""
+    nodes: list[Row] = [{"id": "pub"}, {"id": "net"}, {"id": "idle"}]
+    rows: list[Row] = [
+        {"id": f"s{n}", "filter": f"a > {n}", "node": "net", "weights": [1]} for n in range(20)
+    ]
+    compile_graph_lines(
+        tmp_path / "g", nodes, [{"source": "pub", "target": "net"}], rows, shards=3, ranked=True
+    )
+    refused: list[Row] = [
+        {"id": 2, "source": "nowhere", "a": 50},
+        {"id": 3, "a": 50},
+        {"source": "pub", "a": 1},
+    ]
+    events: list[Row] = [{"id": 1, "source": "pub", "a": 50}, *refused, {"id": 4, "source": "idle", "a": 50}]
+    assert meetings(tmp_path / "g", events, top, memory) == 3 + 1

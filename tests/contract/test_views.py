@@ -5,14 +5,14 @@ from __future__ import annotations
 import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from headgate import Node, Options
+from headgate import Engine, Node, Options
 from headgate.core.event import N_TRIPLES, XML, Event
 from headgate.core.subscription import SPARQL, SQL, XPATH, Subscription
 from headgate.engine.views import views_at, views_of
@@ -206,21 +206,25 @@ def test_views_of_a_snapshot(kind: Kind, tmp_path: Path) -> None:
         Subscription(f"s{SIZE - number:02}", text, kind.dialect) for number, text in enumerate(texts)
     ]
     kind.index.build(subscriptions).save(tmp_path / "snapshot")
-    ids, views = views_at(tmp_path / "snapshot", carries=kind.carries)
-    assert list(ids[:]) == sorted(each.id for each in subscriptions)
+    # Ranked ones lie in the order of their scores.
+    ranked = [replace(each, score=float(hash(each.filter) % 5)) for each in subscriptions]
+    Engine.build(ranked, ranked=True).save(tmp_path / "ranked")
     expected = kind.views(texts[::-1])
-    assert np.array_equal(views.needed, expected.needed)
-    assert np.array_equal(_matrix(views)[1], _matrix(expected)[1])
-    assert [views.result(view, events[0]) for view in range(SIZE)] == [
-        expected.result(view, events[0]) for view in range(SIZE)
-    ]
+    for place in ("snapshot", "ranked"):
+        ids, views = views_at(tmp_path / place, carries=kind.carries)
+        assert list(ids[:]) == sorted(each.id for each in subscriptions)
+        assert np.array_equal(views.needed, expected.needed)
+        assert np.array_equal(_matrix(views)[1], _matrix(expected)[1])
+        assert [views.result(view, events[0]) for view in range(SIZE)] == [
+            expected.result(view, events[0]) for view in range(SIZE)
+        ]
 
 
 def test_snapshots_that_are_no_views(tmp_path: Path) -> None:
     """A graph is more than its subscriptions; options that depart from SPARQL are not planned for."""
     graph = GraphIndex.build([Node("a")], [], [Subscription("s", "a = 1", node="a")], room=RecordIndex)
     graph.save(tmp_path / "graph")
-    with pytest.raises(PlanError, match="give the snapshot of the subscriptions"):
+    with pytest.raises(PlanError, match="give a snapshot of the subscriptions"):
         views_at(tmp_path / "graph")
     text = "ASK { ?s ?p ?o }"
     RdfIndex.build([Subscription("s", text, SPARQL)], options=Options(coerce=True)).save(tmp_path / "rdf")

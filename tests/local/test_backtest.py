@@ -11,7 +11,7 @@ import pytest
 
 from headgate.errors import TableError
 from headgate.local.backtest import backtest, backtest_documents
-from headgate.tables.json_columns import columns_of
+from headgate.local.json_columns import columns_of
 from headgate.tables.places import UnsureError
 from tests.spark.files import FORMS, Row, get_table, names, put, put_lines, put_table
 

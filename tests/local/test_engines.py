@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -447,3 +448,27 @@ def test_filters_and_events_of_several_contents(
     assert [row["value"] for row in get_table(tuples)] == ["hi"]
     refused = headgate("plan", "--snapshot", snapshot, "--sample", tmp_path / "rows.jsonl", "--output", "p")
     assert "has filters of records, RDF and XML, and a plan is of one kind of content" in refused.err
+
+
+def test_attributes_that_no_event_has_are_told_with_what_was_meant(headgate: Command, tmp_path: Path) -> None:
+    subscriptions = put_lines(
+        tmp_path / "s.jsonl", [{"id": 1, "filter": "pric > 1 AND user.cty = 'x' AND zebra"}]
+    )
+    table = pa.table({"id": [1], "price": [2], "user": [{"city": "x"}]})
+    pq.write_table(table, tmp_path / "e.parquet")
+    headgate("compile", "--subscriptions", subscriptions, "--output", tmp_path / "s", "--quiet")
+    words = (
+        "match",
+        "--snapshot",
+        tmp_path / "s",
+        "--events",
+        tmp_path / "e.parquet",
+        "--output",
+        tmp_path / "m.csv",
+    )
+    ran = headgate(*words, "--quiet")
+    assert ran.out.splitlines()[-1] == (
+        "note: no event has pric (is 'price' meant?), user.cty (is 'user.city' meant?), zebra, "
+        "so filters see NULL there"
+    )
+    assert headgate(*words, "--quiet", "--json").json["meant"] == {"pric": "price", "user.cty": "user.city"}

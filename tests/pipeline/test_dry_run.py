@@ -10,19 +10,23 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import HeadgateError
+from headgate.local.compile import compile_graph
+from headgate.local.match import match_events
 from headgate.pipeline.dry_run.dry_run import rehearse
 from headgate.pipeline.dry_run.samples import first_rows
 from headgate.pipeline.file.problems import PipelineError
 from headgate.pipeline.file.read import read_pipeline
+from headgate.tables.results import Tables
 from tests.lanes import some
 from tests.pipeline.pipelines import EVENTS, EXAMPLES, MATCHES, SHOP, shop
-from tests.spark.files import names, put, put_lines, put_table
+from tests.spark.files import get_lines, names, put, put_lines, put_table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.pipeline.dry_run.dry_run import DryRun
     from tests.cli.running import Command
+    from tests.spark.files import Row
 
 
 @pytest.fixture(autouse=True)
@@ -135,6 +139,91 @@ def test_every_workload_is_rehearsed_before_it_is_made(tmp_path: Path, workload:
     assert not (tmp_path / "shop").exists()
 
 
+GRAPH = """
+[subscriptions]
+table = "subs.jsonl"
+[graph]
+nodes = "nodes.{form}"
+edges = "edges.{form}"
+[events]
+table = "events.{form}"
+[match]
+output = "matches.jsonl"
+"""
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_rows_of_a_graph_are_refused_as_compiling_and_matching_refuse_them(tmp_path: Path, form: str) -> None:
+    subscriptions: list[Row] = [
+        {"id": "cheap", "filter": "price < 50", "node": "net"},
+        {"id": "lost", "filter": "price < 50", "node": "nowhere"},
+    ]
+    nodes: list[Row] = [
+        {"id": "pub"},
+        {"id": "net"},
+        {"id": "net"},
+        {"id": "bad", "filter": "price <"},
+        {"id": "shop", "filter": "price > 1", "subscription": "all"},
+    ]
+    edges: list[Row] = [
+        {"source": "pub", "target": "net"},
+        {"source": "pub", "target": "ghost"},
+        {"source": "pub", "target": "bad"},
+        {"source": "net", "target": "shop", "filter": "price > 1 AND"},
+        {"source": "net", "target": "shop", "filter": "price > 2"},
+    ]
+    events: list[Row] = [
+        {"id": "e1", "source": "pub", "price": 40},
+        {"id": "e2", "source": "nobody", "price": 40},
+        {"id": "e3", "source": None, "price": 40},
+        {"id": "e4", "source": "pub", "price": 90},
+    ]
+    put_lines(tmp_path / "subs.jsonl", subscriptions)
+    for name, rows in (("nodes", nodes), ("edges", edges), ("events", events)):
+        every = {key: None for row in rows for key in row}
+        put_table(tmp_path / f"{name}.{form}", [every | row for row in rows])
+    pipeline = shop(tmp_path, GRAPH.format(form=form))
+    found = rehearse(pipeline, quiet=True)
+    told = {name: list(judged.reasons) for name, judged in found.sizes.tables.items() if judged is not None}
+    tables = Tables(
+        *(str(tmp_path / f"{name}.{form}") for name in ("nodes", "edges")), pipeline.compile.subscriptions
+    )
+    compile_graph(tables, str(tmp_path / "s"), rejected=str(tmp_path / "refused.jsonl"), quiet=True)
+    compiled = get_lines(tmp_path / "refused.jsonl")
+    for name in ("subscriptions", "nodes", "edges"):
+        assert told[name] == [row["reason"] for row in compiled if row["table"] == name]
+    assert [len(told[name]) for name in ("subscriptions", "nodes", "edges", "events")] == [1, 2, 3, 2]
+    matched = match_events(
+        str(tmp_path / "s"),
+        str(tmp_path / f"events.{form}"),
+        str(tmp_path / "m.jsonl"),
+        rejected=str(tmp_path / "no.jsonl"),
+        quiet=True,
+    )
+    assert sorted(told["events"]) == sorted(row["reason"] for row in get_lines(tmp_path / "no.jsonl"))
+    sizes = found.sizes
+    # Its manifest names the tables, too.
+    written = sum(f.stat().st_size for f in (tmp_path / "s").rglob("*") if f.is_file())
+    assert (sizes.note, sizes.snapshot) == ("", pytest.approx(written, rel=0.02))
+    assert sizes.outputs is not None
+    assert sizes.outputs["matches"].matches == matched.matches == 3
+    assert "events: 4 rows" in "\n".join(found.lines)
+    assert "of the first 4 2 would be refused" in "\n".join(found.lines)
+
+
+def test_a_graph_that_is_not_read_as_a_whole_is_judged_row_by_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headgate.pipeline.dry_run.compiled_rows.GRAPH_ROWS", 2)
+    put_lines(tmp_path / "nodes.jsonl", [{"id": "pub"}, {"id": "bad", "filter": "price <"}, {"id": "net"}])
+    put_lines(tmp_path / "edges.jsonl", [{"source": "pub", "target": "net"}])
+    found = rehearsed(tmp_path, GRAPH.format(form="jsonl")).sizes
+    assert "is not read as a whole" in found.note
+    assert "sources refer to is not checked" in found.note
+    told = {name: len(judged.reasons) for name, judged in found.tables.items() if judged is not None}
+    assert (told["nodes"], told["edges"]) == (1, 0)
+
+
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.stem)
 def test_every_example_is_rehearsed(tmp_path: Path, example: Path) -> None:
     overrides: dict[str, Any] = {"pipeline.directory": str(tmp_path / "out")}
@@ -199,7 +288,7 @@ def test_documents_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     found = rehearsed(tmp_path, text)
     judged = found.sizes.tables["events"]
     assert judged is not None
-    assert (judged.rows.total, len(judged.usable), len(judged.reasons)) == (2, 1, 1)
+    assert (judged.rows.total, judged.usable, len(judged.reasons)) == (2, 1, 1)
     assert found.sizes.outputs is not None
     assert found.sizes.outputs["matches"].matches == 1
 

@@ -96,7 +96,6 @@ def complaints(folder: Path, text: str) -> list[str]:
             GRAPH + '[plan]\ncarries = "row"\n',
             "plan: it is made of subscriptions alone, and there is a graph",
         ),
-        (RANKED + '[plan]\ncarries = "row"\n', "plan: it is made of subscriptions that are not ranked"),
         (RANKED + CUT + WHAT_IF + "top = 3\n", "what_if.top: who is among the best is known of the whole"),
         (GRAPH + CUT + WHAT_IF, "what_if: who is reached through a graph is known of the whole only"),
         (
@@ -133,6 +132,7 @@ def test_what_a_run_would_fail_at(tables: Path, text: str, told: str) -> None:
         PLAIN.replace('"plain.jsonl"', '"plain.jsonl"\nranked = true') + "[match]\ntop = 3\n",
         RANKED + CUT + "[match]\ntop = 3\n" + WHAT_IF,
         RANKED + WHAT_IF + "top = 3\n",
+        RANKED + '[match]\ntop = 3\n[plan]\ncarries = "row"\n',
         GRAPH + "[match]\ntop = 3\n" + WHAT_IF + "top = 3\n",
         GRAPH + CUT + "[match]\ntop = 3\n",
         PLAIN + CUT + 'by = "access"\ncolumn = "price"\n[match]\n',

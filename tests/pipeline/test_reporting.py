@@ -41,6 +41,23 @@ def test_the_tiles_have_what_was_refused_whatever_the_number_of_matches(tmp_path
     assert "none rejected" not in text
 
 
+def test_rows_of_a_graph_are_called_what_they_are(tmp_path: Path) -> None:
+    for refused, words in (
+        ({"nodes": 0, "edges": 5, "subscriptions": 0}, "5 of the edges could not be used"),
+        (
+            {"nodes": 2, "edges": 3, "subscriptions": 1},
+            "6 of the rows of the graph (2 of nodes, 3 of edges, 1 of subscriptions) could not be used",
+        ),
+    ):
+        rows = sum(refused.values())
+        compiled = {**COMPILED, "rejected": rows, "refused": refused}
+        steps = (StepDone("compile", "done", "x", 1.0, compiled), *told(tmp_path).steps[1:])
+        page = page_of(FinishedRun(shop(tmp_path), steps, None, 1.0, 3.0, 0.0, "headgate run shop.toml"))
+        assert page.counts.rejected["subscriptions"] == refused["subscriptions"]
+        assert words in run_page.render(page)
+        assert "of the subscriptions could not be used" not in run_page.render(page)
+
+
 def test_metrics_count_the_first_matches_as_the_tiles_do(tmp_path: Path) -> None:
     write_metrics(told(tmp_path), tmp_path / "m.prom")
     lines = (tmp_path / "m.prom").read_text("utf-8").splitlines()

@@ -104,6 +104,48 @@ def test_columns_that_only_some_files_have_count(spark: SparkSession, tmp_path: 
     assert answers(tmp_path) == [(1, 1), (3, 1), (3, 2), (4, 2)]
 
 
+def test_a_match_that_fails_at_its_end_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """Matches and refused rows are those of before, wherever they are."""
+    elsewhere = "viewfs://elsewhere/data"
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[attr-defined] # noqa: SLF001
+    hadoop.set("fs.viewfs.mounttable.elsewhere.link./data", f"file://{tmp_path}/far")
+    (tmp_path / "far").mkdir()
+    put_lines(tmp_path / "e.jsonl", [{"id": 1, "a": 2}, {"a": 2}])
+    put_lines(tmp_path / "f.jsonl", [{"id": 1, "a": 2}, {"id": 2, "a": 2}, {"b": 2}])
+
+    def match(events: str, output: str) -> None:
+        match_events(
+            spark,
+            str(tmp_path / "s"),
+            str(tmp_path / events),
+            output,
+            rejected=str(tmp_path / "r.jsonl"),
+            stats=str(tmp_path / "stats.parquet"),
+            quiet=True,
+        )
+
+    for output, place in (
+        (str(tmp_path / "m.parquet"), tmp_path / "m.parquet"),
+        (str(tmp_path / "m.jsonl"), tmp_path / "m.jsonl"),
+        (f"{elsewhere}/m.parquet", tmp_path / "far" / "m.parquet"),
+    ):
+        RecordIndex.build([Subscription(1, "a > 1")]).save(tmp_path / "s")
+        match("e.jsonl", output)
+        there = [names(tmp_path), names(tmp_path / "far"), get_table(tmp_path / "r.jsonl")]
+        assert len(get_table(place)) == 1
+        # Statistics are added last, and these are of ids of another type.
+        RecordIndex.build([Subscription("x", "a > 1")]).save(tmp_path / "s")
+        with pytest.raises(TableError, match="name another file"):
+            match("f.jsonl", output)
+        assert [names(tmp_path), names(tmp_path / "far"), get_table(tmp_path / "r.jsonl")] == there
+        assert len(get_table(place)) == 1
+        RecordIndex.build([Subscription(1, "a > 1")]).save(tmp_path / "s")
+        match("f.jsonl", output)
+        assert len(get_table(place)) == 2
+        assert [row["row"] for row in get_table(tmp_path / "r.jsonl")] == ['{"b": 2}']
+        assert [names(tmp_path), names(tmp_path / "far")] == there[:2]
+
+
 def test_a_column_of_several_types_is_named(spark: SparkSession, place: Path) -> None:
     put_table(place / "events" / "9.parquet", [{"id": "x", "age": "old"}])
     match_before = names(place)

@@ -19,7 +19,7 @@ from headgate import Event, Subscription
 from headgate.errors import SnapshotError, TableError
 from headgate.records.index.index import RecordIndex
 from headgate.runtime.targets import Group
-from headgate.spark.jobs.match import match
+from headgate.spark.jobs.match import running
 from headgate.spark.jobs.match.worker import CODECS, Task, write_matches
 from headgate.spark.tables.events import judge
 from headgate.tables.event_rows import COLUMNS
@@ -502,7 +502,7 @@ def test_matches_are_compressed_as_the_session_says(job: Job, codec: str) -> Non
 @pytest.mark.nightly
 @on_spark
 def test_spark_writes_what_workers_cannot(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate.spark.jobs.match.match.CODECS", {})
+    monkeypatch.setattr("headgate.spark.jobs.match.running.CODECS", {})
     index = job.build(FILTERS)
     events = put_table(job.folder / "events.parquet", EVENTS, pa.schema(KINDS))
     answer = expected(index, EVENTS)
@@ -525,7 +525,7 @@ def test_what_a_failed_attempt_wrote_is_not_taken(job: Job, monkeypatch: pytest.
     def work(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
         return write_matches(once(batches), task)
 
-    monkeypatch.setattr(match, "write_matches", work)
+    monkeypatch.setattr(running, "write_matches", work)
     events = job.folder / "events.parquet"
     job.spark.range(100, numPartitions=3).selectExpr("id", "1 AS a").write.parquet(str(events))
     place = job.folder / "matches.parquet"

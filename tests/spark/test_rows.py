@@ -11,9 +11,10 @@ import pytest
 from headgate.contents.kind import FilterSettings
 from headgate.core.subscription import SQL
 from headgate.errors import HeadgateError
-from headgate.pipeline.dry_run.checked_rows import Source, judge_edges, judge_nodes, judge_subscriptions
+from headgate.pipeline.dry_run.checked_rows import Source
+from headgate.pipeline.dry_run.compiled_rows import CompiledRows
 from headgate.runtime.rows import read_edge, read_line, read_node, read_site, read_subscription
-from headgate.tables.graph.rows import EDGES, NODES
+from headgate.tables.graph.rows import EDGES, NODES, SUBSCRIPTIONS
 from headgate.tables.settings import Compile
 from tests.spark.files import put
 from tests.spark.without_spark import compile_graph_lines, compile_lines
@@ -36,7 +37,7 @@ BROKEN: list[str] = [
     '{"id": "a", "filter": 7}',
     '{"id": "a", "filter": "x > 1", "dialect": 7}',
 ]
-SUBSCRIPTIONS = [
+SUBSCRIPTION_ROWS = [
     *BROKEN,
     '{"filter": "x > 1"}',
     '{"id": "a"}',
@@ -81,14 +82,19 @@ def pipeline(**more: Any) -> Pipeline:
     return cast("Pipeline", SimpleNamespace(dialect=SQL, compile=Compile(snapshot="", dialect=SQL, **more)))
 
 
+def rehearsed(asked: Pipeline, tables: dict[str, str]) -> dict[str, list[str]]:
+    """Say why rows of tables would be refused."""
+    sources = {name: Source(path, None) for name, path in tables.items()}
+    checked = CompiledRows(asked, FilterSettings(dialect=SQL), sources).checked()
+    return {name: list(judged.reasons) for name, judged in checked.items()}
+
+
 def test_subscriptions(tmp_path: Path) -> None:
-    wanted = reasons(SUBSCRIPTIONS, read_subscription)
-    compiled = compile_lines(tmp_path / "snapshot", SUBSCRIPTIONS, ranked=True)
+    wanted = reasons(SUBSCRIPTION_ROWS, read_subscription)
+    compiled = compile_lines(tmp_path / "snapshot", SUBSCRIPTION_ROWS, ranked=True)
     assert [row["reason"] for row in compiled.refused] == wanted
-    table = put(tmp_path / "subscriptions.jsonl", "\n".join(SUBSCRIPTIONS))
-    judged = judge_subscriptions(pipeline(ranked=True), Source(table, None), FilterSettings(dialect=SQL))
-    assert judged is not None
-    assert list(judged.reasons) == wanted
+    table = put(tmp_path / "subscriptions.jsonl", "\n".join(SUBSCRIPTION_ROWS))
+    assert rehearsed(pipeline(ranked=True), {SUBSCRIPTIONS: table}) == {SUBSCRIPTIONS: wanted}
     # What is usual takes another way than what is not, to the same end.
     rows = [{"id": "a", "filter": "x > 1", "score": 2, "weights": [3]}]
     more = [{"ID": "b", "Filter": "x > 1", "note": 7, "Score": "2", "weights": "[3]"}]
@@ -102,11 +108,11 @@ def test_nodes_and_edges(tmp_path: Path) -> None:
     compiled = compile_graph_lines(tmp_path / "graph", [*NODE_ROWS, '{"id": "z"}'], EDGE_ROWS)
     for name, wanted in ((NODES, nodes), (EDGES, edges)):
         assert sorted(row["reason"] for row in compiled.refused if row["table"] == name) == sorted(wanted)
-    for judge, lines, wanted in ((judge_nodes, NODE_ROWS, nodes), (judge_edges, EDGE_ROWS, edges)):
-        table = put(tmp_path / "rows.jsonl", "\n".join(lines))
-        judged = judge(pipeline(), Source(table, None))
-        assert judged is not None
-        assert list(judged.reasons) == wanted
+    tables = {
+        NODES: put(tmp_path / "nodes.jsonl", "\n".join([*NODE_ROWS, '{"id": "z"}'])),
+        EDGES: put(tmp_path / "edges.jsonl", "\n".join(EDGE_ROWS)),
+    }
+    assert rehearsed(pipeline(), tables) == {NODES: nodes, EDGES: edges}
 
 
 def test_sites() -> None:

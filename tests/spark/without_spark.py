@@ -22,7 +22,7 @@ from headgate.runtime.sharding import Sharding
 from headgate.runtime.targets import open_target
 from headgate.spark.jobs.match.worker import Task, match_and_tell
 from headgate.tables.accepted import number_rows, save_index
-from headgate.tables.event_rows import LINES, NUMBERS, REASON, ROW, TEXTS
+from headgate.tables.event_rows import KEY, LINES, NUMBERS, REASON, ROW, TEXTS
 from headgate.tables.filter_rows import compile_batches
 from headgate.tables.graph.rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS
 from headgate.tables.graph.rows import compile_rows as compile_parts
@@ -160,6 +160,31 @@ def compile_graph_lines(
         )
     count = len(assembled.parts.subscription_ids)
     return CompiledGraph(count, dict(assembled.accepted), assembled.rejected.to_pylist())
+
+
+def meetings(snapshot: Path, given: Sequence[Line], top: Top | None, memory: int) -> int:
+    """Count how often an event meets a shard, where as many shards lie together as fit into a memory."""
+    target = open_target(str(snapshot), top=top)
+    groups, sources = target.groups(memory), target.sources(memory)
+    met: Any = _Meetings()
+    lines = pa.array([_bytes(line) for line in given], pa.binary())
+    batch = pa.RecordBatch.from_pydict({VALUE: lines, KEY: pa.array(range(len(given)), pa.int64())})
+    for group in groups:
+        first = group is groups[0]
+        task = Task(
+            group,
+            target.content,
+            LINES,
+            "",
+            "long" if target.numbered else "string",
+            sources=sources if first else None,
+            tells=first,
+            top=top,
+            keyed=top is not None and len(groups) > 1,
+            met=met,
+        )
+        assert sum(part.num_rows for part in match_and_tell([batch], task)) > 0
+    return int(met.value)
 
 
 def match_lines(

@@ -39,7 +39,7 @@ def test_page(spark: SparkSession, tmp_path: Path, form: str) -> None:
         "&lt;b&gt;no event&lt;/b&gt;",
         "was seen before, within the window",
         "2 of the events could not be used",
-        "1 of the changes of subscriptions could not be used",
+        "1 of the changes could not be used",
         f"{world.output}-dead-letters",
         "2 micro-batches with 31 events",
         "Throughput",

@@ -83,7 +83,7 @@ def read_changes(
     found = []
     for row in rows:
         try:
-            fields = read_line(row.value)
+            fields = read_line(row.value, row.broken)
             if form is Format.CSV:
                 fields = typed(fields, numbered=numbered, numbered_nodes=numbered_nodes)
             found.append(ParsedRow(row.text, read_change(fields, dialect)))

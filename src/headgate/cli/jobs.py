@@ -197,7 +197,11 @@ def match(asked: Match, where: Where, *, strict: bool, quiet: bool, as_json: boo
         most = done.events * done.shards
         lines.append(f"events met shards {done.met:,} times, of {most:,} that there could be")
     if done.unknown_attributes:
-        lines.append(f"note: no event has {', '.join(done.unknown_attributes)}, so filters see NULL there")
+        named = (
+            f"{name} (is {done.meant[name]!r} meant?)" if name in done.meant else name
+            for name in done.unknown_attributes
+        )
+        lines.append(f"note: no event has {', '.join(named)}, so filters see NULL there")
     lines += feed_lines(done.feeds)
     if asked.tuples is not None:
         lines.append(f"what the patterns return is in {asked.tuples}")

@@ -225,10 +225,21 @@ class Kind(ABC):
         del subscriptions, carries, taxonomy
         raise PlanError(f"filters of {self.title} have no views: they cannot be planned")
 
-    def views_at(self, path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
-        """Make views of the subscriptions in a snapshot, in the order of their ids."""
-        del path, carries
+    def views_at(
+        self, path: Path, *, carries: str | None = None, order: Sequence[int] | None = None
+    ) -> tuple[Ids, Views]:
+        """Make views of the subscriptions in a snapshot, in the order of their ids, or in another one."""
+        del path, carries, order
         raise PlanError(f"filters of {self.title} have no views: they cannot be planned")
+
+
+def in_order(texts: Sequence[str], order: Sequence[int] | None) -> Sequence[str]:
+    """Return texts in another order, if there is one.
+
+    >>> in_order(["a", "b", "c"], [2, 0, 1]), in_order(["a"], None)
+    (['c', 'a', 'b'], ['a'])
+    """
+    return texts if order is None else [texts[place] for place in order]
 
 
 def _with_text(event: Event, text: str) -> Event:

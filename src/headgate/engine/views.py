@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.contents.registry import content_of, is_content, kind_of
-from headgate.core.rooms import MIXED_SIGN
+from headgate.contents.registry import content_at, content_of, is_content, kind_of
+from headgate.core.rooms import MIXED_SIGN, RANKING
 from headgate.core.snapshot import room_of
 from headgate.errors import PlanError
 
@@ -41,16 +41,26 @@ def views_of(
 
 
 def views_at(path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
-    """Make views of the subscriptions in a snapshot of filters, in the order of their ids.
+    """Make views of the subscriptions in a snapshot of filters, ranked or not, in the order of their ids.
 
     Those over RDF see events through the snapshot's taxonomy.
     """
-    return kind_of(check_views(path, carries=carries)).views_at(path, carries=carries)
+    kind = kind_of(check_views(path, carries=carries))
+    if room_of(path) != RANKING:
+        return kind.views_at(path, carries=carries)
+    from headgate.ranking.filters.base import CONTENT, open_frozen
+
+    # Inside, filters are in the order of their ranks.
+    ranked = open_frozen(path, verify=True)
+    order = ranked.rows.argsort().tolist()
+    return ranked.ids, kind.views_at(path / CONTENT, carries=carries, order=order)[1]
 
 
 def check_views(path: Path, *, carries: str | None = None) -> str:
     """Name the kind of a snapshot that views can be made of; refuses another."""
     room = room_of(path)
+    if room == RANKING:
+        room = content_at(path)
     if MIXED_SIGN in room and is_content(room):
         raise PlanError(
             f"snapshot {path} has filters of {kind_of(room).title}, and a plan is of one kind of content: "
@@ -59,7 +69,7 @@ def check_views(path: Path, *, carries: str | None = None) -> str:
     if not is_content(room):
         raise PlanError(
             f"snapshot {path} is a snapshot of {room!r}, and views are made of subscriptions alone: "
-            "give the snapshot of the subscriptions"
+            "give a snapshot of the subscriptions, in one piece and without a graph"
         )
     _check_carries(carries, kind_of(room))
     return room

@@ -5,7 +5,7 @@ All events are in memory before the first is matched, so that the type of their 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,9 @@ from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_obje
 from headgate.core.id_types import are_whole
 from headgate.core.values import dotted, fold
 from headgate.errors import EventError, TableError
+from headgate.local.json_columns import columns_of
 from headgate.records.events.columns import BatchColumns, EventColumns
+from headgate.runtime.rows import NOT_UTF8, why_broken
 from headgate.tables.choosing import SAMPLE
 from headgate.tables.csv_text import read_csv, typed
 from headgate.tables.document_rows import (
@@ -52,7 +54,6 @@ from headgate.tables.event_rows import (
     read_event,
     read_rows,
 )
-from headgate.tables.json_columns import columns_of
 from headgate.tables.lines import (
     VALUE,
     check_columns,
@@ -64,9 +65,11 @@ from headgate.tables.lines import (
 )
 from headgate.tables.places import Format, UnsureError, as_spark, base_of, check_input, table_files
 from headgate.tables.requests import are_documents, check_events, check_type
+from headgate.tables.results import meant_by
+from headgate.tables.utf8 import shown, split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from headgate.contents.kind import Kind
     from headgate.core.values import Path as Attribute
@@ -86,6 +89,8 @@ class EventTable:
     """`long` or `string`."""
     unknown: tuple[str, ...] = ()
     """Attributes that filters name and the table lacks."""
+    meant: Mapping[str, str] = field(default_factory=dict)
+    """Columns that were likeliest meant by them."""
     feeds: Feeds | None = None
     documents: tuple[pa.RecordBatch, ...] = ()
     """What was read of documents, if they are such."""
@@ -102,7 +107,7 @@ def read_sample(path: str) -> Columns:
     if form is Format.JSONL:
         found = [read_event(line) for line in json_lines_of(path)[:SAMPLE]]
         return EventColumns([event.attributes for event in found if isinstance(event, Event)])
-    table = _columns(path, form, (ID,))[0].slice(0, SAMPLE).combine_chunks()
+    table = read_columns(path).slice(0, SAMPLE).combine_chunks()
     return BatchColumns(_one_batch(table))
 
 
@@ -121,8 +126,10 @@ def first_events(path: str, content: str, content_type: str | None, most: int) -
     else:
         columns, broken = _columns(path, form, (ID,))
         check_columns(columns.column_names, path, ID)
+        columns, bad = split(columns)
         read = [_from_row(row) for row in columns.slice(0, most).to_pylist()]
-        read += [EventError(MISFIT) for _ in broken]
+        read += [EventError(NOT_UTF8)] * bad.num_rows
+        read += [EventError(why_broken(line, MISFIT)) for line in broken]
     events = [event for event in read if isinstance(event, Event)]
     return events, sum(isinstance(each, EventError) for each in read)
 
@@ -163,18 +170,22 @@ def read_events(path: str, target: Target, sources: Sources | None, content_type
 def _of_columns(path: str, form: Format, target: Target, sources: Sources | None) -> EventTable:
     wanted = (ID,) if sources is None else (ID, SOURCE)
     table, broken = _columns(path, form, wanted)
-    refused: Refused = [(line, MISFIT) for line in broken]
+    refused: Refused = [(line, why_broken(line, MISFIT)) for line in broken]
     if not table.column_names:
         return EventTable([], refused, "string")
     check_columns(table.column_names, path, *wanted)
+    needed = {attribute[0] for attribute in target.attributes} | set(wanted)
+    table = _of_texts(table, needed, refused)
     table, id_type = _with_ids(table, path, form, refused)
     if sources is not None:
         table = _from_nodes(table, path, sources, refused)
     unknown = _check_types(table.schema, path, target)
-    needed = {attribute[0] for attribute in target.attributes} | set(wanted)
+    meant = meant_by(unknown, map(dotted, _paths(table.schema)))
     table = table.select([name for name in table.column_names if fold(name) in needed])
     rows = [Rows(batch, check_ids(batch), None) for batch in _sliced(_one_batch(table))]
-    return EventTable(rows, refused, id_type, unknown if table.num_rows else ())
+    if not table.num_rows:
+        unknown, meant = (), {}
+    return EventTable(rows, refused, id_type, unknown, meant)
 
 
 def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -184,7 +195,7 @@ def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 def read_columns(path: str) -> pa.Table:
     """Read all columns of a table, with their types; lines that are none are left out."""
-    return _columns(path, check_input(path), (ID,))[0]
+    return split(_columns(path, check_input(path), (ID,))[0])[0]
 
 
 def all_columns(path: str, form: Format) -> tuple[pa.Table, int]:
@@ -200,7 +211,8 @@ def all_columns(path: str, form: Format) -> tuple[pa.Table, int]:
     if not table.column_names:
         return pa.table({ID: pa.array([], pa.string())}), 0
     check_columns(table.column_names, path, ID)
-    refused: Refused = [(line, MISFIT) for line in broken]
+    refused: Refused = [(line, why_broken(line, MISFIT)) for line in broken]
+    table = _of_texts(table, {*map(fold, table.column_names)}, refused)
     table, _ = _with_ids(table, path, form, refused)
     return table, len(refused)
 
@@ -212,6 +224,13 @@ def _columns(path: str, form: Format, texts: tuple[str, ...]) -> tuple[pa.Table,
         return read_parquet(path, files), []
     table = read_csv(path, files)
     return typed(table, path, texts), table.broken
+
+
+def _of_texts(table: pa.Table, names: Collection[str], refused: Refused) -> pa.Table:
+    """Refuse rows of Parquet that have bytes which are not UTF-8 in some columns."""
+    table, bad = split(table, [name for name in table.column_names if fold(name) in names])
+    refused += [(json_of(row).decode(), NOT_UTF8) for row in shown(bad)]
+    return table
 
 
 def _with_ids(table: pa.Table, path: str, form: Format, refused: Refused) -> tuple[pa.Table, str]:
@@ -257,9 +276,9 @@ def _from_nodes(table: pa.Table, path: str, sources: Sources, refused: Refused) 
 
 def _texts(table: pa.Table, path: str) -> list[str]:
     """Write rows as they came; what is NULL is left out."""
-    for field, column in zip(table.schema, table.columns, strict=True):
-        if not is_plain(field.type) and column.null_count < len(column):
-            raise UnsureError(f"{path}: column {field.name} is {field.type}")
+    for each, column in zip(table.schema, table.columns, strict=True):
+        if not is_plain(each.type) and column.null_count < len(column):
+            raise UnsureError(f"{path}: column {each.name} is {each.type}")
     return [json_of(row).decode() for row in table.to_pylist()]
 
 
@@ -273,6 +292,15 @@ def _check_types(schema: pa.Schema, path: str, target: Target) -> tuple[str, ...
         elif not _usual(kind):
             raise UnsureError(f"{path}: {dotted(attribute)} is {kind}")
     return tuple(sorted(unknown))
+
+
+def _paths(fields: Iterable[pa.Field[Any]], prefix: Attribute = ()) -> Iterator[Attribute]:
+    """List the attributes of a table, nested ones included."""
+    for each in fields:
+        path = (*prefix, fold(each.name))
+        yield path
+        if isinstance(each.type, pa.StructType):
+            yield from _paths(each.type, path)
 
 
 def _find(schema: pa.Schema, attribute: Attribute) -> pa.DataType | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,7 @@ from headgate.runtime.progress import step
 from headgate.runtime.questions import RANK, SCORE
 from headgate.runtime.statistics import add_statistics
 from headgate.runtime.targets import open_target, opened
+from headgate.tables.change_set import changing
 from headgate.tables.event_rows import REASON, ROW
 from headgate.tables.places import UnsureError, local
 from headgate.tables.requests import check_match
@@ -65,30 +67,34 @@ def match_events(
         raise UnsureError(
             f"{snapshot} is too large for one process: its shards are asked by workers of Spark"
         )
-    with step("reading events", quiet=quiet) as reading:
-        given = read_events(events, target, target.sources(room), content_type)
-    left_out: dict[Omission, None] = {}
-    engines = opened(groups[0])
-    clock, begun, before = time.thread_time(), time.time(), engines.met
-    matches = 0
-    statistics = None if stats is None else engines.statistics()
-    schema = matches_schema(given.id_type, top, numbered=target.numbered)
-    with step("matching", quiet=quiet) as matching, writing(output, schema) as write:
-        for rows in given.rows:
-            for found in named_matches(engines, rows, schema, top, left_out, statistics):
-                write(found)
-                matches += found.num_rows
-        if tuples is not None:
-            _write_tuples(given, target, tuples)
-        _write_refused(given, left_out, rejected)
-        if stats is not None and statistics is not None:
-            add_statistics(local(stats), statistics.table(), given.count, begun)
+    with changing([output, rejected, tuples, stats]) as changes:
+        with step("reading events", quiet=quiet) as reading:
+            given = read_events(events, target, target.sources(room), content_type)
+        left_out: dict[Omission, None] = {}
+        engines = opened(groups[0])
+        clock, begun, before = time.thread_time(), time.time(), engines.met
+        matches = 0
+        statistics = None if stats is None else engines.statistics()
+        schema = matches_schema(given.id_type, top, numbered=target.numbered)
+        with step("matching", quiet=quiet) as matching:
+            with writing(changes.staged(output), schema) as write:
+                for rows in given.rows:
+                    for found in named_matches(engines, rows, schema, top, left_out, statistics):
+                        write(found)
+                        matches += found.num_rows
+            if tuples is not None:
+                _write_tuples(given, target, changes.staged(tuples))
+            _write_refused(given, left_out, changes.staged(rejected))
+            if stats is not None and statistics is not None:
+                to = Path(changes.staged(stats))
+                add_statistics(local(stats), statistics.table(), given.count, begun, to=to, held=changes.held)
     spent = (0.0, time.thread_time() - clock, 0.0, 0.0)
     return MatchResult(
         events=given.count,
         rejected=len(given.refused),
         matches=matches,
         unknown_attributes=given.unknown,
+        meant=given.meant,
         survey_seconds=reading.seconds,
         match_seconds=matching.seconds,
         batches=(Batch(0, begun, matching.seconds, given.count, spent),),

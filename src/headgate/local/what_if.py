@@ -38,6 +38,7 @@ from headgate.local.events import first_events, json_lines_of, read_columns, rea
 from headgate.local.match import SHARE, matches_schema, named_matches
 from headgate.runtime.progress import step
 from headgate.runtime.targets import opened
+from headgate.tables.change_set import changing
 from headgate.tables.event_rows import REASON, ROW
 from headgate.tables.event_rows import read_events as event_rows
 from headgate.tables.lines import read_lines
@@ -64,13 +65,16 @@ def what_if(
     question.check(output, effects, rejected)
     begun = time.monotonic()
     room = memory() // SHARE
-    with workspace(output, question.snapshot) as folder:
+    with (
+        changing([rejected, output, effects]) as changes,
+        workspace(output, question.snapshot) as folder,
+    ):
         with step("trying the changes", quiet=quiet):
             lines = (row for batch in read_lines(question.changes, ID) for row in batch.to_pylist())
             tried = try_changes(question.snapshot, question.changes, in_order(lines), folder, question.top)
         with step("reading events", quiet=quiet):
             given = read_events(question.events, tried.target, tried.sources(room), question.content_type)
-            write_table(_refused(tried, given), rejected)
+            write_table(_refused(tried, given), changes.staged(rejected))
         with step("matching before and after", quiet=quiet):
             rows = _compared(question, tried, given, room)
         changed = changed_of(rows)
@@ -80,9 +84,9 @@ def what_if(
             ways[change] = ways.get(change, 0) + 1
         found = effects_of(tried.trial, moved, counts_of(rows), given.count, question.noise)
         if output is not None:
-            write_table(changed, output)
+            write_table(changed, changes.staged(output))
         if effects is not None:
-            write_table(effects_table(found, numbered=tried.numbered), effects)
+            write_table(effects_table(found, numbered=tried.numbered), changes.staged(effects))
         cost = None
         if question.cost:
             with step("measuring the cost", quiet=quiet):

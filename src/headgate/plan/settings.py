@@ -14,7 +14,7 @@ class Plan(Documents):
     """Plan how events travel: subscribers that feed each other."""
 
     snapshot: str = setting(
-        "the subscriptions, compiled, without graph and ranks",
+        "the subscriptions, compiled in one piece, without a graph",
         kind=INPUT,
         key="compile.snapshot",
         metavar="DIRECTORY",

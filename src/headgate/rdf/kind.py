@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headgate.contents.kind import Kind, Results
+from headgate.contents.kind import Kind, Results, in_order
 from headgate.core.arguments import told
 from headgate.core.event import JSON_LD, N_TRIPLES, RDF_TYPES, RDF_XML, RSS, TURTLE
 from headgate.core.rooms import RDF
@@ -159,7 +159,9 @@ class Rdf(Kind):
         _check_settings(taxonomy, None)
         return RdfViews.build([parse_filter(each.filter, each.dialect) for each in subscriptions], taxonomy)
 
-    def views_at(self, path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
+    def views_at(
+        self, path: Path, *, carries: str | None = None, order: Sequence[int] | None = None
+    ) -> tuple[Ids, Views]:
         """Make views of a snapshot's patterns, which see events through its taxonomy."""
         del carries
         from headgate.rdf.index.live import Base
@@ -173,7 +175,8 @@ class Rdf(Kind):
                 f"snapshot {path} was compiled with options that depart from SPARQL, and views follow it: "
                 "compile it without them"
             )
-        return base.ids, RdfViews.build([parse_filter(text) for text in base.filters.texts()], base.taxonomy)
+        texts = in_order(base.filters.texts(), order)
+        return base.ids, RdfViews.build([parse_filter(text) for text in texts], base.taxonomy)
 
 
 def _check_settings(taxonomy: object, options: object) -> None:

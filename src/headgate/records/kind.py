@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headgate.contents.kind import Kind
+from headgate.contents.kind import Kind, in_order
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import LABELS, SQL
 
@@ -79,13 +79,15 @@ class Records(Kind):
         texts = [to_sql(each.filter, each.dialect) for each in subscriptions]
         return RecordViews.build(texts, carries or ROW)
 
-    def views_at(self, path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
+    def views_at(
+        self, path: Path, *, carries: str | None = None, order: Sequence[int] | None = None
+    ) -> tuple[Ids, Views]:
         """Make views of a snapshot's filters."""
         from headgate.records.index.live import Base
         from headgate.records.views.views import ROW, RecordViews
 
         base = Base.open(path, verify=True)
-        return base.ids, RecordViews.build(base.filters.texts(), carries or ROW)
+        return base.ids, RecordViews.build(in_order(base.filters.texts(), order), carries or ROW)
 
 
 KIND = Records()

@@ -39,6 +39,9 @@ SITE = "site"
 BOUNDS = ("fan_out", "bandwidth", "cpu")
 """The columns that bound a site; null or none is no limit of its own."""
 MISFIT = "the line does not have as many fields as the header"
+REPLACEMENT = "\ufffd"
+"""What stands for bytes that are not UTF-8 where a row is shown."""
+NOT_UTF8 = "the row has bytes that are not UTF-8: write the table in UTF-8"
 NO_ID = "the row has no 'id': give text or a whole number"
 _NO_SUBSCRIPTION = "the row has no {!r}: a subscription is an id and a filter"
 _NO_END = "the row has no {!r}: an edge leads from one node to another, and names both"
@@ -84,17 +87,26 @@ HUNG = Columns((ID, NODE), (), (SCORE,), _BOTH, SubscriptionError)
 """Subscriptions that hang at the nodes of a graph."""
 
 
+def why_broken(row: str | None, otherwise: str = MISFIT) -> str:
+    """Say why a row of a table could not be read, by how it is shown.
+
+    >>> why_broken("1,caf\ufffd") == NOT_UTF8, why_broken("1,2,3", "it does not fit")
+    (True, 'it does not fit')
+    """
+    return NOT_UTF8 if REPLACEMENT in (row or "") else otherwise
+
+
 # From rows to fields
 
 
-def read_line(value: bytes | str | None) -> dict[str, Any]:
-    """Read a line of JSON; None stands for a line of CSV that does not fit the header.
+def read_line(value: bytes | str | None, broken: str | None = None) -> dict[str, Any]:
+    """Read a line of JSON; None stands for a line of CSV that does not fit the header, and `broken` is that.
 
     >>> read_line(b'{"ID": 7, "Filter": "age > 30"}')
     {'id': 7, 'filter': 'age > 30'}
     """
     if value is None:
-        raise SubscriptionError(MISFIT)
+        raise SubscriptionError(why_broken(broken))
     return fields_of(read_object(value))
 
 

@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.errors import TableError
@@ -73,11 +73,23 @@ def _no_statistics(path: Path) -> str:
     return f"{path} is not a file of statistics: give one that headgate match --stats has written"
 
 
-def add_statistics(path: Path, table: pa.Table, events: int, begun: float) -> None:
-    """Add statistics of so many events to a file, which is made if there is none."""
+def add_statistics(
+    path: Path,
+    table: pa.Table,
+    events: int,
+    begun: float,
+    *,
+    to: Path | None = None,
+    held: ExitStack | None = None,
+) -> None:
+    """Add statistics of so many events to a file, which is made if there is none.
+
+    With `to`, the sum is written there, and whoever moves it to its place keeps others away in `held`.
+    """
     from headgate.engine.statistics_columns import ID, merged
 
-    with _locked(path):
+    with ExitStack() as here:
+        (held or here).enter_context(_locked(path))
         kept = Kept(table, events, begun, time.time())
         if path.exists():
             old = read_statistics(path)
@@ -94,7 +106,7 @@ def add_statistics(path: Path, table: pa.Table, events: int, begun: float) -> No
                 min(old.since, begun),
                 max(old.until, kept.until),
             )
-        _write(path, kept)
+        _write(to or path, kept)
 
 
 def _kind(type_: pa.DataType) -> str:

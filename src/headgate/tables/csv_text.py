@@ -16,10 +16,12 @@ import pyarrow as pa
 import pyarrow.csv
 
 from headgate.core.values import fold
+from headgate.runtime.rows import REPLACEMENT
 from headgate.tables.packed import read_file
 from headgate.tables.partitions import add_columns, partitions_of
 from headgate.tables.places import UnsureError, check_header
 from headgate.tables.text_types import DAY, FRACTION, TEXT, TRUTH, WHOLE, kind_of_text
+from headgate.tables.writing import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,7 +34,7 @@ _MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Csv:
-    """A table of texts, and the lines that do not fit its header."""
+    """A table of texts, and the lines that do not fit its header or are not UTF-8."""
 
     names: list[str]
     columns: pa.Table
@@ -50,6 +52,7 @@ def read_csv(path: str, files: list[Path]) -> Csv:
     tables: list[pa.Table] = []
     broken: list[str] = []
     first: list[str] = []
+    strange = False
     for file, columns in zip(files, partitions_of(path, files), strict=True):
         data = read_file(file).removeprefix(_MARK)
         if not data.strip():
@@ -58,7 +61,9 @@ def read_csv(path: str, files: list[Path]) -> Csv:
             raise UnsureError(
                 f"{path}: quotes, line ends or blank lines of {file.name} may be read in two ways"
             )
-        table = _texts(data.decode(errors="replace").encode(), broken)
+        text = data.decode(errors="replace").encode()
+        strange |= text != data
+        table = _texts(text, broken)
         names = table.column_names
         if any(not name.strip() for name in names):
             raise UnsureError(f"{path}: a column of {file.name} has no name")
@@ -67,7 +72,20 @@ def read_csv(path: str, files: list[Path]) -> Csv:
         first = names
         tables.append(add_columns(table, columns, path))
     whole = pa.concat_tables(tables) if tables else pa.table({})
+    if strange:
+        whole = _without_strange(whole, broken)
     return Csv(whole.column_names, whole, broken)
+
+
+def _without_strange(table: pa.Table, broken: list[str]) -> pa.Table:
+    """Take out the rows that have bytes which are not UTF-8: the replacement character stands for them."""
+    kept = []
+    for row in table.to_pylist():
+        strange = any(isinstance(value, str) and REPLACEMENT in value for value in row.values())
+        kept.append(not strange)
+        if strange:
+            broken.append(",".join("" if value is None else quoted(str(value)) for value in row.values()))
+    return table.filter(pa.array(kept, pa.bool_()))
 
 
 def _texts(data: bytes, broken: list[str]) -> pa.Table:

@@ -18,7 +18,7 @@ from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_obje
 from headgate.core.id_types import is_whole
 from headgate.core.values import check, fold
 from headgate.errors import EventError
-from headgate.runtime.rows import MISFIT
+from headgate.runtime.rows import why_broken
 from headgate.tables.event_rows import NUMBERS, PARSED, REASON, ROW, TEXTS, is_record
 from headgate.tables.lines import BROKEN, VALUE
 from headgate.tables.packed import codec_of, unpack
@@ -160,7 +160,7 @@ def _rows(batch: pa.RecordBatch, reading: ReadSettings) -> Iterator[_Line]:
     broken: list[str | None] = batch[BROKEN].to_pylist()
     for value, line in zip(values, broken, strict=True):
         if value is None:
-            yield _Line(EventError(MISFIT), line or "")
+            yield _Line(EventError(why_broken(line)), line or "")
         elif value.strip():
             yield _Line(_event(value, kind, reading), value)
 

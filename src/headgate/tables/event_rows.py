@@ -16,6 +16,7 @@ from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, media_typ
 from headgate.errors import EventError, TableError
 from headgate.records.events.columns import find_column
 from headgate.tables.lines import VALUE
+from headgate.tables.utf8 import check_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -63,6 +64,7 @@ def read_rows(
             keys = some.column(KEY) if KEY in some.schema.names else None
             if form == COLUMNS:
                 events = unpacked(some)
+                check_texts(events)
                 yield Rows(events, check_ids(events), keys)
             elif form == DOCUMENTS:
                 yield Rows(read_events(some, content), some.column(ID), keys)
@@ -196,6 +198,7 @@ def tally(rows: Rows) -> pa.RecordBatch:
 def count_refused(batches: Iterable[pa.RecordBatch], sources: Sources) -> Iterator[pa.RecordBatch]:
     """Count the sources that are refused."""
     for batch in batches:
+        check_texts(batch)
         refused = sum(reason is not None for reason in sources.refusals(batch.column(SOURCE)))
         yield pa.RecordBatch.from_pydict({ROW: pa.array([refused], pa.int64())})
 

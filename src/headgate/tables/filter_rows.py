@@ -235,7 +235,7 @@ def _compile_batch(
                 score, weights = row.score, row.weights
                 (id_texts if type(identity) is str else id_numbers)[place] = identity
             except UNUSUAL:
-                given = read_line(value)
+                given = read_line(value, batch[BROKEN][place].as_py() if value is None else None)
                 named = read_id(given, ID)
                 (id_texts if isinstance(named, str) else id_numbers)[place] = named
                 subscription = read_subscription(given, dialect, ranked=False, graph=False)

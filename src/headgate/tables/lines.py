@@ -20,6 +20,7 @@ from headgate.tables.csv_text import read_csv
 from headgate.tables.packed import read_file
 from headgate.tables.partitions import add_columns, add_fields, partitions_of
 from headgate.tables.places import Format, UnsureError, check_input, no_column, table_files
+from headgate.tables.utf8 import shown, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,16 +55,17 @@ def read_lines(path: str, *wanted: str) -> Iterator[pa.RecordBatch]:
     form = check_input(path)
     files = table_files(path)
     if form is Format.JSONL:
-        return _batches((name, line, None) for name, line in _lines(path, files))
+        return batches_of((name, line, None) for name, line in _lines(path, files))
     if form is Format.CSV:
         table = read_csv(path, files)
         check_columns(table.names, path, *wanted)
         rows = ((json_of(row), None) for row in table.rows())
         broken = ((None, line) for line in table.broken)
-        return _batches(("", line, other) for line, other in (*rows, *broken))
-    table_ = read_parquet(path, files)
+        return batches_of(("", line, other) for line, other in (*rows, *broken))
+    table_, bad = split(read_parquet(path, files))
     check_columns(table_.column_names, path, *wanted)
-    return _batches(("", json_of(row), None) for row in _plain_rows(table_, path))
+    whole = (("", json_of(row), None) for row in _plain_rows(table_, path))
+    return batches_of((*whole, *(("", None, json_of(row).decode()) for row in shown(bad))))
 
 
 def _lines(path: str, files: list[Path]) -> Iterator[tuple[str, bytes]]:
@@ -85,7 +87,8 @@ def _name(file: Path, files: list[Path]) -> str:
     return str(file) if len(files) > 1 else ""
 
 
-def _batches(rows: Iterable[tuple[str, bytes | None, str | None]]) -> Iterator[pa.RecordBatch]:
+def batches_of(rows: Iterable[tuple[str, bytes | None, str | None]]) -> Iterator[pa.RecordBatch]:
+    """Put rows into batches of `LINES`: the file of each, its JSON, and what is broken instead."""
     held: list[tuple[str, int, int, bytes | None, str | None]] = []
     for position, (file, value, broken) in enumerate(rows):
         held.append((file, 0, position, value, broken))

@@ -141,6 +141,11 @@ def format_of(path: str) -> Format:
             raise TableError(f"{path} has {other.name} and {one.name}: keep files of one format in a table")
         for form in found:
             return form
+        if local(path).is_dir() and not table_files(path):
+            raise TableError(
+                f"{path} has no files, so its format is not clear: put some there, or let its name end in "
+                f"one of {', '.join(ENDINGS)}"
+            )
     known = ", ".join(ENDINGS)
     raise TableError(f"the format of {path} is not clear: name it with one of {known}")
 
@@ -296,6 +301,8 @@ def check_header(path: str) -> None:
             text = io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace", newline="")
             names = [fold(name) for name in next(csv.reader(text), [])]
             text.detach()
+        if any("\ufffd" in name for name in names):
+            raise TableError(f"{path}: the header has bytes that are not UTF-8: write the table in UTF-8")
         for name, times in Counter(names).items():
             if times > 1 and name:
                 raise TableError(f"{path}: the header names the column {name!r} {times} times")

@@ -19,13 +19,16 @@ import pyarrow as pa
 from headgate.contents.registry import content_at, room_at
 from headgate.core.event import Event
 from headgate.core.interning import TextPool
-from headgate.core.snapshot import digest_of
+from headgate.core.rooms import RANKING
+from headgate.core.snapshot import digest_of, room_of
 from headgate.engine.views import views_at
 from headgate.errors import EventError
 from headgate.plan.costs import averages, sums
 from headgate.plan.measures import measures
 from headgate.plan.running.planner import PlanInput, make_network
+from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime.progress import step
+from headgate.runtime.rows import why_broken
 from headgate.runtime.targets import opened_as
 from headgate.tables.event_rows import read_events
 from headgate.tables.lines import BROKEN, VALUE
@@ -75,7 +78,7 @@ class RefusedEvent(NamedTuple):
 class OpenViews(NamedTuple):
     """The views of a snapshot, and the index that says which of them match."""
 
-    filters: Content
+    filters: Content | RankedIndex
     views: Views
     ids: Ids
     numbers: dict[Id, int]
@@ -93,7 +96,9 @@ def _opened(snapshot: str, digest: str, carries: str | None) -> OpenViews:
 
 
 def _open(place: Path, *, carries: str | None) -> OpenViews:
-    index = room_at(place).open(place, verify=False)
+    room = room_at(place)
+    ranked = room_of(place) == RANKING
+    index = RankedIndex.open(place, room=room, verify=False) if ranked else room.open(place, verify=False)
     ids, views = views_at(place, carries=carries)
     return OpenViews(index, views, ids, {identity: number for number, identity in enumerate(ids)})
 
@@ -103,7 +108,7 @@ def read_records(batch: pa.RecordBatch) -> list[Event | RefusedEvent]:
     found: list[Event | RefusedEvent] = []
     for value, broken in zip(batch[VALUE].to_pylist(), batch[BROKEN].to_pylist(), strict=True):
         if value is None:
-            found.append(RefusedEvent(broken or "", "the line does not have as many fields as the header"))
+            found.append(RefusedEvent(broken or "", why_broken(broken)))
         elif value.strip():
             try:
                 event = Event.from_json(value)

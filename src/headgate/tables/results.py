@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headgate.core.likeliest import likeliest
 from headgate.core.rooms import RECORDS
 from headgate.graph.build.tables import EDGES, NODES, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from headgate.contents.kind import Feeds
     from headgate.contents.protocol import SnapshotCounts
 
@@ -82,6 +85,17 @@ class Batch:
     """Seconds of the worker's CPU, for each of `worker.STAGES`."""
 
 
+def meant_by(unknown: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
+    """Find the columns of a table that were likeliest meant by attributes that it lacks.
+
+    >>> meant_by(["pric", "user.cty", "x"], ["price", "user.city"])
+    {'pric': 'price', 'user.cty': 'user.city'}
+    """
+    known = sorted(columns)
+    found = {name: likeliest(name, known) for name in unknown}
+    return {name: meant for name, meant in found.items() if meant is not None}
+
+
 @dataclass(frozen=True)
 class MatchResult:
     """What the job did."""
@@ -99,5 +113,7 @@ class MatchResult:
     shards: int = 1
     met: int = 0
     """How often an event met a shard, of at most events times shards; the others could not match there."""
+    meant: Mapping[str, str] = field(default_factory=dict)
+    """Columns of the table that were likeliest meant by unknown attributes."""
     left_out: int = 0
     """Filters that were too expensive for an event, for each event; they are in the rejected table, too."""

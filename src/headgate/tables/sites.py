@@ -11,7 +11,7 @@ from headgate.core.id_types import fit_id
 from headgate.core.interning import TextPool
 from headgate.errors import HeadgateError, TableError
 from headgate.plan.model import Capacities
-from headgate.runtime.rows import BOUNDS, MISFIT, read_line, read_site
+from headgate.runtime.rows import BOUNDS, read_line, read_site, why_broken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,7 +52,7 @@ def read_sites(
             continue
         try:
             if value is None:
-                raise TableError(MISFIT)
+                raise TableError(why_broken(broken))
             number, site, given = _row(bytes(value), ids)
             if number in seen:
                 raise TableError(f"subscription {ids[number]!r} has a row already: give one")

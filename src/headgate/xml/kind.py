@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headgate.contents.kind import DocumentEvents, Kind, Results
+from headgate.contents.kind import DocumentEvents, Kind, Results, in_order
 from headgate.core.event import XML as MEDIA_TYPE
 from headgate.core.rooms import XML
 from headgate.core.subscription import TREE, XPATH
@@ -103,7 +103,9 @@ class Xml(Kind):
 
         return XmlViews.build([parse_filter(each.filter, each.dialect) for each in subscriptions])
 
-    def views_at(self, path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
+    def views_at(
+        self, path: Path, *, carries: str | None = None, order: Sequence[int] | None = None
+    ) -> tuple[Ids, Views]:
         """Make views of a snapshot's patterns."""
         del carries
         from headgate.xml.index.live import Base
@@ -111,7 +113,9 @@ class Xml(Kind):
         from headgate.xml.views.views import XmlViews
 
         base = Base.open(path)
-        return base.ids, XmlViews.build([parse_filter(text) for text in base.filters.texts()])
+        return base.ids, XmlViews.build(
+            [parse_filter(text) for text in in_order(base.filters.texts(), order)]
+        )
 
 
 KIND = Xml()

@@ -114,14 +114,10 @@ def _plan(pipeline: Pipeline) -> Iterator[Problem]:
         return
     given = pipeline.compile
     if given.nodes is not None:
-        yield Problem(
-            "plan", "it is made of subscriptions alone, and there is a graph", "leave out one of them"
-        )
+        # Who is fed by others gets what these get. Through a graph that is not all that their filters match.
+        why = "it is made of subscriptions alone, and there is a graph, which keeps events from some of them"
+        yield Problem("plan", why, "leave out one of them")
         return
-    ranked = _has(pipeline, RANKS) if given.ranked is None else given.ranked
-    if ranked:
-        why = "it is made of subscriptions that are not ranked, and these are"
-        yield Problem("plan", why, "say subscriptions.ranked = false")
     for name in ("coerce", "injective"):
         if getattr(given, name):
             yield Problem(

@@ -9,35 +9,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.contents.registry import kind_of
-from headgate.core.event import CONTENT_TYPE, Event
+from headgate.core.event import CONTENT_TYPE, ID, SOURCE, Event
 from headgate.core.values import fold
-from headgate.errors import EventError, HeadgateError, SubscriptionError
+from headgate.errors import EventError, HeadgateError
 from headgate.pipeline.dry_run.samples import (
-    ROWS,
     Rows,
     content_at_hand,
     first_documents,
     first_rows,
     typed,
 )
-from headgate.runtime.rows import RANKS, as_object, fields_of, read_edge, read_node, read_subscription
-from headgate.tables.filter_rows import Clauses
 from headgate.tables.places import Format, format_of, is_remote, is_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from headgate.contents.kind import FilterSettings, Kind
-    from headgate.contents.protocol import Writers
-    from headgate.core.subscription import Subscription
-    from headgate.graph.model import Edge, Node
+    from headgate.contents.kind import Kind
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.generating import GeneratedTable
 
 EVENTS, DOCUMENTS = 1_000, 200
 """Events of a sample: each is matched, and documents are parsed as well."""
-GRAPH_ROWS = 60_000
-"""A graph with more nodes and edges than this is not read as a whole, and then it cannot be matched."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +38,12 @@ class CheckedRows:
 
     path: str
     rows: Rows
-    usable: tuple[Any, ...]
-    """Subscriptions, nodes, edges or events."""
+    usable: int
+    """How many subscriptions, nodes, edges or events they are."""
     reasons: tuple[str, ...]
     """Why the others are refused."""
+    events: tuple[Event, ...] = ()
+    """Those that they are, if they are events."""
     generated: bool = False
 
     @property
@@ -60,7 +54,7 @@ class CheckedRows:
     @property
     def total(self) -> int:
         """Estimate how many rows of the table are usable."""
-        share = len(self.usable) / self.looked_at if self.looked_at else 1.0
+        share = self.usable / self.looked_at if self.looked_at else 1.0
         return round(self.rows.total * share)
 
 
@@ -94,47 +88,6 @@ class Source(NamedTuple):
         return sum(len(json.dumps(row, default=str)) + 1 for row in rows)
 
 
-def judge_subscriptions(pipeline: Pipeline, source: Source, wanted: FilterSettings) -> CheckedRows | None:
-    """Judge the first subscriptions as compiling would."""
-    rows = source.read(ROWS)
-    if rows is None:
-        return None
-    writers = _writers(pipeline, wanted)
-    ranked = pipeline.compile.ranked
-    if ranked is None:
-        ranked = any(not set(RANKS).isdisjoint(map(fold, row)) for row in rows.rows if isinstance(row, dict))
-    graph = pipeline.compile.nodes is not None
-
-    def subscription(row: dict[str, Any]) -> Subscription:
-        found = read_subscription(_fields(row), pipeline.dialect, ranked=ranked, graph=graph)
-        text = writers.writer().add(found.filter, found.dialect)
-        if ranked:
-            Clauses(writers).add(text, found.weights, f"subscription {found.id!r}")
-        return found
-
-    return _judged(source, rows, subscription)
-
-
-def judge_nodes(pipeline: Pipeline, source: Source) -> CheckedRows | None:
-    """Judge the nodes of a graph that is not large."""
-    rows = source.read(GRAPH_ROWS)
-
-    def node(row: dict[str, Any]) -> Node:
-        return read_node(_fields(row), pipeline.dialect)
-
-    return None if rows is None else _judged(source, rows, node)
-
-
-def judge_edges(pipeline: Pipeline, source: Source) -> CheckedRows | None:
-    """Judge the edges of a graph that is not large."""
-    rows = source.read(GRAPH_ROWS)
-
-    def edge(row: dict[str, Any]) -> Edge:
-        return read_edge(_fields(row), pipeline.dialect)
-
-    return None if rows is None else _judged(source, rows, edge)
-
-
 def judge_events(pipeline: Pipeline, source: Source) -> CheckedRows | None:
     """Judge the first events as matching would."""
     kind = kind_of(content_at_hand(pipeline))
@@ -150,7 +103,7 @@ def judge_events(pipeline: Pipeline, source: Source) -> CheckedRows | None:
     text_only = source.made is None and is_table(source.path) and format_of(source.path) is Format.CSV
 
     def event(row: dict[str, Any]) -> Event:
-        given = typed(row) if text_only and not kind.documents else row
+        given = typed(row, (ID, SOURCE)) if text_only and not kind.documents else row
         if kind.documents and said is not None and CONTENT_TYPE not in map(fold, given):
             given = {**given, CONTENT_TYPE: said}
         found = Event.from_row(given)
@@ -167,39 +120,32 @@ def judge_events(pipeline: Pipeline, source: Source) -> CheckedRows | None:
 def _read_documents(judged: CheckedRows, kind: Kind) -> CheckedRows:
     """Parse documents; a feed is one event for each of its items."""
     try:
-        read = kind.read(judged.usable)
+        read = kind.read(judged.events)
     finally:
         kind.close()
     events = tuple(event for each in read if not isinstance(each, EventError) for event in each.events)
     reasons = tuple(str(each) for each in read if isinstance(each, EventError))
-    return replace(judged, usable=events, reasons=(*judged.reasons, *reasons))
+    return replace(judged, usable=len(events), events=events, reasons=(*judged.reasons, *reasons))
 
 
-def _writers(pipeline: Pipeline, wanted: FilterSettings) -> Writers:
-    kind = kind_of(content_at_hand(pipeline))
-    return kind.compiler(replace(wanted, sample=None), lambda path: path).writers
+def refuse_sources(judged: CheckedRows, reasons: Sequence[str | None]) -> CheckedRows:
+    """Refuse events for which there is a reason: those that come from no node of the graph."""
+    pairs = list(zip(judged.events, reasons, strict=True))
+    events = tuple(event for event, reason in pairs if reason is None)
+    told = tuple(reason for _, reason in pairs if reason is not None)
+    return replace(judged, usable=len(events), events=events, reasons=(*judged.reasons, *told))
 
 
-def _judged(source: Source, rows: Rows, read: Callable[[dict[str, Any]], Any]) -> CheckedRows:
-    usable, reasons = [], []
-    seen: set[Any] = set()
+def _judged(source: Source, rows: Rows, read: Callable[[dict[str, Any]], Event]) -> CheckedRows:
+    found, reasons = [], []
     for row in rows.rows:
         try:
             if isinstance(row, str):
-                raise SubscriptionError(row)
-            found = read(row)
-            identity = getattr(found, "id", None)
-            if identity is not None and not isinstance(found, Event):
-                if identity in seen:
-                    raise SubscriptionError(f"id {identity!r} was given by an earlier row already")
-                seen.add(identity)
-            usable.append(found)
+                raise EventError(row)
+            found.append(read(row))
         except HeadgateError as error:
             reasons.append(str(error))
         except (KeyError, TypeError, ValueError) as error:
             reasons.append(f"the row is not usable: {error}")
-    return CheckedRows(source.path, rows, tuple(usable), tuple(reasons), source.made is not None)
-
-
-def _fields(row: dict[str, Any]) -> dict[str, Any]:
-    return fields_of(as_object(row))
+    made = source.made is not None
+    return CheckedRows(source.path, rows, len(found), tuple(reasons), tuple(found), made)

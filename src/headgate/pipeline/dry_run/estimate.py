@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.contents.registry import kind_of
 from headgate.engine.engine import Engine
-from headgate.errors import EventError, GraphError, HeadgateError
+from headgate.errors import EventError, HeadgateError
 from headgate.pipeline.dry_run.checked_rows import (
-    GRAPH_ROWS,
     CheckedRows,
     Source,
-    judge_edges,
     judge_events,
-    judge_nodes,
-    judge_subscriptions,
+    refuse_sources,
 )
-from headgate.pipeline.dry_run.samples import content_at_hand
+from headgate.pipeline.dry_run.compiled_rows import GRAPH_ROWS, CompiledRows
 from headgate.pipeline.run.generating import workload_of
+from headgate.runtime.batch_queries import sources_of
+from headgate.runtime.engines import ShardEngines
 from headgate.tables.places import Format, format_of
 
 if TYPE_CHECKING:
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
 
 _PAIRS = 200_000
 """Matches of the sample that are written to see what one takes."""
+_ELSEWHERE = "a table is on another file system, which is not checked"
 _COMPILING = 3.0
 """What the driver holds while it compiles, in sizes of its tables and of the snapshot together."""
 
@@ -69,24 +68,29 @@ class Sizes:
 def estimate(pipeline: Pipeline, wanted: FilterSettings) -> Sizes:
     """Read the first rows of each table, match them, and scale what comes of it."""
     sources = _sources(pipeline)
-    tables: dict[str, CheckedRows | None] = {}
-    if "subscriptions" in sources:
-        tables["subscriptions"] = judge_subscriptions(pipeline, sources["subscriptions"], wanted)
-    if "nodes" in sources:
-        tables["nodes"] = judge_nodes(pipeline, sources["nodes"])
-        tables["edges"] = judge_edges(pipeline, sources["edges"])
+    compiled = CompiledRows(pipeline, wanted, sources)
+    tables: dict[str, CheckedRows | None] = dict.fromkeys(sources)
+    tables |= compiled.checked()
     if "events" in sources:
         tables["events"] = judge_events(pipeline, sources["events"])
-    if None in tables.values():
-        return Sizes(tables, note="a table is on another file system, which is not checked")
-    found = {name: judged for name, judged in tables.items() if judged is not None}
-    graph = [found[name] for name in ("nodes", "edges") if name in found]
-    if any(judged.looked_at >= GRAPH_ROWS for judged in graph):
-        return Sizes(tables, note=f"the graph has more than {GRAPH_ROWS:,} rows, and is not read as a whole")
-    try:
-        return _sized(pipeline, wanted, found)
-    except HeadgateError as error:
-        return Sizes(tables, note=f"the first rows cannot be compiled together: {error}")
+    if compiled.graph and not compiled.elsewhere and not compiled.whole:
+        note = f"the graph has more than {GRAPH_ROWS:,} rows, and is not read as a whole: what its rows and "
+        return Sizes(tables, note=f"{note}the events' sources refer to is not checked")
+    if compiled.elsewhere:
+        return Sizes(tables, note=_ELSEWHERE)
+    with tempfile.TemporaryDirectory(prefix="headgate-") as folder:
+        place = Path(folder) / "snapshot"
+        try:
+            compiled.save(place)
+            events = tables.get("events")
+            if compiled.graph and events is not None:
+                reasons = ShardEngines.open(place, verify=False).refusals(sources_of(events.events))
+                tables["events"] = refuse_sources(events, reasons)
+            if None in tables.values():
+                return Sizes(tables, note=_ELSEWHERE)
+            return _sized(pipeline, compiled, tables, place)
+        except HeadgateError as error:
+            return Sizes(tables, note=f"the first rows cannot be compiled together: {error}")
 
 
 def _sources(pipeline: Pipeline) -> dict[str, Source]:
@@ -106,55 +110,41 @@ def _sources(pipeline: Pipeline) -> dict[str, Source]:
     }
 
 
-def _sized(pipeline: Pipeline, wanted: FilterSettings, tables: dict[str, CheckedRows]) -> Sizes:
-    subscriptions = tables.get("subscriptions")
-    rows = subscriptions.usable if subscriptions else ()
-    engine = _engine(pipeline, wanted, tables, rows)
-    total = subscriptions.total if subscriptions else 0
-    whole = _bytes(engine)
-    snapshot = whole
-    if len(rows) >= 2 and total > len(rows):
-        half = _bytes(_engine(pipeline, wanted, tables, rows[: len(rows) // 2]))
-        snapshot += (whole - half) * (total - len(rows)) // (len(rows) - len(rows) // 2)
-    held = sum(judged.rows.bytes for name, judged in tables.items() if name != "events")
+def _sized(
+    pipeline: Pipeline, compiled: CompiledRows, tables: Mapping[str, CheckedRows | None], place: Path
+) -> Sizes:
+    found = {name: judged for name, judged in tables.items() if judged is not None}
+    subscriptions = found.get("subscriptions")
+    count, total = (subscriptions.usable, subscriptions.total) if subscriptions else (0, 0)
+    whole = snapshot = _bytes(place)
+    if subscriptions and count >= 2 and total > count:
+        half = place.with_name("half")
+        compiled.save(half, subscriptions.looked_at // 2)
+        snapshot += (whole - _bytes(half)) * (total - count) // (count - count // 2)
+    held = sum(judged.rows.bytes for name, judged in found.items() if name != "events")
     driver = round(_COMPILING * (held + snapshot))
     outputs = None
-    events = tables.get("events")
+    events = found.get("events")
     if events is not None:
-        pairs = _pairs(engine, events.usable)
-        scale = total / len(rows) if rows else 1.0
+        pairs = _pairs(Engine.open(place, verify=False), events.events)
+        scale = total / count if count else 1.0
         outputs = {
             match.name: _output(match, pairs, events, scale, max(total, 1)) for match in pipeline.matches
         }
     return Sizes(tables, snapshot, outputs, driver)
 
 
-def _engine(
-    pipeline: Pipeline, wanted: FilterSettings, tables: dict[str, CheckedRows], rows: Sequence[Any]
-) -> Engine:
-    more: dict[str, Any] = {}
-    if "nodes" in tables:
-        more = {"nodes": tables["nodes"].usable, "edges": tables["edges"].usable}
-    known = kind_of(content_at_hand(pipeline)).settings
-    more |= {name: getattr(wanted, name) for name in ("taxonomy", "options") if name in known}
-    ranked = pipeline.compile.ranked if "nodes" not in tables else None
-    return Engine.build(rows, ranked=ranked, **more)
-
-
-def _bytes(engine: Engine) -> int:
-    with tempfile.TemporaryDirectory(prefix="headgate-") as folder:
-        place = Path(folder) / "snapshot"
-        engine.save(place)
-        return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+def _bytes(place: Path) -> int:
+    return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
 
 
 def _pairs(engine: Engine, events: Sequence[Event]) -> list[tuple[Any, list[Any]]]:
-    """Match the events of a sample; those that cannot be read, or enter nowhere, match nothing."""
+    """Match the events of a sample; those that cannot be read match nothing."""
     found = []
     for event in events:
         try:
             found.append((event.id, engine.match(event)))
-        except (EventError, GraphError):
+        except EventError:
             found.append((event.id, []))
     return found
 
@@ -168,7 +158,7 @@ def _output(
         counts = [min(float(match.top), float(total) if relaxed else count) for count in counts]
     mean = sum(counts) / len(counts) if counts else 0.0
     read = events.looked_at
-    documents = len(events.usable) / read if read else 1.0
+    documents = events.usable / read if read else 1.0
     matches = round(mean * events.rows.total * documents)
     return Output(matches, round(matches * _bytes_of_a_match(match, pairs)), relaxed)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -13,10 +14,11 @@ import pyarrow.parquet as pq
 from headgate.contents.registry import DEFAULT, contents_of
 from headgate.core.event import read_object
 from headgate.errors import HeadgateError, TableError
-from headgate.runtime.rows import MISFIT
+from headgate.runtime.rows import MISFIT, NOT_UTF8
 from headgate.tables.packed import codec_of, read_file, reading, size_of
 from headgate.tables.partitions import partitions_of
 from headgate.tables.places import Format, UnsureError, format_of, is_remote, table_files
+from headgate.tables.utf8 import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,6 +31,8 @@ ROWS = 2_000
 """Rows of a sample, at most."""
 BYTES = 16 << 20
 """Text read for a sample, at most."""
+_ESCAPED = re.compile("[\udc80-\udcff]")
+"""What stands for bytes that are not UTF-8."""
 _COUNTED, _PARTS = 64 << 20, 64
 """Files up to this size have all of their lines counted, larger ones those of so many parts."""
 
@@ -118,7 +122,9 @@ def _parquet(files: dict[Path, dict[str, Any]], path: str, most: int, size: int)
         try:
             with pq.ParquetFile(file) as opened:
                 for batch in opened.iter_batches(batch_size=min(most, ROWS)):
-                    rows += [row | more for row in batch.to_pylist()]
+                    good, bad = split(pa.Table.from_batches([batch]))
+                    rows += [row | more for row in good.to_pylist()]
+                    rows += [NOT_UTF8] * bad.num_rows
                     if len(rows) >= most:
                         break
         except (OSError, pa.ArrowException) as error:
@@ -179,7 +185,7 @@ def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 def _csv(file: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
     with reading(file) as data:
-        reader = _reader(io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace", newline=""))
+        reader = _reader(io.TextIOWrapper(data, encoding="utf-8-sig", errors="surrogateescape", newline=""))
         header: list[str] | None = None
         while True:
             try:
@@ -192,7 +198,10 @@ def _csv(file: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
             if header is None:
                 header = values
                 continue
-            used = sum(len(value.encode()) + 1 for value in values)
+            used = sum(len(value.encode(errors="surrogateescape")) + 1 for value in values)
+            if any(map(_ESCAPED.search, values)):
+                yield used, NOT_UTF8
+                continue
             if len(values) != len(header):
                 yield used, MISFIT
                 continue

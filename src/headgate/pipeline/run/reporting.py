@@ -146,7 +146,12 @@ def page_of(run: FinishedRun) -> RunPage:
             events=first.get("events"),
             matches=first.get("matches"),
             seconds=ended - begun if batches else first.get("match_seconds"),
-            rejected={"subscriptions": compiled.get("rejected", 0), "events": first.get("rejected", 0)},
+            rejected={
+                "subscriptions": compiled.get("refused", {}).get(
+                    "subscriptions", compiled.get("rejected", 0)
+                ),
+                "events": first.get("rejected", 0),
+            },
         ),
         steps=tuple(steps_told(run)),
         stages=stages_of(run.activity.stages, run.began) if run.activity else (),
@@ -184,12 +189,27 @@ def _refused(run: FinishedRun) -> Iterator[RefusedRows]:
         if "rejected" in each.result and kind != plan.BACKTEST:
             what = {plan.COMPILE: "subscriptions", plan.MATCH: "events"}.get(kind, kind.replace("_", "-"))
             what = f"{what} ({of})" if len(run.pipeline.matches) > 1 and of else what
+            what = _of_graph(each.result["refused"]) if "refused" in each.result else what
             rows = each.result["rejected"]
             reasons = [
                 Reason(found["reason"], found["rows"], tuple(found["examples"]))
                 for found in each.result.get("refusals", [])
             ]
             yield RefusedRows(what, rows, places[each.name] if rows else None, tuple(reasons))
+
+
+def _of_graph(refused: Mapping[str, int]) -> str:
+    """Say what refused rows of a graph are of.
+
+    >>> _of_graph({"nodes": 0, "edges": 3, "subscriptions": 0})
+    'edges'
+    >>> _of_graph({"nodes": 2, "edges": 3, "subscriptions": 0})
+    'rows of the graph (2 of nodes, 3 of edges)'
+    """
+    some = {name: count for name, count in refused.items() if count}
+    if len(some) == 1:
+        return next(iter(some))
+    return f"rows of the graph ({', '.join(f'{count:,} of {name}' for name, count in some.items())})"
 
 
 def steps_told(run: FinishedRun) -> list[Step]:

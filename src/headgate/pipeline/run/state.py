@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.core.snapshot import MANIFEST
 from headgate.errors import TableError
 from headgate.pipeline.run.plan import named
+from headgate.tables.change_set import finish
 from headgate.tables.places import is_pattern, is_remote, local, roots_of
 
 if TYPE_CHECKING:
@@ -65,10 +66,14 @@ def locked(directory: Path) -> Iterator[int | None]:
 
 
 def remove_leftovers(outputs: Iterable[str], process: int) -> None:
-    """Remove what a process that died was writing beside outputs: jobs name such places after themselves."""
+    """Remove what a process that died was writing beside outputs: jobs name such places after themselves.
+
+    What it had written whole and was about to move is moved.
+    """
     for path in outputs:
         if is_remote(path):
             continue
+        finish(path)
         place = Path(os.path.abspath(local(path)))  # noqa: PTH100 -- resolve() would follow a link
         for folder in {place.parent, place.resolve().parent}:
             for each in folder.glob(f".{_literal(place.name)}.{process}.*") if folder.is_dir() else ():

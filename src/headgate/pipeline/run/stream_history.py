@@ -118,9 +118,7 @@ class History:
         dead = {kind: getattr(done, kind.replace("-", "_")) for kind in KINDS}
         reasons = [Reason(kind, rows, tuple(self._examples[kind])) for kind, rows in dead.items() if rows]
         refused = [RefusedRows("events", sum(dead.values()), self._settings.dead, tuple(reasons))]
-        refused.append(
-            RefusedRows("changes of subscriptions", done.rejected_changes, self._settings.rejected)
-        )
+        refused.append(RefusedRows("changes", done.rejected_changes, self._settings.rejected))
         left_out = done.batches - len(self._batches)
         words = f"The charts show the last {len(self._batches):,} of {done.batches:,} micro-batches."
         return RunPage(

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from headgate.runtime.progress import ProgressTask, Tasks, Timing, showing
+from headgate.spark.session.workers import attended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,7 @@ def watch(
     """
     with (
         _described(session, title),
+        attended(session, title),
         showing(ProgressTask(title, _StageCounter(session), rows, noun), quiet) as timing,
     ):
         yield timing

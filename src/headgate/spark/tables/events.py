@@ -5,7 +5,7 @@ The same for every job. Documents, in rows of a table or in files, are parsed by
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -22,7 +22,16 @@ from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.id_types import WHOLE
 from headgate.core.values import fold
 from headgate.errors import TableError
-from headgate.spark.tables.tables import check_columns, column, read_columns, read_lines, read_text, source_of
+from headgate.runtime.rows import NOT_UTF8, REPLACEMENT
+from headgate.spark.tables.tables import (
+    check_columns,
+    column,
+    read_columns,
+    read_lines,
+    read_text,
+    source_of,
+    texts_are_utf8,
+)
 from headgate.tables.document_rows import (
     CONTENT,
     FEEDS,
@@ -55,6 +64,8 @@ from headgate.tables.places import Format, as_spark, base_of, is_remote, table_f
 from headgate.tables.requests import check_events, check_type
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
@@ -95,22 +106,32 @@ class EventTable:
     """How they get it: one of the forms of `event_rows`."""
     unknown: tuple[str, ...] = ()
     """Attributes that filters name and the table lacks."""
+    meant: Mapping[str, str] = field(default_factory=dict)
+    """Columns that were likeliest meant by them."""
     feeds: Feeds | None = None
 
 
-def judge(session: SparkSession, path: str, form: Format, sources: Sources | None = None) -> CheckedEvents:
+def judge(
+    session: SparkSession,
+    path: str,
+    form: Format,
+    sources: Sources | None = None,
+    *,
+    texts: Collection[str] | None = (),
+) -> CheckedEvents:
     """Tell the events of a table from rows that are none. No shuffle.
 
-    With `sources`, those that do not come from a node of the graph are refused, too.
+    With `sources`, those that do not come from a node of the graph are refused, too. `texts` names columns of
+    Parquet whose bytes may be no UTF-8, and are looked at; None is all. Other formats are looked at anyway.
     """
     if form is Format.JSONL:
         return _judge_lines(session, path, sources)
     if sources is None:
-        return _judge_columns(read_columns(session, path, form), path, form)
+        return _judge_columns(read_columns(session, path, form), path, form, texts)
     # As text, so that CSV's 007 is not taken for 7; workers give it the type of the ids of nodes.
     table = read_columns(session, path, form, texts=(ID, SOURCE))
     check_columns(table, path, ID, SOURCE)
-    judged = _judge_columns(table, path, form)
+    judged = _judge_columns(table, path, form, texts)
     return _judge_sources(judged, path, sources) if table.columns else judged
 
 
@@ -133,7 +154,7 @@ def _judge_lines(session: SparkSession, path: str, sources: Sources | None) -> C
     )
 
 
-def _judge_columns(table: DataFrame, path: str, form: Format) -> CheckedEvents:
+def _judge_columns(table: DataFrame, path: str, form: Format, texts: Collection[str] | None) -> CheckedEvents:
     if not table.columns:
         none = _none_refused(table.sparkSession)
         return CheckedEvents(table.select(sf.lit("").alias(ID)).limit(0), none, 0, 0, "string")
@@ -145,8 +166,17 @@ def _judge_columns(table: DataFrame, path: str, form: Format) -> CheckedEvents:
         raise TableError(f"{path}: column {name} is {kind.simpleString()}: cast it to string or bigint")
     identity = column(name)
     broken = sf.col(BROKEN) if BROKEN in table.columns else sf.lit(None).cast("string")
-    reason = sf.when(broken.isNotNull(), sf.lit(MISFIT)).when(identity.isNull(), sf.lit(NO_ID))
-    count = _footers(table, path) if form is Format.PARQUET else None
+    strange = broken.contains(REPLACEMENT)
+    whole = None
+    if form is Format.PARQUET:
+        whole = texts_are_utf8(field for field in table.schema if texts is None or fold(field.name) in texts)
+        strange = sf.lit(False) if whole is None else ~whole
+    reason = (
+        sf.when(strange, sf.lit(NOT_UTF8))
+        .when(broken.isNotNull(), sf.lit(MISFIT))
+        .when(identity.isNull(), sf.lit(NO_ID))
+    )
+    count = _footers(table, path) if form is Format.PARQUET and whole is None else None
     if count is not None:
         events = table.withColumn(name, identity.cast(_type(kind)))
         return CheckedEvents(events, _none_refused(table.sparkSession), count, 0, _type(kind))

@@ -15,12 +15,20 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
-from pyspark.sql.types import BinaryType, DecimalType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    BinaryType,
+    DecimalType,
+    StringType,
+    StructField,
+    StructType,
+)
 
-from headgate.core.event import ID
+from headgate.core.event import DATA, ID
 from headgate.core.values import fold
 from headgate.errors import TableError
+from headgate.runtime.rows import REPLACEMENT
 from headgate.spark.session.session import discard, spark_errors
+from headgate.spark.tables.utf8 import are_utf8
 from headgate.tables.lines import BLOCK, BROKEN, FILE, POSITION, VALUE
 from headgate.tables.packed import writing
 from headgate.tables.places import (
@@ -45,6 +53,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.types import DataType
 
 # A line of CSV that ends inside quotes: whole fields, then one that is opened and not closed.
 _ENDS_OPEN = r'^(?:(?:"[^"]*+(?:""[^"]*+)*+"[^,]*+|(?!")[^,]*+),)*+"[^"]*+(?:""[^"]*+)*+\z'
@@ -71,6 +80,8 @@ def read_lines(session: SparkSession, path: str, *wanted: str) -> DataFrame:
     """
     form = check_input(path)
     none = sf.lit(None).cast("string")
+    if is_empty(path):
+        return lines_of(_nothing(session), sf.lit(""), sf.lit(0).cast("long"), none)
     if form is Format.JSONL:
         table, line = read_text(session, path), sf.col(VALUE)
     else:
@@ -79,6 +90,8 @@ def read_lines(session: SparkSession, path: str, *wanted: str) -> DataFrame:
     # One file needs no name in every row.
     file = sf.col("_metadata.file_path") if len(table.inputFiles()) > 1 else sf.lit("")
     broken = sf.col(BROKEN) if line is None and BROKEN in table.columns else none
+    if form is Format.PARQUET and (whole := texts_are_utf8(table.schema)) is not None:
+        broken = sf.when(~whole, _as_json(table))
     return lines_of(table, file, sf.col("_metadata.file_block_start"), broken, line)
 
 
@@ -91,8 +104,7 @@ def lines_of(
 ) -> DataFrame:
     """Return rows as `read_lines` does: with their places, and as lines of JSON unless they are some."""
     if line is None:
-        fields = [_readable(each) for each in table.schema if each.name != BROKEN]
-        line = sf.to_json(sf.struct(*fields), _AS_JSON) if fields else sf.lit("{}")
+        line = _as_json(table)
     return table.select(
         file.alias(FILE),
         block.alias(BLOCK),
@@ -100,6 +112,31 @@ def lines_of(
         sf.when(broken.isNull(), line).cast("binary").alias(VALUE),
         broken.alias(BROKEN),
     )
+
+
+def is_empty(path: str) -> bool:
+    """Tell a folder on this machine without files: Spark refuses to say what columns it has."""
+    return not is_remote(path) and not table_files(path)
+
+
+def _nothing(session: SparkSession) -> DataFrame:
+    """Return a table without rows and columns."""
+    return session.range(0).select()
+
+
+def _as_json(table: DataFrame) -> Column:
+    fields = [_readable(each) for each in table.schema if each.name != BROKEN]
+    return sf.to_json(sf.struct(*fields), _AS_JSON) if fields else sf.lit("{}")
+
+
+def texts_are_utf8(fields: Iterable[StructField]) -> Column | None:
+    """Tell whether the texts of a row are UTF-8; None if there are none. Binary `data` is text, too."""
+    values: list[tuple[Column, DataType]] = []
+    for each in fields:
+        document = fold(each.name) == DATA and isinstance(each.dataType, BinaryType)
+        value = column(each.name)
+        values.append((value.cast("string"), StringType()) if document else (value, each.dataType))
+    return are_utf8(values)
 
 
 def source_of(path: str) -> list[str]:
@@ -140,6 +177,8 @@ def read_columns(
     session: SparkSession, path: str, form: Format, *, typed: bool = True, texts: Iterable[str] = (ID,)
 ) -> DataFrame:
     """Read a CSV or Parquet table with its columns; the columns `texts` of CSV are text whatever is there."""
+    if is_empty(path):
+        return _nothing(session)
     if form is Format.CSV:
         return read_csv(session, path, typed=typed, texts=texts)
     return read_parquet(session, path)
@@ -147,6 +186,8 @@ def read_columns(
 
 def column_names(session: SparkSession, path: str, form: Format) -> list[str]:
     """List the columns of a CSV or Parquet table, from its header or footer alone."""
+    if is_empty(path):
+        return []
     if form is Format.CSV:
         return reader(session, path).csv(source_of(path), header=True, quote='"', escape='"').columns
     return read_parquet(session, path).columns
@@ -194,6 +235,7 @@ def read_csv(session: SparkSession, path: str, *, typed: bool, texts: Iterable[s
     """
     source = source_of(path)
     check_header(path)
+    spans, strange = _looked_at(session, source, typed=typed)
     options = {
         # With pruning, whether a line counts as broken would depend on the columns that a query asks for.
         "columnPruning": "false",
@@ -201,33 +243,63 @@ def read_csv(session: SparkSession, path: str, *, typed: bool, texts: Iterable[s
         "quote": '"',
         "escape": '"',
         # Only a file without values that span lines can be read in parts.
-        "multiLine": str(not typed or _spans_lines(session, source)).lower(),
+        "multiLine": str(not typed or spans).lower(),
         # In one file Spark's names for nameless columns are not a mismatch.
         "enforceSchema": str(is_remote(path) or local(path).is_file()).lower(),
     }
-    plain = reader(session, path).options(**options).csv(source, inferSchema=typed)
+    plain = reader(session, path).options(**options).csv(source, inferSchema=typed and not strange)
     if not plain.columns:
         return plain
+    known = _inferred(plain) if typed and strange else plain.schema
     plainly = {name for name in plain.columns if fold(name) in texts}
     large = [
-        each.name
-        for each in plain.schema
-        if isinstance(each.dataType, DecimalType) and each.name not in plainly
+        each.name for each in known if isinstance(each.dataType, DecimalType) and each.name not in plainly
     ]
     read = {*large, *plainly}
-    fields = [StructField(each.name, StringType()) if each.name in read else each for each in plain.schema]
+    fields = [StructField(each.name, StringType()) if each.name in read else each for each in known]
     schema = StructType([*fields, StructField(BROKEN, StringType())])
     reading = reader(session, path).options(**options, columnNameOfCorruptRecord=BROKEN)
     table = reading.schema(schema).csv(source)
-    return _whole(table, plain.columns, large) if large else table
+    table = _whole(table, plain.columns, large) if large else table
+    if not strange:
+        return table
+    line = sf.to_csv(sf.struct(*map(column, plain.columns)), _QUOTES)
+    return table.withColumn(BROKEN, sf.coalesce(sf.col(BROKEN), sf.when(_are_strange(table.schema), line)))
 
 
-def _spans_lines(session: SparkSession, source: list[str]) -> bool:
-    """Find out whether a quoted value of a CSV file spans lines."""
+_QUOTES = {"quote": '"', "escape": '"'}
+
+
+def _looked_at(session: SparkSession, source: list[str], *, typed: bool) -> tuple[bool, bool]:
+    """Find out whether a quoted value of CSV files spans lines, and whether bytes are not UTF-8."""
     line = sf.col(VALUE)
     quotes = sf.length(line) - sf.length(sf.replace(line, sf.lit('"'), sf.lit("")))
-    opened = session.read.text(source).where((quotes % 2 == 1) & line.rlike(_ENDS_OPEN))
-    return not opened.isEmpty()
+    opened = (quotes % 2 == 1) & line.rlike(_ENDS_OPEN) if typed else sf.lit(False)
+    strange = ~sf.is_valid_utf8(line)
+    found = session.read.text(source).agg(sf.bool_or(opened), sf.bool_or(strange)).collect()[0]
+    return bool(found[0]), bool(found[1])
+
+
+def _are_strange(fields: Iterable[StructField]) -> Column:
+    """Tell rows with the replacement character: Spark's reader puts it for what is not UTF-8."""
+    texts = [each.name for each in fields if isinstance(each.dataType, StringType) and each.name != BROKEN]
+    marked = [sf.coalesce(column(name).contains(REPLACEMENT), sf.lit(False)) for name in texts]
+    return reduce(or_, marked, sf.lit(False))
+
+
+def _inferred(plain: DataFrame) -> StructType:
+    """Infer the types of columns of texts from the rows that are UTF-8: the others will be refused."""
+    good = plain.where(~_are_strange(plain.schema))
+    lines = good.select(sf.to_csv(sf.struct(*map(column, plain.columns)), _QUOTES).alias(VALUE))
+    found = plain.sparkSession.read.options(**_QUOTES).csv(lines, inferSchema=True).schema
+    if len(found) != len(plain.columns):
+        return plain.schema
+    return StructType(
+        [
+            StructField(each.name, other.dataType if isinstance(each.dataType, StringType) else each.dataType)
+            for each, other in zip(plain.schema, found, strict=True)
+        ]
+    )
 
 
 def _whole(table: DataFrame, names: list[str], large: list[str]) -> DataFrame:

@@ -34,7 +34,7 @@ from headgate.tables.filter_rows import (
     place_of,
     rows_as_text,
 )
-from headgate.tables.lines import BLOCK, FILE, ORDER, POSITION, VALUE
+from headgate.tables.lines import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -79,9 +79,9 @@ class Shape(NamedTuple):
     row: type[_Node | _Edge | _Subscription]
     columns: rows.Columns
 
-    def read(self, value: bytes | None, row: Any) -> None:
+    def read(self, value: bytes | None, broken: str | None, row: Any) -> None:
         """Read a row column by column, and raise for the first that cannot be used; what was read stays."""
-        given = rows.read_line(value)
+        given = rows.read_line(value, broken)
         found: dict[str, Any] = {}
         try:
             self.columns.read(given, found)
@@ -167,7 +167,7 @@ def _compile_batch(
                 row = decoder.decode(value)
             except UNUSUAL:
                 row = shape.row()
-                shape.read(value, row)
+                shape.read(value, batch[BROKEN][place].as_py(), row)
             for name, complaint in required.items():
                 if getattr(row, name) is None:
                     raise refusal(complaint)

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
 
 from headgate.backtest.one_filter import SAMPLE, BacktestResult, Pattern, check_attributes, keep_documents
 from headgate.contents.kind import FilterSettings
@@ -17,6 +16,7 @@ from headgate.core.values import fold
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.model import predicates
 from headgate.records.language.parse import parse_filter
+from headgate.spark.jobs.match.reading import paths_of
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.events import SOURCES, judge, judge_documents
@@ -27,11 +27,8 @@ from headgate.tables.places import Format
 from headgate.tables.requests import check_backtest, check_backtest_documents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.core.values import Path
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
@@ -53,12 +50,12 @@ def backtest(
     tree = parse_filter(sql)
     form = check_backtest(events, output)
     with spark_errors(), watch(session, "backtesting", quiet=quiet) as timing:
-        judged = judge(session, events, form)
+        judged = judge(session, events, form, texts=None)
         table = _parsed(judged.events) if form is Format.JSONL else judged.events
         try:
             if judged.count:
                 named = {found.attribute.path for found in predicates(tree)}
-                check_attributes(_paths(table.schema, ()), named, events)
+                check_attributes(paths_of(table.schema), named, events)
             matching = table.where(sql) if judged.count else table.limit(0)
             # Counted before anything is written, so that a value that cannot be cast leaves nothing behind.
             matches = matching.count()
@@ -84,15 +81,6 @@ def _parsed(lines: DataFrame) -> DataFrame:
     table = lines.sparkSession.read.json(kept)
     # Without any event there is nothing to infer from.
     return table.persist() if table.columns else table.select(sf.lit("").alias(ID))
-
-
-def _paths(struct: StructType, prefix: Path) -> Iterator[Path]:
-    """List the attributes of a table by folded path, nested ones included."""
-    for field in struct:
-        path = (*prefix, fold(field.name))
-        yield path
-        if isinstance(field.dataType, StructType):
-            yield from _paths(field.dataType, path)
 
 
 def backtest_documents(

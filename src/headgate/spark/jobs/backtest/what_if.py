@@ -50,6 +50,7 @@ from headgate.spark.jobs.match.worker import Task, match_rows
 from headgate.spark.session.memory import worker_memory
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
+from headgate.spark.tables.elsewhere import changing_together
 from headgate.spark.tables.tables import read_lines, to_frame, write_table
 from headgate.tables.event_rows import REASON, ROW
 
@@ -85,7 +86,11 @@ def what_if(
     """
     question.check(output, effects, rejected)
     begun = time.monotonic()
-    with spark_errors(), workspace(output, question.snapshot) as folder:
+    with (
+        spark_errors(),
+        changing_together(session, [rejected, output, effects]) as changes,
+        workspace(output, question.snapshot) as folder,
+    ):
         with watch(session, "reading changes", quiet=quiet):
             rows = read_rows(session, question.changes)
         with step("trying the changes", quiet=quiet):
@@ -93,7 +98,7 @@ def what_if(
         with watch(session, "reading events", quiet=quiet):
             sources = tried.sources(worker_memory(session))
             given = read_table(session, question.events, tried.target, sources, question.content_type)
-            write_table(_refused(session, tried, given), rejected)
+            write_table(_refused(session, tried, given), changes.staged(rejected))
         count = given.judged.count
         with (
             watch(session, "matching before and after", rows=count, noun="events", quiet=quiet),
@@ -101,9 +106,10 @@ def what_if(
         ):
             found = _effects(session, question, tried, given, changed, counts)
             if output is not None:
-                write_table(changed.orderBy(EVENT_ID, SUBSCRIPTION_ID), output)
+                write_table(changed.orderBy(EVENT_ID, SUBSCRIPTION_ID), changes.staged(output))
         if effects is not None:
-            write_table(to_frame(session, effects_table(found, numbered=tried.numbered)), effects)
+            table = to_frame(session, effects_table(found, numbered=tried.numbered))
+            write_table(table, changes.staged(effects))
         cost = None
         if question.cost:
             with step("measuring the cost", quiet=quiet):

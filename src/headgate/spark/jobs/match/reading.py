@@ -31,8 +31,11 @@ from headgate.spark.tables.tables import column, column_names
 from headgate.tables.event_rows import COLUMNS, DOCUMENTS, LINES, PACKED
 from headgate.tables.places import Format, check_input
 from headgate.tables.requests import are_documents, check_events
+from headgate.tables.results import meant_by
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.core.values import Path
@@ -53,21 +56,43 @@ _COMPARABLE = (
 
 
 def read_table(
-    session: SparkSession, path: str, target: Target, sources: Sources | None, content_type: str | None
+    session: SparkSession,
+    path: str,
+    target: Target,
+    sources: Sources | None,
+    content_type: str | None,
+    *,
+    texts: bool = True,
 ) -> EventTable:
-    """Judge a table of events, or a folder of documents, as the content of the filters wants it."""
+    """Judge a table of events, or a folder of documents, as the content of the filters wants it.
+
+    Without `texts`, workers are left to find that a text of Parquet is not UTF-8, and then refuse all.
+    """
     kind = kind_of(target.content)
     form = check_events(path, kind, content_type) if kind.documents else check_input(path)
     if are_documents(kind, form, lambda: [] if form is None else column_names(session, path, form)):
         found = judge_documents(session, path, target.content, content_type, sources)
         return EventTable(found.judged, found.judged.events, DOCUMENTS, feeds=found.feeds)
     assert form is not None, "only documents come in files of their own"
-    judged = judge(session, path, form, sources)
+    needed = {ID, *([SOURCE] if target.graph else []), *(attribute[0] for attribute in target.attributes)}
+    judged = judge(session, path, form, sources, texts=needed if texts else ())
     if form is Format.JSONL:
         return EventTable(judged, judged.events, LINES)
     table = _needed(judged.events, target)
     unknown = check_types(table, path, target)
-    return EventTable(judged, _packed(table), COLUMNS, unknown if judged.count else ())
+    if not judged.count:
+        unknown = ()
+    meant = meant_by(unknown, map(dotted, paths_of(judged.events.schema)))
+    return EventTable(judged, _packed(table), COLUMNS, unknown, meant)
+
+
+def paths_of(struct: StructType, prefix: Path = ()) -> Iterator[Path]:
+    """List the attributes of a table by folded path, nested ones included."""
+    for field in struct:
+        path = (*prefix, fold(field.name))
+        yield path
+        if isinstance(field.dataType, StructType):
+            yield from paths_of(field.dataType, path)
 
 
 def _needed(table: DataFrame, target: Target) -> DataFrame:
