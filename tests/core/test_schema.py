@@ -28,6 +28,18 @@ def test_other_types_are_refused(name: str) -> None:
         Type.parse(name)
 
 
+def test_digits_of_decimals() -> None:
+    for name in ("decimal", "DECIMAL(10,2)", "decimal ( 38 )", "Decimal(5, -3)", "decimal(76, 76)"):
+        assert Type.parse(name) == Type(Kind.DECIMAL)
+        assert Type.parse(f"array<{name}>") == Type(Kind.ARRAY, Kind.DECIMAL)
+    for name in ("decimal(0)", "decimal(77, 2)", "decimal(10, 77)", "decimal(70, -7)"):
+        with pytest.raises(TableError, match="is not known: a decimal has at most 76 digits"):
+            Type.parse(name)
+    for name in ("decimal()", "decimal(10, 2", "decimals", "decimal(1,2,3)", "numeric(10,2)"):
+        with pytest.raises(TableError, match="is not known: use one of"):
+            Type.parse(name)
+
+
 def test_from_json() -> None:
     schema = Schema.from_json({"Age": "int64", "User": {"City": "string", "tags": "array<string>"}})
     assert {path: str(found) for path, found in schema.types.items()} == {
@@ -84,7 +96,8 @@ ARROW: list[tuple[pa.DataType, Kind]] = [
     (pa.struct([("a", pa.int64())]), Kind.OBJECT),
     (pa.map_(pa.string(), pa.int64()), Kind.OBJECT),
     (pa.binary(), Kind.OBJECT),
-    (pa.decimal128(10, 2), Kind.OBJECT),
+    *((kind, Kind.DECIMAL) for kind in (pa.decimal128(10, 2), pa.decimal256(40, -2), pa.decimal64(9, 2))),
+    (pa.list_(pa.decimal128(10, 2)), Kind.ARRAY),
     (pa.time64("us"), Kind.OBJECT),
     (pa.duration("us"), Kind.OBJECT),
 ]

@@ -41,7 +41,7 @@ def test_kinds(value: object, kind: Kind) -> None:
     assert flatten({"a": value})["a",] is value
 
 
-STRANGE = [Decimal(1), b"a", {1}, 1j, np.int64(1), np.float64(1), dt.time(1), object(), Colour.RED]
+STRANGE = [b"a", {1}, 1j, np.int64(1), np.float64(1), dt.time(1), object(), Colour.RED]
 
 
 @pytest.mark.parametrize("value", STRANGE)
@@ -55,6 +55,18 @@ def test_a_refused_value_is_named(value: object) -> None:
     for data in ({"user": {"x": value}}, {"user": {"x": [1, [value]]}}):
         with pytest.raises(EventError, match=r"attribute user\.x: a value of type"):
             flatten(data)
+
+
+def test_decimals_have_at_most_76_digits_and_are_numbers() -> None:
+    for text in ("9" * 76, "-1e75", "1e-76", "0." + "9" * 76, "1" * 40 + "." + "1" * 36, "0e-76"):
+        assert flatten({"a": Decimal(text)})["a",] == Decimal(text)
+    for text in ("9" * 77, "1e76", "1e-77", "1e999999", "0e-77", "1" * 40 + "." + "1" * 37):
+        for value in (Decimal(text), [Decimal(text)]):
+            with pytest.raises(EventError, match=r"attribute b\.a: a decimal of more than 76 digits"):
+                flatten({"b": {"a": value}})
+    for text in ("NaN", "-Infinity", "sNaN"):
+        with pytest.raises(EventError, match=r"attribute a: no decimal is .*; send it as a float"):
+            flatten({"a": Decimal(text)})
 
 
 MOMENTS = [

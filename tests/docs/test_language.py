@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import pytest
 
@@ -31,7 +31,7 @@ VERDICTS = {"TRUE": True, "FALSE": False, "NULL": None}
 
 _CELLS = re.compile(r"(?<!\\)\|")
 _CODE = re.compile(r"(?:``\s?(.*?)\s?``|`(.*?)`)\Z")
-_MOMENT = re.compile(r"TIMESTAMP '([^']*)'")
+_TYPED = re.compile(r"(TIMESTAMP|DECIMAL) '([^']*)'")
 
 
 class Case(NamedTuple):
@@ -80,20 +80,22 @@ def cases() -> list[Case]:
 
 
 def read_event(text: str) -> Event:
-    """Read an event as the page writes it: JSON, and TIMESTAMP '…' for a moment."""
-    moments: list[dt.datetime] = []
+    """Read an event as the page writes it: JSON, TIMESTAMP '…' for a moment, and DECIMAL '…'."""
+    kept: list[dt.datetime | Decimal] = []
 
-    def keep(moment: re.Match[str]) -> str:
-        micros = to_timestamp(moment[1])
-        assert micros is not None
-        moments.append(dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=micros))
-        return json.dumps({"moment": len(moments) - 1})
+    def keep(typed: re.Match[str]) -> str:
+        if typed[1] == "DECIMAL":
+            kept.append(Decimal(typed[2]))
+        else:
+            micros = to_timestamp(typed[2])
+            assert micros is not None
+            kept.append(dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=micros))
+        return json.dumps({"kept": len(kept) - 1})
 
-    data = json.loads(_MOMENT.sub(keep, text))
-    for name, value in data.items():
-        if isinstance(value, dict) and "moment" in value:
-            data[name] = moments[value["moment"]]
-    return Event("event", data)
+    def put(found: dict[str, Any]) -> Any:
+        return kept[found["kept"]] if "kept" in found else found
+
+    return Event("event", json.loads(_TYPED.sub(keep, text), object_hook=put))
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)
@@ -140,6 +142,7 @@ VALUES: dict[Kind, object] = {
     Kind.BOOL: True,
     Kind.INT: 1,
     Kind.FLOAT: 1.5,
+    Kind.DECIMAL: Decimal("1.5"),
     Kind.STRING: "1",
     Kind.TIMESTAMP: dt.datetime(1970, 1, 1, tzinfo=dt.UTC),
     Kind.ARRAY: [1],

@@ -181,6 +181,8 @@ VALUES: list[tuple[Any, str]] = [
     (Decimal(35), "a = 35"),
     (Decimal("0.5"), "a = 0.5"),
     (Decimal("1E+2"), "a = 100"),
+    (Decimal("0.1000000000000000055511151231257827"), "a > 0.1 AND a = 0.1e0"),
+    (Decimal("NaN"), "a > 1e308"),
     (Color.RED, "a = 7"),
     ([np.int64(1), Decimal(2)], "array_contains(a, 2)"),
 ]

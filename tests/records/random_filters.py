@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -33,7 +34,13 @@ _TYPES: dict[str, pa.DataType] = {
     "tags": pa.list_(pa.string()),
     "flags": pa.list_(pa.bool_()),
     "times": pa.list_(MOMENTS),
-    "user": pa.struct([("age", pa.int64()), ("first name", pa.string())]),
+    "cost": pa.decimal128(10, 2),
+    "exact": pa.decimal128(38, 18),
+    "giant": pa.decimal128(38, 0),
+    "costs": pa.list_(pa.decimal128(10, 2)),
+    "user": pa.struct(
+        [("age", pa.int64()), ("first name", pa.string()), ("worth", pa.decimal128(12, 4))],
+    ),
 }
 SCHEMA = pa.schema(_TYPES)
 
@@ -69,6 +76,30 @@ DAYS = [
     "2024-01-01T00:00:00+02:00",
 ]
 YESES = ["yes", "NO", "true", "f", "1", "0"]
+COSTS = [
+    Decimal(each) for each in ("0.10", "-1.50", "2.50", "7.00", "12.00", "99999999.99", "0.00", "9007199.25")
+]
+EXACTS = [
+    Decimal(each)
+    for each in (
+        "0.1",
+        "0.100000000000000001",
+        "0.099999999999999999",
+        "1.5",
+        "7.0000000000001",
+        "-0.999999999999999999",
+        "9007199254740993",
+        "9223372036854775807.5",
+        "9223372036854775808",
+        "12345678901234567890.123456789012345678",
+        "12345678901234567890.123456789012345679",
+        "-99999999999999999999.999999999999999999",
+    )
+]
+GIANTS = [
+    Decimal(each)
+    for each in (10**38 - 1, 10**38 - 2, -(10**38) + 1, 2**63, 2**63 - 1, 2**53 + 1, -(2**63), 0, 5, 7)
+]
 EPOCH = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 SHIFTS = [0, 1, -1, 1_000_000, 86_400_000_000, -43_200_000_000]
 
@@ -100,8 +131,16 @@ def random_event(rng: random.Random, identity: int) -> dict[str, object]:
         "tags": maybe(lambda: array([*WORDS])),
         "flags": maybe(lambda: array([True, False])),
         "times": maybe(lambda: array(moments)),
+        "cost": maybe(lambda: rng.choice(COSTS)),
+        "exact": maybe(lambda: rng.choice(EXACTS)),
+        "giant": maybe(lambda: rng.choice(GIANTS)),
+        "costs": maybe(lambda: array([*COSTS])),
         "user": maybe(
-            lambda: {"age": maybe(lambda: rng.choice(INTS)), "first name": maybe(lambda: rng.choice(WORDS))}
+            lambda: {
+                "age": maybe(lambda: rng.choice(INTS)),
+                "first name": maybe(lambda: rng.choice(WORDS)),
+                "worth": maybe(lambda: rng.choice(COSTS)),
+            }
         ),
     }
 
@@ -134,6 +173,31 @@ def _any_number(rng: random.Random) -> str:
     """Draw a number that may also lie beyond 64 bits, which only equality takes."""
     huge = rng.choice(["9223372036854775808", "-9223372036854775809", "99999999999999999999.5"])
     return huge if rng.random() < 0.2 else _number(rng)
+
+
+def _decimal(rng: random.Random) -> str:
+    """Draw a number that Spark compares with DECIMAL(38, 18) without rounding."""
+    short = str(rng.choice([each for each in [*COSTS, *EXACTS] if abs(each) < 2**63 - 1]))
+    return rng.choice([short, short, _number(rng)])
+
+
+def _any_decimal(rng: random.Random) -> str:
+    """Draw a number beyond 64 bits for equality, now and then."""
+    return str(rng.choice(EXACTS)) if rng.random() < 0.5 else _any_number(rng)
+
+
+def _any_giant(rng: random.Random) -> str:
+    return str(rng.choice(GIANTS))
+
+
+def _double(rng: random.Random) -> str:
+    return rng.choice(
+        ["0.1e0", "2.5e0", "7e0", "1e38", "-1e300", "9007199254740992e0", "9223372036854775807e0"]
+    )
+
+
+def _cost(rng: random.Random) -> str:
+    return str(rng.choice(COSTS))
 
 
 def _moment(rng: random.Random) -> str:
@@ -181,6 +245,11 @@ _SCALARS: dict[str, list[Callable[[random.Random], str]]] = {
     "yes": [_boolean, _pick(YESES)],
     "b": [_boolean, _pick(YESES)],
     "t": [_moment, _pick(DAYS)],
+    "cost": [_number, _decimal, _double, _pick(REALS)],
+    "exact": [_decimal, _decimal, _double, _pick(REALS)],
+    # With digits after the point, Spark rounds a literal beside a decimal that has no room for them.
+    "giant": [_integer, _integer, _double, _pick(WHOLES)],
+    "user.worth": [_number, _cost],
     "user.age": [_number, _pick(WHOLES)],
     "`User`.`first name`": [_word],
 }
@@ -190,9 +259,10 @@ _ARRAYS: dict[str, Callable[[random.Random], str]] = {
     "tags": _word,
     "flags": _boolean,
     "times": _moment,
+    "costs": _number,
 }
 # Spark refuses arrays_overlap of whole numbers or doubles with decimals, though not array_contains.
-_OVERLAPS = {**_ARRAYS, "ints": _integer, "reals": _integer}
+_OVERLAPS = {**_ARRAYS, "ints": _integer, "reals": _integer, "costs": _cost}
 # Within forall, elements meet literals as scalars do, casts included.
 _EVERY: dict[str, list[Callable[[random.Random], str]]] = {
     "ints": [_number, _pick(WHOLES)],
@@ -200,9 +270,22 @@ _EVERY: dict[str, list[Callable[[random.Random], str]]] = {
     "tags": [_word],
     "flags": [_boolean, _pick(YESES)],
     "times": [_moment, _pick(DAYS)],
+    "costs": [_number, _cost, _pick(REALS)],
 }
 TEXTS = {"s", "whole", "real", "day", "yes"}
-_ALL_LITERALS = [_number, _word, _boolean, _moment, _pick(WHOLES), _pick(REALS), _pick(DAYS), _pick(YESES)]
+_LARGE = {_number: _any_number, _decimal: _any_decimal, _integer: _any_giant}
+_ALL_LITERALS = [
+    _number,
+    _decimal,
+    _double,
+    _word,
+    _boolean,
+    _moment,
+    _pick(WHOLES),
+    _pick(REALS),
+    _pick(DAYS),
+    _pick(YESES),
+]
 _PATTERNS = [
     "%",
     "a%",
@@ -278,9 +361,9 @@ def _scalar_predicate(rng: random.Random, *, wild: bool) -> str:
     name = rng.choice([*_SCALARS, *_ARRAYS] if wild else [*_SCALARS])
     literal = rng.choice(_ALL_LITERALS if wild else _SCALARS[name])
     draw = rng.random()
-    if draw > 0.7 and literal is _number:
+    if draw > 0.7 and literal in _LARGE and (literal is not _integer or name == "giant"):
         op = rng.choice(["=", "!=", "<=>", "IN"])
-        other = _any_number(rng)
+        other = _LARGE[literal](rng)
         return f"{name} {op} ({other})" if op == "IN" else f"{name} {op} {other}"
     if draw < 0.2:
         return f"{name} {rng.choice(['', 'NOT '])}BETWEEN {literal(rng)} AND {literal(rng)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import decimal
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -215,20 +214,17 @@ def _upper(inner: dict[str, object] | None) -> dict[str, object] | None:
     return None if inner is None else {"C": inner["c"]}
 
 
-PRICE = decimal.Decimal("5.00")
 MAP = pa.map_(pa.string(), pa.int64())
 SPLIT = "make it a struct, or give its entries columns of their own"
 # Columns that no filter can look into, a filter that would, and what the error says to do about them.
 FOREIGN: list[tuple[pa.Array[Any], str, str]] = [
-    (pa.array([PRICE]), "x > 1", "cast it to float64"),
-    (pa.array([PRICE]), "x LIKE '5%x%'", "cast it to float64"),
-    (pa.array([PRICE]).dictionary_encode(), "x > 1", "cast it to float64"),
-    (pa.array([{"y": PRICE}]), "x.y > 1", "cast it to float64"),
-    (pa.array([[PRICE]]), "array_contains(x, 5)", "cast its elements to float64"),
-    (pa.array([[PRICE]]), "arrays_overlap(x, array(5.00))", "cast its elements to float64"),
-    (pa.array([[PRICE]]), "forall(x, y -> y = 5)", "cast its elements to float64"),
-    (pa.array([[[PRICE]]]), "array_contains(x, 5)", "cast its elements to float64"),
-    (pa.array([[PRICE]], pa.large_list(pa.decimal256(40, 2))), "x = 5", "cast its elements to float64"),
+    (pa.array([b"5"]), "x LIKE '5%x%'", "cast it to string"),
+    (pa.array([b"5"]).dictionary_encode(), "x > 1", "cast it to string"),
+    (pa.array([{"y": b"5"}]), "x.y > 1", "cast it to string"),
+    (pa.array([[b"5"]]), "arrays_overlap(x, array('5'))", "cast its elements to string"),
+    (pa.array([[b"5"]]), "forall(x, y -> y = '5')", "cast its elements to string"),
+    (pa.array([[[b"5"]]]), "array_contains(x, '5')", "cast its elements to string"),
+    (pa.array([[b"5"]], pa.large_list(pa.binary())), "x = '5'", "cast its elements to string"),
     (pa.array([b"5"]), "x = '5'", "cast it to string"),
     (pa.array([b"5"], pa.large_binary()), "x LIKE '5%'", "cast it to string"),
     (pa.array([b"5"], pa.binary(1)), "x IN ('5')", "cast it to string"),
@@ -273,7 +269,7 @@ def test_no_name_goes_into_a_map(text: str) -> None:
         RecordIndex.build([Subscription(1, text)]).match_batch(batch)
 
 
-@pytest.mark.parametrize("value", [PRICE, b"5", dt.time(5), dt.timedelta(5), [PRICE], [b"5"], {"y": PRICE}])
+@pytest.mark.parametrize("value", [b"5", dt.time(5), dt.timedelta(5), [b"5"], {"y": b"5"}])
 def test_a_value_that_filters_cannot_look_into_is_refused(value: object) -> None:
     with pytest.raises(
         EventError, match=r"attribute x(\.y)?: a value of type \w+ is not supported: use None, "

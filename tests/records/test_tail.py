@@ -221,7 +221,10 @@ TOO_MANY = ", ".join(f"'x{number}'" for number in range(MOST_POINTS + 1))
     ("text", "posted", "scanned"),
     [
         ("a = 'x'", 1, 0),
-        ("a = 5", 3, 0),
+        ("a = 5", 4, 0),
+        ("a = 5e0", 6, 0),
+        ("a = '5'", 6, 0),
+        ("a = 12345678901234567", 4, 0),
         ("a IN ('x', 'y', 'z')", 3, 0),
         ("a = 'x' OR b IN ('y', 'z')", 3, 0),
         ("(a = 'x' AND b > 1) OR (a = 'x' AND c > 1)", 1, 0),

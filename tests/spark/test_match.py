@@ -370,7 +370,7 @@ def test_types_of_parquet(job: Job) -> None:
             "day": "day = DATE '2024-01-01'",
             "int96": f"at {same}",
             "small": "i8 = -1 AND u8 = 255 AND u32 = 4294967295 AND f32 = 0.5 AND word = 'x'",
-            "decimal": "a IS NOT NULL",
+            "decimal": "a = 1 AND array_contains(p, 0.1) AND NOT q.r = 0.1 AND big > 9.3e18",
             "struct": "b = 'x' OR b.c = 1",
             "absent": "n = 1 AND user.age > 5 AND user.city = 'Bern' AND missing IS NULL",
             **{name: f"{name} {same}" for name in kinds},
@@ -389,6 +389,9 @@ def test_types_of_parquet(job: Job) -> None:
         "f32": pa.array([0.5, None], pa.float32()),
         "word": pa.array(["x", None]).dictionary_encode(),
         "a": [decimal.Decimal(1), None],
+        "p": pa.array([[decimal.Decimal("0.10")], None], pa.list_(pa.decimal128(5, 2))),
+        "q": [{"r": decimal.Decimal("0.100000000000000000000000000000000001")}, None],
+        "big": pa.array([2**64 - 1, None], pa.uint64()),
         "b": [{"c": 1}, None],
         "n": [1, 1],
         "user": [{"age": 7}, {"age": 7}],
@@ -578,22 +581,20 @@ def test_columns_that_no_filter_names_do_not_disturb(job: Job) -> None:
 @pytest.mark.parametrize(
     ("values", "text", "hint"),
     [
-        ([decimal.Decimal("1.50")], "a > 1", "filters cannot compare: cast it to double"),
-        (pa.array([5], pa.uint64()), "a > 1", "filters cannot compare: cast it to double"),
         (
-            [[decimal.Decimal("1.50")]],
-            "array_contains(a, 1)",
+            [[b"x"]],
+            "array_contains(a, 'x')",
             "filters cannot compare: cast it to a type that filters know",
         ),
         ([b"x"], "a LIKE 'x%'", "filters cannot compare: cast it to a type that filters know"),
-        ([{"b": decimal.Decimal(1)}], "a.b = 1", "filters cannot compare: cast it to double"),
+        ([{"b": b"x"}], "a.b = 'x'", "filters cannot compare: cast it to a type that filters know"),
         (
             pa.array([[("b", 1)]], pa.map_(pa.string(), pa.int64())),
             "a.b IS NULL",
             "a.b cannot go into: make it a struct",
         ),
     ],
-    ids=["decimal", "uint64", "array", "binary", "nested", "map"],
+    ids=["array", "binary", "nested", "map"],
 )
 def test_a_type_that_filters_cannot_compare_is_one_error(job: Job, values: Any, text: str, hint: str) -> None:
     job.build({"s": text})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.core.event import read_object
 from headgate.core.likeliest import likeliest
-from headgate.core.values import Kind, dotted, fold
+from headgate.core.values import MAX_DECIMAL, Kind, dotted, fold
 from headgate.errors import TableError
 
 if TYPE_CHECKING:
@@ -24,18 +25,29 @@ _NAMES = {
     "bool": Kind.BOOL,
     "int64": Kind.INT,
     "float64": Kind.FLOAT,
+    "decimal": Kind.DECIMAL,
     "string": Kind.STRING,
     "timestamp": Kind.TIMESTAMP,
 }
 _WORDS = {kind: name for name, kind in _NAMES.items()}
+_DIGITS = re.compile(r"\bdecimal\s*\(\s*([0-9]{1,3})\s*(?:,\s*(-?[0-9]{1,3})\s*)?\)")
+
+
+def _checked_digits(found: re.Match[str]) -> str:
+    precision, scale = int(found[1]), int(found[2] or 0)
+    if not 0 < precision <= MAX_DECIMAL or abs(scale) > MAX_DECIMAL or precision - scale > MAX_DECIMAL:
+        raise TableError(f"type {found[0]!r} is not known: a decimal has at most {MAX_DECIMAL} digits")
+    return "decimal"
 
 
 @dataclass(frozen=True)
 class Type:
     """A kind, and for arrays the kind of the elements (None where nothing is known of them).
 
-    >>> str(Type.parse("array<int64>")), Type.parse("string").kind.name
-    ('array<int64>', 'STRING')
+    Digits of decimals are checked and not kept: filters compare decimals whatever they have.
+
+    >>> str(Type.parse("array<int64>")), Type.parse("string").kind.name, str(Type.parse("DECIMAL(10, 2)"))
+    ('array<int64>', 'STRING', 'decimal')
     """
 
     kind: Kind
@@ -44,7 +56,7 @@ class Type:
     @classmethod
     def parse(cls, text: str) -> Type:
         """Read a type's name."""
-        word = text.strip().lower()
+        word = _DIGITS.sub(_checked_digits, text.strip().lower())
         if word.startswith("array<") and word.endswith(">") and word[6:-1] in _NAMES:
             return cls(Kind.ARRAY, _NAMES[word[6:-1]])
         if word in _NAMES:
@@ -166,6 +178,7 @@ def _arrow() -> tuple[tuple[Callable[[pa.DataType], bool], Kind], ...]:
         (types.is_string, Kind.STRING),
         (types.is_large_string, Kind.STRING),
         (types.is_string_view, Kind.STRING),
+        (types.is_decimal, Kind.DECIMAL),
         (types.is_timestamp, Kind.TIMESTAMP),
         (types.is_date, Kind.TIMESTAMP),
         (types.is_list, Kind.ARRAY),

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FORMAT = "headgate-snapshot"
-VERSION = 1
+VERSION = 2
 MANIFEST = "manifest.json"
 _TRIES = 10
 """How often a snapshot is read that others replace at the same time."""

@@ -5,6 +5,7 @@
     BOOL        bool            BOOLEAN            true, false
     INT         int             BIGINT             a number without fraction or exponent
     FLOAT       float           DOUBLE             any other number
+    DECIMAL     Decimal         DECIMAL            (a number is an INT or a FLOAT)
     STRING      str             STRING             a string
     TIMESTAMP   datetime        TIMESTAMP          (a string, cast where it is compared)
     ARRAY       list, tuple     ARRAY<one of them> an array
@@ -17,6 +18,7 @@ and `user.age` (INT). Names compare as in Spark, without regard to case.
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -26,13 +28,16 @@ from headgate.errors import EventError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Scalar: TypeAlias = bool | int | float | str | dt.datetime | None
+Scalar: TypeAlias = bool | int | float | Decimal | str | dt.datetime | None
 Value: TypeAlias = "Scalar | list[Value] | Mapping[str, Value]"
 Path: TypeAlias = tuple[str, ...]
 """A dotted name, folded: `User.Age` is `("user", "age")`."""
 
 MAX_DEPTH = 32
 """How deep objects may nest in an event, and arrays in an attribute."""
+
+MAX_DECIMAL = 76
+"""Digits of a decimal, before and after the point: those of Arrow's widest; Spark has 38."""
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
@@ -49,6 +54,7 @@ class Kind(IntEnum):
     TIMESTAMP = 5
     ARRAY = 6
     OBJECT = 7
+    DECIMAL = 8
 
 
 _KINDS: dict[type, Kind] = {
@@ -56,6 +62,7 @@ _KINDS: dict[type, Kind] = {
     bool: Kind.BOOL,
     int: Kind.INT,
     float: Kind.FLOAT,
+    Decimal: Kind.DECIMAL,
     str: Kind.STRING,
     dt.datetime: Kind.TIMESTAMP,
     dt.date: Kind.TIMESTAMP,
@@ -74,8 +81,8 @@ def kind_of(value: object) -> Kind:
     kind = _KINDS.get(type(value))
     if kind is None:
         raise EventError(
-            f"a value of type {type(value).__name__} is not supported: use None, bool, int, float, str, "
-            "datetime, a list of these, or a dict"
+            f"a value of type {type(value).__name__} is not supported: use None, bool, int, float, "
+            "Decimal, str, datetime, a list of these, or a dict"
         )
     return kind
 
@@ -169,6 +176,20 @@ def check(value: object, path: Path, depth: int = 0) -> None:
             kind_of(value)
         except EventError as error:
             raise EventError(f"attribute {dotted(path)}: {error}") from None
+    elif type(value) is Decimal:
+        _check_decimal(value, path)
+
+
+def _check_decimal(value: Decimal, path: Path) -> None:
+    if not value.is_finite():
+        raise EventError(f"attribute {dotted(path)}: no decimal is {value}; send it as a float")
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    if max(len(digits), len(digits) + exponent, -exponent) > MAX_DECIMAL:
+        raise EventError(
+            f"attribute {dotted(path)}: a decimal of more than {MAX_DECIMAL} digits is not supported; "
+            "round it, or send it as a string"
+        )
 
 
 def dotted(path: Path) -> str:

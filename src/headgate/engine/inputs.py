@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from headgate.core.arguments import listed, told, usable_id, with_article
-from headgate.core.event import ID, JSON, Event
+from headgate.core.event import ID, JSON, SOURCE, Event
 from headgate.core.subscription import Subscription
 from headgate.core.values import fold
-from headgate.engine.native import native, native_row
+from headgate.engine.native import native_row, plain
 from headgate.engine.refusals import RefusedSubscription
 from headgate.errors import EventError, HeadgateError, SubscriptionError
 
@@ -50,7 +51,7 @@ def event_of(given: object, identity: Id = 0) -> Event:
         many = ": for many events there are match_events and match_batch"
         hint = many if _is_table(given) or isinstance(given, list | tuple) else ""
         raise EventError(f"an event is an Event or a mapping of attributes, not {told(given)}{hint}")
-    row = native_row(given)
+    row = _with_id(native_row(given))
     for name in row:
         if not isinstance(name, str):
             raise EventError(f"the attribute name {name!r} is not text")
@@ -59,6 +60,14 @@ def event_of(given: object, identity: Id = 0) -> Event:
     made = Event.from_row({**row, ID: identity})
     # Filters look at what was sent, and that has no id.
     return made if made.content_type != JSON else Event(identity, row, source=made.source)
+
+
+def _with_id(row: dict[Any, Any]) -> dict[Any, Any]:
+    """Have an id and a source that are decimals as numbers."""
+    odd = [
+        name for name, value in row.items() if isinstance(value, Decimal) and fold(str(name)) in {ID, SOURCE}
+    ]
+    return {**row, **{name: plain(row[name]) for name in odd}} if odd else row
 
 
 def _taken(event: Event) -> Event:
@@ -138,7 +147,7 @@ def subscriptions_of(
         except HeadgateError as error:
             if refused is None:
                 raise
-            identity = native(each.get("id")) if isinstance(each, Mapping) else None
+            identity = plain(each.get("id")) if isinstance(each, Mapping) else None
             usable = isinstance(identity, str | int) and not isinstance(identity, bool)
             refused.append(RefusedSubscription(row, identity if usable else None, str(error)))
             found.append(refused[-1])
@@ -175,7 +184,7 @@ def _model(given: object, model: type[Model], what: str, error: type[HeadgateErr
             continue
         if field in found:
             raise error(f"{which} has two fields {field!r}: names that differ in case only are the same")
-        found[field] = _fit(field, native(value))
+        found[field] = _fit(field, plain(value))
     for name, needed in names.items():
         if needed and name not in found:
             raise error(f"{which} has no {name!r}: its fields are {', '.join(names)}")
@@ -201,7 +210,7 @@ def _names(model: type[Any]) -> dict[str, bool]:
 
 def id_of(given: object) -> Id:
     """Take the id of a subscription."""
-    return usable_id(native(given))
+    return usable_id(plain(given))
 
 
 def _is_table(given: object) -> bool:
@@ -221,10 +230,12 @@ def _table(given: Any, error: type[HeadgateError]) -> pa.Table:
 
 
 def _usual(table: pa.Table) -> pa.Table:
-    """Have numbers and texts in the types that filters compare."""
+    """Have texts in a type that filters compare, and ids and sources that are decimals as numbers."""
     import pyarrow as pa
 
-    schema = pa.schema([field.with_type(_usual_type(field.type)) for field in table.schema])
+    named = [_number_type if fold(field.name) in {ID, SOURCE} else _usual_type for field in table.schema]
+    kinds = [usual(field.type) for field, usual in zip(table.schema, named, strict=True)]
+    schema = pa.schema([field.with_type(kind) for field, kind in zip(table.schema, kinds, strict=True)])
     if schema == table.schema:
         return table
     try:
@@ -233,12 +244,18 @@ def _usual(table: pa.Table) -> pa.Table:
         raise EventError(f"a column of the table holds what does not fit: {_line(reason)}") from None
 
 
+def _number_type(kind: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_decimal(kind):
+        return pa.int64() if kind.scale <= 0 and kind.precision <= 18 else pa.float64()
+    return _usual_type(kind)
+
+
 def _usual_type(kind: Any) -> Any:
     import pyarrow as pa
 
     types = pa.types
-    if types.is_decimal(kind):
-        return pa.int64() if kind.scale <= 0 and kind.precision <= 18 else pa.float64()
     if types.is_string_view(kind):
         return pa.string()
     if types.is_list(kind) or types.is_large_list(kind):

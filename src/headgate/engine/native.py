@@ -2,8 +2,7 @@
 
     NumPy scalar, array          the Python value, a list
     datetime64, Timestamp        datetime; NaT and NA are nothing
-    Decimal                      as JSON would have it: a whole number if it is written without fraction or
-                                 exponent, else a float
+    Decimal                      itself; NaN and the infinities are floats, which decimals have not
     subclass of str, int, …      the value itself, of an IntEnum say
 
 Nothing is imported for it: a value tells by its type where it comes from.
@@ -22,8 +21,8 @@ _USUAL = frozenset({type(None), bool, int, float, str, dt.datetime, dt.date})
 def native(value: Any) -> Any:
     """Return a value as Python has it; one that is so already, or is not known, as it is.
 
-    >>> native(Decimal("2")), native(Decimal("2.50")), native({"sizes": (Decimal("1"), "x")})
-    (2, 2.5, {'sizes': [1, 'x']})
+    >>> native(Decimal("2.50")), native(Decimal("NaN")), native({"sizes": (Decimal("1"), "x")})
+    (Decimal('2.50'), nan, {'sizes': [Decimal('1'), 'x']})
     """
     kind = type(value)
     if kind in _USUAL:
@@ -51,7 +50,7 @@ def _native(value: Any) -> Any:
     if home == "pandas" and type(value).__name__ in {"NAType", "NaTType"}:
         return None
     if isinstance(value, Decimal):
-        return _number(value)
+        return Decimal(value) if value.is_finite() else float(value)
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -69,6 +68,15 @@ def _native(value: Any) -> Any:
     return value
 
 
-def _number(value: Decimal) -> float:
-    exponent = value.as_tuple().exponent
-    return int(value) if exponent == 0 else float(value)
+def plain(value: Any) -> Any:
+    """Return a value as Python has it where no decimals are known: in ids, scores and weights.
+
+    >>> plain(Decimal("2")), plain(Decimal("2.50"))
+    (2, 2.5)
+    """
+    found = native(value)
+    if isinstance(found, dict):
+        return {name: plain(each) for name, each in found.items()}
+    if not isinstance(found, Decimal):
+        return found
+    return int(found) if found.as_tuple().exponent == 0 else float(found)

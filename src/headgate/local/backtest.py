@@ -158,6 +158,7 @@ def _alike(types: set[LiteralType], kind: pa.DataType) -> bool:
         return types <= {LiteralType.STRING}
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return types <= NUMBERS
+    # Decimals are not among them: Spark rounds where no type of 38 digits holds column and literals.
     return (pa.types.is_date(kind) or pa.types.is_timestamp(kind)) and types <= MOMENTS
 
 

@@ -323,6 +323,8 @@ def _usual(kind: pa.DataType) -> bool:
         return _usual(kind.value_type)
     if isinstance(kind, pa.StructType):
         return all(_usual(field.type) for field in kind)
+    if pa.types.is_decimal128(kind):
+        return True
     return pa.types.is_float32(kind) or (is_plain(kind) and not isinstance(kind, pa.MapType))
 
 

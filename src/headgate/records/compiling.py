@@ -53,6 +53,7 @@ _SEEN = {
     Kind.BOOL: {Facet.BOOL, Facet.TEXT},
     Kind.INT: {Facet.INT, Facet.TEXT},
     Kind.FLOAT: {Facet.FLOAT},
+    Kind.DECIMAL: {Facet.DECIMAL, Facet.LONG_DECIMAL},
     Kind.STRING: _STRINGS,
     Kind.TIMESTAMP: {Facet.TIMESTAMP},
     Kind.ARRAY: {Facet.ARRAY},

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 MOST = 1000
 """Keys of one filter; with more it is open."""
-_SEEN_BY_OTHERS = frozenset({Facet.ARRAY, Facet.BOOL, Facet.FLOAT, Facet.TIMESTAMP})
+_SEEN_BY_OTHERS = frozenset(
+    {Facet.ARRAY, Facet.BOOL, Facet.FLOAT, Facet.TIMESTAMP, Facet.DECIMAL, Facet.LONG_DECIMAL}
+)
 """Facets of values that meet every shard anyway."""
 _NUMBERS = frozenset({Facet.INT, Facet.STRING_INT})
 

@@ -57,6 +57,7 @@ _FAMILIES = {
     Kind.BOOL: {LiteralType.BOOL},
     Kind.INT: NUMBERS,
     Kind.FLOAT: NUMBERS,
+    Kind.DECIMAL: NUMBERS,
     Kind.STRING: {LiteralType.STRING},
     Kind.TIMESTAMP: MOMENTS,
 }
@@ -129,7 +130,8 @@ def compare(value: object, literal: Literal) -> int | None:
 
     Spark casts one side to the other's type: the literal if the value is a number, a Boolean or a
     timestamp and the literal a string; the value if it is a string and the literal is not; whole
-    numbers to double beside a double, and to decimal beside a decimal.
+    numbers to double beside a double, and to decimal beside a decimal; decimals to double beside a double or
+    a string.
     """
     other = literal.value
     match kind_of(value), literal.type:
@@ -154,6 +156,11 @@ def compare(value: object, literal: Literal) -> int | None:
             return _order(value, float(other))
         case Kind.FLOAT, LiteralType.STRING:
             return _order(value, to_double(str(other)))
+        case Kind.DECIMAL, LiteralType.INT | LiteralType.DECIMAL:
+            return _order(value, other)
+        case Kind.DECIMAL, LiteralType.DOUBLE | LiteralType.STRING:
+            assert isinstance(value, Decimal)
+            return _order(float(value), to_double(other) if isinstance(other, str) else other)
         case Kind.TIMESTAMP, LiteralType.DATE | LiteralType.TIMESTAMP:
             assert isinstance(value, dt.date)
             return _order(micros(value), other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from headgate.core.interning import TextPool
 from headgate.core.schema import arrow_kind
 from headgate.core.values import Kind, dotted, find_name, kind_of, micros
 from headgate.errors import EventError
+from headgate.records.events.decimals import Decimals, decimal_keys, python_keys, widened
 from headgate.records.programs.leaves import float_key, float_keys
 
 if TYPE_CHECKING:
@@ -31,9 +33,10 @@ class Column(NamedTuple):
     """The values of one attribute, or the elements of its arrays.
 
     kind[i]      a `Kind`
-    number[i]    the key of a BOOL, INT, FLOAT or TIMESTAMP
+    number[i]    the key of a BOOL, INT, FLOAT, DECIMAL or TIMESTAMP
     code[i]      the place of a STRING in `texts`, which holds each text once; -1 for all others
     start        of an ARRAY: its elements are elements[start[i]:start[i + 1]]; empty for all others
+    decimals     all digits of the DECIMALs, if there are any
     """
 
     kind: NDArray[np.uint8]
@@ -42,6 +45,7 @@ class Column(NamedTuple):
     texts: TextPool
     start: NDArray[np.int64]
     elements: Column | None
+    decimals: Decimals | None = None
 
 
 class Columns(Protocol):
@@ -73,7 +77,7 @@ class BatchColumns:
         return found
 
     def refuse_foreign(self, path: Path) -> None:
-        """Refuse a column of a type that no filter can look into, such as decimals, if it is no struct."""
+        """Refuse a column of a type that no filter can look into, such as binary, if it is no struct."""
         array = find_column(self._batch, path)
         remedy = None if array is None else _remedy(array.type)
         if array is not None and remedy is not None:
@@ -120,7 +124,7 @@ def _remedy(kind: Any) -> str | None:
         return None
     if types.is_map(kind):
         return _SPLIT
-    into = "float64" if types.is_decimal(kind) else "int64" if types.is_duration(kind) else "string"
+    into = "int64" if types.is_duration(kind) else "string"
     return f"cast {'its elements' if arrow_kind(whole) is Kind.ARRAY else 'it'} to {into}"
 
 
@@ -138,6 +142,7 @@ def from_values(values: Sequence[object]) -> Column:
     texts: dict[str, int] = {}
     lengths = np.zeros(count, np.int64)
     elements: list[object] = []
+    decimals: dict[int, Decimal] = {}
     for i, value in enumerate(values):
         if isinstance(value, str):
             code[i] = texts.setdefault(value, len(texts))
@@ -147,12 +152,19 @@ def from_values(values: Sequence[object]) -> Column:
             number[i] = value
         elif isinstance(value, dt.date):
             number[i] = micros(value)
+        elif isinstance(value, Decimal):
+            decimals[i] = value
         elif isinstance(value, list | tuple):
             lengths[i] = len(value)
             elements.extend(value)
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     inner = from_values(elements) if (kind == Kind.ARRAY).any() else None
-    return Column(kind, number, code, TextPool.build(texts), start, inner)
+    digits = None
+    if decimals:
+        rows = np.fromiter(decimals, np.int64, len(decimals))
+        digits = Decimals(rows, list(decimals.values()))
+        number[rows] = python_keys(list(decimals.values()))
+    return Column(kind, number, code, TextPool.build(texts), start, inner, digits)
 
 
 def from_arrow(array: pa.Array[Any]) -> Column:
@@ -169,6 +181,8 @@ def from_arrow(array: pa.Array[Any]) -> Column:
         return _from_texts(array, kinds)
     if kind is Kind.ARRAY:
         return _from_lists(array, kinds)
+    if kind is Kind.DECIMAL:
+        return _from_decimals(array, kinds)
     if kind in {Kind.NULL, Kind.OBJECT}:
         return _plain(kinds, np.zeros(len(array), np.int64))
     try:
@@ -223,6 +237,14 @@ def _from_texts(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
     count = len(kinds)
     texts = TextPool.from_arrow(coded.dictionary)
     return Column(kinds, np.zeros(count, np.int64), code, texts, np.zeros(count + 1, np.int64), None)
+
+
+def _from_decimals(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
+    numbers = np.zeros(len(kinds), np.int64)
+    rows = np.flatnonzero(kinds)
+    found = widened(array.drop_null() if len(rows) < len(kinds) else array)
+    numbers[rows] = decimal_keys(found)
+    return _plain(kinds, numbers)._replace(decimals=Decimals(rows, found))
 
 
 def _from_lists(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from bisect import bisect_right
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from headgate.records.events.columns import BatchColumns, Column, Columns, Event
 from headgate.records.index.arrays import Events
 from headgate.records.index.grams import GRAMS, event_grams
 from headgate.records.index.lines import ARRAY_CELL, NULL_CELL, OTHER_CELL
+from headgate.records.programs.decimals import decimal_key, decimal_text
 from headgate.records.programs.leaves import TEXT_FACETS, Facet, float_key
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ OWN = {
     Facet.BOOL: Kind.BOOL,
     Facet.INT: Kind.INT,
     Facet.FLOAT: Kind.FLOAT,
+    Facet.DECIMAL: Kind.DECIMAL,
     Facet.TIMESTAMP: Kind.TIMESTAMP,
 }
 
@@ -125,6 +128,11 @@ def _cells(column: Column, facets: range, index: BuiltIndex) -> NDArray[np.int64
             if kinds[OWN[facet]]:
                 mine = column.kind == OWN[facet]
                 cells[mine] = first + np.searchsorted(thresholds, column.number[mine], side="right")
+        elif facet is Facet.LONG_DECIMAL:
+            if column.decimals is not None:
+                code, texts = column.decimals.texts
+                places = index.texts.place_pool(texts, lines.text_first[c], lines.text_last[c])
+                cells[column.decimals.rows] = first + places[code]
         elif facet in TEXT_FACETS:
             code, texts = (column.code, column.texts) if facet is Facet.STRING else text_forms(column)
             if texts.size:
@@ -191,11 +199,14 @@ class _Line:
         self._texts: dict[str, int] | None = None
         self._forms = False
         self._place: Callable[[str], int] | None = None
+        self._long: Callable[[str], int] | None = None
         for c in np.flatnonzero(lines.column_line == line).tolist():
             facet, first = Facet(int(lines.column_facet[c])), int(lines.column_cell[c])
             thresholds = lines.thresholds[lines.threshold_start[c] : lines.threshold_start[c + 1]].tolist()
             if facet in OWN:
                 self._numbers[OWN[facet]] = (thresholds, first)
+            elif facet is Facet.LONG_DECIMAL:
+                self._long = _placing(built, c, codes[first:])
             elif facet in TEXT_FACETS:
                 self._open_texts(built, c, first, codes)
                 self._forms = facet is Facet.TEXT
@@ -209,8 +220,7 @@ class _Line:
         texts = (built.texts.text(place) for place in range(begin, end))
         self._texts = dict(zip(texts, own[1::2].tolist(), strict=True))
         if own[::2].any():
-            pool = built.texts
-            self._place = lambda text: int(own[pool.place([text], begin, end)[0]])
+            self._place = _placing(built, c, own)
 
     def code(self, value: object, kind: Kind) -> int:
         """Return the code of a value."""
@@ -222,6 +232,9 @@ class _Line:
             return self._text(str(value) if kind is Kind.INT else str(value).lower())
         known = self._numbers.get(kind)
         if known is None:
+            if self._long is not None and kind is Kind.DECIMAL:
+                assert isinstance(value, Decimal)
+                return self._long(decimal_text(value))
             return self.array if kind is Kind.ARRAY else self.other
         thresholds, first = known
         return self._codes[first + bisect_right(thresholds, _number(value))]
@@ -239,11 +252,19 @@ class _Line:
         return self.other
 
 
+def _placing(built: BuiltIndex, c: int, own: NDArray[np.int32]) -> Callable[[str], int]:
+    """Return what finds the code of a text on a facet, given those of the facet's cells."""
+    begin, end = int(built.lines.text_first[c]), int(built.lines.text_last[c])
+    return lambda text: int(own[built.texts.place([text], begin, end)[0]])
+
+
 def _number(value: object) -> int:
     if isinstance(value, float):
         return float_key(value)
     if isinstance(value, int):
         return int(value)
+    if isinstance(value, Decimal):
+        return decimal_key(value)
     assert isinstance(value, dt.date)
     return micros(value)
 

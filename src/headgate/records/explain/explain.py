@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from headgate.core.values import Path
 
 
-# The widest difference is of a whole number of 19 digits and a decimal with 18 after the point.
-_EXACT = Context(prec=60)
+# The widest difference is of a decimal with 76 digits before the point and one with 76 after it.
+_EXACT = Context(prec=160)
 _EQUALITIES = {Op.EQ, Op.NULL_SAFE_EQ}
 
 
@@ -196,7 +196,9 @@ def _gap(value: object, literal: Literal) -> Gap | None:
         return _moments(to_date(value) if kind is LiteralType.DATE else to_timestamp(value), other)
     if isinstance(value, str) and kind in NUMBERS:
         return _numbers(to_int(value) if kind is LiteralType.INT else to_double(value), other)
-    if isinstance(value, int | float):
+    if isinstance(value, Decimal) and kind in {LiteralType.STRING, LiteralType.DOUBLE}:
+        value = float(value)
+    if isinstance(value, int | float | Decimal):
         if kind is LiteralType.STRING:
             return _numbers(value, to_int(str(other)) if isinstance(value, int) else to_double(str(other)))
         return _numbers(value, other)
@@ -210,9 +212,9 @@ def _moments(left: object, right: object) -> dt.timedelta:
 
 
 def _numbers(left: object, right: object) -> Decimal | float:
-    assert isinstance(left, int | float)
+    assert isinstance(left, int | float | Decimal)
     assert isinstance(right, int | float | Decimal)
-    if isinstance(left, int) and isinstance(right, int | Decimal):
+    if isinstance(left, int | Decimal) and isinstance(right, int | Decimal):
         return _EXACT.subtract(Decimal(left), Decimal(right)).copy_abs()
     return abs(float(left) - float(right))
 

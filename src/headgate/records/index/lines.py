@@ -23,7 +23,7 @@ import numpy as np
 
 from headgate.core.interning import TextPool
 from headgate.records.index.cells import cut_numbers, cut_together, number_codes
-from headgate.records.index.sides import APART, TOGETHER, split_leaves
+from headgate.records.index.sides import APART, LONG, TOGETHER, split_leaves
 from headgate.records.programs.leaves import TEXT_FACETS, Facet
 from headgate.records.programs.programs import TOP, starts
 
@@ -160,7 +160,7 @@ class _Maker:
         where, ranges = self._ranges_of(parts)
         facet = self._programs.range_facet[ranges]
         low, high = self._programs.range_low[ranges], self._programs.range_high[ranges]
-        group = [f for f in TOGETHER[Facet(side % APART)] if (facet == f).any()]
+        group = [f for f in TOGETHER[Facet(side % LONG)] if (facet == f).any()]
         together = side < APART and len(group) > 1
         found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         cell = FIRST_CELL

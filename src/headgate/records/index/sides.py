@@ -2,6 +2,7 @@
 
 A leaf sees a value on at most one facet of each string cast. So an attribute has one line for each way in
 which strings are cast, its *side*; a leaf that casts strings in several ways is divided, one part for each.
+Leaves that see all digits of decimals have lines of their own, since a value has one place on a line.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from headgate.records.programs.leaves import Facet
 from headgate.records.programs.programs import ALL, GLOB, starts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from headgate.records.programs.programs import Programs
@@ -33,16 +36,19 @@ _SIDES = (
 )
 APART = 64
 """Added to a side: the line of leaves whose facets cannot be cut together."""
+LONG = 32
+"""Added to a side: the line of leaves with literals of so many digits that decimals are compared as texts."""
 
 TOGETHER = {
     Facet.STRING: (Facet.STRING,),
     Facet.STRING_BOOL: (Facet.BOOL, Facet.STRING_BOOL),
-    Facet.STRING_INT: (Facet.INT, Facet.FLOAT, Facet.STRING_INT),
-    Facet.STRING_FLOAT: (Facet.INT, Facet.FLOAT, Facet.STRING_FLOAT),
+    Facet.STRING_INT: (Facet.INT, Facet.FLOAT, Facet.STRING_INT, Facet.DECIMAL),
+    Facet.STRING_FLOAT: (Facet.INT, Facet.FLOAT, Facet.STRING_FLOAT, Facet.DECIMAL),
     Facet.STRING_DATE: (Facet.TIMESTAMP, Facet.STRING_DATE),
     Facet.STRING_TIMESTAMP: (Facet.TIMESTAMP, Facet.STRING_TIMESTAMP),
     Facet.TEXT: (Facet.TEXT,),
 }
+_LONG_FACET = int(Facet.LONG_DECIMAL)
 _IS_SIDE = np.zeros(len(Facet), np.uint8)
 _IS_SIDE[[int(side) for side in _SIDES]] = 1
 _HOME = np.zeros(len(Facet), np.uint8)
@@ -50,6 +56,8 @@ _HOME = np.zeros(len(Facet), np.uint8)
 for _facet, _side in (
     (Facet.INT, Facet.STRING_INT),
     (Facet.FLOAT, Facet.STRING_INT),
+    (Facet.DECIMAL, Facet.STRING_INT),
+    (Facet.LONG_DECIMAL, Facet.STRING_INT),
     (Facet.BOOL, Facet.STRING_BOOL),
     (Facet.TIMESTAMP, Facet.STRING_TIMESTAMP),
 ):
@@ -112,9 +120,11 @@ def _split(
     sides = np.empty(16, np.uint8)
     for leaf in range(len(leaf_kind)):
         first, last = range_start[leaf], range_start[leaf + 1]
-        found = 0
+        found, extra = 0, 0
         for r in range(first, last):
             facet = range_facet[r]
+            if facet == _LONG_FACET:
+                extra = LONG
             if is_side[facet] and (found == 0 or sides[found - 1] != facet):
                 sides[found] = facet
                 found += 1
@@ -126,7 +136,7 @@ def _split(
                     break
             found = 1
         for k in range(found):
-            part_side[parts + k] = sides[k]
+            part_side[parts + k] = sides[k] + extra
         for r in range(first, last):
             facet = range_facet[r]
             at = 0
@@ -169,11 +179,17 @@ def _line_names(
     return names
 
 
+def _groups() -> Iterator[tuple[int, tuple[Facet, ...]]]:
+    for side, group in TOGETHER.items():
+        yield int(side), group
+        yield side + LONG, group
+
+
 def _unalignable(programs: Programs, names: np.ndarray, range_part: np.ndarray) -> np.ndarray:
     """Tell the parts whose facets are not cut at as many places, or do not all end at the top."""
     bad = np.zeros(len(names), bool)
     side = np.where(names >= 0, names % APART, 0)
-    for own, group in TOGETHER.items():
+    for own, group in _groups():
         if len(group) == 1 or not (side == own).any():
             continue
         inside = (side[range_part] == own) & np.isin(programs.range_facet, [int(facet) for facet in group])

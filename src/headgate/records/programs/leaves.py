@@ -44,20 +44,26 @@ class Facet(IntEnum):
     STRING_DATE = 10
     STRING_TIMESTAMP = 11
     TEXT = 12
+    DECIMAL = 13
+    LONG_DECIMAL = 14
+    """All digits of a decimal, for literals of more than 15."""
 
 
-TEXT_FACETS = frozenset({Facet.STRING, Facet.TEXT})
+TEXT_FACETS = frozenset({Facet.STRING, Facet.TEXT, Facet.LONG_DECIMAL})
 """Facets whose keys are places among texts."""
 
 FACETS_OF_KIND: tuple[frozenset[Facet], ...] = (
     frozenset({Facet.PRESENT, Facet.BOOL, Facet.TEXT}),
     frozenset({Facet.PRESENT, Facet.INT, Facet.TEXT}),
     frozenset({Facet.PRESENT, Facet.FLOAT}),
-    frozenset(Facet) - {Facet.ARRAY, Facet.BOOL, Facet.INT, Facet.FLOAT, Facet.TIMESTAMP},
+    frozenset(Facet)
+    - {Facet.ARRAY, Facet.BOOL, Facet.INT, Facet.FLOAT, Facet.TIMESTAMP}
+    - {Facet.DECIMAL, Facet.LONG_DECIMAL},
     frozenset({Facet.PRESENT, Facet.TIMESTAMP}),
     frozenset({Facet.PRESENT, Facet.ARRAY}),
+    frozenset({Facet.PRESENT, Facet.DECIMAL, Facet.LONG_DECIMAL}),
 )
-"""The facets that a Boolean, a whole number, a double, a string, a timestamp and an array can have."""
+"""The facets of a Boolean, a whole number, a double, a string, a timestamp, an array and a decimal."""
 
 
 def line(facet: Facet) -> Interval:
@@ -156,8 +162,10 @@ def both(left: SetLeaf, right: SetLeaf) -> SetLeaf | None:
     return _combine(left, right, intersection, on_null=left.on_null and right.on_null)
 
 
-def either(left: SetLeaf, right: SetLeaf) -> SetLeaf:
-    """Make the leaf of `left OR right` over one attribute."""
+def either(left: SetLeaf, right: SetLeaf) -> SetLeaf | None:
+    """Make the leaf of `left OR right` over one attribute, or None where decimals would have two facets."""
+    if {Facet.DECIMAL, Facet.LONG_DECIMAL} <= {facet for leaf in (left, right) for facet, _ in leaf.sets}:
+        return None
     return _combine(left, right, union, on_null=left.on_null or right.on_null)
 
 

@@ -1,8 +1,8 @@
 """Predicates of the model to leaves: the one place that knows how Spark compares types.
 
 Each literal type sees an attribute on certain facets, and on each of them a comparison is an interval of
-keys. `<` against the decimal 1.5 is `key < 2` for whole numbers, `key < key(1.5)` for doubles and for texts
-cast to double.
+keys. `<` against the decimal 1.5 is `key < 2` for whole numbers, `key < key(1.5)` for doubles, for decimals
+(whose keys are others, see `decimals`) and for texts cast to double.
 """
 
 from __future__ import annotations
@@ -32,6 +32,12 @@ from headgate.records.language.model import (
     convert,
 )
 from headgate.records.language.patterns import ANY_CHARACTER, ANY_TEXT, tokens
+from headgate.records.programs.decimals import (
+    decimal_key,
+    decimal_text,
+    double_cuts,
+    is_short,
+)
 from headgate.records.programs.intervals import Cut, Intervals, after, before, number, union
 from headgate.records.programs.leaves import (
     Facet,
@@ -50,6 +56,7 @@ if TYPE_CHECKING:
 
 _FULL = {Facet.PRESENT: (line(Facet.PRESENT),)}
 _ARRAY = {Facet.ARRAY: (line(Facet.ARRAY),)}
+_DECIMALS = (Facet.DECIMAL, Facet.LONG_DECIMAL)
 
 
 class Place(NamedTuple):
@@ -121,7 +128,7 @@ lower_again = lru_cache(maxsize=65_536)(_lower)
 
 
 def _elements(path: tuple[str, ...], literals: tuple[Literal, ...], *, negated: bool) -> Leaf:
-    own = {Facet.BOOL, Facet.INT, Facet.FLOAT, Facet.STRING, Facet.TIMESTAMP}
+    own = {Facet.BOOL, Facet.INT, Facet.FLOAT, Facet.STRING, Facet.TIMESTAMP, *_DECIMALS}
     sets = {facet: found for facet, found in _points(literals).items() if facet in own}
     # A string literal meets texts only here: array functions do not cast.
     if common_type(literals) is LiteralType.STRING:
@@ -146,7 +153,11 @@ def _points(literals: tuple[Literal, ...]) -> dict[Facet, Intervals]:
     """Collect the keys that equal one of the literals, on the facets where all of them have a place."""
     common = common_type(literals)
     assert common is not None
-    places = [_places(convert(literal, common)) for literal in literals if literal != NULL]
+    found = [convert(literal, common) for literal in literals if literal != NULL]
+    places = [_places(literal) for literal in found]
+    if any(Facet.LONG_DECIMAL in place for place in places):
+        # All of a list are seen on one facet.
+        places = [_lengthened(place, literal) for place, literal in zip(places, found, strict=True)]
     shared = set.intersection(*(set(place) for place in places)) if places else set()
     return {facet: union(tuple(place[facet] for place in places), ()) for facet in shared}
 
@@ -177,15 +188,26 @@ def _places(literal: Literal) -> dict[Facet, Place]:
                 Facet.INT: _whole(value),
                 Facet.FLOAT: _double(float(value)),
                 Facet.STRING_INT: _whole(value),
+                **_among_decimals(value),
             }
         case LiteralType.DECIMAL:
             assert isinstance(value, Decimal)
             double = _double(float(value))
-            return {Facet.INT: _exact(value), Facet.FLOAT: double, Facet.STRING_FLOAT: double}
+            return {
+                Facet.INT: _exact(value),
+                Facet.FLOAT: double,
+                Facet.STRING_FLOAT: double,
+                **_among_decimals(value),
+            }
         case LiteralType.DOUBLE:
             assert isinstance(value, float)
             double = _double(value)
-            return {Facet.INT: _rounded(value), Facet.FLOAT: double, Facet.STRING_FLOAT: double}
+            return {
+                Facet.INT: _rounded(value),
+                Facet.FLOAT: double,
+                Facet.STRING_FLOAT: double,
+                Facet.DECIMAL: _of_decimals(value),
+            }
         case LiteralType.DATE:
             assert isinstance(value, int)
             return {Facet.TIMESTAMP: _whole(value), Facet.STRING_DATE: _whole(value)}
@@ -211,7 +233,30 @@ def _text_places(text: str) -> dict[Facet, Place]:
     double = to_double(text)
     if double is not None:
         places[Facet.FLOAT] = _double(double)
+        places[Facet.DECIMAL] = _of_decimals(double)
     return places
+
+
+def _among_decimals(value: int | Decimal) -> dict[Facet, Place]:
+    """Place a number among decimals, exactly."""
+    if is_short(value):
+        return {Facet.DECIMAL: _whole(decimal_key(Decimal(value)))}
+    text = decimal_text(value)
+    return {Facet.LONG_DECIMAL: Place(before(text), after(text))}
+
+
+def _lengthened(places: dict[Facet, Place], literal: Literal) -> dict[Facet, Place]:
+    """Have the place of a short number among all digits of decimals."""
+    assert isinstance(literal.value, int | Decimal)
+    text = decimal_text(literal.value)
+    others = {facet: place for facet, place in places.items() if facet is not Facet.DECIMAL}
+    return {**others, Facet.LONG_DECIMAL: Place(before(text), after(text))}
+
+
+def _of_decimals(value: float) -> Place:
+    """Place a double among decimals that are cast to double before they meet it."""
+    low, high = double_cuts(value)
+    return Place(number(low), number(high))
 
 
 def _whole(value: int) -> Place:

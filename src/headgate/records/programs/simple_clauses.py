@@ -2,7 +2,7 @@
 
 a = 'x', a <> 'x', a [NOT] IN ('x', 'y')    if a text is no number, no Boolean and no moment to Spark
 a = 5, a <> 5, a < 5, a <= 5, a > 5, a >= 5
-a [NOT] BETWEEN 5 AND 7                     whole numbers, the first not above the second
+a [NOT] BETWEEN 5 AND 7                     whole numbers of at most 15 digits, the first not above the second
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.records.language.model import Attribute, Comparison, Literal, LiteralType, Op
+from headgate.records.programs.decimals import SHORT_LIMIT, whole_key
 from headgate.records.programs.leaves import Facet, Quantifier, SetLeaf, float_key
 from headgate.records.programs.lowering import lower
 from headgate.records.programs.program import AND, OR
@@ -34,7 +35,7 @@ _COMMON = re.compile(
 _STRINGS = re.compile(r"'([^']*)'")
 _ANY = Attribute.of("a")
 _DIFFERS = {"=": False, "==": False, "!=": True, "<>": True}
-_NUMBERS = (Facet.INT, Facet.FLOAT, Facet.STRING_INT)
+_NUMBERS = (Facet.INT, Facet.FLOAT, Facet.STRING_INT, Facet.DECIMAL)
 FACETS = bytes(_NUMBERS)
 """The facets of a whole number, one range on each."""
 TWICE = bytes(facet for facet in _NUMBERS for _ in range(2))
@@ -93,7 +94,8 @@ def read(clause: str, *, negated: bool) -> SimpleClause | None:
             return None
         return SimpleClause(path, [text], _DIFFERS[op] is not negated, b"", (), (), 0, glue + "'")
     if number is not None:
-        return _compare(path, op, int(number), glue, negated=negated)
+        value = int(number)
+        return None if value > SHORT_LIMIT else _compare(path, op, value, glue, negated=negated)
     if opening is not None:
         texts = _STRINGS.findall(strings)
         # A list is compared on the facets that all its literals have, so one plain text is enough.
@@ -102,36 +104,36 @@ def read(clause: str, *, negated: bool) -> SimpleClause | None:
         outside = (never is not None) is not negated
         return SimpleClause(path, sorted(set(texts)), outside, b"", (), (), 0, opening + closing)
     first, last = int(low), int(high)
-    if first > last:
+    if first > last or last > SHORT_LIMIT:
         return None
     manner = between + conjunction
     if (apart is not None) is not negated:
         return _without(path, first, last, OR, manner)
-    keys = (first, float_key(float(first)), first), (last, float_key(float(last)), last)
-    return SimpleClause(path, None, False, FACETS, *keys, AND, manner)
+    return SimpleClause(path, None, False, FACETS, _keys(first), _keys(last), AND, manner)
+
+
+def _keys(number: int) -> tuple[int, ...]:
+    return number, float_key(float(number)), number, whole_key(number)
 
 
 def _compare(path: Path, op: str, number: int, manner: str, *, negated: bool) -> SimpleClause:
     if op in _DIFFERS and _DIFFERS[op] is not negated:
         return _without(path, number, number, 0, manner)
-    key = float_key(float(number))
-    lows: tuple[int, ...] = (number, key, number)
-    highs = lows
+    lows = highs = _keys(number)
     if op not in _DIFFERS:
         # `a > 5` is not `a <= 5`: the bound belongs to it if one of the two, sign and NOT, says so.
         upward, within = (op[0] == ">") is not negated, (op[-1] == "=") is not negated
         if upward:
-            lows, highs = tuple(low + (not within) for low in lows), (INT64_MAX,) * 3
+            lows, highs = tuple(low + (not within) for low in lows), (INT64_MAX,) * len(FACETS)
         else:
-            lows, highs = (INT64_MIN,) * 3, tuple(high - (not within) for high in highs)
+            lows, highs = (INT64_MIN,) * len(FACETS), tuple(high - (not within) for high in highs)
     return SimpleClause(path, None, False, FACETS, lows, highs, 0, manner)
 
 
 def _without(path: Path, first: int, last: int, sign: int, manner: str) -> SimpleClause:
     """Leave a range out of every facet's line; so few digits never reach the ends of one."""
-    below, above = float_key(float(first)) - 1, float_key(float(last)) + 1
-    lows = (INT64_MIN, last + 1, INT64_MIN, above, INT64_MIN, last + 1)
-    highs = (first - 1, INT64_MAX, below, INT64_MAX, first - 1, INT64_MAX)
+    lows = tuple(key for above in _keys(last) for key in (INT64_MIN, above + 1))
+    highs = tuple(key for below in _keys(first) for key in (below - 1, INT64_MAX))
     return SimpleClause(path, None, False, TWICE, lows, highs, sign, manner)
 
 

@@ -28,8 +28,10 @@ Point: TypeAlias = tuple[int, int]
 Guard: TypeAlias = tuple[int, int, int, int]
 """A cost, the lower the better, then column, low and high as in `TailArrays`."""
 
-MOST_POINTS = 48
-"""Points of a cover: a list of 16 whole numbers has as many, on three facets."""
+MOST_POINTS = 96
+"""Points of a cover: a list of 16 texts that are whole numbers has as many."""
+WIDEST = 3
+"""Keys of a range that are points, each: a double is so many keys of decimals."""
 MOST_GUARDS = 8
 """Guards that are weighed against each other."""
 
@@ -150,14 +152,16 @@ class Coder:
                         continue
                     if covered:
                         points[column, mix(column, key)] = None
-                    if len(found) == 1:
+                    # Whole numbers are the better guard of `a = 1234567890123456`, which decimals meet too.
+                    if len(found) == 1 and (guard < 0 or facet != Facet.LONG_DECIMAL):
                         guard, guard_low, guard_high, guard_facet = column, key, key, facet
             else:
                 for low, high in found:
                     key, last = low[0], high[0] - 1
                     words += (key, last)
-                    if covered and key == last:
-                        points[column, mix(column, key)] = None
+                    if covered and last - key < WIDEST:
+                        for each in range(key, last + 1):
+                            points[column, mix(column, each)] = None
                     else:
                         covered = False
                 if guard < 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from array import array
+from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
@@ -12,6 +13,7 @@ import numpy as np
 
 from headgate.core.values import Kind, kind_of, micros
 from headgate.records.events.encode import CASTS, OWN, text_forms
+from headgate.records.programs.decimals import decimal_key, decimal_text
 from headgate.records.programs.leaves import TEXT_FACETS, Facet, float_key
 from headgate.records.tail.arrays import ELEMENT, FACETS, TEXT, TailEvents
 
@@ -28,6 +30,7 @@ _OWN = {int(facet): kind for facet, kind in OWN.items()}
 _TEXTS = tuple(int(facet) for facet in TEXT_FACETS)
 _FORMS = {Kind.STRING, Kind.INT, Kind.BOOL}
 _PRESENT, _ARRAY, _STRING = int(Facet.PRESENT), int(Facet.ARRAY), int(Facet.STRING)
+_LONG = int(Facet.LONG_DECIMAL)
 _CASTS = {int(facet): cast for facet, cast in CASTS.items()}
 
 
@@ -157,6 +160,8 @@ def _keys(column: Column, facet: int, texts: _Texts) -> tuple[NDArray[np.int64] 
         return 0, column.kind == Kind.ARRAY
     if facet in _OWN:
         return column.number, column.kind == _OWN[facet]
+    if facet == _LONG:
+        return _digits(column, texts)
     code, pool = (column.code, column.texts) if facet != Facet.TEXT else text_forms(column)
     there = code >= 0
     if facet in _TEXTS:
@@ -167,6 +172,15 @@ def _keys(column: Column, facet: int, texts: _Texts) -> tuple[NDArray[np.int64] 
     able = np.array([key is not None for key in casts], bool)
     found = np.array([key or 0 for key in casts], np.int64)
     return found[code], there & able[code]
+
+
+def _digits(column: Column, texts: _Texts) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the keys of decimals for literals of many digits."""
+    keys = np.zeros(len(column.kind), np.int64)
+    if column.decimals is not None:
+        code, pool = column.decimals.texts
+        keys[column.decimals.rows] = code + texts.add(pool)
+    return keys, column.kind == Kind.DECIMAL
 
 
 def encode_one(sides: Sides, width: int, attributes: Mapping[Path, object]) -> TailEvents:
@@ -218,15 +232,23 @@ def _key(value: object, kind: Kind, facet: int, texts: list[bytes]) -> int | Non
     if kind is Kind.STRING:
         assert isinstance(value, str)
         if facet in _TEXTS:
+            if facet == _LONG:
+                return None
             texts.append(value.encode())
             return len(texts) - 1
         cast = _CASTS.get(facet)
         return None if cast is None else cast(value)
+    if kind is Kind.DECIMAL and facet == _LONG:
+        assert isinstance(value, Decimal)
+        texts.append(decimal_text(value).encode())
+        return len(texts) - 1
     if _OWN.get(facet) is kind:
         if isinstance(value, float):
             return float_key(value)
         if isinstance(value, int):
             return int(value)
+        if isinstance(value, Decimal):
+            return decimal_key(value)
         assert isinstance(value, dt.date)
         return micros(value)
     if facet == Facet.TEXT and kind in _FORMS:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.interning import TextPool
+from headgate.records.programs.decimals import whole_keys
 from headgate.records.programs.leaves import Facet, float_keys
 from headgate.records.programs.program import AND, OR
 from headgate.records.programs.programs import TOP, VALUE, Programs, starts
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 _BOTTOM = -(2**63)
-_NUMBER_FACETS = (Facet.INT, Facet.FLOAT, Facet.STRING_INT)
+_NUMBER_FACETS = (Facet.INT, Facet.FLOAT, Facet.STRING_INT, Facet.DECIMAL)
 
 
 class _Block(NamedTuple):
@@ -160,6 +161,8 @@ def _blocks(spec: Specification, source: Ints, places: Ints) -> Iterator[_Block]
                 keys = 2 * places[keys]
             elif facet is Facet.FLOAT:
                 keys = float_keys(keys.astype(np.float64))
+            elif facet is Facet.DECIMAL:
+                keys = whole_keys(keys)
             bottom = 0 if text else _BOTTOM
             counts, low, high = _intervals(spec, source[leaves], keys, bottom)
             if negation:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 _COMPARABLE = (
     BooleanType,
     DateType,
+    DecimalType,
     DoubleType,
     FloatType,
     IntegralType,
@@ -118,8 +119,7 @@ def check_types(table: DataFrame, path: str, target: Target) -> tuple[str, ...]:
             unknown.append(dotted(attribute))
         elif attribute in target.compared and not is_comparable(kind):
             what = f"{path}: {dotted(attribute)} is {kind.simpleString()}, which filters cannot compare"
-            hint = "double" if isinstance(kind, DecimalType) else "a type that filters know"
-            raise TableError(f"{what}: cast it to {hint}")
+            raise TableError(f"{what}: cast it to a type that filters know")
     return tuple(sorted(unknown))
 
 
