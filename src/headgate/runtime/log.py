@@ -288,7 +288,7 @@ class Subscriptions:
         folder = self._refused.prepare(version)
         now = int(time.time() * 1_000_000)
         columns: list[Any] = [
-            [row.row.decode(errors="replace") for row, _ in refused],
+            [row.row.decode(errors="backslashreplace") for row, _ in refused],
             [reason for _, reason in refused],
             [row.origin for row, _ in refused],
             [version] * len(refused),
