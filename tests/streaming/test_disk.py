@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headgate import Engine, Subscription
-from headgate.core import disk
-from headgate.core.disk import force_all, full_at, naming, told
+from headgate.core import machine
+from headgate.core.machine import disk_error, force_all, naming
 from headgate.errors import HeadgateError, MachineError
 from headgate.runtime.state import COMMITTED, READY, State
 from headgate.spark.stream.worker import _Part
@@ -107,12 +107,11 @@ def test_what_is_full_is_told(tmp_path: Path) -> None:
     other = OSError(5, "Input/output error")
     with pytest.raises(OSError, match="Input/output error") as error, naming(tmp_path):
         raise other
-    assert str(told(error.value)) == f"{tmp_path}: Input/output error"
-    assert str(told(OSError("the disk is broken"))) == "the disk is broken"
-    assert isinstance(told(full), MachineError)
-    assert "3 bytes" not in str(full_at("place"))
+    assert str(disk_error(error.value)) == f"{tmp_path}: Input/output error"
+    assert str(disk_error(OSError("the disk is broken"))) == "the disk is broken"
+    assert isinstance(disk_error(full), MachineError)
     # Arrays are written by a function that says how much, and not why.
-    assert not disk.is_full(OSError("10 requested and 3 written"), tmp_path)
+    assert not machine.is_full(OSError("10 requested and 3 written"), tmp_path)
 
 
 def test_nothing_rests_on_what_is_not_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

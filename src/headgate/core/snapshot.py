@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from headgate.core import __version__
-from headgate.core.disk import force, full_at, is_full, naming
+from headgate.core.machine import force, full_at, is_full, naming
 from headgate.errors import SnapshotError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from headgate.core.disk import put_file
+from headgate.core.machine import put_file
 from headgate.runtime.notes import last_number, numbered, offset_of, paths_noted, read_note
 from headgate.runtime.state import read_record, write_record
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import pyarrow as pa
 
 from headgate.contents.registry import content_at
-from headgate.core.disk import put_file
+from headgate.core.machine import put_file
 from headgate.errors import HeadgateError, SnapshotError, SubscriptionError
 from headgate.runtime.engines import ShardEngines
 from headgate.runtime.live import apply

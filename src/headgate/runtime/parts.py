@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.core.disk import force, naming, put_file
+from headgate.core.machine import force, naming, put_file
 from headgate.errors import TableError
 from headgate.runtime.questions import STAGED
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.core.disk import put_file
+from headgate.core.machine import put_file
 from headgate.core.snapshot import HEADS
 from headgate.runtime.notes import damaged
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from headgate.contents.registry import kind_at
-from headgate.core.disk import force, force_all, naming
+from headgate.core.machine import force, force_all, naming
 from headgate.core.snapshot import MANIFEST, open_snapshot, room_of
 from headgate.errors import SnapshotError, TableError
 from headgate.runtime.engines import ShardEngines

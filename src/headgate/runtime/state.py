@@ -31,7 +31,7 @@ import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from headgate.core.disk import put_file
+from headgate.core.machine import put_file
 from headgate.errors import TableError
 from headgate.runtime.notes import RESTORE, check_notes, count_noted, damaged, files_noted, offset_of
 

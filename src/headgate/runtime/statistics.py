@@ -12,7 +12,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headgate.core.disk import put_file
+from headgate.core.machine import put_file
 from headgate.errors import TableError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from headgate.brokers.nats.settings import shown
-from headgate.core.disk import naming
+from headgate.core.machine import naming
 from headgate.report.runs.model import (
     Counts,
     Partition,

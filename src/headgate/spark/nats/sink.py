@@ -23,8 +23,7 @@ from headgate.brokers.nats.connection import ANSWER, GREETING
 from headgate.brokers.nats.reading import Range
 from headgate.brokers.nats.settings import FAIL, Template, covers
 from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream
-from headgate.core.disk import force, force_all, naming
-from headgate.core.machine import cores
+from headgate.core.machine import cores, force, force_all, naming
 from headgate.errors import TableError
 from headgate.runtime.notes import damaged
 from headgate.spark.nats import matches_of

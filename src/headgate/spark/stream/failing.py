@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.core.disk import full_at, fullest, naming, put_file, says_full, told
+from headgate.core.machine import disk_error, full_at, fullest, put_file, says_full
 from headgate.errors import HeadgateError, MachineError
 from headgate.spark.stream.settings import is_broker
 
@@ -33,7 +33,7 @@ def one_line(settings: StreamSettings) -> Iterator[None]:
             raise
         raise full_at(fullest(places_of(settings))) from error
     except OSError as error:
-        raise told(error) from error
+        raise disk_error(error) from error
     except MemoryError as error:
         raise MachineError(
             "the stream ran out of memory: give it more, or smaller batches (--max-files, --max-bytes, "
@@ -44,8 +44,8 @@ def one_line(settings: StreamSettings) -> Iterator[None]:
         if says_full(text):
             raise full_at(fullest(places_of(settings))) from error
         place = Path(settings.state).absolute() / FAILURE
-        with naming(place):
-            put_file(place, text.encode(errors="backslashreplace"))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        put_file(place, text.encode(errors="backslashreplace"))
         raise HeadgateError(
             f"the stream ended by a defect of Headgate, {_reason(error)}; where it came from is in {place}: "
             "run the same command again, and report it with that file if it comes again"

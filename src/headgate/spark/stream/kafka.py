@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
-from headgate.core.disk import force, force_all
+from headgate.core.machine import force, force_all
 from headgate.errors import MachineError, TableError
 from headgate.spark.session.session import spark_errors
 from headgate.spark.stream.settings import Topic

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headgate.core.disk import naming
+from headgate.core.machine import naming
 from headgate.spark.session.metrics import Metrics
 from headgate.spark.stream.rows import DUPLICATE, KINDS, LATE
 

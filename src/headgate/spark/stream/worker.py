@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.registry import kind_of
-from headgate.core import disk
+from headgate.core import machine
 from headgate.core.event import Event
 from headgate.core.omission import Omissions
 from headgate.core.stepping import within
@@ -104,7 +104,7 @@ def match_on_spark(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa
         yield from match_part(batches, task, context.partitionId(), context.taskAttemptId())
     except OSError as error:
         # The driver gets the text of it, and knows errors of ours there.
-        raise disk.told(error) from error
+        raise machine.disk_error(error) from error
 
 
 def match_part(
