@@ -17,10 +17,13 @@ from headgate.errors import HeadgateError, MachineError
 from headgate.runtime.state import COMMITTED, READY, State
 from headgate.spark.stream.worker import _Part
 from tests.lanes import some
+from tests.streaming.killing import COMMAND, LEAN
 from tests.streaming.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
 
 PAGE = 4096
 SIZE = 4 << 20
@@ -98,6 +101,32 @@ def test_a_full_disk_is_named(tmp_path: Path, small: Callable[[str], Path], name
     assert len(world.matches()) == 2 * (189 + 150 + 196)
     assert sorted(row["row"] for row in world.dead()) == sorted(2 * [f"bad {n}" for n in range(100)])
     assert len(world.rejected()) == 1
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["state/spark", "out", "out-dead-letters"])
+def test_a_full_disk_is_named_on_spark(
+    spark: SparkSession, tmp_path: Path, small: Callable[[str], Path], name: str
+) -> None:
+    """What Java and workers cannot write is told in the same way, and nothing is lost."""
+    place = small(name)
+    world = fed(tmp_path / "world", {"max_files": 1})
+    lines = []
+    for pages in range(0, 64, 4 if "spark" in name else 1):
+        leave(place, pages)
+        try:
+            world.run(spark)
+            break
+        except MachineError as error:
+            lines.append(str(error))
+    (place / ".filler").unlink()
+    world.run(spark)
+    assert lines
+    for line in lines:
+        assert line.startswith(f"the disk of {place}")
+        assert line.endswith(" is full: make room there, then run the same command again; nothing is lost")
+    assert world.matches() == world.expected()
+    assert sorted(row["row"] for row in world.dead()) == sorted(2 * [f"bad {n}" for n in range(100)])
 
 
 def test_what_is_full_is_told(tmp_path: Path) -> None:
@@ -202,4 +231,63 @@ def test_a_failure_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert failing(world, monkeypatch, OSError(5, "Input/output error", "x")) == "x: Input/output error"
     assert failing(world, monkeypatch, MemoryError()).startswith("the stream ran out of memory: give it more")
     world.run()
+    assert world.matches() == world.expected()
+
+
+BREAKS = """
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
+
+class Breaks(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name != "headgate.spark.stream.worker":
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(name, path, target)
+        execute = spec.loader.exec_module
+        def changed(module):
+            execute(module)
+            def broken(part, given):
+                {what}
+            module._Part.judged = broken
+        spec.loader.exec_module = changed
+        return spec
+
+sys.meta_path.insert(0, Breaks())
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("what", "line"),
+    [
+        (
+            "raise ZeroDivisionError('by\\nnothing')",
+            "the stream ended by a defect of Headgate, in a worker: ZeroDivision",
+        ),
+        ("raise OSError(5, 'Input/output error', 'x')", "x: Input/output error"),
+        ("raise MemoryError", "a Python worker ran out of memory: give workers more"),
+        ("import os; os.kill(os.getpid(), 9)", "Spark lost a worker, usually because memory ran out"),
+    ],
+)
+def test_a_failure_in_a_worker_is_one_line(tmp_path: Path, what: str, line: str) -> None:
+    """The command ends with it and nothing else on stderr; when that is mended, it goes on."""
+    world = fed(tmp_path / "world", {})
+    (tmp_path / "broken").mkdir()
+    # What Python runs before anything else, in workers, too.
+    (tmp_path / "broken" / "sitecustomize.py").write_text(BREAKS.format(what=what))
+    command = [
+        *COMMAND, "stream", "--snapshot", str(world.snapshot), "--events", str(world.events),
+        "--output", str(world.output), "--state", str(world.state), "--changes", str(world.changes),
+        "--files", "jsonl", "--quiet", "--once", "--master", "local[1]", "--conf", LEAN,
+    ]  # fmt: skip
+    path = os.pathsep.join((str(tmp_path / "broken"), os.environ.get("PYTHONPATH", "")))
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    [told] = done.stderr.splitlines()
+    assert told.startswith(f"headgate: {line}")
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
     assert world.matches() == world.expected()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     import pyarrow as pa
+    from pyspark.sql import SparkSession
 
 
 class Died(BaseException):
@@ -176,7 +177,9 @@ def without_line(data: bytes) -> bytes:
 DAMAGES = (empty, half, shorter, without_line)
 
 
-def begun(world: World, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
+def begun(
+    world: World, monkeypatch: pytest.MonkeyPatch, stage: str, session: SparkSession | None = None
+) -> None:
     """Leave a stream whose third batch is at a stage, with all that a state may have."""
     more = {"max_files": 2, "fold": 3, "format": "parquet"}
     world.more |= more
@@ -187,7 +190,7 @@ def begun(world: World, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
         )
         for part in "ab":
             world.send(f"{number}{part}.jsonl", [{"id": f"{number}{part}", "n": 12}, "bad"])
-        world.run()
+        world.run(session)
     world.change("2.jsonl", [{"op": "unsubscribe", "id": "s1"}, {"op": "unsubscribe", "id": "s1"}])
     for part in "ab":
         world.send(f"2{part}.jsonl", [{"id": f"2{part}", "n": 12}, {"id": "0a", "n": 12}])
@@ -225,50 +228,74 @@ def rotated(data: bytes) -> bytes:
 CASES = [(READY, rotated), *((stage, damage) for stage in (PINNED, READY, "renamed") for damage in DAMAGES)]
 
 
-@pytest.mark.parametrize(("stage", "damage"), some(CASES, 0))
-def test_damage_is_told_or_recovered(
-    world: World, monkeypatch: pytest.MonkeyPatch, stage: str, damage: Callable[[bytes], bytes]
-) -> None:
-    """Every file that the stream keeps for itself, torn or emptied; then put back, it goes on."""
-    begun(world, monkeypatch, stage)
+def damaged(
+    world: World,
+    wanted: Callable[[Path], bool],
+    damage: Callable[[bytes], bytes],
+    session: SparkSession | None = None,
+) -> dict[str, str]:
+    """Damage files that the stream keeps for itself, one at a time; returns what was told, by file.
+
+    What is refused is put back, and then the stream goes on.
+    """
     kept = world.root.with_name("kept")
     shutil.copytree(world.root, kept)
-    world.run()
+    world.run(session)
     right, dead = world.matches(), sorted(row["row"] for row in world.dead())
     assert right == world.expected()
     told: dict[str, str] = {}
-    files = list(files_of(World(kept)))
+    files = [file for file in files_of(World(kept)) if wanted(file)]
     if damage is rotated:
         # The last of each kind, which is the one that counts.
         files = list({file.parent if file.stem.isdecimal() else file: file for file in files}.values())
+    assert files
     for file in files:
         put_back(kept, world.root)
         place = world.root / file.relative_to(kept)
         data = file.read_bytes()
-        damaged = damage(data)
-        if damaged == data:
+        changed = damage(data)
+        if changed == data:
             continue
         # A snapshot shares its files with the one that it was linked from.
         place.unlink()
-        place.write_bytes(damaged)
+        place.write_bytes(changed)
         try:
-            world.run()
+            world.run(session)
         except HeadgateError as error:
             told[str(file.relative_to(kept))] = str(error)
             place.write_bytes(data)
-            world.run()
+            world.run(session)
         assert world.matches() == right, place
         assert sorted(row["row"] for row in world.dead()) == dead, place
         if "snapshots" in place.parts:
             place.write_bytes(data)
     assert not any("\n" in line for line in told.values())
+    return told
+
+
+@pytest.mark.parametrize(("stage", "damage"), some(CASES, 0))
+def test_damage_is_told_or_recovered(
+    world: World, monkeypatch: pytest.MonkeyPatch, stage: str, damage: Callable[[bytes], bytes]
+) -> None:
+    """Every file that the stream keeps for itself, torn or emptied."""
+    begun(world, monkeypatch, stage)
+    told = damaged(world, lambda _: True, damage)
     for name in ("stream.json", "base.json", "metadata", "_staged/owner"):
         assert any(place.endswith(name) for place in told), name
-    named = {
-        place: place.removesuffix(f"/{Path(place).name}") if "sources" in place else place for place in told
-    }
+    named = {place: str(Path(place).parent) if "sources" in place else place for place in told}
     assert [line for place, line in told.items() if named[place] not in line] == []
     assert not any(Path(place).name in {"lock", "progress.jsonl", "columns.parquet"} for place in told)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_of_notes_of_spark(
+    spark: SparkSession, world: World, monkeypatch: pytest.MonkeyPatch, damage: Callable[[bytes], bytes]
+) -> None:
+    """Its checkpoint, with the checksums that it writes beside, read by Spark again."""
+    begun(world, monkeypatch, PINNED, spark)
+    told = damaged(world, lambda file: "spark" in file.relative_to(world.root.parent).parts, damage, spark)
+    assert any(place.endswith("metadata") for place in told)
 
 
 def test_an_emptied_segment_is_named(world: World) -> None:

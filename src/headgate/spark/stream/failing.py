@@ -54,7 +54,8 @@ def one_line(settings: StreamSettings) -> Iterator[None]:
 
 def places_of(settings: StreamSettings) -> list[Path]:
     """List the places that a stream and Spark write to on this machine."""
-    named = [settings.state, settings.dead, settings.rejected, settings.output]
+    # Spark's notes first: what is full and said by Java is theirs, if they are on a disk with others.
+    named = [f"{settings.state}/spark", settings.state, settings.dead, settings.rejected, settings.output]
     places = [Path(each).absolute() for each in named if not is_broker(each)]
     return [*places, Path(tempfile.gettempdir())]
 
