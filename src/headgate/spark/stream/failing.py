@@ -28,8 +28,8 @@ def one_line(settings: StreamSettings) -> Iterator[None]:
     try:
         yield
     except (HeadgateError, ImportError) as error:
-        # What Java writes does not say where it was.
-        if isinstance(error, MachineError) or not says_full(str(error)):
+        # What Java cannot write does not say where that was.
+        if not (str(error).startswith("Spark") and says_full(str(error))):
             raise
         raise full_at(fullest(places_of(settings))) from error
     except OSError as error:

@@ -7,7 +7,6 @@ import sys
 import time
 from collections import Counter, deque
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headgate.core.machine import naming
@@ -16,6 +15,7 @@ from headgate.spark.stream.rows import DUPLICATE, KINDS, LATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from headgate.runtime.log import Subscriptions
     from headgate.runtime.state import Record
@@ -136,8 +136,7 @@ class StreamReporter:
         }
         self._write(line)
         if self._settings.metrics is not None:
-            with naming(Path(self._settings.metrics)):
-                told.write(self._settings.metrics)
+            told.write(self._settings.metrics)
         if not self._quiet:
             print(_words(line), file=sys.stderr, flush=True)
 
