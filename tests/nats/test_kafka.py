@@ -118,4 +118,5 @@ def test_a_missing_connector_is_one_line(spark: SparkSession, tmp_path: Path) ->
         sink.commit(0, note)
     assert line in str(caught.value)
     # What was not sent is still there for the next try.
-    assert (tmp_path / "kafka-out" / "0" / "_SUCCESS").exists()
+    assert (tmp_path / "kafka-out" / note["folder"] / "_SUCCESS").exists()
+    assert note["folder"].startswith("0-")

@@ -143,12 +143,30 @@ def test_killed_while_publishing_and_again_after_the_window(
     sink.close()
 
 
+def test_what_is_staged_and_damaged_is_told(spark: SparkSession, server: Server, tmp_path: Path) -> None:
+    server.add("TORN", "torn")
+    sink = opened(spark, server.url("TORN", "subject=torn"), tmp_path)
+    note = sink.write(found(spark, 10), 0)
+    place = tmp_path / "nats-out" / note["folder"] / note["files"][0]
+    data = place.read_bytes()
+    for left in (b"", data[: len(data) // 2]):
+        place.write_bytes(left)
+        with pytest.raises(
+            TableError, match=rf"{place.name} is (empty|damaged): restore the state from a copy"
+        ):
+            sink.commit(0, note)
+    place.write_bytes(data)
+    sink.commit(0, note)
+    assert holds(server, "TORN").total() == 10
+    sink.close()
+
+
 def test_what_was_published_and_is_gone_is_told(spark: SparkSession, server: Server, tmp_path: Path) -> None:
     server.add("GONE", "gone")
     url = server.url("GONE", "subject=gone")
     sink = opened(spark, url, tmp_path)
     note = sink.write(found(spark, 10), 0)
-    folder = tmp_path / "nats-out" / "0"
+    folder = tmp_path / "nats-out" / note["folder"]
     (folder / "_begun").touch()
     ids = [f"{note['key']}:0:{number}:0" for number in range(2)]
     with Stream(NatsSettings.of(url)) as stream:

@@ -41,10 +41,11 @@ if TYPE_CHECKING:
 def stream(asked: StreamSettings, where: Where, *, quiet: bool, as_json: bool) -> None:
     r"""Match events as they arrive, each match once, even if processes are killed.
 
-    Files must be moved into the folder whole: .jsonl, .parquet, and documents of RDF or XML. Matches go to
-    files named by batch; events that are malformed, late, duplicates or from no node of the graph go to dead
-    letters, with the reason. Changes of subscriptions take effect with the next batch: rows with op
-    (subscribe, unsubscribe, score, weights) and id, filter, dialect, score, weights, node.
+    Files must be moved into the folder whole: .jsonl, .json, .csv, .parquet, and documents of RDF or XML;
+    packed ones end in .gz or .zst besides. Matches go to files named by batch; events that are malformed,
+    late, duplicates or from no node of the graph go to dead letters, with the reason. Changes of
+    subscriptions take effect with the next batch: rows with op (subscribe, unsubscribe, score, weights) and
+    id, filter, dialect, score, weights, node.
     Interrupted, it ends after the batch under way. Run it again with the same state, and it goes on.
 
     \b

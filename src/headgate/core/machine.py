@@ -1,9 +1,25 @@
-"""What this process may use of the machine; imports nothing heavy."""
+"""What this process may use of the machine: cores, memory, disks; imports nothing heavy.
+
+A file is put in place whole, and is on the disk before anything rests on it; a disk that is full is named.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headgate.errors import HeadgateError, MachineError, TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+_SAID = ("No space left on device", "Disk quota exceeded")
+_LITTLE = 1 << 20
+"""Bytes that a disk has left, at most, that is full."""
 
 
 def cores() -> int:
@@ -27,3 +43,94 @@ def cache_home() -> Path:
     """Return Headgate's own directory under the user's cache."""
     root = os.environ.get("XDG_CACHE_HOME")
     return (Path(root) if root else Path.home() / ".cache") / "headgate"
+
+
+def put_file(place: Path, data: bytes) -> None:
+    """Put a file in place at once, whole; it is on the disk before this returns."""
+    beside = place.with_name(f".{place.name}.new")
+    with naming(place):
+        try:
+            with beside.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            # What is half written takes room that there is none of.
+            with suppress(OSError):
+                beside.unlink()
+            raise
+        beside.replace(place)
+        force(place.parent)
+
+
+def force(place: Path) -> None:
+    """Have a file, or the names in a folder, on the disk before this returns."""
+    opened = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def force_all(folder: Path) -> None:
+    """Have a folder with all that is in it on the disk before this returns."""
+    for each, _, names in os.walk(folder):
+        for name in names:
+            force(folder / each / name)
+        force(folder / each)
+
+
+@contextmanager
+def naming(place: Path) -> Iterator[None]:
+    """Say of an error of the disk where it was, which a write leaves out; a full disk is `MachineError`."""
+    try:
+        yield
+    except OSError as error:
+        if is_full(error, place):
+            raise full_at(place) from error
+        if error.filename is None:
+            error.filename = str(place)
+        raise
+
+
+def is_full(error: OSError, place: Path | None = None) -> bool:
+    """Tell whether a disk is full; whoever copies or writes arrays keeps the number of the error back."""
+    if error.errno is not None:
+        return error.errno in FULL
+    text = str(error)
+    if says_full(text):
+        return True
+    return "requested and" in text and place is not None and _free(place) < _LITTLE
+
+
+def says_full(text: str) -> bool:
+    """Tell whether a text of others says that a disk is full."""
+    return any(each in text for each in _SAID)
+
+
+def full_at(place: Path | str) -> MachineError:
+    """Return the error that names what is full."""
+    return MachineError(
+        f"the disk of {place} is full: make room there, then run the same command again; nothing is lost"
+    )
+
+
+def fullest(places: Iterable[Path]) -> Path:
+    """Return the place with the least room, of those that are there."""
+    return min((place for place in places if place.exists()), key=_free)
+
+
+def disk_error(error: OSError) -> HeadgateError:
+    """Turn an error of the disk into one line."""
+    where = error.filename
+    if is_full(error):
+        return full_at(where or "what was written")
+    reason = error.strerror or " ".join(str(error).split())
+    return TableError(f"{where}: {reason}" if where else reason)
+
+
+def _free(place: Path) -> int:
+    """Count the bytes that are left for whom we are."""
+    there = next(each for each in (place, *place.absolute().parents) if each.exists())
+    about = os.statvfs(there)
+    return about.f_bavail * about.f_frsize

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from headgate.core import __version__
+from headgate.core.machine import force, full_at, is_full, naming
 from headgate.errors import SnapshotError
 
 if TYPE_CHECKING:
@@ -94,9 +95,11 @@ def write_snapshot(
             "tables": {name: _noted(beside / name) for name in tables or {}},
         }
         _write_manifest(beside / MANIFEST, manifest)
-        _sync(beside)
+        force(beside)
         _swap(beside, path)
     except OSError as error:
+        if is_full(error, path):
+            raise full_at(path) from error
         raise SnapshotError(f"snapshot {path} cannot be written: {error}; choose another place") from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
@@ -197,7 +200,7 @@ def check_place(path: Path) -> None:
 
 
 def _write_array(path: Path, array: NDArray[Any]) -> dict[str, Any]:
-    with path.open("wb") as file:
+    with naming(path), path.open("wb") as file:
         np.save(file, np.ascontiguousarray(array), allow_pickle=False)
         file.flush()
         os.fsync(file.fileno())
@@ -307,14 +310,6 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _swap(beside: Path, path: Path) -> None:
     """Put the new directory in place; readers of the old one keep their mapped pages."""
     aside = path.with_name(f".{path.name}.{os.getpid()}.old")
@@ -327,5 +322,5 @@ def _swap(beside: Path, path: Path) -> None:
         with contextlib.suppress(FileNotFoundError):
             aside.rename(path)
         raise
-    _sync(path.parent)
+    force(path.parent)
     shutil.rmtree(aside, ignore_errors=True)

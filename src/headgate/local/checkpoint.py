@@ -13,17 +13,18 @@ are the next batch.
 from __future__ import annotations
 
 import json
-import os
 import time
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
 
+from headgate.core.machine import put_file
+from headgate.runtime.notes import last_number, numbered, offset_of, paths_noted, read_note
 from headgate.runtime.state import read_record, write_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 COMPACT = 10
@@ -63,28 +64,20 @@ class Checkpoint:
 
     def under_way(self) -> int | None:
         """Return the batch that was begun and is not done, if there is one."""
-        last, noted = _last(self._offsets), _last(self._files)
-        if noted > (self._offset(last) if last >= 0 else -1):
+        last, noted = last_number(self._offsets), last_number(self._files)
+        if noted > offset_of(self._offsets / str(last)):
             # Files were noted, and no batch yet.
             last += 1
             self._put(self._offsets / str(last), self._batch(noted))
-        return last if last > _last(self._commits) else None
-
-    def _offset(self, number: int) -> int:
-        return int(json.loads(_lines(self._offsets / str(number))[-1])["logOffset"])
+        return last if last > last_number(self._commits) else None
 
     def known(self) -> set[str]:
         """Name all files that belong to a batch."""
-        return {unquote(urlsplit(entry["path"]).path) for entry in self._entries()}
-
-    def _entries(self) -> Iterator[dict[str, str]]:
-        if self._files.is_dir():
-            for place in sorted(_numbered(self._files), key=lambda each: int(each.stem)):
-                yield from (json.loads(line) for line in _lines(place)[1:])
+        return paths_noted(self._files)
 
     def begin(self, files: Sequence[FoundFile]) -> int:
         """Note files as the next batch, and return its number."""
-        noted = _last(self._files) + 1
+        noted = last_number(self._files) + 1
         lines = [
             _json({"path": f"file://{encoded(file.path)}", "timestamp": file.at, "batchId": noted})
             for file in files
@@ -92,10 +85,11 @@ class Checkpoint:
         name = str(noted)
         if (noted + 1) % COMPACT == 0:
             name += ".compact"
-            before = {entry["path"]: _json(entry) for entry in self._entries()}
+            entries = (entry for place in numbered(self._files) for entry in read_note(place))
+            before = {entry["path"]: _json(entry) for entry in entries}
             lines = [*before.values(), *lines]
         self._put(self._files / name, lines)
-        number = _last(self._offsets) + 1
+        number = last_number(self._offsets) + 1
         self._put(self._offsets / str(number), self._batch(noted))
         return number
 
@@ -108,18 +102,7 @@ class Checkpoint:
         return [_json(about), _json({"logOffset": noted})]
 
     def _put(self, place: Path, lines: Sequence[str]) -> None:
-        """Put a note in place at once, whole."""
-        beside = place.with_name(f".{place.name}.new")
-        with beside.open("w", encoding="utf-8") as file:
-            file.write("\n".join((_VERSION, *lines)))
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(place)
-        folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        put_file(place, "\n".join((_VERSION, *lines)).encode())
 
 
 def _json(value: object) -> str:
@@ -134,15 +117,3 @@ def encoded(path: str) -> str:
     '/in/a%20b%231%25é.jsonl'
     """
     return "".join(sign if ord(sign) > 127 else quote(sign, safe=_SAFE) for sign in path)
-
-
-def _numbered(folder: Path) -> list[Path]:
-    return list(folder.glob("[0-9]*"))
-
-
-def _last(folder: Path) -> int:
-    return max((int(file.stem) for file in _numbered(folder)), default=-1)
-
-
-def _lines(place: Path) -> list[str]:
-    return place.read_text("utf-8").splitlines()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from headgate.local.checkpoint import Checkpoint, FoundFile
 from headgate.spark.stream.settings import is_broker
-from headgate.tables.packed import size_of
+from headgate.tables.packed import GROWTH, codec_of, size_of
 from headgate.tables.places import is_hidden, is_remote, local, table_files
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def why_stream(settings: StreamSettings) -> str | None:
     unable = unable_to_stream(settings)
     if unable is not None:
         return unable
-    size = sum(file.size for file in new_files(settings))
+    size = sum(file.size * (GROWTH if codec_of(file.path) else 1) for file in new_files(settings))
     if size > BYTES:
         return f"the new files have {size >> 20:,} MB, and up to {BYTES >> 20} are small"
     return None

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from headgate.local.checkpoint import Checkpoint, FoundFile
 from headgate.local.small import new_files, unable_to_stream
+from headgate.spark.stream.failing import one_line
 from headgate.spark.stream.opening import opened
 from headgate.spark.stream.request import check_request
 from headgate.spark.stream.settings import ARCHIVE, DELETE
@@ -58,7 +59,7 @@ def run_stream(
     def sink(schema: pa.Schema, _: StreamReporter) -> FileSink:
         return FileSink(settings.output, settings.format, schema)
 
-    with opened(settings, sink, quiet=quiet, history=history) as stream:
+    with one_line(settings), opened(settings, sink, quiet=quiet, history=history) as stream:
         checkpoint = Checkpoint(stream.state.spark)
         stream.state.fixed("query", checkpoint.open())
         for number in _batches(checkpoint, settings):

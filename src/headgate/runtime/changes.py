@@ -10,17 +10,19 @@ import csv
 import errno
 import io
 import json
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.errors import TableError
 from headgate.runtime.questions import check_changes
 from headgate.runtime.rows import MISFIT, as_object
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 
 class Change(NamedTuple):
@@ -65,14 +67,23 @@ class Changes(Protocol):
 
 CSV, PARQUET = ".csv", ".parquet"
 ENDINGS = (".jsonl", ".ndjson", ".json", CSV, PARQUET)
+NOT_UTF8 = "the row has bytes that are not UTF-8: write the table in UTF-8"
 
 
 class FileChanges:
     """Files in the order of their names; a position lists those that were read and are still there."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(
+        self,
+        path: str,
+        ending: Callable[[Path], str] = lambda file: file.suffix.lower(),
+        read: Callable[[Path], bytes] = Path.read_bytes,
+    ) -> None:
+        """Take files from a folder; `ending` and `read` know those that are packed."""
         check_changes(path)
         self._folder = Path(path)
+        self._ending = ending
+        self._content = read
 
     def since(self, position: str | None) -> tuple[list[Change], str | None]:
         """Read the files that were not there at a position."""
@@ -80,7 +91,7 @@ class FileChanges:
         names = {
             file.name
             for file in self._folder.iterdir()
-            if file.suffix.lower() in ENDINGS and not file.name.startswith((".", "_")) and file.is_file()
+            if self._ending(file) in ENDINGS and not file.name.startswith((".", "_")) and file.is_file()
         }
         fresh = sorted(names - done)
         if not fresh:
@@ -90,18 +101,23 @@ class FileChanges:
 
     def _read(self, file: Path) -> Iterator[Change]:
         """Read the rows of a file; of one that cannot be read, what is refused is its name and the reason."""
+        form = self._ending(file)
         try:
-            if file.suffix.lower() == PARQUET:
-                for batch in pq.ParquetFile(file).iter_batches():
-                    for row in batch.to_pylist():
-                        yield Change(json.dumps(as_object(row), default=str).encode(), file.name)
-            elif file.suffix.lower() == CSV:
-                yield from _csv_rows(file)
+            data = self._content(file)
+            if form == PARQUET:
+                for batch in pq.ParquetFile(pa.BufferReader(data)).iter_batches():
+                    for row in rows_of(batch):
+                        if isinstance(row, bytes):
+                            yield Change(row, file.name, refusal=NOT_UTF8)
+                        else:
+                            yield Change(json.dumps(as_object(row), default=str).encode(), file.name)
+            elif form == CSV:
+                yield from _csv_rows(data, file.name)
             else:
-                for line in file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines():
+                for line in data.removeprefix(codecs.BOM_UTF8).splitlines():
                     if line.strip():
                         yield Change(line, file.name)
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException, TableError) as error:
             if isinstance(error, OSError) and not of_the_file(error):
                 raise
             yield Change(
@@ -112,9 +128,10 @@ class FileChanges:
         """Have nothing open."""
 
 
-def _csv_rows(file: Path) -> Iterator[Change]:
+def _csv_rows(data: bytes, name: str) -> Iterator[Change]:
     """Read rows of CSV as JSON, without what is empty."""
-    text = file.read_bytes().removeprefix(codecs.BOM_UTF8).decode(errors="replace")
+    # Bytes that are not UTF-8 stay as they are, to be told.
+    text = data.removeprefix(codecs.BOM_UTF8).decode(errors="surrogateescape")
     # By itself Python gives up at 131,072 characters, and a filter may have more.
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     lines = list(io.StringIO(text, newline=""))
@@ -122,13 +139,47 @@ def _csv_rows(file: Path) -> Iterator[Change]:
     header = next(rows, [])
     begin = rows.line_num
     for values in rows:
-        if len(values) == len(header):
-            given = {name: value for name, value in zip(header, values, strict=True) if value != ""}
-            yield Change(json.dumps(given, ensure_ascii=False).encode(), file.name, text=True)
-        elif values:
-            line = "".join(lines[begin : rows.line_num]).rstrip("\r\n")
-            yield Change(line.encode(), file.name, refusal=MISFIT)
+        line = "".join(lines[begin : rows.line_num]).rstrip("\r\n")
         begin = rows.line_num
+        if _ESCAPED.search(line):
+            yield Change(line.encode(errors="surrogateescape"), name, refusal=NOT_UTF8)
+        elif len(values) == len(header):
+            given = {name: value for name, value in zip(header, values, strict=True) if value != ""}
+            yield Change(json.dumps(given, ensure_ascii=False).encode(), name, text=True)
+        elif values:
+            yield Change(line.encode(), name, refusal=MISFIT)
+
+
+_ESCAPED = re.compile("[\udc80-\udcff]")
+
+
+def rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | bytes]:
+    """List the rows of a batch; of one with bytes that are not UTF-8, how it can be shown."""
+    try:
+        yield from batch.to_pylist()
+    except UnicodeDecodeError:
+        for number in range(batch.num_rows):
+            row = batch.slice(number, 1)
+            try:
+                [found] = row.to_pylist()
+            except UnicodeDecodeError:
+                found = _shown(row)
+            yield found
+
+
+def _shown(row: pa.RecordBatch) -> bytes:
+    """Write a row whose texts are not UTF-8."""
+    found = {}
+    for name, column in zip(row.schema.names, row.columns, strict=True):
+        try:
+            value = column[0].as_py()
+        except UnicodeDecodeError:
+            plain = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+            # One that is inside others cannot be had by itself.
+            value = column.cast(pa.binary())[0].as_py() if plain else b"\xff"
+            value = value.decode(errors="backslashreplace")
+        found[name] = value
+    return json.dumps(found, ensure_ascii=False, default=str).encode()
 
 
 def of_the_file(error: OSError) -> bool:

@@ -22,14 +22,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import pyarrow as pa
 
 from headgate.contents.registry import content_at
+from headgate.core.machine import put_file
 from headgate.errors import HeadgateError, SnapshotError, SubscriptionError
 from headgate.runtime.engines import ShardEngines
 from headgate.runtime.live import apply
+from headgate.runtime.notes import RESTORE
 from headgate.runtime.operations import read_change, typed
 from headgate.runtime.parts import PartFolder, PartWriter
 from headgate.runtime.questions import check_snapshot
 from headgate.runtime.rows import read_line
-from headgate.runtime.snapshots import Snapshots, Version, catch_up, default_dialect, segment, stamp_of
+from headgate.runtime.snapshots import (
+    Snapshots,
+    Version,
+    catch_up,
+    default_dialect,
+    digest_of,
+    read_head,
+    segment,
+    stamp_of,
+)
 from headgate.runtime.state import read_record, write_record
 
 if TYPE_CHECKING:
@@ -123,8 +134,8 @@ class Subscriptions:
         base = read_record(self._state.root / "base.json") or {}
         if not files:
             return int(base.get("since", 0)), base.get("position")
-        with files[-1].open("rb") as file:
-            return int(files[-1].stem), json.loads(next(file))["position"]
+        version = int(files[-1].stem)
+        return version, read_head(self._state.log, version)["position"]
 
     def _first(self) -> _Base:
         record = read_record(self._state.root / "base.json")
@@ -143,9 +154,22 @@ class Subscriptions:
 
     def _opened(self) -> ShardEngines:
         place = self._snapshots.place(self._base.snapshot)
-        engines = ShardEngines.open(place)
+        try:
+            engines = ShardEngines.open(place)
+        except SnapshotError as error:
+            engines = self._mended(error)
         catch_up(engines, place, self._state.log, self._base.since, self.version)
         return engines
+
+    def _mended(self, error: SnapshotError) -> ShardEngines:
+        """Take the snapshot in use from where it came, if that is the same and sound."""
+        wanted = self._base.snapshot
+        if digest_of(self._given) == wanted:
+            self._snapshots.drop(wanted)
+            self._snapshots.adopt(self._given)
+            return ShardEngines.open(self._snapshots.place(wanted))
+        reason = str(error).removesuffix("; compile it again")
+        raise SnapshotError(f"the state has a damaged snapshot ({reason}): {RESTORE}") from None
 
     @property
     def content(self) -> str:
@@ -238,10 +262,7 @@ class Subscriptions:
             self._tell(version, refused)
             head = {"version": version, "position": position, "changes": len(accepted), "at": time.time()}
             lines = [json.dumps(each, ensure_ascii=False) for each in (head, *accepted)]
-            place = segment(self._state.log, version)
-            beside = place.with_suffix(".new")
-            beside.write_text("\n".join(lines) + "\n", "utf-8")
-            beside.replace(place)
+            put_file(segment(self._state.log, version), ("\n".join(lines) + "\n").encode())
             self.version, self._position = version, position
             self.accepted += len(accepted)
             self.operations.update(operations)
@@ -267,7 +288,7 @@ class Subscriptions:
         folder = self._refused.prepare(version)
         now = int(time.time() * 1_000_000)
         columns: list[Any] = [
-            [row.row.decode(errors="replace") for row, _ in refused],
+            [row.row.decode(errors="backslashreplace") for row, _ in refused],
             [reason for _, reason in refused],
             [row.origin for row, _ in refused],
             [version] * len(refused),
@@ -278,7 +299,7 @@ class Subscriptions:
         writer.write(pa.RecordBatch.from_arrays(arrays, schema=REFUSED))
         name = writer.close()
         assert name is not None
-        self._refused.commit(version, [name])
+        self._refused.ready(folder, [name]).commit()
 
     def _fold_aside(self) -> None:
         """Begin to fold the log into a snapshot, if it is long and nobody is at it."""
@@ -333,9 +354,5 @@ class Subscriptions:
 
 
 def _count(log: Path, version: int) -> int:
-    try:
-        with segment(log, version).open("rb") as file:
-            # A version without any is a file to be read, too.
-            return max(1, int(json.loads(next(file))["changes"]))
-    except FileNotFoundError:
-        return 0
+    # A version without any is a file to be read, too.
+    return max(1, int(read_head(log, version)["changes"])) if segment(log, version).exists() else 0

@@ -10,6 +10,7 @@ in two hundred thousand million.
 
 from __future__ import annotations
 
+import io
 import re
 from functools import lru_cache
 from hashlib import blake2b
@@ -18,7 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.core.machine import put_file
 from headgate.core.snapshot import HEADS
+from headgate.runtime.notes import damaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,6 +32,10 @@ if TYPE_CHECKING:
 
 FAN = 8
 """How many files of one size become one."""
+_ADVICE = (
+    "restore the state from a copy, or remove the file; then events of the batches that its name tells are "
+    "matched again if they come again"
+)
 _NAME = re.compile(r"(\d+)-(\d+)\.npy\Z")
 
 
@@ -61,8 +68,7 @@ def found_in(hashes: NDArray[np.uint64], files: Sequence[str], oldest: int) -> N
 @lru_cache(maxsize=256)
 def _mapped(file: str, _inode: int, _written: int) -> NDArray[np.uint64]:
     # Another state may have had a file of this name here, in the life of the worker.
-    array: NDArray[np.uint64] = np.load(file, mmap_mode="r" if Path(file).stat().st_size > 1 << 16 else None)
-    return array
+    return _load(Path(file), mapped=Path(file).stat().st_size > 1 << 16)
 
 
 class _File(NamedTuple):
@@ -139,14 +145,21 @@ def _newest(table: NDArray[np.uint64]) -> int:
     return int(table[1].max()) if table.shape[1] else 0
 
 
-def _load(path: Path) -> NDArray[np.uint64]:
-    with HEADS:
-        found: NDArray[np.uint64] = np.load(path)
+def _load(path: Path, *, mapped: bool = False) -> NDArray[np.uint64]:
+    try:
+        with HEADS:
+            found: NDArray[np.uint64] = np.load(path, mmap_mode="r" if mapped else None)
+        whole = found.ndim == 2 and found.shape[0] == 2 and found.dtype == np.uint64
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, EOFError, TypeError, SyntaxError):
+        whole = False
+    if not whole:
+        raise damaged(path, _ADVICE)
     return found
 
 
 def _save(path: Path, table: NDArray[np.uint64]) -> None:
-    beside = path.with_suffix(".new")
-    with beside.open("wb") as file:
-        np.save(file, table)
-    beside.replace(path)
+    data = io.BytesIO()
+    np.save(data, table)
+    put_file(path, data.getvalue())

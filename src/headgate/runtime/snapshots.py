@@ -17,15 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.contents.registry import kind_at
+from headgate.core.machine import force, force_all, naming
 from headgate.core.snapshot import MANIFEST, open_snapshot, room_of
-from headgate.errors import SnapshotError
+from headgate.errors import SnapshotError, TableError
 from headgate.runtime.batch_queries import sources_of
 from headgate.runtime.engines import ShardEngines
 from headgate.runtime.live import apply
+from headgate.runtime.notes import RESTORE, damaged
 from headgate.runtime.operations import read_change
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import pyarrow as pa
 
@@ -70,16 +72,19 @@ class Snapshots:
             beside = self._folder / f".{digest}.new"
             shutil.rmtree(beside, ignore_errors=True)
             try:
-                shutil.copytree(given, beside, copy_function=_linked)
+                with naming(beside):
+                    shutil.copytree(given, beside, copy_function=_linked)
                 if digest_of(given) != digest:
                     continue
                 ShardEngines.open(beside)
-            except (OSError, shutil.Error):
+                force_all(beside)
+            except OSError:
                 # It was replaced while we went through it.
                 if digest_of(given) == digest:
                     raise
                 continue
             beside.rename(self.place(digest))
+            force(self._folder)
             return digest
         raise SnapshotError(f"snapshot {given} is replaced again and again: wait until it is compiled")
 
@@ -91,8 +96,14 @@ class Snapshots:
         if self.place(digest).exists():
             shutil.rmtree(beside)
         else:
+            force_all(beside)
             beside.rename(self.place(digest))
+            force(self._folder)
         return digest
+
+    def drop(self, digest: str) -> None:
+        """Remove one, to be adopted anew."""
+        shutil.rmtree(self.place(digest), ignore_errors=True)
 
     def forget(self, keep: set[str]) -> None:
         """Remove all but some; who has mapped one keeps its pages."""
@@ -179,12 +190,28 @@ def segment(log: Path, version: int) -> Path:
     return log / f"{version:010d}.jsonl"
 
 
-def read_segment(log: Path, version: int) -> Iterator[dict[str, Any]]:
-    """Read the changes of a version; its first line is about them."""
-    with segment(log, version).open("rb") as file:
-        next(file)
-        for line in file:
-            yield json.loads(line)
+def read_segment(log: Path, version: int) -> list[dict[str, Any]]:
+    """Read the changes of a version."""
+    return _segment_rows(segment(log, version))[1:]
+
+
+def read_head(log: Path, version: int) -> dict[str, Any]:
+    """Read what the first line of a version says about it."""
+    return _segment_rows(segment(log, version))[0]
+
+
+def _segment_rows(place: Path) -> list[dict[str, Any]]:
+    try:
+        lines = place.read_bytes().split(b"\n")
+        rows: list[dict[str, Any]] = [json.loads(line) for line in lines[:-1]]
+        whole = not lines[-1] and rows[0]["changes"] == len(rows) - 1
+    except FileNotFoundError:
+        raise TableError(f"{place} is missing: {RESTORE}") from None
+    except (ValueError, LookupError, TypeError):
+        whole = False
+    if not whole:
+        raise damaged(place)
+    return rows
 
 
 def default_dialect(snapshot: Path) -> str:

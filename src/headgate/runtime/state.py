@@ -27,13 +27,13 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import os
 import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
+from headgate.core.machine import put_file
 from headgate.errors import TableError
+from headgate.runtime.notes import RESTORE, check_notes, count_noted, damaged, files_noted, offset_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,31 +47,17 @@ Record = dict[str, Any]
 
 def write_record(place: Path, record: Record) -> None:
     """Put a record in place at once, whole; it is on the disk before anything that rests on it is done."""
-    beside = place.with_name(f".{place.name}.new")
-    with beside.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(record, ensure_ascii=False))
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(place)
-    folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    put_file(place, json.dumps(record, ensure_ascii=False).encode())
 
 
 def read_record(place: Path) -> Record | None:
     """Read a record, if there is one."""
     try:
-        text = place.read_text("utf-8")
+        found: Record = json.loads(place.read_text("utf-8"))
     except FileNotFoundError:
         return None
-    try:
-        found: Record = json.loads(text)
     except ValueError:
-        raise TableError(
-            f"{place} is damaged: restore the state from a copy, or start with a new one"
-        ) from None
+        raise damaged(place) from None
     return found
 
 
@@ -143,27 +129,15 @@ class State:
 
     def files(self, number: int) -> list[str]:
         """List the files that are a batch by what Spark noted of it; those without a byte are among them."""
-        before, last = (self._offset(each) for each in (number - 1, number))
-        hints = tuple(f'"batchId":{each}' for each in range(before + 1, last + 1))
-        found: dict[str, None] = {}
-        for notes in (self.spark / "sources" / "0").glob("[0-9]*"):
-            # Now and then Spark writes all notes into one, which has the number of the last.
-            if int(notes.stem) <= before:
-                continue
-            for line in notes.read_text("utf-8").splitlines():
-                if any(hint in line for hint in hints):
-                    entry = json.loads(line)
-                    if before < entry["batchId"] <= last:
-                        found[unquote(urlsplit(entry["path"]).path)] = None
-        return list(found)
+        before, last = (offset_of(self.spark / "offsets" / str(each)) for each in (number - 1, number))
+        return files_noted(self.spark / "sources" / "0", before, last)
 
-    def _offset(self, number: int) -> int:
-        """Return the number of the last note of files in a batch."""
-        try:
-            lines = (self.spark / "offsets" / str(number)).read_text("utf-8").splitlines()
-        except FileNotFoundError:
-            return -1
-        return int(json.loads(lines[-1])["logOffset"])
+    def known(self, number: int) -> int:
+        """Count the files of all batches up to one."""
+        if self.last is not None and self.last["batch"] == number - 1 and "known" in self.last:
+            return int(self.last["known"]) + len(self.files(number))
+        last = offset_of(self.spark / "offsets" / str(number))
+        return count_noted(self.spark / "sources" / "0", last)
 
     def fixed(self, name: str, value: Any) -> Any:
         """Return what was noted under a name when it was first asked for: `value`, if that is now."""
@@ -175,6 +149,13 @@ class State:
     def batch(self, number: int) -> Record | None:
         """Read the record of a batch, if it has one."""
         return read_record(self._batches / f"{number:010d}.json")
+
+    @property
+    def under_way(self) -> Record | None:
+        """Return the record of the batch that was begun and not committed, if there is one."""
+        numbers = [int(file.stem) for file in self._batches.glob("[0-9]*.json")]
+        found = self.batch(max(numbers)) if numbers else None
+        return None if found is None or found[STAGE] == COMMITTED else found
 
     def put(self, number: int, record: Record) -> Record:
         """Put a record in the place of the batch's last one."""
@@ -204,3 +185,14 @@ class State:
                 f"state {self.root} belongs to another checkpoint than the one in {self.spark}: restore "
                 "both from one copy, or start with a new state"
             )
+        check_notes(self.spark)
+        newest = self.under_way or self.last
+        if newest is not None and "known" in newest:
+            notes, number = self.spark / "sources" / "0", int(newest["batch"])
+            last = offset_of(self.spark / "offsets" / str(number))
+            # One that is gone with the notes of its files is told when the batch is done again.
+            if last >= 0 and (found := count_noted(notes, last)) < newest["known"]:
+                raise TableError(
+                    f"{notes} names {found} files of events, and batch {number} and those before it have "
+                    f"{newest['known']}: {RESTORE}"
+                )

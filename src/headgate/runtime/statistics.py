@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headgate.core.machine import put_file
 from headgate.errors import TableError
 
 if TYPE_CHECKING:
@@ -123,16 +123,14 @@ def _locked(place: Path) -> Iterator[None]:
 
 def _write(place: Path, kept: Kept) -> None:
     """Put a file in place at once, whole."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     about = {"layout": LAYOUT, "events": kept.events, "since": kept.since, "until": kept.until}
     table = kept.table.replace_schema_metadata({_ABOUT: json.dumps(about).encode()})
-    beside = place.with_name(f".{place.name}.new")
-    with beside.open("wb") as file:
-        pq.write_table(table, file)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(place)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    put_file(place, sink.getvalue().to_pybytes())
 
 
 # Looking

@@ -223,7 +223,7 @@ def _documents(batch: pa.RecordBatch, reading: ReadSettings) -> Iterator[_File]:
         content: bytes | None = found.as_py()
         bad = bad_length(length.as_py(), kind)
         if bad is None and codec is not None and content is not None:
-            content, bad = _unpacked(content, codec, kind)
+            content, bad = unpack_document(content, codec, kind)
         written = reading.content_type or type_of_file(name, kind)
         if written is None:
             reason = f"its name ends in none of {', '.join(kind.suffixes)}: rename it, or say --format"
@@ -235,7 +235,7 @@ def _documents(batch: pa.RecordBatch, reading: ReadSettings) -> Iterator[_File]:
             yield _File(Event(name, content, content_type=written), name, written, content)
 
 
-def _unpacked(data: bytes, codec: Codec, kind: Kind) -> tuple[bytes | None, EventError | None]:
+def unpack_document(data: bytes, codec: Codec, kind: Kind) -> tuple[bytes | None, EventError | None]:
     """Unpack a document; the reason why it is none, if it is damaged or too long."""
     try:
         content = unpack(data, codec, kind.most)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from headgate.brokers.nats.settings import shown
+from headgate.core.machine import naming
 from headgate.report.runs.model import (
     Counts,
     Partition,
@@ -23,7 +24,7 @@ from headgate.report.runs.model import (
     StreamBatch,
     this_machine,
 )
-from headgate.runtime.parts import final_name
+from headgate.runtime.parts import Staged, final_name
 from headgate.spark.session.java import find_java
 from headgate.spark.stream.rows import DUPLICATE, KINDS, LATE, MALFORMED, MATCHING, READING
 
@@ -87,12 +88,12 @@ class History:
         )
         wanting = {kind for kind in KINDS if counts[kind] and len(self._examples[kind]) < EXAMPLES}
         if wanting:
-            self._exemplify(record["dead"], wanting)
+            self._exemplify(Staged.of(record["dead"], record["batch"], Path(self._settings.dead)), wanting)
 
-    def _exemplify(self, names: list[str], wanting: set[str]) -> None:
+    def _exemplify(self, files: Staged, wanting: set[str]) -> None:
         """Take dead letters from the files of a batch, until there are enough of each kind."""
         try:
-            for row in self._letters(names):
+            for row in _letters(files):
                 found = self._examples[row["kind"]]
                 if len(found) < EXAMPLES:
                     found.append(f"{row['reason']}, in {row['row']}"[:_LONGEST])
@@ -101,17 +102,6 @@ class History:
         except OSError:
             # Whoever reads dead letters may have taken them away by now: the page has their number.
             return
-
-    def _letters(self, names: list[str]) -> Iterator[dict[str, Any]]:
-        for name in names:
-            place = Path(self._settings.dead) / final_name(name)
-            if place.suffix == ".parquet":
-                with pq.ParquetFile(place) as file:
-                    for batch in file.iter_batches(256, columns=["row", "reason", "kind"]):
-                        yield from batch.to_pylist()
-            else:
-                with place.open("rb") as lines:
-                    yield from map(json.loads, lines)
 
     def page(self, done: StreamResult, command: str) -> RunPage:
         """Put together what the page shows."""
@@ -147,6 +137,18 @@ class History:
                 note = f"tasks: {reading:.1f} s reading, {matching:.1f} s matching"
             yield Step(title, self._spent[name], note=note)
         yield Step("wait for events", max(0.0, seconds - before - self._spent["batch"]))
+
+
+def _letters(files: Staged) -> Iterator[dict[str, Any]]:
+    for name in files.files:
+        place = Path(files.folder) / final_name(name)
+        if place.suffix == ".parquet":
+            with pq.ParquetFile(place) as file:
+                for batch in file.iter_batches(256, columns=["row", "reason", "kind"]):
+                    yield from batch.to_pylist()
+        else:
+            with place.open("rb") as lines:
+                yield from map(json.loads, lines)
 
 
 def _quantiles(arrivals: list[tuple[float, int]], now: float) -> tuple[tuple[float, float], ...]:
@@ -191,5 +193,6 @@ def run_told(
     # What draws is slow to import, and most streams do not.
     from headgate.report.runs import page as run_page
 
-    run_page.write(history.page(done, command), Path(settings.report))
+    with naming(Path(settings.report)):
+        run_page.write(history.page(done, command), Path(settings.report))
     return done

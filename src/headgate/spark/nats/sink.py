@@ -9,7 +9,6 @@ first which ids the stream holds since the noted end, and publishes only the oth
 
 from __future__ import annotations
 
-import os
 import shutil
 import uuid
 from pathlib import Path
@@ -24,8 +23,9 @@ from headgate.brokers.nats.connection import ANSWER, GREETING
 from headgate.brokers.nats.reading import Range
 from headgate.brokers.nats.settings import FAIL, Template, covers
 from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream
-from headgate.core.machine import cores
+from headgate.core.machine import cores, force, force_all, naming
 from headgate.errors import TableError
+from headgate.runtime.notes import damaged
 from headgate.spark.nats import matches_of
 from headgate.spark.session.session import spark_errors
 
@@ -65,29 +65,39 @@ class NatsSink:
         """Hang up."""
         self._stream.close()
 
-    def prepare(self, batch: int) -> None:
+    def prepare(self, batch: int) -> None:  # noqa: ARG002
         """Drop what was staged and never promised."""
-        for name in (f"{batch}", f"{batch}-sent"):
-            shutil.rmtree(self._folder / name, ignore_errors=True)
+        for place in self._folder.glob("[0-9]*"):
+            shutil.rmtree(place, ignore_errors=True)
 
     def write(self, found: DataFrame, batch: int) -> dict[str, Any]:
         """Stage the messages of a batch, and note where the stream ends before them."""
         self._template.check(found.columns, self._settings.place)
-        folder = self._folder / str(batch)
+        # A place that no other attempt has: a job of a driver that was killed may go on for a while.
+        key = uuid.uuid4().hex
+        folder = self._folder / f"{batch}-{key}"
         texts = [sf.col(name).cast("string").alias(name) for name in self._template.fields]
         row = sf.to_json(sf.struct(*found.columns), {"ignoreNullFields": "false"}).alias(_VALUE)
         with spark_errors():
             found.select(row, *texts).write.mode("overwrite").parquet(str(folder))
+        force_all(folder)
+        force(self._folder)
         files = sorted(path.name for path in folder.glob("*.parquet"))
         rows = sum(pq.read_metadata(folder / name).num_rows for name in files)
         state = self._stream.state()
-        note = {"key": uuid.uuid4().hex, "files": files, "rows": rows}
+        note = {"key": key, "folder": folder.name, "files": files, "rows": rows}
+        note["bytes"] = [(folder / name).stat().st_size for name in files]
         return note | {"end": state.end, "created": state.created}
 
     def commit(self, batch: int, note: dict[str, Any]) -> None:
         """Publish what is staged and not yet in the stream."""
-        folder, sent = self._folder / str(batch), self._folder / f"{batch}-sent"
+        folder = self._folder / note.get("folder", str(batch))
+        sent = folder.with_name(f"{folder.name}-sent")
         if folder.exists():
+            for name, size in zip(note["files"], note.get("bytes", ()), strict=False):
+                place = folder / name
+                if not place.exists() or place.stat().st_size != size:
+                    raise damaged(place)
             begun = folder / "_begun"
             outbox = Outbox(
                 self._settings, self._template.text, str(folder), batch, note, again=begun.exists()
@@ -186,13 +196,10 @@ class Outbox:
 
 def _mark(file: Path) -> None:
     """Leave a mark that is on the disk before anything else happens."""
-    with file.open("wb") as mark:
-        os.fsync(mark.fileno())
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    with naming(file):
+        file.touch()
+        force(file)
+        force(file.parent)
 
 
 def check_patience(settings: NatsSettings) -> None:

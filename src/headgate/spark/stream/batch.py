@@ -14,23 +14,23 @@ from __future__ import annotations
 import threading
 import time
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headgate.errors import TableError
-from headgate.runtime.parts import PartFolder
 from headgate.runtime.state import COMMITTED, PINNED, READY, STAGE
 from headgate.runtime.statistics import WaitingStatistics
 from headgate.spark.stream import rows as told
-from headgate.spark.stream.rows import DEAD, SUMMARY_DDL, Survey
-from headgate.spark.stream.settings import PARQUET, is_broker
+from headgate.spark.stream.rows import SUMMARY_DDL, Survey
+from headgate.spark.stream.settings import is_broker
 from headgate.spark.stream.sinks import FileSink
 from headgate.spark.stream.sources import check_removed, with_empty
+from headgate.spark.stream.staging import Staging
 from headgate.spark.stream.worker import Task, match_on_spark
 from headgate.tables.places import local
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from pyspark.sql import DataFrame
 
@@ -70,8 +70,11 @@ class SparkRows:
 
     def match(self, task: Task, files: Sequence[str]) -> Sequence[Mapping[str, Any]]:
         """Match them in parallel."""
+        from headgate.spark.session.session import spark_errors
+
         rows = with_empty(self._rows, files) if files else self._rows
-        found = rows.mapInArrow(partial(match_on_spark, task=task), SUMMARY_DDL).collect()
+        with spark_errors():
+            found = rows.mapInArrow(partial(match_on_spark, task=task), SUMMARY_DDL).collect()
         return [row.asDict() for row in found]
 
     def staged(self, files: Sequence[Path], ddl: str) -> DataFrame:
@@ -101,7 +104,7 @@ class Batches:
         self._state = state
         self._subscriptions = subscriptions
         self._sink = sink
-        self._dead = PartFolder(settings.dead, settings.format, DEAD)
+        self._staging = Staging(settings, state, sink)
         self._seen = seen
         self._reading = reading
         self._telling = telling
@@ -113,20 +116,26 @@ class Batches:
         """Held while a batch is done: whoever ends the stream waits for it."""
         self.ending = False
         """Set by whoever ends the stream: no batch is begun any more."""
+        self.failure: BaseException | None = None
+        """What ended a batch that Spark gave."""
         self._arrivals: list[tuple[float, int]] = []
         self._spent: dict[str, float] = {}
         self._counted: list[bytes] = []
 
     def take_over(self) -> None:
-        """Refuse to write where another stream has written."""
-        folders = [self._dead]
-        if isinstance(self._sink, FileSink):
-            folders.append(self._sink.folder)
-        for folder in folders:
-            folder.take_over(self._state.owner, fresh=self._state.fresh)
+        """Refuse to write where another stream has written, and to lose what is ready."""
+        self._staging.take_over()
 
     def __call__(self, rows: DataFrame, number: int) -> None:
         """Do a batch that Spark gives."""
+        try:
+            self._call(rows, number)
+        except BaseException as error:
+            # Spark hands on its text alone.
+            self.failure = error
+            raise
+
+    def _call(self, rows: DataFrame, number: int) -> None:
         # Not `with`: whoever ends the stream holds it and waits for us, and Spark cannot be told to give up.
         while not self.under_way.acquire(timeout=_LOOK):
             if self.ending:
@@ -152,13 +161,14 @@ class Batches:
             return
         self._arrivals, self._spent, self._counted = [], {}, []
         if record is None:
-            record = self._state.put(number, {**self._pinned(), "rows": offsets})
+            record = self._state.put(number, {**self._pinned(), **self._taken(number), "rows": offsets})
             self._spent["pin"] = time.monotonic() - begun
+        if record[STAGE] == READY and not self._staging.is_sound(record):
+            record = {**record, STAGE: PINNED}
         if record[STAGE] == PINNED:
             record = self._worked(rows, number, record)
         before = time.monotonic()
-        self._sink.commit(number, record["note"])
-        self._dead.commit(number, record["dead"])
+        self._commit(number, record)
         record = self._state.put(number, {**record, STAGE: COMMITTED})
         if self.statistics is not None and self._counted:
             self.statistics.add(self._counted, record["counts"][told.EVENTS])
@@ -166,6 +176,20 @@ class Batches:
         self._spent |= {"commit": time.monotonic() - before, "batch": time.monotonic() - begun}
         self._telling.batch(record, self._arrivals, self._spent)
         self._telling.now_and_then(number, self._subscriptions)
+
+    def _taken(self, number: int) -> Record:
+        """Note how many files of events are taken with this batch, to be compared with Spark's notes."""
+        return {} if is_broker(self._settings.events) else {"known": self._state.known(number)}
+
+    def _commit(self, number: int, record: Record) -> None:
+        """Put the files of a batch in place, or publish them."""
+        if not isinstance(self._sink, FileSink):
+            self._sink.commit(number, record["note"])
+        for folder in self._staging.commit(record):
+            self._telling.say(
+                f"batch {number} was ready for {folder} and is put there; what comes now goes to "
+                f"{self._settings.output}"
+            )
 
     def _pinned(self) -> Record:
         """Decide what a batch uses, once and for all."""
@@ -185,6 +209,7 @@ class Batches:
         survey = self._surveyed(rows, number, record)
         before = time.monotonic()
         note = self._written(rows, number, survey)
+        dead = self._staging.dead.ready(self._staging.dead_place, survey.files(told.DEAD_FILE))
         if self._settings.window is not None:
             self._seen.note(number, survey.hashes, record["at"] // _MICROS)
         times = [time for time in (record["newest"], survey.newest) if time is not None]
@@ -199,7 +224,7 @@ class Batches:
                 STAGE: READY,
                 "newest": max(times, default=None),
                 "note": note,
-                "dead": survey.files(told.DEAD_FILE),
+                "dead": dead.note,
                 "counts": survey.counts,
                 "origins": survey.origins,
             },
@@ -227,11 +252,10 @@ class Batches:
     ) -> Survey:
         before = time.monotonic()
         window = self._settings.window
-        if isinstance(self._sink, FileSink):
-            folder, form = self._sink.folder.prepare(number), self._sink.folder.form
-        else:
+        if not isinstance(self._sink, FileSink):
             self._sink.prepare(number)
-            folder, form = self._broker_parts.prepare(number), PARQUET
+        staging = self._staging
+        staging.prepare(number)
         task = Task(
             batch=number,
             at=record["at"],
@@ -239,10 +263,10 @@ class Batches:
             version=self._subscriptions.at(record["snapshot"], record["since"], record["version"]),
             top=self._settings.best,
             numbered=self._numbered,
-            folder=str(folder),
-            form=form,
-            dead_folder=str(self._dead.prepare(number)),
-            dead_form=self._dead.form,
+            folder=str(staging.matches_place),
+            form=staging.matches.form,
+            dead_folder=str(staging.dead_place),
+            dead_form=staging.dead.form,
             watermark=record["watermark"],
             seen=None if window is None else self._seen.paths(),
             oldest=0 if window is None else int(record["at"] / _MICROS - window),
@@ -256,16 +280,11 @@ class Batches:
     def _files(self, number: int) -> list[str]:
         return [] if is_broker(self._settings.events) else self._state.files(number)
 
-    @property
-    def _broker_parts(self) -> PartFolder:
-        return PartFolder(str(self._state.staged), PARQUET)
-
     def _written(self, rows: BatchRows, number: int, survey: Survey) -> Note:
         files = survey.files(told.FILE)
         if isinstance(self._sink, FileSink):
-            return self._sink.take(files)
-        folder = self._broker_parts.staged(number)
-        return self._sink.write(rows.staged([Path(folder) / name for name in files], self._ddl), number)
+            return self._sink.folder.ready(self._staging.matches_place, files).note
+        return self._sink.write(rows.staged(self._staging.staged_files(files), self._ddl), number)
 
     @property
     def _ddl(self) -> str:
@@ -274,8 +293,6 @@ class Batches:
 
     def _after(self, number: int, record: Record) -> None:
         """Forget what no batch needs any more."""
-        if not isinstance(self._sink, FileSink):
-            self._broker_parts.drop(number)
         window = self._settings.window
         if window is not None:
             at = record["at"] // _MICROS

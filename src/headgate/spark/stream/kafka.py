@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
+from headgate.core.machine import force, force_all
 from headgate.errors import MachineError, TableError
 from headgate.spark.session.session import spark_errors
 from headgate.spark.stream.settings import Topic
@@ -99,21 +100,26 @@ class KafkaSink:
     def close(self) -> None:
         """Do nothing: the connector holds what it opened."""
 
-    def prepare(self, batch: int) -> None:
+    def prepare(self, batch: int) -> None:  # noqa: ARG002
         """Drop what was staged and never promised."""
-        for name in (f"{batch}", f"{batch}-sent"):
-            shutil.rmtree(self._folder / name, ignore_errors=True)
+        for place in self._folder.glob("[0-9]*"):
+            shutil.rmtree(place, ignore_errors=True)
 
     def write(self, found: DataFrame, batch: int) -> dict[str, Any]:
         """Stage the records of a batch, with their ids."""
+        # A place that no other attempt has: a job of a driver that was killed may go on for a while.
+        key = uuid.uuid4().hex
+        folder = self._folder / f"{batch}-{key}"
         with spark_errors():
-            records = as_records(found, uuid.uuid4().hex, batch)
-            records.write.mode("overwrite").parquet(str(self._folder / str(batch)))
-        return {}
+            as_records(found, key, batch).write.mode("overwrite").parquet(str(folder))
+        force_all(folder)
+        force(self._folder)
+        return {"folder": folder.name}
 
-    def commit(self, batch: int, note: dict[str, Any]) -> None:  # noqa: ARG002
+    def commit(self, batch: int, note: dict[str, Any]) -> None:
         """Send what is staged; all of it again if it was cut short."""
-        folder, sent = self._folder / str(batch), self._folder / f"{batch}-sent"
+        folder = self._folder / note.get("folder", str(batch))
+        sent = folder.with_name(f"{folder.name}-sent")
         if folder.exists():
             with connector(self._session), spark_errors():
                 self._session.read.parquet(str(folder)).write.format(FORMAT).options(**self._options).save()

@@ -1,9 +1,11 @@
 """What workers do to read events: rows of a source in, events or the reasons why they are none out.
 
-JSON lines      a record each, or a row of a document: {id, source, time, datacontenttype, data}
-.jsonl files    many of these
-.parquet files  rows with the same columns
-documents       one event each: RDF or XML, by the ending of a file or the content type of a message
+JSON lines             a record each, or a row of a document: {id, source, time, datacontenttype, data}
+.jsonl, .ndjson, .json many of these
+.csv, .parquet         rows with the same columns
+documents              one event each: RDF or XML, by the ending of a file or the content type of a message
+
+Files may be packed (.gz, .zst). Bytes that are not UTF-8 make a row none, and the dead letter shows them.
 """
 
 from __future__ import annotations
@@ -21,10 +23,14 @@ from headgate.contents.kind import bad_length
 from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, JSON, SOURCE, TIME, Event, read_object
 from headgate.core.values import check, fold
-from headgate.errors import EventError
-from headgate.runtime.changes import of_the_file
+from headgate.errors import EventError, TableError
+from headgate.runtime.changes import NOT_UTF8, of_the_file, rows_of
 from headgate.spark.stream import sources
+from headgate.spark.stream.csv_rows import CsvFile
+from headgate.tables.document_rows import unpack_document
 from headgate.tables.event_rows import is_record, read_event
+from headgate.tables.packed import PACKED, codec_of, ending, read_file
+from headgate.tables.packed import reading as unpacking
 from headgate.tables.places import leads_out
 from headgate.tables.requests import type_of_file, type_of_name
 
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.kind import Kind
 
+_LINES, _CSV, _PARQUET = (".jsonl", ".ndjson", ".json"), ".csv", ".parquet"
 ROWS, BYTES = 2048, 8 << 20
 """Rows read together, at most, and their bytes, about."""
 
@@ -49,12 +56,12 @@ class SourceRow(NamedTuple):
     def text(self) -> str:
         """Return the row as text."""
         if isinstance(self.row, bytes):
-            return self.row.decode(errors="replace")
+            return self.row.decode(errors="backslashreplace")
         return json.dumps(self.row, ensure_ascii=False, default=_told)
 
 
 def _told(value: object) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 class ReadSettings(NamedTuple):
@@ -117,18 +124,22 @@ def _message(value: bytes, content_type: str | None, origin: str, reading: ReadS
 
 def _file(path: str, reading: ReadSettings) -> Iterator[_Found]:
     place = Path(path)
-    suffix = place.suffix.lower()
+    suffix = ending(place)
     if reading.folder is not None and leads_out(place, reading.folder):
         yield EventError(f"the file lies behind a link that leads out of {reading.folder}"), path.encode()
         return
+    # Where filters look at several contents, or files are said to be documents, it is one event.
+    alone = suffix in kind_of(reading.content).suffixes or (suffix == ".json" and reading.content_type)
     try:
-        if suffix in {".jsonl", ".ndjson"}:
-            with place.open("rb") as file:
+        if suffix in _LINES and not alone:
+            with unpacking(place) as file:
                 for number, given in enumerate(file):
                     line = given if number else given.removeprefix(codecs.BOM_UTF8)
                     if line.strip():
                         yield _line(line, reading), line.rstrip(b"\r\n")
-        elif suffix == ".parquet":
+        elif suffix == _CSV:
+            yield from _csv(place, reading)
+        elif suffix == _PARQUET:
             yield from _parquet(place, reading)
         else:
             yield from _document(place, reading)
@@ -136,14 +147,33 @@ def _file(path: str, reading: ReadSettings) -> Iterator[_Found]:
         if not of_the_file(error):
             raise
         yield EventError(f"the file cannot be read: {error.strerror or error}"), path.encode()
+    except (TableError, EventError) as error:
+        yield EventError(str(error)), path.encode()
+
+
+def _csv(place: Path, reading: ReadSettings) -> Iterator[_Found]:
+    kind = kind_of(reading.content)
+    table = CsvFile(read_file(place))
+    # As in a table of a job: columns have types if they are records.
+    documents = kind.documents and (not kind.rows or CONTENT_TYPE in map(fold, table.names))
+    for row, line in table.rows(typed=not documents):
+        if isinstance(row, EventError):
+            yield row, line
+        elif documents:
+            try:
+                yield _from_row(row, kind, reading.content_type), line
+            except EventError as error:
+                yield error, line
+        else:
+            yield _row(row, reading), line
 
 
 def _parquet(place: Path, reading: ReadSettings) -> Iterator[_Found]:
     try:
-        with pq.ParquetFile(place) as file:
+        with pq.ParquetFile(place if codec_of(place) is None else pa.BufferReader(read_file(place))) as file:
             for batch in file.iter_batches(ROWS):
-                for row in batch.to_pylist():
-                    yield _row(row, reading), row
+                for row in rows_of(batch):
+                    yield (EventError(NOT_UTF8), row) if isinstance(row, bytes) else (_row(row, reading), row)
     except (pa.ArrowException, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
         yield EventError(f"the file is not Parquet, or is damaged: {reason}"), str(place).encode()
@@ -154,14 +184,22 @@ def _document(place: Path, reading: ReadSettings) -> Iterator[_Found]:
     kind = kind_of(reading.content)
     found = (reading.content_type or type_of_file(place.name, kind)) if kind.documents else None
     if found is None:
-        endings = ", ".join((".jsonl", ".parquet", *kind.suffixes))
-        yield EventError(f"the file's name ends in none of {endings}: rename it"), str(place).encode()
+        endings = ", ".join((*_LINES, _CSV, _PARQUET, *kind.suffixes))
+        packed = ", ".join(PACKED)
+        reason = f"the file's name ends in none of {endings}, nor in one of them and {packed}: rename it"
+        yield EventError(reason), str(place).encode()
         return
     bad = bad_length(place.stat().st_size, kind)
     if bad is not None:
         yield bad, str(place).encode()
         return
-    content = place.read_bytes()
+    content, codec = place.read_bytes(), codec_of(place)
+    if codec is not None:
+        content, bad = unpack_document(content, codec, kind)
+        if content is None or bad is not None:
+            assert bad is not None
+            yield bad, str(place).encode()
+            return
     yield Event(place.name, content, content_type=found), content
 
 

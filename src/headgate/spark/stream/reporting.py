@@ -9,6 +9,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headgate.core.machine import naming
 from headgate.spark.session.metrics import Metrics
 from headgate.spark.stream.rows import DUPLICATE, KINDS, LATE
 
@@ -139,11 +140,20 @@ class StreamReporter:
         if not self._quiet:
             print(_words(line), file=sys.stderr, flush=True)
 
+    def say(self, line: str) -> None:
+        """Tell something that is no error."""
+        if not self._quiet:
+            print(f"stream: {line}", file=sys.stderr, flush=True)
+
     def _write(self, line: dict[str, Any]) -> None:
         if self._place.exists() and self._place.stat().st_size > LARGEST:
             self._place.replace(self._place.with_name("progress.1.jsonl"))
-        with self._place.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        with naming(self._place), self._place.open("ab+") as file:
+            if file.tell():
+                file.seek(-1, 2)
+                # A process may have died in the midst of a line, or the disk was full.
+                file.write(b"" if file.read() == b"\n" else b"\n")
+            file.write(json.dumps(line).encode() + b"\n")
 
 
 def _words(line: dict[str, Any]) -> str:

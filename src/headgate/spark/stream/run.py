@@ -12,9 +12,12 @@ import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkException
+
 from headgate.spark.session.listeners import metering
 from headgate.spark.session.session import SEMANTICS, spark_errors
 from headgate.spark.stream import sources
+from headgate.spark.stream.failing import one_line
 from headgate.spark.stream.opening import opened
 from headgate.spark.stream.request import check_request
 from headgate.spark.stream.sinks import open_sink
@@ -59,7 +62,7 @@ def run_stream(
     """
     check_request(settings)
     own = _own_session(session)
-    with spark_errors(), ExitStack() as open_:
+    with one_line(settings), spark_errors(), ExitStack() as open_:
 
         def sink(schema: pa.Schema, telling: StreamReporter) -> Sink | FileSink:
             if settings.metrics is not None or settings.metrics_port is not None:
@@ -105,6 +108,16 @@ def _ended(query: StreamingQuery, batches: Batches) -> Iterator[None]:
             query.stop()
 
 
+def _raise_failure(query: StreamingQuery, batches: Batches) -> None:
+    """Raise what ended a query, if something did: of a batch, the error itself."""
+    try:
+        query.awaitTermination()
+    except PySparkException:
+        if batches.failure is None:
+            raise
+        raise batches.failure from None
+
+
 def _wait(
     query: StreamingQuery,
     settings: StreamSettings,
@@ -120,8 +133,7 @@ def _wait(
         if until is not None and time.monotonic() >= until:
             return "seconds"
         if not query.isActive:
-            # Raises what ended it, if something did.
-            query.awaitTermination()
+            _raise_failure(query, stream.batches)
             return "once"
         if stream.batches.under_way.acquire(blocking=False):
             try:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headgate.runtime.parts import PartFolder
+from headgate.runtime.parts import PartFolder, Staged
 from headgate.spark.stream.settings import KAFKA, NATS
 
 if TYPE_CHECKING:
@@ -64,13 +64,9 @@ class FileSink:
         """Make an empty place for a batch."""
         self.folder.prepare(batch)
 
-    def take(self, files: list[str]) -> Note:
-        """Note the files of a batch that tasks have staged."""
-        return {"files": files}
-
     def commit(self, batch: int, note: Note) -> None:
         """Rename them into place."""
-        self.folder.commit(batch, note["files"])
+        Staged.of(note, batch, self.folder.path).commit()
 
     def close(self) -> None:
         """Have nothing open."""

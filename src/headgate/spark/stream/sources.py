@@ -114,5 +114,6 @@ def open_changes(settings: ChangeSettings) -> Changes | None:
 
         return NatsChanges(settings)
     from headgate.runtime.changes import FileChanges
+    from headgate.tables.packed import ending, read_file
 
-    return FileChanges(settings.changes)
+    return FileChanges(settings.changes, ending, read_file)

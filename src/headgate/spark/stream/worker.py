@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.registry import kind_of
+from headgate.core import machine
 from headgate.core.event import Event
 from headgate.core.omission import Omissions
 from headgate.core.stepping import within
@@ -99,7 +100,11 @@ def match_on_spark(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa
 
     context = TaskContext.get()
     assert context is not None
-    return match_part(batches, task, context.partitionId(), context.taskAttemptId())
+    try:
+        yield from match_part(batches, task, context.partitionId(), context.taskAttemptId())
+    except OSError as error:
+        # The driver gets the text of it, and knows errors of ours there.
+        raise machine.disk_error(error) from error
 
 
 def match_part(
@@ -124,9 +129,13 @@ def match_part(
                 dead.write(part.left_out(some))
             asked += time.perf_counter() - before
             dead.write(refused)
+        files = found.close(), dead.close()
+    except BaseException:
+        found.abandon()
+        dead.abandon()
+        raise
     finally:
         kind_of(task.reading.content).close()
-        files = found.close(), dead.close()
     if part.rows:
         yield part.summary(files, found.rows, time.perf_counter() - begun - asked, asked)
 
