@@ -12,6 +12,7 @@ import pytest
 
 from headgate import Engine, Event, Subscription
 from headgate.core.event import SECOND_MARK
+from headgate.core.versions.current import resolved
 from headgate.errors import SnapshotError
 from headgate.runtime.questions import Top
 from headgate.runtime.snapshots import engines_at
@@ -220,7 +221,7 @@ def test_unusable_replacement(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "continuing with the snapshot in use" in capsys.readouterr().err
     assert subscriptions.pin() == pin
     assert not capsys.readouterr().err
-    (world.snapshot / "manifest.json").write_text("{}")
+    (world.snapshot / "current").write_text("{}")
     assert subscriptions.pin() == pin
     assert "continuing with the snapshot in use" in capsys.readouterr().err
     Engine.build([Subscription("s1", "age > 31")]).save(world.snapshot)
@@ -231,7 +232,7 @@ def test_snapshot_is_verified(tmp_path: Path) -> None:
     """A stream does not begin with a damaged snapshot."""
     world = World(tmp_path)
     Engine.build([Subscription("s1", "age > 30")]).save(world.snapshot)
-    file = next(file for file in sorted(world.snapshot.glob("*.npy")) if file.stat().st_size > 128)
+    file = next(file for file in sorted(resolved(world.snapshot).glob("*.npy")) if file.stat().st_size > 128)
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
     file.write_bytes(content)

@@ -212,6 +212,7 @@ def _beside(asked: WhatIf, word: str) -> str | None:
 def _check_snapshot(snapshot: str, compiled: Compile) -> None:
     """Refuse options that a snapshot has answered already, or that its content knows nothing of."""
     from headgate.contents.registry import content_at
+    from headgate.core.versions.locating import located
 
     for option, given in (
         ("--dialect", compiled.dialect),
@@ -220,7 +221,7 @@ def _check_snapshot(snapshot: str, compiled: Compile) -> None:
     ):
         if given is not None:
             raise click.UsageError(f"{option} goes with --subscriptions: a snapshot has its own")
-    refuse_options(content_at(Path(snapshot)))
+    refuse_options(content_at(located(snapshot)))
 
 
 def _check_tables(asked: WhatIf, effects: str | None, rejected: str) -> None:

@@ -15,6 +15,7 @@ from headgate.contents.kind import FilterSettings
 from headgate.core.event import ID
 from headgate.core.subscription import SQL
 from headgate.core.values import fold
+from headgate.core.versions.replacing import new_version
 from headgate.graph.build.sharding import save_shards
 from headgate.local.events import read_sample
 from headgate.local.shards import compile_shards
@@ -68,18 +69,20 @@ def compile_subscriptions(
     contents = contents_for(wanted, [subscriptions])
     sharding.check_content(contents.name)
     job = compile_shards if sharding.count > 1 else _in_one_piece
-    done = job(
-        read_lines(subscriptions, ID, FILTER),
-        form,
-        contents,
-        local(output),
-        sharding,
-        rejected=rejected,
-        dialect=dialect,
-        ranked=ranked,
-        source={"subscriptions": Path(subscriptions).name},
-        quiet=quiet,
-    )
+    with new_version(local(output)) as place:
+        done = job(
+            read_lines(subscriptions, ID, FILTER),
+            form,
+            contents,
+            place,
+            sharding,
+            rejected=rejected,
+            dialect=dialect,
+            ranked=ranked,
+            source={"subscriptions": Path(subscriptions).name},
+            quiet=quiet,
+        )
+        holds = contents.counts(place)
     return CompileResult(
         done.subscriptions,
         done.rejected,
@@ -89,7 +92,7 @@ def compile_subscriptions(
         shards=sharding.count,
         ranked=ranked,
         content=contents.name,
-        holds=contents.counts(local(output)),
+        holds=holds,
     )
 
 
@@ -151,18 +154,18 @@ def compile_graph(
             )
             for name in ORDER
         }
-    with step("building the graph", quiet=quiet) as building:
+    with step("building the graph", quiet=quiet) as building, new_version(local(output)) as place:
         assembled = assemble(read, contents)
         saving = GraphWriter(assembled, contents)
         source = {name: Path(path).name for name, path in places.items()}
         if sharding.count == 1:
-            saving.save(assembled.parts, local(output), source=source)
+            saving.save(assembled.parts, place, source=source)
         else:
             hung = tables.subscriptions
             tenants = None if hung is None else partial(_tenants, hung)
             home, routes = place_graph(assembled, contents, sharding, tenants)
             save_shards(
-                local(output),
+                place,
                 assembled.parts,
                 sharding.count,
                 saving.save,
@@ -172,6 +175,7 @@ def compile_graph(
                 about=routes.about(sharding),
             )
         write_table(assembled.rejected, rejected)
+        holds = contents.counts(place)
     refused = assembled.rejected[TABLE].to_pylist()
     return GraphCompileResult(
         nodes=len(assembled.parts.node_ids),
@@ -186,7 +190,7 @@ def compile_graph(
         build_seconds=building.seconds,
         ranked=ranked,
         content=contents.name,
-        holds=contents.counts(local(output)),
+        holds=holds,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.contents.kind import FilterSettings
 from headgate.core.snapshot import check_place
 from headgate.core.subscription import SQL
+from headgate.core.versions.replacing import new_version
 from headgate.errors import TableError
 from headgate.runtime.sharding import HASH, Sharding
 from headgate.spark.jobs.compile.choosing import first_of
@@ -23,7 +24,6 @@ from headgate.tables.settings import Filters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -116,8 +116,7 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
         "quiet": quiet,
     }
     tables = {name: FrameTable(frame, name) for name, frame in frames.items()}
-    place: Path = local(output)
-    with spark_errors():
+    with spark_errors(), new_version(local(output)) as place:
         if nodes is None:
             done: Any = compile_table(session, tables[SUBSCRIPTIONS], place, wanted, sharding, refuse, **more)
         else:

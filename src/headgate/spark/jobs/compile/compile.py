@@ -19,6 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from headgate.contents.kind import FilterSettings
 from headgate.core.event import ID
 from headgate.core.subscription import SQL
+from headgate.core.versions.replacing import new_version
 from headgate.runtime.progress import step
 from headgate.runtime.rows import FILTER, RANKS
 from headgate.runtime.sharding import Sharding
@@ -81,11 +82,11 @@ def compile_subscriptions(
     sharding = sharding or Sharding(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
     source: dict[str, object] = {"subscriptions": Path(subscriptions).name}
-    with spark_errors():
+    with spark_errors(), new_version(local(output)) as place:
         return compile_table(
             session,
             FileTable(session, subscriptions),
-            local(output),
+            place,
             wanted,
             sharding,
             partial(write_table, path=rejected),

@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from headgate.contents.kind import FilterSettings
 from headgate.core.event import ID
 from headgate.core.subscription import SQL
+from headgate.core.versions.replacing import new_version
 from headgate.graph.build.sharding import save_shards
 from headgate.runtime.progress import step
 from headgate.runtime.rows import WEIGHTS
@@ -74,11 +75,11 @@ def compile_graph(
     check_compile(list(tables.places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
     given = {name: FileTable(session, path) for name, path in tables.places.items()}
     source: dict[str, object] = {name: Path(path).name for name, path in tables.places.items()}
-    with spark_errors():
+    with spark_errors(), new_version(local(output)) as place:
         return compile_tables(
             session,
             given,
-            local(output),
+            place,
             wanted,
             sharding,
             partial(write_table, path=rejected),
