@@ -75,7 +75,7 @@ def backtest(given: SimpleNamespace, where: Where, *, quiet: bool, as_json: bool
                 raise click.UsageError(f"{flag_of(each)} goes with --changes")
         _one_filter(_taken(Backtest, values), where, quiet=quiet, as_json=as_json)
     else:
-        compiled = _taken(Compile, {**values, "snapshot": "", "rejected": None})
+        compiled = _taken(Compile, {**values, "snapshot": "", "rejected": None, "changes": None})
         _try_changes(_taken(WhatIf, values), compiled, where, quiet=quiet, as_json=as_json)
 
 

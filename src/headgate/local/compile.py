@@ -24,6 +24,7 @@ from headgate.runtime.rows import FILTER, RANKS, WEIGHTS
 from headgate.runtime.sharding import TENANT, Sharding
 from headgate.tables.accepted import number_rows, save_index
 from headgate.tables.choosing import choose, find_dialects
+from headgate.tables.contained import contained
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches, find_fields
 from headgate.tables.graph.rows import SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.tables.graph.tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
@@ -57,19 +58,21 @@ def compile_subscriptions(
     ranked: bool | None = None,
     shards: int = 1,
     sharding: Sharding | None = None,
+    changes: str | None = None,
     quiet: bool = False,
 ) -> CompileResult:
     """Compile a table of subscriptions to a snapshot, as `spark.compile.compile_subscriptions` does."""
     wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
     sharding = sharding or Sharding(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
+    log = contained(changes)
     form = check_input(subscriptions)
     if ranked is None:
         ranked = has_any(subscriptions, form, RANKS)
     contents = contents_for(wanted, [subscriptions])
     sharding.check_content(contents.name)
     job = compile_shards if sharding.count > 1 else _in_one_piece
-    with new_version(local(output)) as place:
+    with new_version(local(output), log) as place:
         done = job(
             read_lines(subscriptions, ID, FILTER),
             form,
@@ -135,6 +138,7 @@ def compile_graph(
     shards: int = 1,
     sharding: Sharding | None = None,
     ranked: bool | None = None,
+    changes: str | None = None,
     quiet: bool = False,
 ) -> GraphCompileResult:
     """Compile a graph to a snapshot, as `spark.compile.compile_graph` does."""
@@ -142,6 +146,7 @@ def compile_graph(
     places = tables.places
     sharding = sharding or Sharding(shards)
     check_compile(list(places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
+    log = contained(changes)
     with step("reading the graph", quiet=quiet) as parsing:
         if ranked is None:
             hung = tables.subscriptions
@@ -154,7 +159,7 @@ def compile_graph(
             )
             for name in ORDER
         }
-    with step("building the graph", quiet=quiet) as building, new_version(local(output)) as place:
+    with step("building the graph", quiet=quiet) as building, new_version(local(output), log) as place:
         assembled = assemble(read, contents)
         saving = GraphWriter(assembled, contents)
         source = {name: Path(path).name for name, path in places.items()}

@@ -30,6 +30,7 @@ from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.given import FileTable
 from headgate.spark.tables.tables import to_frame, write_table
 from headgate.tables.accepted import number_rows, save_index
+from headgate.tables.contained import contained
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches
 from headgate.tables.places import local
 from headgate.tables.requests import check_compile
@@ -64,6 +65,7 @@ def compile_subscriptions(
     ranked: bool | None = None,
     shards: int = 1,
     sharding: Sharding | None = None,
+    changes: str | None = None,
     quiet: bool = False,
 ) -> CompileResult:
     """Compile a table of subscriptions to a snapshot at `output`; refused rows go to the table `rejected`.
@@ -82,7 +84,7 @@ def compile_subscriptions(
     sharding = sharding or Sharding(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
     source: dict[str, object] = {"subscriptions": Path(subscriptions).name}
-    with spark_errors(), new_version(local(output)) as place:
+    with spark_errors(), new_version(local(output), contained(changes)) as place:
         return compile_table(
             session,
             FileTable(session, subscriptions),
