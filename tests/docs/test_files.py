@@ -11,6 +11,7 @@ import pytest
 
 from headgate import Subscription
 from headgate.core.snapshot import MANIFEST, VERSION
+from headgate.core.versions import current
 from headgate.errors import SnapshotError
 from headgate.records.index.index import RecordIndex
 from headgate.records.index.live import LAYOUT
@@ -18,7 +19,7 @@ from tests.docs.fences import ROOT
 
 PAGE = (ROOT / "docs" / "files.md").read_text("utf-8")
 _TABLE = PAGE.partition("| case | message |")[2].partition("\n\n")[0]
-CASES: dict[str, str] = dict(re.findall(r"^\| ([^|`]+) \| `(.+)` \|$", _TABLE, re.MULTILINE))
+CASES: dict[str, str] = dict(re.findall(r"^\| ([^|]+) \| `(.+)` \|$", _TABLE, re.MULTILINE))
 STREAM = "stream.npy"
 
 
@@ -45,6 +46,14 @@ def damage(case: str, snapshot: Path) -> None:
             rewrite(manifest, b'"version": %d' % VERSION, b'"version": %d' % (VERSION + 1))
         case "another layout":
             rewrite(manifest, b'"layout": %d' % LAYOUT, b'"layout": %d' % (LAYOUT - 1))
+        case "a `current` that names nothing":
+            (snapshot / current.CURRENT).write_text("")
+        case "a version that is gone":
+            gone = current.named_after("9f2c41d0a7b1e6c3" * 4, ())
+            (snapshot / current.CURRENT).write_bytes(current.text_of(gone))
+        case "another format of versions":
+            later = current.text_of(current.named_after("0" * 64, ()))
+            (snapshot / current.CURRENT).write_bytes(later.replace(b'"version": 1', b'"version": 2'))
         case _:
             raise AssertionError(f"no way is known to make {case!r}")
 
@@ -71,5 +80,5 @@ def test_damaged_snapshots(case: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_there_are_cases() -> None:
-    assert len(CASES) == 9
+    assert len(CASES) == 12
     assert f"The format has version {VERSION}." in PAGE

@@ -12,6 +12,7 @@ import pytest
 from headgate import Edge, Engine, Event, Node, Subscription, Taxonomy
 from headgate.errors import FilterError, GraphError, HeadgateError, SnapshotError, SubscriptionError
 from headgate.rdf.language.model import SUBCLASS
+from headgate.runtime.inventory import prune
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,6 +149,17 @@ def test_pickling_by_path(kind: str, tmp_path: Path) -> None:
         with pytest.raises(SnapshotError, match="changed since it was opened"):
             pickle.dumps(other)
     opened.save(place)
+    # The version that it was opened from is still there, until it is pruned.
+    assert pickle.loads(packed).match(EVENT) == ["s", "t"]
+    assert Engine.open(place).match(EVENT) == ["t"]
+    prune(place, 1)
+    with pytest.raises(SnapshotError, match=r"000001-.* is not a snapshot: there is no such directory"):
+        pickle.loads(packed)
+    # Without versions, another one may lie in its place.
+    plain = tmp_path / "plain"
+    engine.backend.save(plain, source=None)
+    packed = pickle.dumps(Engine.open(plain))
+    opened.backend.save(plain, source=None)
     with pytest.raises(SnapshotError, match="is another one than when the engine was pickled"):
         pickle.loads(packed)
 

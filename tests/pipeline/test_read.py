@@ -282,7 +282,8 @@ def test_defaults_are_those_of_the_list(tmp_path: Path) -> None:
 
 def test_every_path_of_the_list_is_a_place(tmp_path: Path) -> None:
     """No output can be forgotten where places are compared."""
-    text = MINIMAL + "[plan]\n[metrics]\n[[what_if]]\nchanges = 'c.jsonl'\n[stream]\nevents = 'in'\n"
+    text = MINIMAL + "[compile]\nchanges = 'changes'\n[plan]\n[metrics]\n[[what_if]]\nchanges = 'c.jsonl'\n"
+    text += "[stream]\nevents = 'in'\n"
     pipeline = read_pipeline(Path(put(tmp_path / "p.toml", text)))
     found = {place.where for place in places(pipeline)}
     for table in ("compile", "report", "metrics"):

@@ -12,6 +12,7 @@ import pytest
 
 from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.core.snapshot import room_of
+from headgate.core.versions.current import resolved
 from headgate.errors import SnapshotError, TableError
 from headgate.ranking.filters.index import RankedIndex
 from headgate.records.index.index import RecordIndex
@@ -161,9 +162,10 @@ def ready(session: SparkSession | None, tmp_path_factory: pytest.TempPathFactory
 
 def test_shards_are_snapshots_inside_one(ready: Job) -> None:
     assert room_of(ready.folder / "one") == "ranking"
-    inside = names(ready.folder / "three")
+    three = resolved(ready.folder / "three")
+    inside = names(three)
     assert inside == ["manifest.json", "shard-000", "shard-001", "shard-002"]
-    parts = [RankedIndex.open(ready.folder / "three" / name, room=RecordIndex) for name in inside[1:]]
+    parts = [RankedIndex.open(three / name, room=RecordIndex) for name in inside[1:]]
     assert all(map(len, parts))
     for each in SUBSCRIPTIONS:
         assert [part.score(each.id) for part in parts if each.id in part] == [each.score]

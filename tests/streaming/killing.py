@@ -48,7 +48,7 @@ def save(place: Path, given: list[Subscription], shards: int, beside: Path) -> N
     parts = [given[number::shards] for number in range(shards)]
     staged = [beside / f"part-{number}" for number in range(shards)]
     for part, own in zip(parts, staged, strict=True):
-        Engine.build(part).save(own)
+        Engine.build(part).backend.save(own, source=None)
     routes = Routes.make(RECORDS, None, [(len(part), [None] * len(part)) for part in parts])
     save_shards(place, staged, ranked=False, routes=routes, sharding=Sharding(shards))
 

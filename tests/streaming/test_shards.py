@@ -17,6 +17,7 @@ from headgate.contents.registry import kind_of
 from headgate.core.rooms import RECORDS
 from headgate.core.snapshot import room_of
 from headgate.core.subscription import SQL
+from headgate.core.versions.current import resolved
 from headgate.errors import HeadgateError
 from headgate.records.keys import text_key
 from headgate.runtime.engines import SHARDED, ShardEngines
@@ -237,7 +238,8 @@ def test_routes_live(tmp_path: Path) -> None:
     staged = [tmp_path / country for country in countries]
     for place in staged:
         # What leads there is narrower than the filters, to see that it counts.
-        Engine.build([Subscription(f"{place.name}-{n}", f"age > {n}") for n in range(2)]).save(place)
+        some = [Subscription(f"{place.name}-{n}", f"age > {n}") for n in range(2)]
+        Engine.build(some).backend.save(place, source=None)
     keys = [(2, [frozenset([text_key(country)])]) for country in countries]
     routes = Routes.make(RECORDS, ("country",), keys)
     sharding = Sharding(3, ACCESS, "country")
@@ -327,9 +329,9 @@ def test_unusable_shards(tmp_path: Path, make: Make, capsys: pytest.CaptureFixtu
     subscriptions = log_of(world.settings(), State(world.state))
     pin = subscriptions.pin()
     shutil.rmtree(world.snapshot)
-    shutil.copytree(other.shards, tmp_path / "mixed")
+    shutil.copytree(resolved(other.shards), tmp_path / "mixed")
     shutil.rmtree(tmp_path / "mixed" / "shard-001")
-    shutil.copytree(made.shards / "shard-001", tmp_path / "mixed" / "shard-001")
+    shutil.copytree(resolved(made.shards) / "shard-001", tmp_path / "mixed" / "shard-001")
     (tmp_path / "mixed").rename(world.snapshot)
     assert subscriptions.pin() == pin
     told = capsys.readouterr().err

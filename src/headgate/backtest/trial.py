@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.backtest.changes import Trial, read_changes
 from headgate.contents.registry import kind_of, room_at
 from headgate.core.subscription import Subscription
+from headgate.core.versions.locating import located
 from headgate.engine.engine import Engine
 from headgate.engine.filters import PlainFilters, RankedFilters
 from headgate.ranking.filters.index import RankedIndex
@@ -85,7 +86,7 @@ def try_changes(snapshot: str, changes: str, rows: list[Row], folder: Path, top:
     whole = open_target(snapshot, top=top)
     dialect, form = kind_of(whole.content).dialects[0], check_input(changes)
     if whole.graph or top is not None:
-        engine = Engine.open(Path(snapshot).absolute(), verify=False)
+        engine = Engine.open(located(whole.place), verify=False)
         size = engine.graph.view.subscriptions if whole.graph else len(engine)
         numbered = whole.numbered if size else None
         asked = read_changes(
@@ -97,7 +98,7 @@ def try_changes(snapshot: str, changes: str, rows: list[Row], folder: Path, top:
         engine.save(folder / "after")
         after = open_target(str(folder / "after"), top=top)
         return TrialResult(trial, whole, whole, after, folder / "after", time.monotonic() - begun)
-    current = _Current(Path(snapshot).absolute(), ranked=whole.ranked)
+    current = _Current(located(whole.place), ranked=whole.ranked)
     numbered = whole.numbered if current.size else None
     asked = read_changes(rows, form, dialect, numbered=numbered)
     old = current.named(asked)

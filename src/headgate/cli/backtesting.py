@@ -75,7 +75,7 @@ def backtest(given: SimpleNamespace, where: Where, *, quiet: bool, as_json: bool
                 raise click.UsageError(f"{flag_of(each)} goes with --changes")
         _one_filter(_taken(Backtest, values), where, quiet=quiet, as_json=as_json)
     else:
-        compiled = _taken(Compile, {**values, "snapshot": "", "rejected": None})
+        compiled = _taken(Compile, {**values, "snapshot": "", "rejected": None, "changes": None})
         _try_changes(_taken(WhatIf, values), compiled, where, quiet=quiet, as_json=as_json)
 
 
@@ -212,6 +212,7 @@ def _beside(asked: WhatIf, word: str) -> str | None:
 def _check_snapshot(snapshot: str, compiled: Compile) -> None:
     """Refuse options that a snapshot has answered already, or that its content knows nothing of."""
     from headgate.contents.registry import content_at
+    from headgate.core.versions.locating import located
 
     for option, given in (
         ("--dialect", compiled.dialect),
@@ -220,7 +221,7 @@ def _check_snapshot(snapshot: str, compiled: Compile) -> None:
     ):
         if given is not None:
             raise click.UsageError(f"{option} goes with --subscriptions: a snapshot has its own")
-    refuse_options(content_at(Path(snapshot)))
+    refuse_options(content_at(located(snapshot)))
 
 
 def _check_tables(asked: WhatIf, effects: str | None, rejected: str) -> None:

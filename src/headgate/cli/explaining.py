@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -27,6 +26,7 @@ from headgate.tables.settings import Backtest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from headgate.contents.kind import FilterSettings, Kind, Results
     from headgate.core.event import Event, Id
@@ -55,8 +55,9 @@ def explain_subscription(
 ) -> Answer:
     """Explain a subscription; with `results`, list so many of what its filter gives if it matches."""
     from headgate.contents.registry import kind_at
+    from headgate.core.versions.locating import located
 
-    place = Path(snapshot)
+    place = located(snapshot)
     if has_graph(place):
         way, given, engine = _explain_graph(event, place, subscription)
         matches, identity = way.matches, way.subscription
@@ -76,12 +77,13 @@ def explain_subscription(
 def explain_rank(event: Event, snapshot: str, subscription: str, top: Top) -> Answer:
     """Explain a rank, where one index knows all that compete for it."""
     from headgate.core.snapshot import room_of
+    from headgate.core.versions.locating import located
     from headgate.engine.engine import Engine
     from headgate.graph.base import ROOM as GRAPH
     from headgate.ranking.filters.index import ROOM as RANKING
     from headgate.runtime.questions import check_ranks
 
-    place = Path(snapshot)
+    place = located(snapshot)
     room = room_of(place)
     check_ranks(place, room, top.mode)
     if room not in {RANKING, GRAPH}:
@@ -300,9 +302,10 @@ def explain(
 def _content(snapshot: str | None, dialect: str | None) -> str:
     """Find the content room of the filters that are asked about."""
     from headgate.contents.registry import DEFAULT, content_at, content_of
+    from headgate.core.versions.locating import located
 
     if snapshot is not None:
-        return content_at(Path(snapshot))
+        return content_at(located(snapshot))
     return content_of([dialect or SQL], "the filter") or DEFAULT
 
 
@@ -331,9 +334,10 @@ def _near_misses(
 ) -> list[NearMiss]:
     from headgate.contents.registry import kind_at
     from headgate.core.snapshot import room_of
+    from headgate.core.versions.locating import located
     from headgate.runtime.progress import step
 
-    place = Path(snapshot)
+    place = located(snapshot)
     kind = kind_at(place)
     if not hasattr(kind.room(), "why_not"):
         raise SnapshotError(

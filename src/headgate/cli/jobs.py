@@ -50,6 +50,7 @@ def compile_(asked: Compile, where: Where, *, strict: bool, quiet: bool, as_json
       headgate compile --subscriptions trees.jsonl --dialect xpath --output xml/
     """
     from headgate.local.small import why_large
+    from headgate.tables.contained import check_log
     from headgate.tables.places import beside
     from headgate.tables.requests import check_compile, check_taxonomy, read_taxonomy
 
@@ -59,6 +60,7 @@ def compile_(asked: Compile, where: Where, *, strict: bool, quiet: bool, as_json
     sharding = asked.sharding
     _check_graph(asked)
     check_compile(asked.tables, asked.snapshot, rejected=refused, wanted=wanted, sharding=sharding)
+    check_log(asked.changes)
     large = why_large([*asked.tables, *([asked.sample] if asked.sample else [])])
     prepare(where, large)
     wanted = replace(wanted, taxonomy=read_taxonomy(asked.taxonomy))

@@ -65,13 +65,15 @@ def report_graph(
       headgate report graph --snapshot rdf/ --output path.svg --event news.ttl --source pub-1
     """
     from headgate.contents.registry import DEFAULT, content_at, kind_of
+    from headgate.core.versions.locating import located
     from headgate.report.pages import FORMATS
 
     place = Path(output)
     if place.suffix not in FORMATS:
         raise click.UsageError(f"--output {output}: let the name end in .html, .svg or .png")
-    _check_graph(Path(snapshot))
-    content = DEFAULT if event is None else content_at(Path(snapshot))
+    graph = located(snapshot)
+    _check_graph(snapshot, graph)
+    content = DEFAULT if event is None else content_at(graph)
     kind = kind_of(content)
     refuse_options(content)
     given = None
@@ -84,7 +86,7 @@ def report_graph(
     from headgate.runtime.progress import step
 
     with step("opening the snapshot", quiet=quiet):
-        index = _open(Path(snapshot))
+        index = _open(graph)
     if kind.documents and given is not None and source is not None:
         entry = fit_id(source, numbered=index.base.names.node_ids.numbered)
         given = replace(given, source=source if entry is None else entry)
@@ -146,16 +148,16 @@ def _event(text: str) -> Event:
     return replace(Event.from_row({"id": "", **row}), data=row)
 
 
-def _check_graph(path: Path) -> None:
+def _check_graph(path: str, place: Path) -> None:
     """Refuse a snapshot that is not one of a graph in one piece."""
     from headgate.core.rooms import GRAPH, GRAPH_SHARDS
     from headgate.core.snapshot import room_of
 
-    room = room_of(path)
+    room = room_of(place)
     if room == GRAPH_SHARDS:
         from headgate.graph.build.sharding import shard_places
 
-        first = shard_places(path)[0]
+        first = shard_places(place)[0]
         raise SnapshotError(f"snapshot {path} is a graph in shards: give one of them, such as {first}")
     if room != GRAPH:
         raise SnapshotError(f"snapshot {path} is one of {room!r} and has no graph: give one of a graph")

@@ -27,8 +27,8 @@ def snapshot() -> None:
 def info(path: str, *, as_json: bool) -> None:
     r"""Say what a snapshot holds: content, subscriptions, nodes, edges, shards, sizes, and who uses it.
 
-    PATH is a snapshot, a directory of snapshots, or the state of a stream, whose snapshots are listed with
-    what pins them. Arrays are not read; their sizes are not compared.
+    PATH is a snapshot, whose versions are listed, a directory of snapshots, or the state of a stream, whose
+    snapshots are listed with what pins them. Arrays are not read; their sizes are not compared.
 
     \b
     Examples:
@@ -49,21 +49,21 @@ def info(path: str, *, as_json: bool) -> None:
 @snapshot.command()
 @click.argument("path", metavar="PATH")
 @click.option(
-    "--keep", type=click.IntRange(0), default=1, show_default=True, metavar="N", help="Keep the newest N."
+    "--keep", type=click.IntRange(0), default=2, show_default=True, metavar="N", help="Keep the newest N."
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
 @json_option
 def prune(path: str, keep: int, *, dry_run: bool, as_json: bool) -> None:
-    r"""Remove snapshots that nothing uses, all but the newest.
+    r"""Remove versions of a snapshot that nothing uses, all but the newest two.
 
-    PATH is a directory of snapshots, or the state of a stream that does not run. What a process has mapped,
-    what a stream goes on with or has pinned for a batch, and what a link in the directory leads to is kept.
-    What dead processes left half written is removed, too; beside a single snapshot, that alone.
+    PATH is a snapshot, a directory of snapshots, or the state of a stream that does not run. Kept is the
+    current version, what a process has mapped, what a stream goes on with or has pinned for a batch, and what
+    a link in the directory leads to. What dead processes left half written is removed, too.
 
     \b
     Examples:
-      headgate snapshot prune versions/ --keep 3 --dry-run
-      headgate snapshot prune versions/ --keep 3
+      headgate snapshot prune snapshot/ --dry-run
+      headgate snapshot prune snapshot/ --keep 3
       headgate snapshot prune state/
     """
     from headgate.runtime.inventory import prune as remove

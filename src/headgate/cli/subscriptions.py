@@ -74,9 +74,10 @@ def stats(
     kept = read_statistics(Path(path))
     filters = None
     if snapshot is not None:
+        from headgate.core.versions.locating import located
         from headgate.runtime.engines import ShardEngines
 
-        engines = ShardEngines.open(Path(snapshot))
+        engines = ShardEngines.open(located(snapshot))
         here = [identity.as_py() in engines for identity in kept.table["subscription_id"]]
         kept = kept._replace(table=kept.table.filter(here))
         filters = engines.filter

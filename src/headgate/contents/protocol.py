@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_
 
 from headgate.core.rooms import FILTERS
 from headgate.core.snapshot import is_snapshot, room_of
+from headgate.core.versions.current import resolved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -348,6 +349,7 @@ class Contents(Protocol):
 
 def filters_in(snapshot: Path, content: str) -> list[Path]:
     """List the snapshots of a kind's filters in one: itself, that inside, or those in its shards."""
+    snapshot = resolved(snapshot)
     if room_of(snapshot) == content:
         return [snapshot]
     if is_snapshot(snapshot / content):

@@ -138,7 +138,9 @@ def content_at(path: Path) -> str:
     """Name the kind of a snapshot's filters, wherever in it they are."""
     # Reading snapshots loads numpy, which a list of dialects does not need.
     from headgate.core.snapshot import room_of
+    from headgate.core.versions.current import called, resolved
 
+    path = resolved(path)
     room = room_of(path)
     if is_content(room):
         return room
@@ -147,7 +149,8 @@ def content_at(path: Path) -> str:
     if room.endswith("shards"):
         return content_at(path / _FIRST)
     raise SnapshotError(
-        f"snapshot {path} is a snapshot of {room!r}: give one of {titles()}, of a ranking, or of a graph"
+        f"snapshot {called(path)} is a snapshot of {room!r}: give one of {titles()}, of a ranking, or of a "
+        "graph"
     )
 
 

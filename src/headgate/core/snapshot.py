@@ -1,5 +1,8 @@
 """Snapshots: an index as a directory of flat arrays, written once, mapped by all.
 
+What people name is a place with versions of such a directory (`core/versions`): whatever opens one here finds
+the version that counts.
+
     snapshot/
       manifest.json     format, version, room, what it was built from, counts, size and sha256 of each file,
                         and the version of Headgate that wrote it
@@ -31,6 +34,7 @@ import numpy as np
 
 from headgate.core import __version__
 from headgate.core.machine import force, full_at, is_full, naming
+from headgate.core.versions.current import called, is_versioned, resolved
 from headgate.errors import SnapshotError
 
 if TYPE_CHECKING:
@@ -111,20 +115,21 @@ def open_snapshot(path: Path, room: str, *, verify: bool = True) -> Snapshot:
     `verify=False` skips the checksums of the arrays (their sizes are still compared): for workers that
     open what the driver has just verified.
     """
-    path = Path(path)
+    path = resolved(path)
     return _patiently(path, lambda: _open(path, room, verify=verify))
 
 
-def open_with_inside(path: Path, opened: Callable[[], _Read]) -> _Read:
+def open_with_inside(path: Path, opened: Callable[[Path], _Read]) -> _Read:
     """Open a snapshot and those inside it, again if it was replaced meanwhile; refuses a mixture.
 
-    `opened` opens them. Afterwards the manifests inside must still be those that the outer one names.
+    `opened` opens them at the place that it is given. Afterwards the manifests inside must still be those
+    that the outer one names.
     """
-    path = Path(path)
+    path = resolved(path)
 
     def read() -> _Read:
         manifest, _ = _read_manifest(path)
-        found = opened()
+        found = opened(path)
         if _read_manifest(path)[0] != manifest:
             raise SnapshotError(f"snapshot {path} was replaced while it was opened: open it again")
         for name, digest in manifest["inside"].items():
@@ -139,19 +144,19 @@ def open_with_inside(path: Path, opened: Callable[[], _Read]) -> _Read:
 
 def room_of(path: Path) -> str:
     """Return the room that a snapshot belongs to."""
-    path = Path(path)
+    path = resolved(path)
     return str(_patiently(path, lambda: _read_manifest(path))[0]["room"])
 
 
 def manifest_of(path: Path) -> dict[str, Any]:
     """Return what the manifest of a snapshot says; its arrays are not looked at."""
-    path = Path(path)
+    path = resolved(path)
     return _patiently(path, lambda: _read_manifest(path))[0]
 
 
 def digest_of(path: Path) -> str:
     """Return the checksum of a snapshot's manifest, which tells it from any other."""
-    path = Path(path)
+    path = resolved(path)
     return _patiently(path, lambda: _read_manifest(path))[1]
 
 
@@ -174,7 +179,8 @@ def _open(path: Path, room: str, *, verify: bool) -> Snapshot:
     manifest, digest = _read_manifest(path)
     if manifest["room"] != room:
         raise SnapshotError(
-            f"snapshot {path} is a snapshot of {manifest['room']!r}, not of {room!r}: give one of {room!r}"
+            f"snapshot {called(path)} is a snapshot of {manifest['room']!r}, not of {room!r}: give one of "
+            f"{room!r}"
         )
     arrays = {}
     for name, entry in manifest["files"].items():
@@ -185,16 +191,35 @@ def _open(path: Path, room: str, *, verify: bool) -> Snapshot:
     return Snapshot(path, room, manifest["counts"], manifest["about"], digest, arrays)
 
 
+def add_to_manifest(path: Path, more: Mapping[str, Any]) -> None:
+    """Say more in the manifest of a snapshot that nobody reads yet."""
+    manifest, _ = _read_manifest(path)
+    del manifest["sha256"]
+    _write_manifest(path / MANIFEST, {**manifest, **more})
+
+
+def check_whole(path: Path, digest: str | None = None) -> None:
+    """Verify every byte of a snapshot and of those inside it; `digest` is the one that it must have."""
+    manifest, found = _read_manifest(path)
+    if digest not in {None, found}:
+        raise SnapshotError(f"snapshot {path} is damaged: its digest is {found[:16]}, not {str(digest)[:16]}")
+    for name, entry in (manifest["files"] | manifest.get("tables", {})).items():
+        _check_file(path / name, entry, verify=True)
+    for name, own in manifest["inside"].items():
+        check_whole(path / name, own)
+
+
 def is_snapshot(path: Path) -> bool:
-    """Tell whether a directory holds a snapshot, sound or not."""
-    return (path / MANIFEST).is_file()
+    """Tell whether a directory holds a snapshot, sound or not, or versions of one."""
+    return (path / MANIFEST).is_file() or is_versioned(path)
 
 
 def check_place(path: Path) -> None:
     """Refuse to bury something that is not a snapshot."""
     if not path.exists() or is_snapshot(path):
         return
-    if path.is_dir() and not any(path.iterdir()):
+    if path.is_dir() and all(each.name.startswith(".") for each in path.iterdir()):
+        # What begins with a dot was left half written.
         return
     raise SnapshotError(f"{path} exists and is not a snapshot: choose another place, or remove it first")
 

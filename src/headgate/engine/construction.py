@@ -18,6 +18,7 @@ from headgate.contents.registry import (
 from headgate.core.rooms import CLAUSES, GRAPH, RANKING
 from headgate.core.snapshot import is_snapshot, open_with_inside, room_of
 from headgate.core.subscription import Subscription
+from headgate.core.versions.current import called
 from headgate.engine.filters import PlainFilters, RankedFilters
 from headgate.engine.graph_filters import GraphFilters
 from headgate.engine.refusals import RefusedSubscription, check_node, named, sort_out
@@ -109,12 +110,12 @@ def open_at(path: Path, *, verify: bool) -> Backend:
     kind = room_of(path)
     if kind not in {GRAPH, RANKING} and not is_content(kind):
         raise SnapshotError(
-            f"snapshot {path} is a snapshot of {kind!r}: give one of {titles()}, of a ranking, or of "
+            f"snapshot {called(path)} is a snapshot of {kind!r}: give one of {titles()}, of a ranking, or of "
             "a graph in one piece"
         )
     room = room_at(path)
     if kind == GRAPH:
-        return open_with_inside(path, lambda: _open_graph(path, room, verify=verify))
+        return open_with_inside(path, lambda place: _open_graph(place, room, verify=verify))
     if kind == RANKING:
         from headgate.ranking.filters.index import RankedIndex
 

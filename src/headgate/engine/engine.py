@@ -5,11 +5,14 @@ Rooms are loaded when filters, a graph or ranks ask for them.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.contents.registry import kind_of
 from headgate.core.arguments import place_of, source_of
 from headgate.core.snapshot import digest_of
+from headgate.core.versions.current import at_current, called
+from headgate.core.versions.replacing import new_version
 from headgate.engine import construction, display
 from headgate.engine.backend import Backend
 from headgate.engine.inputs import id_of, models_of, subscriptions_of
@@ -28,7 +31,6 @@ from headgate.graph.model import Edge, Node
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
-    from pathlib import Path
 
     from headgate.core.event import Id
     from headgate.graph.index import GraphIndex
@@ -40,8 +42,14 @@ class Origin(NamedTuple):
     """The snapshot that an engine was opened from, and the version of the taxonomy that it had."""
 
     path: Path
+    """The directory of its version."""
     digest: str
     taxonomy: int | None
+
+    @property
+    def called(self) -> Path:
+        """Return what people call it."""
+        return Path(called(self.path))
 
 
 class Engine(Queries, Updates):
@@ -140,14 +148,18 @@ class Engine(Queries, Updates):
     @classmethod
     def open(cls, path: str | PathLike[str], *, verify: bool = True) -> Engine:
         """Open a snapshot, with a graph or without, ranked or not, of any kind of content."""
-        place = place_of(path).absolute()
-        digest = digest_of(place)
-        backend = construction.open_at(place_of(path), verify=verify)
-        return cls(backend, Origin(place, digest, _version(backend)))
+
+        def opened(place: Path) -> Engine:
+            digest = digest_of(place)
+            backend = construction.open_at(place, verify=verify)
+            return cls(backend, Origin(place, digest, _version(backend)))
+
+        return at_current(place_of(path).absolute(), opened)
 
     def save(self, path: str | PathLike[str], *, source: Mapping[str, object] | None = None) -> None:
-        """Write a snapshot; `source` says what it was built from."""
-        self.backend.save(place_of(path), source=source_of(source))
+        """Write a new version of a snapshot; `source` says what it was built from."""
+        with new_version(place_of(path)) as place:
+            self.backend.save(place, source=source_of(source))
 
     # What is here
 
@@ -204,11 +216,11 @@ class Engine(Queries, Updates):
 
     def __repr__(self) -> str:
         """Say what there is, and where it comes from."""
-        return display.line(self.backend, None if self._origin is None else self._origin.path)
+        return display.line(self.backend, None if self._origin is None else self._origin.called)
 
     def _repr_html_(self) -> str:
         """Show what there is, and the first subscriptions, in a notebook."""
-        return display.table(self.backend, None if self._origin is None else self._origin.path)
+        return display.table(self.backend, None if self._origin is None else self._origin.called)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be opened again from the same snapshot, which must still be there; refuses what is not on disk."""
@@ -217,7 +229,7 @@ class Engine(Queries, Updates):
             raise SnapshotError("an engine that was built has no snapshot: save it, and pickle what you open")
         if self.backend.changed or origin.taxonomy != _version(self.backend):
             raise SnapshotError(
-                f"this engine was changed since it was opened from {origin.path}: save it, and pickle what "
+                f"this engine was changed since it was opened from {origin.called}: save it, and pickle what "
                 "Engine.open gives"
             )
         return _open_again, (type(self), str(origin.path), origin.digest)

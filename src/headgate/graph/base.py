@@ -80,7 +80,7 @@ class Base:
     @classmethod
     def open(cls, path: Path, room: ContentRoom, *, verify: bool) -> Base:
         """Open a snapshot, memory-mapped."""
-        return open_with_inside(path, lambda: cls._open(path, room, verify=verify))
+        return open_with_inside(path, lambda place: cls._open(place, room, verify=verify))
 
     @classmethod
     def _open(cls, path: Path, room: ContentRoom, *, verify: bool) -> Base:

@@ -16,6 +16,7 @@ from headgate.core.event import ID
 from headgate.core.machine import memory
 from headgate.core.subscription import SQL
 from headgate.core.values import fold
+from headgate.core.versions.replacing import new_version
 from headgate.graph.build.sharding import save_shards
 from headgate.local.events import read_sample
 from headgate.local.shards import compile_shards
@@ -24,6 +25,7 @@ from headgate.runtime.rows import FILTER, RANKS, WEIGHTS
 from headgate.runtime.sharding import TENANT, Sharding
 from headgate.tables.accepted import number_rows, save_index
 from headgate.tables.choosing import choose, find_dialects
+from headgate.tables.contained import contained
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches, find_fields
 from headgate.tables.graph.rows import SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.tables.graph.tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
@@ -57,12 +59,14 @@ def compile_subscriptions(
     ranked: bool | None = None,
     shards: int = 1,
     sharding: Sharding | None = None,
+    changes: str | None = None,
     quiet: bool = False,
 ) -> CompileResult:
     """Compile a table of subscriptions to a snapshot, as `spark.compile.compile_subscriptions` does."""
     wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
     sharding = sharding or Sharding(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
+    log = contained(changes)
     form = check_input(subscriptions)
     if ranked is None:
         ranked = has_any(subscriptions, form, RANKS)
@@ -74,18 +78,20 @@ def compile_subscriptions(
         sharding = sharding.fitted(sum(batch.num_rows for batch in read), memory() // 2)
         lines = iter(read)
     job = compile_shards if sharding.count > 1 else _in_one_piece
-    done = job(
-        lines,
-        form,
-        contents,
-        local(output),
-        sharding,
-        rejected=rejected,
-        dialect=dialect,
-        ranked=ranked,
-        source={"subscriptions": Path(subscriptions).name},
-        quiet=quiet,
-    )
+    with new_version(local(output), log) as place:
+        done = job(
+            lines,
+            form,
+            contents,
+            place,
+            sharding,
+            rejected=rejected,
+            dialect=dialect,
+            ranked=ranked,
+            source={"subscriptions": Path(subscriptions).name},
+            quiet=quiet,
+        )
+        holds = contents.counts(place)
     return CompileResult(
         done.subscriptions,
         done.rejected,
@@ -95,7 +101,7 @@ def compile_subscriptions(
         shards=sharding.count,
         ranked=ranked,
         content=contents.name,
-        holds=contents.counts(local(output)),
+        holds=holds,
     )
 
 
@@ -138,6 +144,7 @@ def compile_graph(
     shards: int = 1,
     sharding: Sharding | None = None,
     ranked: bool | None = None,
+    changes: str | None = None,
     quiet: bool = False,
 ) -> GraphCompileResult:
     """Compile a graph to a snapshot, as `spark.compile.compile_graph` does."""
@@ -145,6 +152,7 @@ def compile_graph(
     places = tables.places
     sharding = sharding or Sharding(shards)
     check_compile(list(places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
+    log = contained(changes)
     with step("reading the graph", quiet=quiet) as parsing:
         if ranked is None:
             hung = tables.subscriptions
@@ -157,19 +165,19 @@ def compile_graph(
             )
             for name in ORDER
         }
-    with step("building the graph", quiet=quiet) as building:
+    with step("building the graph", quiet=quiet) as building, new_version(local(output), log) as place:
         assembled = assemble(read, contents)
         saving = GraphWriter(assembled, contents)
         sharding = sharding.fitted(len(assembled.parts.subscription_ids), memory() // 2)
         source = {name: Path(path).name for name, path in places.items()}
         if sharding.count == 1:
-            saving.save(assembled.parts, local(output), source=source)
+            saving.save(assembled.parts, place, source=source)
         else:
             hung = tables.subscriptions
             tenants = None if hung is None else partial(_tenants, hung)
             home, routes = place_graph(assembled, contents, sharding, tenants)
             save_shards(
-                local(output),
+                place,
                 assembled.parts,
                 sharding.count,
                 saving.save,
@@ -179,6 +187,7 @@ def compile_graph(
                 about=routes.about(sharding),
             )
         write_table(assembled.rejected, rejected)
+        holds = contents.counts(place)
     refused = assembled.rejected[TABLE].to_pylist()
     return GraphCompileResult(
         nodes=len(assembled.parts.node_ids),
@@ -193,7 +202,7 @@ def compile_graph(
         build_seconds=building.seconds,
         ranked=ranked,
         content=contents.name,
-        holds=contents.counts(local(output)),
+        holds=holds,
     )
 
 

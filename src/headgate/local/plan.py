@@ -11,6 +11,7 @@ import pyarrow as pa
 from headgate.contents.registry import content_at, kind_of
 from headgate.core.event import ID
 from headgate.core.snapshot import digest_of
+from headgate.core.versions.locating import located
 from headgate.local.events import read_documents
 from headgate.runtime.progress import step
 from headgate.tables.lines import BROKEN, VALUE, read_lines
@@ -73,7 +74,7 @@ def estimate(
     snapshot: str, sample: str, *, rejected: str, content_type: str | None = None, carries: str | None = None
 ) -> Estimates:
     """Estimate what the views of a snapshot give, from a sample of events."""
-    snapshot = str(Path(snapshot).resolve())
+    snapshot = str(located(snapshot).resolve())
     content = content_at(Path(snapshot))
     refused: list[tuple[str, str]] = []
     read: Callable[[pa.RecordBatch], list[Event | RefusedEvent]]

@@ -53,6 +53,9 @@ class ChangeSettings(Protocol):
 class Changes(Protocol):
     """Where changes come from. It is asked before each batch, by one thread."""
 
+    source: str
+    """What kind it is; positions of one kind mean nothing to another."""
+
     def since(self, position: str | None) -> tuple[list[Change], str | None]:
         """List the changes after a position, in order, and the position after them.
 
@@ -73,6 +76,8 @@ NOT_UTF8 = "the row has bytes that are not UTF-8: write the table in UTF-8"
 class FileChanges:
     """Files in the order of their names; a position lists those that were read and are still there."""
 
+    source = "files"
+
     def __init__(
         self,
         path: str,
@@ -88,16 +93,23 @@ class FileChanges:
     def since(self, position: str | None) -> tuple[list[Change], str | None]:
         """Read the files that were not there at a position."""
         done: set[str] = set() if position is None else set(json.loads(position))
-        names = {
-            file.name
-            for file in self._folder.iterdir()
-            if self._ending(file) in ENDINGS and not file.name.startswith((".", "_")) and file.is_file()
-        }
+        names = self._names()
         fresh = sorted(names - done)
         if not fresh:
             return [], position
         found = [change for name in fresh for change in self._read(self._folder / name)]
         return found, json.dumps(sorted(names))
+
+    def end(self) -> str:
+        """Return the position after all that is there now."""
+        return json.dumps(sorted(self._names()))
+
+    def _names(self) -> set[str]:
+        return {
+            file.name
+            for file in self._folder.iterdir()
+            if self._ending(file) in ENDINGS and not file.name.startswith((".", "_")) and file.is_file()
+        }
 
     def _read(self, file: Path) -> Iterator[Change]:
         """Read the rows of a file; of one that cannot be read, what is refused is its name and the reason."""

@@ -24,6 +24,7 @@ from headgate.core.id_types import fit_ids
 from headgate.core.ids import Ids
 from headgate.core.omission import RenamedOmissions
 from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
+from headgate.core.versions.current import at_current
 from headgate.engine.engine import Engine
 from headgate.engine.statistics import Statistics
 from headgate.errors import GraphError, SubscriptionError
@@ -122,12 +123,16 @@ class ShardEngines:
     @classmethod
     def open(cls, place: Path, *, only: Sequence[int] | None = None, verify: bool = True) -> ShardEngines:
         """Open a snapshot, in one piece or in shards; `only` some of them, to be asked and not changed."""
-        if room_of(place) not in SHARDED:
-            return cls([_ShardEngine.open(place, verify=verify)])
-        return open_with_inside(place, lambda: cls._open(place, only, verify=verify))
+        return at_current(place, lambda found: cls._open(found, only, verify=verify))
 
     @classmethod
     def _open(cls, place: Path, only: Sequence[int] | None, *, verify: bool) -> ShardEngines:
+        if room_of(place) not in SHARDED:
+            return cls([_ShardEngine.open(place, verify=verify)])
+        return open_with_inside(place, lambda found: cls._open_shards(found, only, verify=verify))
+
+    @classmethod
+    def _open_shards(cls, place: Path, only: Sequence[int] | None, *, verify: bool) -> ShardEngines:
         outer = open_snapshot(place, room_of(place), verify=verify)
         routes = Routes.read(place, outer.room, content_at(place))
         count = outer.counts["shards"]
@@ -336,10 +341,10 @@ class ShardEngines:
         """Write a snapshot in as many shards; `source` says what it was built from."""
         outer = self._outer
         if outer is None:
-            self._pieces[0].engine.save(path, source=source)
+            self._pieces[0].engine.backend.save(path, source=source)
             return
         inside = {
-            shard_name(number): partial(piece.engine.save, source=source)
+            shard_name(number): partial(piece.engine.backend.save, source=source)
             for number, piece in enumerate(self._pieces)
         }
         counts = {**outer.counts, "subscriptions": len(self)}

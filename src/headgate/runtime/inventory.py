@@ -1,8 +1,8 @@
 """Snapshots on disk: what they hold, who uses them, and which of them may go.
 
-A place is a snapshot, a directory of snapshots (versions of one, each in a directory of its own), or the
-state of a stream, which has snapshots in use. A snapshot is in use while a process has mapped it, while the
-state says that the stream goes on with it, or while a link beside it leads to it.
+A place is a snapshot, of which there are several versions, a directory of snapshots, or the state of a
+stream, which has snapshots in use. A version is in use if it is the current one, while a process has mapped
+it, while the state says that the stream goes on with it, or while a link beside it leads to it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.contents.registry import content_at
 from headgate.core.snapshot import MANIFEST, is_snapshot, manifest_of
+from headgate.core.versions.current import CURRENT, is_versioned, read_current, resolved, version_names
 from headgate.errors import SnapshotError
 from headgate.runtime.state import COMMITTED, STAGE, read_record
 
@@ -69,11 +70,13 @@ class Pruned:
 
 
 def look_at(path: Path) -> list[SnapshotInfo]:
-    """Describe a snapshot, those of a directory, or those of a stream's state; the newest first."""
+    """Describe the versions of a snapshot, those of a directory, or of a stream's state; newest first."""
     places = _snapshots(path)
     pinned = _pinned(path)
     mapped = _mapped()
     found = [_info(each, _users(each, pinned, mapped)) for each in places]
+    if is_versioned(path):
+        return found
     return sorted(found, key=lambda each: (each.made, each.path), reverse=True)
 
 
@@ -82,7 +85,7 @@ def prune(path: Path, keep: int, *, dry: bool = False) -> Pruned:
 
     A state is refused while its stream runs: that removes what it needs no longer by itself.
     """
-    if is_snapshot(path):
+    if is_snapshot(path) and not is_versioned(path):
         return _removed(list(_leftovers(path.parent, path.name)), (), dry=dry)
     if not _is_state(path):
         return _prune(path, path, keep, dry=dry)
@@ -118,6 +121,8 @@ def _is_state(path: Path) -> bool:
 
 def _snapshots(path: Path) -> list[Path]:
     """List the snapshots of a place; refuses one without any."""
+    if is_versioned(path):
+        return [path / name for name in reversed(version_names(path))]
     if is_snapshot(path):
         return [path]
     if not path.is_dir():
@@ -138,6 +143,11 @@ def _snapshots(path: Path) -> list[Path]:
 def _pinned(path: Path) -> dict[Path, list[str]]:
     """List who uses snapshots by what the files say: a stream's state, or links beside them."""
     found: dict[Path, list[str]] = {}
+    if is_versioned(path):
+        named = read_current(path)
+        if named is not None:
+            found[(path / named.name).resolve()] = [CURRENT]
+        return found
     if not _is_state(path):
         for link in path.iterdir() if not is_snapshot(path) else ():
             if link.is_symlink() and link.is_dir():
@@ -182,15 +192,19 @@ def _users(place: Path, pinned: dict[Path, list[str]], mapped: Mapped) -> tuple[
 
 def _info(place: Path, users: tuple[str, ...]) -> SnapshotInfo:
     files, size = _size(place)
-    made = datetime.fromtimestamp((place / MANIFEST).stat().st_mtime, UTC).isoformat(timespec="seconds")
     try:
-        manifest = manifest_of(place)
+        version = resolved(place)
+        made = datetime.fromtimestamp((version / MANIFEST).stat().st_mtime, UTC).isoformat(timespec="seconds")
+    except (OSError, SnapshotError):
+        version, made = place, ""
+    try:
+        manifest = manifest_of(version)
     except SnapshotError as error:
         return SnapshotInfo(
             str(place), "", "", None, {}, 0, files, size, made, None, {}, users, damaged=str(error)
         )
     try:
-        content: str | None = content_at(place)
+        content: str | None = content_at(version)
     except SnapshotError:
         # A network of views, or boxes of intervals.
         content = None

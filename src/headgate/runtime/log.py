@@ -3,7 +3,10 @@
     poll       take what has come from the source of changes; what is sound becomes the next version
     pin        say which version a batch uses
     fold       make a new snapshot of the old one and the log so far, aside, when the log has grown long
-    replace    go over to what `compile` has put in the snapshot's place: it stands for all changes so far
+    replace    go over to what `compile` has put in the snapshot's place, and take the changes that it lacks
+
+A snapshot says up to which position of the source it contains changes; if it says nothing, it contains none.
+The subscriptions are those of the snapshot with all later changes, whoever has put it there and when.
 
 A version is written with the position of the source after it, at once: no change is lost or taken twice.
 Changes that are refused go to a table, with the reason, named by the version in which they came.
@@ -23,7 +26,8 @@ import pyarrow as pa
 
 from headgate.contents.registry import content_at
 from headgate.core.machine import put_file
-from headgate.errors import HeadgateError, SnapshotError, SubscriptionError
+from headgate.core.snapshot import manifest_of
+from headgate.errors import HeadgateError, SnapshotError, SubscriptionError, TableError
 from headgate.runtime.engines import ShardEngines
 from headgate.runtime.live import apply
 from headgate.runtime.notes import RESTORE
@@ -58,6 +62,8 @@ _REFUSED: dict[str, pa.DataType] = {
 }
 REFUSED = pa.schema(_REFUSED)
 _WARNING = "headgate: warning:"
+_BEGIN = "changes_begin"
+"""Under what the state has the position where the stream began to take changes."""
 
 
 class _Base(NamedTuple):
@@ -113,6 +119,7 @@ class Subscriptions:
         self.changes = changes
         self._refused = None
         if self.changes is not None:
+            self._check_source(self.changes.source)
             self._refused = PartFolder(settings.rejected, settings.format, REFUSED)
         self.version, self._position = self._last()
         self._base = self._first()
@@ -123,6 +130,15 @@ class Subscriptions:
         self.operations: Counter[str] = Counter()
         """Those that were accepted, by what they do."""
 
+    def _check_source(self, source: str) -> None:
+        """Refuse another kind of source than before: its positions mean something else."""
+        known = self._state.fixed("changes", source)
+        if known != source:
+            raise TableError(
+                f"state {self._state.root} is of a stream that took changes from {known}, and not from "
+                f"{source}: name a place of that kind, or start with a new state"
+            )
+
     def take_over(self) -> None:
         """Refuse to write where another stream has written."""
         if self._refused is not None:
@@ -132,8 +148,10 @@ class Subscriptions:
         """Find the last version, and the position of the source after it."""
         files = sorted(self._state.log.glob("[0-9]*.jsonl"))
         base = read_record(self._state.root / "base.json") or {}
-        if not files:
-            return int(base.get("since", 0)), base.get("position")
+        since = int(base.get("since", 0))
+        if not files or int(files[-1].stem) <= since:
+            # The snapshot in use may contain less than the last version, which was of another one.
+            return since, base.get("position")
         version = int(files[-1].stem)
         return version, read_head(self._state.log, version)["position"]
 
@@ -142,7 +160,22 @@ class Subscriptions:
         if record is not None:
             self._stamp = None
             return _Base(*(record[name] for name in _Base._fields))
-        return self._put(self._adopted(self._snapshots.adopt(self._given)))
+        digest = self._snapshots.adopt(self._given)
+        self._position = self._contained(digest)
+        return self._put(self._adopted(digest))
+
+    def _contained(self, digest: str) -> str | None:
+        """Return the position up to which a snapshot contains changes; None for the beginning."""
+        said = manifest_of(self._snapshots.place(digest)).get("changes")
+        if said is None:
+            begin: str | None = self._state.fixed(_BEGIN, None) if self._position is not None else None
+            return begin
+        if self.changes is not None and said["source"] != self.changes.source:
+            raise SnapshotError(
+                f"snapshot {self._given} contains changes of {said['source']}, and this stream takes them "
+                f"from {self.changes.source}: compile it with --changes and the place that the stream has"
+            )
+        return str(said["position"])
 
     def _adopted(self, digest: str) -> _Base:
         return _Base(digest, self.version, digest, time.time())
@@ -208,7 +241,7 @@ class Subscriptions:
             self._raise_failure()
             self._replace()
             self.poll()
-            if self._folded is not None and self._folded.given == self._base.given:
+            if self._folded is not None and self._folded.adopted == self._base.adopted:
                 self._base, self._folded = self._put(self._folded), None
                 self._logged = self._count_logged()
             return {"snapshot": self._base.snapshot, "since": self._base.since, "version": self.version}
@@ -222,6 +255,7 @@ class Subscriptions:
             check_snapshot(str(self._given), self._settings.best)
             digest = self._snapshots.adopt(self._given)
             self._check_like(digest)
+            position = self._contained(digest)
         except HeadgateError as error:
             print(f"{_WARNING} continuing with the snapshot in use: {error}", file=sys.stderr, flush=True)
             self._stamp = stamp
@@ -229,9 +263,13 @@ class Subscriptions:
         self._stamp = stamp
         if digest == self._base.given:
             return
+        self._position = position
         self._base = self._put(self._adopted(digest))
         self._folded, self._logged = None, 0
         self._pieces = self._opened()
+        # All of them, before any event is matched: those that were taken before must not go and come back.
+        while self.poll():
+            pass
 
     def _check_like(self, digest: str) -> None:
         """Refuse a snapshot whose matches would be of another kind."""
@@ -241,14 +279,20 @@ class Subscriptions:
         if self._state.fixed("numbered", self.numbered) and not ShardEngines.open(place).numbered:
             raise SnapshotError(f"snapshot {self._given} has text for ids, and matches so far have numbers")
 
-    def poll(self) -> None:
-        """Take what has come from the source of changes, and make the next version of it."""
+    def poll(self) -> bool:
+        """Take what has come from the source of changes, and make the next version of it.
+
+        Returns False if nothing has come.
+        """
         with self._lock:
             if self.changes is None:
-                return
+                return False
             rows, position = self.changes.since(self._position)
             if not rows and position == self._position:
-                return
+                return False
+            if self._position is None:
+                # A source that begins with what is new begins there for snapshots that come later, too.
+                self._state.fixed(_BEGIN, None if rows else position)
             version = self.version + 1
             dialect = default_dialect(self._snapshots.place(self._base.snapshot))
             accepted, operations, refused = [], [], []
@@ -269,6 +313,7 @@ class Subscriptions:
             self._logged += max(1, len(accepted))
             self.refused += len(refused)
             self._fold_aside()
+            return True
 
     def _do(self, row: Change, dialect: str) -> tuple[dict[str, Any], str]:
         """Do a change; returns its fields, to be logged, and the operation."""

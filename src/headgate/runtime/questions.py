@@ -7,6 +7,8 @@ from pathlib import Path
 from headgate.contents.registry import is_content
 from headgate.core.rooms import CLAUSES, FILTER_SHARDS, GRAPH, GRAPH_SHARDS, RANKING, RANKING_SHARDS
 from headgate.core.snapshot import is_snapshot, room_of
+from headgate.core.versions.current import called, resolved
+from headgate.core.versions.locating import located
 from headgate.engine.question import RANK, SCORE, Top
 from headgate.errors import SnapshotError, TableError
 from headgate.ranking.model import EXACT, MODES, RELAXED
@@ -17,7 +19,7 @@ STAGED = "_staged"
 
 def check_target(snapshot: str, *, graph: bool | None = None, top: Top | None = None) -> None:
     """Refuse a snapshot that has a graph and shall not, or the reverse, or that has no ranks."""
-    place = Path(snapshot).absolute()
+    place = located(snapshot).absolute()
     room = room_of(place)
     check_wish(snapshot, room, graph=graph)
     if top is not None:
@@ -43,20 +45,21 @@ def check_ranks(place: Path, room: str, mode: str) -> None:
     """Refuse to rank where there is nothing to rank by."""
     if is_content(room) or room == FILTER_SHARDS:
         raise SnapshotError(
-            f"snapshot {place} was compiled without ranks: compile its subscriptions with --ranked, or "
-            "with a column 'score' or 'weights'"
+            f"snapshot {called(place)} was compiled without ranks: compile its subscriptions with --ranked, "
+            "or with a column 'score' or 'weights'"
         )
     if mode == EXACT or room not in {GRAPH, GRAPH_SHARDS}:
         return
     if not is_snapshot(graph_places(place)[0] / CLAUSES):
         raise SnapshotError(
-            f"snapshot {place} ranks by score and path only: compile the graph with --ranked, or its "
+            f"snapshot {called(place)} ranks by score and path only: compile the graph with --ranked, or its "
             "subscriptions with a column 'weights'"
         )
 
 
 def graph_places(place: Path) -> list[Path]:
     """List the directories of a graph's shards; a graph that is not cut is one."""
+    place = resolved(place)
     if room_of(place) != GRAPH_SHARDS:
         return [place]
     from headgate.graph.build.sharding import shard_places
@@ -66,7 +69,7 @@ def graph_places(place: Path) -> list[Path]:
 
 def check_snapshot(path: str, top: Top | None) -> None:
     """Refuse a snapshot that a stream cannot match against."""
-    place = Path(path).absolute()
+    place = located(path).absolute()
     room = room_of(place)
     others = {GRAPH, RANKING, GRAPH_SHARDS, RANKING_SHARDS, FILTER_SHARDS}
     if not is_content(room) and room not in others:

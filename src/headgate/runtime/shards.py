@@ -20,6 +20,7 @@ import pyarrow as pa
 from headgate.contents.registry import room_at
 from headgate.core.rooms import FILTER_SHARDS, RANKING_SHARDS
 from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
+from headgate.core.versions.current import resolved
 from headgate.graph.build.sharding import hash_numbers, hash_texts, shard_name
 from headgate.ranking.filters.base import open_frozen
 from headgate.runtime.sharding import ACCESS, HASH, TENANT
@@ -97,10 +98,11 @@ def _move(place: Path, target: Path) -> None:
 
 def shard_places(path: Path) -> list[Path]:
     """List the directories of the shards of a snapshot; one that is not cut is its own."""
+    path = resolved(path)
     room = room_of(path)
     if room not in ROOMS:
         return [path]
-    count = open_with_inside(path, lambda: open_snapshot(path, room)).counts["shards"]
+    count = open_with_inside(path, lambda place: open_snapshot(place, room)).counts["shards"]
     return [path / shard_name(number) for number in range(count)]
 
 

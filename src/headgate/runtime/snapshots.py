@@ -4,8 +4,8 @@ given     what `compile` wrote, where the settings say
 base      what batches use: the given one, or that with many changes folded in
 version   the base, and the segments of the log up to a number
 
-Snapshots are kept in the stream's state by hard links: replacing the original harms nobody. Changes are read
-by one function (`operations`), done by one (`live`) and in one order, so all answer alike.
+Snapshots are kept in the stream's state by hard links: replacing or pruning the original harms nobody.
+Changes are read by one function (`operations`), done by one (`live`) and in one order, so all answer alike.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.contents.registry import kind_at
 from headgate.core.machine import force, force_all, naming
 from headgate.core.snapshot import MANIFEST, open_snapshot, room_of
+from headgate.core.versions.current import CURRENT, resolved
 from headgate.errors import SnapshotError, TableError
 from headgate.runtime.batch_queries import sources_of
 from headgate.runtime.engines import ShardEngines
@@ -44,11 +46,11 @@ def digest_of(place: Path) -> str:
 
 def stamp_of(place: Path) -> Stamp | None:
     """Return what changes when a snapshot is replaced, and costs nothing to ask for."""
-    try:
-        found = (place / MANIFEST).stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns
+    for name in (CURRENT, MANIFEST):
+        with suppress(OSError):
+            found = (place / name).stat()
+            return found.st_ino, found.st_mtime_ns
+    return None
 
 
 class Snapshots:
@@ -73,7 +75,7 @@ class Snapshots:
             shutil.rmtree(beside, ignore_errors=True)
             try:
                 with naming(beside):
-                    shutil.copytree(given, beside, copy_function=_linked)
+                    shutil.copytree(resolved(given), beside, copy_function=_linked)
                 if digest_of(given) != digest:
                     continue
                 ShardEngines.open(beside)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from headgate.contents.registry import content_at, kind_at, room_at
 from headgate.core.rooms import CLAUSES, FILTERS, GRAPH, RANKING
 from headgate.core.snapshot import digest_of, is_snapshot, room_of
+from headgate.core.versions.current import at_current, called
 from headgate.engine.engine import Engine
 from headgate.errors import MachineError, SnapshotError
 from headgate.graph.build import sharding
@@ -45,7 +46,8 @@ def opened_as(path: str, digest: str, opening: Callable[[Path], Opened]) -> Open
     found = opening(place)
     if digest_of(place) != digest:
         raise SnapshotError(
-            f"snapshot {path} was replaced while it was being used: run the job again, with the new one"
+            f"snapshot {called(path)} was replaced while it was being used: run the job again, with the new "
+            "one"
         )
     return found
 
@@ -89,7 +91,7 @@ def in_memory(snapshot: str) -> Iterator[None]:
             raise
         most = f" of {limit >> 20:,} MB" if limited else ""
         raise MachineError(
-            f"{snapshot} does not fit into the memory{most} of a worker: compile it in more shards "
+            f"{called(snapshot)} does not fit into the memory{most} of a worker: compile it in more shards "
             "(--shards), or give workers more (spark.executor.pyspark.memory)"
         ) from error
 
@@ -188,7 +190,10 @@ def open_target(snapshot: str, *, graph: bool | None = None, top: Top | None = N
     With `top`, refuse one that cannot say which subscriptions are best.
     """
     check_target(snapshot, graph=graph, top=top)
-    place = Path(snapshot).absolute()
+    return at_current(Path(snapshot).absolute(), _open_target)
+
+
+def _open_target(place: Path) -> Target:
     room = room_of(place)
     if room in {GRAPH, sharding.ROOM}:
         target = _open_graph(place, graph_places(place))

@@ -21,6 +21,7 @@ from headgate.core.event import Event
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RANKING
 from headgate.core.snapshot import digest_of, room_of
+from headgate.core.versions.locating import located
 from headgate.engine.views import views_at
 from headgate.errors import EventError
 from headgate.plan.costs import averages, sums
@@ -86,7 +87,7 @@ class OpenViews(NamedTuple):
 
 def open_views(snapshot: str, carries: str | None) -> OpenViews:
     """Open views, or return those that were opened last if they are the same."""
-    place = Path(snapshot).resolve()
+    place = located(snapshot).resolve()
     return _opened(str(place), digest_of(place), carries)
 
 
@@ -233,7 +234,7 @@ def plan_views(
     )
     about = {
         "snapshot": Path(snapshot).name,
-        "content": content_at(Path(snapshot)),
+        "content": content_at(located(snapshot)),
         "sample": {"table": Path(sample).name, "events": found.events},
         "carries": carries,
     }

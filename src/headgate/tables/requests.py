@@ -12,6 +12,7 @@ from headgate.core.rooms import FILTER_SHARDS, GRAPH_SHARDS, RANKING_SHARDS
 from headgate.core.schema import read_schema
 from headgate.core.snapshot import check_place, room_of
 from headgate.core.values import fold
+from headgate.core.versions.locating import located
 from headgate.engine.views import check_views
 from headgate.errors import EventError, SnapshotError, TableError
 from headgate.graph.model import check_count
@@ -156,7 +157,7 @@ def check_match(
 
 def check_events_for(snapshot: str, events: str, content_type: str | None) -> None:
     """Refuse events that are not there, or that a snapshot's filters do not look at."""
-    kind = kind_at(Path(snapshot))
+    kind = kind_at(located(snapshot))
     if kind.documents:
         check_events(events, kind, content_type)
     elif content_type is not None:
@@ -170,9 +171,9 @@ def check_events_for(snapshot: str, events: str, content_type: str | None) -> No
 
 def check_tuples(snapshot: str) -> None:
     """Refuse a snapshot whose filters return nothing, or not by themselves."""
-    room = room_of(Path(snapshot))
+    room = room_of(located(snapshot))
     alone = is_content(room) or room == FILTER_SHARDS
-    if not alone or not kind_at(Path(snapshot)).gives("tuples"):
+    if not alone or not kind_at(located(snapshot)).gives("tuples"):
         raise TableError(
             f"snapshot {snapshot} is a snapshot of {room!r}, and tuples are of XML patterns without graph "
             "and ranks: compile the subscriptions alone, or leave out --tuples"
@@ -191,8 +192,8 @@ def check_plan(
 ) -> None:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
     check_here(output)
-    content_at(Path(snapshot))
-    check_views(Path(snapshot), carries=carries)
+    content_at(located(snapshot))
+    check_views(located(snapshot), carries=carries)
     check_events_for(snapshot, sample, content_type)
     if sites is not None:
         check_input(sites)
@@ -279,7 +280,7 @@ class Question:
     def check(self, *outputs: str | None) -> None:
         """Refuse what cannot be done before any work: used before Spark starts, too."""
         check_input(self.changes)
-        place = Path(self.snapshot)
+        place = located(self.snapshot)
         content_at(place)
         room = room_of(place)
         check_events_for(self.snapshot, self.events, self.content_type)

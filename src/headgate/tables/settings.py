@@ -193,6 +193,15 @@ class Compile(Filters):
         metavar="DIRECTORY",
         more="An older snapshot there is replaced.",
     )
+    changes: str | None = setting(
+        "the log of [changes](streaming.md#changes-of-subscriptions) that the tables contain so far: the "
+        "folder or `nats://…` of a stream",
+        None,
+        kind=INPUT,
+        metavar="PLACE",
+        more="Its position before the tables are read is written into the snapshot, and a stream applies "
+        "what comes after it. Without it the snapshot contains none.",
+    )
     rejected: str | None = setting("a table for refused rows", None, kind=OUTPUT, shown=REFUSED)
     dialect: str | None = setting(
         "what filters are written in whose rows name no dialect",
@@ -279,7 +288,8 @@ class Compile(Filters):
 
     def arguments(self, wanted: FilterSettings) -> dict[str, Any]:
         """Return what the job takes besides the tables and the snapshot."""
-        return {"rejected": self.rejected, "ranked": self.ranked, "sharding": self.sharding, **vars(wanted)}
+        said = {"rejected": self.rejected, "ranked": self.ranked, "sharding": self.sharding}
+        return {**said, "changes": self.changes, **vars(wanted)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -129,6 +129,11 @@ class State(NamedTuple):
     created: str
     """When the stream was made: another time, another stream."""
 
+    @property
+    def position(self) -> str:
+        """Return the position after all that is there: of changes that are read from it."""
+        return f"{self.end} {self.created}"
+
 
 class Loss(NamedTuple):
     """Messages that were there when a range was planned, and that the server removed before they were read.

@@ -57,11 +57,11 @@ class MixedRoom:
     def open(self, path: Path, *, verify: bool = True) -> MixedIndex:
         """Open a snapshot: that of each kind lies inside it."""
 
-        def opened() -> MixedIndex:
-            open_snapshot(path, self.room_name, verify=verify)
-            places = (path / kind.name for kind in self.kind.kinds)
+        def opened(place: Path) -> MixedIndex:
+            open_snapshot(place, self.room_name, verify=verify)
+            places = (place / kind.name for kind in self.kind.kinds)
             return self.joined(
-                [room.open(place, verify=verify) for room, place in zip(self.rooms, places, strict=True)]
+                [room.open(own, verify=verify) for room, own in zip(self.rooms, places, strict=True)]
             )
 
         return open_with_inside(path, opened)

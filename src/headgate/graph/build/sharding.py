@@ -22,6 +22,7 @@ from headgate.core.interning import TextPool
 from headgate.core.jit import kernel
 from headgate.core.rooms import GRAPH_SHARDS
 from headgate.core.snapshot import open_snapshot, open_with_inside, write_snapshot
+from headgate.core.versions.current import resolved
 from headgate.graph.model import check_count
 
 if TYPE_CHECKING:
@@ -151,7 +152,8 @@ def save_shards(
 
 def shard_places(path: Path) -> list[Path]:
     """List the directories of the shards of a snapshot; refuses shards that do not belong to it."""
-    count = open_with_inside(path, lambda: open_snapshot(path, ROOM)).counts["shards"]
+    path = resolved(path)
+    count = open_with_inside(path, lambda place: open_snapshot(place, ROOM)).counts["shards"]
     return [path / shard_name(number) for number in range(count)]
 
 

@@ -22,6 +22,7 @@ from headgate.pipeline.file.problems import PipelineError
 from headgate.pipeline.file.together import places, requests
 from headgate.pipeline.run.generating import workload_of
 from headgate.runtime.rows import RANKS, WEIGHTS
+from headgate.tables.contained import check_log
 from headgate.tables.places import (
     check_input,
     check_output,
@@ -170,6 +171,7 @@ def _inputs(pipeline: Pipeline) -> list[Problem]:
     problems: list[Problem] = []
     given, plan = pipeline.compile, pipeline.plan
     problems += _refused("subscriptions.dialect", partial(content_at_hand, pipeline))
+    problems += _refused("compile.changes", partial(check_log, given.changes))
     tables = [
         _Input("subscriptions.table", given.subscriptions, ("id", "filter")),
         _Input("subscriptions.sample", given.sample, ("id",)),

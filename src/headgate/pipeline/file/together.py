@@ -99,7 +99,8 @@ _SHARED = ("subscriptions", "graph", "events")
 
 def _brokered(where: str, path: str) -> bool:
     """Tell whether a place may be a broker's, and is."""
-    return where in {"stream.events", "stream.changes", "stream.output"} and is_broker(path)
+    brokered = {"compile.changes", "stream.events", "stream.changes", "stream.output"}
+    return where in brokered and is_broker(path)
 
 
 def _missing(pipeline: Pipeline) -> Iterator[Problem]:

@@ -15,13 +15,14 @@ import hashlib
 import json
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.core.snapshot import MANIFEST
-from headgate.errors import TableError
+from headgate.core.snapshot import MANIFEST, is_snapshot
+from headgate.core.versions.current import resolved
+from headgate.errors import SnapshotError, TableError
 from headgate.pipeline.run.plan import named
 from headgate.tables.change_set import finish
 from headgate.tables.places import is_pattern, is_remote, local, roots_of
@@ -75,12 +76,18 @@ def remove_leftovers(outputs: Iterable[str], process: int) -> None:
             continue
         finish(path)
         place = Path(os.path.abspath(local(path)))  # noqa: PTH100 -- resolve() would follow a link
-        for folder in {place.parent, place.resolve().parent}:
-            for each in folder.glob(f".{_literal(place.name)}.{process}.*") if folder.is_dir() else ():
-                if each.is_dir():
-                    shutil.rmtree(each, ignore_errors=True)
-                else:
-                    each.unlink(missing_ok=True)
+        found = [
+            each
+            for folder in {place.parent, place.resolve().parent}
+            for each in (folder.glob(f".{_literal(place.name)}.{process}.*") if folder.is_dir() else ())
+        ]
+        # A new version of a snapshot is written among the others.
+        found += place.glob(f".*.{process}.*") if place.is_dir() else ()
+        for each in found:
+            if each.is_dir():
+                shutil.rmtree(each, ignore_errors=True)
+            else:
+                each.unlink(missing_ok=True)
 
 
 def _literal(name: str) -> str:
@@ -205,6 +212,9 @@ def stamp(path: str) -> str:
         return f"file {found.st_size} {found.st_mtime_ns}"
     if not place.is_dir():
         return MISSING
+    if is_snapshot(place):
+        with suppress(SnapshotError):
+            place = resolved(place)
     snapshot = (place / MANIFEST).is_file()
     digest = hashlib.sha256()
     for file in sorted(place.rglob("*")):

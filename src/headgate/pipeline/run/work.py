@@ -195,8 +195,9 @@ def _filters(snapshot: Path, identities: list[Any]) -> list[str]:
     """Return the texts of filters of a snapshot that is not cut; of others none, for the ids are told."""
     from headgate.contents.registry import is_content, room_at
     from headgate.core.snapshot import room_of
+    from headgate.core.versions.current import resolved
 
-    if not is_snapshot(snapshot) or not is_content(room_of(snapshot)):
+    if not is_snapshot(snapshot) or not is_content(room_of(snapshot := resolved(snapshot))):
         return [""] * len(identities)
     index = room_at(snapshot).open(snapshot, verify=False)
     # Lines of JSON and CSV are read as text.

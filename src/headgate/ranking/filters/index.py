@@ -114,7 +114,7 @@ class RankedIndex:
     @classmethod
     def open(cls, path: Path, *, room: ContentRoom, verify: bool = True) -> RankedIndex:
         """Open a snapshot, memory-mapped; see `headgate.core.snapshot` for what is refused."""
-        return open_with_inside(path, lambda: cls._open(path, room, verify=verify))
+        return open_with_inside(path, lambda place: cls._open(place, room, verify=verify))
 
     @classmethod
     def _open(cls, path: Path, room: ContentRoom, *, verify: bool) -> RankedIndex:

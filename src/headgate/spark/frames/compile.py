@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.contents.kind import FilterSettings
 from headgate.core.snapshot import check_place
 from headgate.core.subscription import SQL
+from headgate.core.versions.replacing import new_version
 from headgate.errors import TableError
 from headgate.runtime.sharding import HASH, Sharding
 from headgate.spark.jobs.compile.choosing import first_of
@@ -16,6 +17,7 @@ from headgate.spark.jobs.compile.compile import compile_table
 from headgate.spark.jobs.compile.graph import compile_tables
 from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.given import FrameTable
+from headgate.tables.contained import contained
 from headgate.tables.graph.rows import EDGES, NODES, SUBSCRIPTIONS
 from headgate.tables.places import check_here, local
 from headgate.tables.requests import check_schema, read_taxonomy
@@ -23,7 +25,6 @@ from headgate.tables.settings import Filters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -69,6 +70,7 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
     shards: int | str = 1,
     shard_by: str = HASH,
     shard_column: str | None = None,
+    changes: str | None = None,
     quiet: bool = True,
 ) -> Compiled:
     """Compile subscriptions to a snapshot at `to`, which is replaced if it is one: columns `id` and `filter`.
@@ -76,6 +78,9 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
     They may have `dialect`, `score`, `weights`, and with `nodes` and `edges` the `node` where they hang: all
     columns of the tables of `headgate compile`, and the same settings. `schema` is JSON text; `sample` has
     events, of which the first are looked at. Rows are parsed by the workers that the frame's partitions give.
+
+    `changes` is the place of the log of changes that the frames contain so far: its position is noted before
+    they are read, and a stream applies what comes after it.
 
     Rows that are refused are those of `refused`; the others are compiled.
 
@@ -116,8 +121,7 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
         "quiet": quiet,
     }
     tables = {name: FrameTable(frame, name) for name, frame in frames.items()}
-    place: Path = local(output)
-    with spark_errors():
+    with spark_errors(), new_version(local(output), contained(changes)) as place:
         if nodes is None:
             done: Any = compile_table(session, tables[SUBSCRIPTIONS], place, wanted, sharding, refuse, **more)
         else:

@@ -54,6 +54,8 @@ _START_AGAIN = "compile all subscriptions again and start again with another sta
 class NatsChanges:
     """A source of changes after the protocol of `headgate.runtime.changes`."""
 
+    source = "nats"
+
     def __init__(self, settings: ChangeSettings) -> None:
         self._settings = changes_of(settings)
         self._stream = Stream(self._settings)

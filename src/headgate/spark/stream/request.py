@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headgate.brokers.nats.settings import shown
 from headgate.contents.registry import kind_at
+from headgate.core.versions.locating import located
 from headgate.errors import TableError
 from headgate.runtime.questions import STAGED, check_changes, check_snapshot
 from headgate.runtime.statistics import check_statistics
@@ -23,7 +24,7 @@ def check_request(settings: StreamSettings) -> None:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
     settings.check()
     check_snapshot(settings.snapshot, settings.best)
-    kind = kind_at(Path(settings.snapshot))
+    kind = kind_at(located(settings.snapshot))
     if kind.documents:
         check_type(settings.content_type, kind)
     elif settings.content_type is not None:

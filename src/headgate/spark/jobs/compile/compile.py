@@ -19,6 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from headgate.contents.kind import FilterSettings
 from headgate.core.event import ID
 from headgate.core.subscription import SQL
+from headgate.core.versions.replacing import new_version
 from headgate.runtime.progress import step
 from headgate.runtime.rows import FILTER, RANKS
 from headgate.runtime.sharding import Sharding
@@ -30,6 +31,7 @@ from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.given import FileTable
 from headgate.spark.tables.tables import to_frame, write_table
 from headgate.tables.accepted import number_rows, save_index
+from headgate.tables.contained import contained
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches
 from headgate.tables.places import local
 from headgate.tables.requests import check_compile
@@ -64,6 +66,7 @@ def compile_subscriptions(
     ranked: bool | None = None,
     shards: int = 1,
     sharding: Sharding | None = None,
+    changes: str | None = None,
     quiet: bool = False,
 ) -> CompileResult:
     """Compile a table of subscriptions to a snapshot at `output`; refused rows go to the table `rejected`.
@@ -82,11 +85,11 @@ def compile_subscriptions(
     sharding = sharding or Sharding(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
     source: dict[str, object] = {"subscriptions": Path(subscriptions).name}
-    with spark_errors():
+    with spark_errors(), new_version(local(output), contained(changes)) as place:
         return compile_table(
             session,
             FileTable(session, subscriptions),
-            local(output),
+            place,
             wanted,
             sharding,
             partial(write_table, path=rejected),

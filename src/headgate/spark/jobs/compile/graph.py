@@ -18,6 +18,7 @@ from headgate.contents.kind import FilterSettings
 from headgate.core.event import ID
 from headgate.core.machine import memory
 from headgate.core.subscription import SQL
+from headgate.core.versions.replacing import new_version
 from headgate.graph.build.sharding import save_shards
 from headgate.runtime.progress import step
 from headgate.runtime.rows import WEIGHTS
@@ -27,6 +28,7 @@ from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.given import FileTable
 from headgate.spark.tables.tables import to_frame, write_table
+from headgate.tables.contained import contained
 from headgate.tables.graph.rows import SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.tables.graph.tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
 from headgate.tables.lines import ORDER as PLACES
@@ -62,6 +64,7 @@ def compile_graph(
     shards: int = 1,
     sharding: Sharding | None = None,
     ranked: bool | None = None,
+    changes: str | None = None,
     quiet: bool = False,
 ) -> GraphCompileResult:
     """Compile a graph to a snapshot at `output`; refused rows of all tables go to the table `rejected`.
@@ -75,11 +78,11 @@ def compile_graph(
     check_compile(list(tables.places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
     given = {name: FileTable(session, path) for name, path in tables.places.items()}
     source: dict[str, object] = {name: Path(path).name for name, path in tables.places.items()}
-    with spark_errors():
+    with spark_errors(), new_version(local(output), contained(changes)) as place:
         return compile_tables(
             session,
             given,
-            local(output),
+            place,
             wanted,
             sharding,
             partial(write_table, path=rejected),

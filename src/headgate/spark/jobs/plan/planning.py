@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from headgate.contents.registry import content_at, kind_of
 from headgate.core.event import ID
 from headgate.core.snapshot import digest_of
+from headgate.core.versions.locating import located
 from headgate.plan.graphs.cycles import without_cycles
 from headgate.plan.graphs.joining import statistics_of
 from headgate.plan.running.planner import HELD, FoundRewritings
@@ -68,7 +69,7 @@ def estimate(
     What is no event goes to the table `rejected`, with the reason.
     """
     # Workers are in another folder.
-    snapshot = str(Path(snapshot).resolve())
+    snapshot = str(located(snapshot).resolve())
     content = content_at(Path(snapshot))
     judged = None
     with spark_errors(), watch(session, "estimating from the sample", quiet=quiet):
