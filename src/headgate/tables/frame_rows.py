@@ -126,7 +126,8 @@ def both_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[p
             )
         refused = [*given.refused, *_exceeded(given, left_out)]
         if refused:
-            empty = {name: pa.nulls(len(refused), kind) for name, kind in _types(batch, task).items()}
+            types: dict[str, Any] = _types(batch, task)
+            empty = {name: pa.nulls(len(refused), kind) for name, kind in types.items()}
             yield pa.RecordBatch.from_pydict(empty | _reasons(batch, refused))
 
 

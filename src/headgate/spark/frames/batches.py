@@ -192,8 +192,7 @@ class EachBatch:
                 matches = found.where(sf.col(REASON).isNull()).drop(REASON, ROW)
                 refused = found.where(sf.col(REASON).isNotNull()).select(EVENT_ID, REASON, ROW)
                 self._check_names([*matches.columns, REASON, ROW])
-                both = (renamed(each, self._names(each)) for each in (matches, refused))
-                self.write(*both, batch)
+                self.write(self._renamed(matches), self._renamed(refused), batch)
             finally:
                 found.unpersist()
 
@@ -204,8 +203,8 @@ class EachBatch:
                 hint = f"did you mean {meant!r}?" if meant else f"there are {', '.join(columns)}"
                 raise TableError(f"names: the result has no column {name!r}: {hint}")
 
-    def _names(self, found: DataFrame) -> dict[str, str]:
-        return {name: other for name, other in self.names.items() if name in found.columns}
+    def _renamed(self, found: DataFrame) -> DataFrame:
+        return renamed(found, {name: other for name, other in self.names.items() if name in found.columns})
 
 
 class _Live:
