@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate import Engine
+from headgate.core.versions.current import resolved
 from headgate.graph.build.sharding import shard_name
 from headgate.local import match as local_match
 from headgate.local import small
@@ -212,7 +213,7 @@ def test_shards(headgate: Command, tmp_path: Path, name: str) -> None:
 
 def shard_ids(snapshot: Path, shard: int) -> list[Any]:
     """List the subscriptions of a shard."""
-    return sorted(Engine.open(snapshot / shard_name(shard)).ids)
+    return sorted(Engine.open(resolved(snapshot) / shard_name(shard)).ids)
 
 
 CHANGES = [
