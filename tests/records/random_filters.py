@@ -339,6 +339,9 @@ def _array_predicate(rng: random.Random, *, wild: bool) -> str:
         return f"array_contains({name}, {literal(rng)})"
     literal = literal if wild else _OVERLAPS[name]
     items = ", ".join(literal(rng) for _ in range(rng.choice([0, 1, 2, 3])))
+    if items and name == "costs" and not wild:
+        # Spark wants decimals of the same digits, and gives a list the most that one of it has.
+        items += ", 99999999.99"
     if items and rng.random() < 0.15:
         items += ", NULL"
     return f"arrays_overlap({name}, array({items}))"

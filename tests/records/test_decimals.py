@@ -18,6 +18,7 @@ from headgate.records import reference
 from headgate.records.events.columns import from_arrow, from_values
 from headgate.records.events.decimals import Decimals, decimal_keys
 from headgate.records.index.index import RecordIndex
+from headgate.records.language.model import Literal, LiteralType
 from headgate.records.language.parse import parse_filter
 from headgate.records.programs.decimals import decimal_key, decimal_text, double_cuts, is_short, whole_key
 from tests.seeds import examples, seeds
@@ -58,7 +59,7 @@ def test_keys_and_texts_are_in_the_order_of_fractions(
     # A decimal meets a double as Python's own cast has it, which rounds once.
     other = float(two) if double is None else double
     low, high = double_cuts(other)
-    wanted = reference.compare(one, reference.Literal(reference.LiteralType.DOUBLE, other))
+    wanted = reference.compare(one, Literal(LiteralType.DOUBLE, other))
     assert (keys[0] >= high) - (keys[0] < low) == wanted
 
 
@@ -68,7 +69,7 @@ def test_whole_numbers_are_short(value: int) -> None:
     assert whole_key(value) == decimal_key(Decimal(value))
 
 
-def column(values: list[Decimal | None], kind: pa.DataType) -> pa.Array[Any]:
+def column(values: list[Decimal | None], kind: Any) -> pa.Array[Any]:
     """Make an array of any scale; Arrow converts values to scales that are not negative only."""
     scale = kind.scale
     whole = pa.decimal256(76, 0) if pa.types.is_decimal256(kind) else pa.decimal128(38, 0)
@@ -78,7 +79,7 @@ def column(values: list[Decimal | None], kind: pa.DataType) -> pa.Array[Any]:
     return pa.Array.from_buffers(kind, len(made), made.buffers(), made.null_count)
 
 
-KINDS = [(pa.decimal128, 38, scale) for scale in (0, 2, 18, 22, 23, 38, -3, -20)]
+KINDS: list[tuple[Any, int, int]] = [(pa.decimal128, 38, scale) for scale in (0, 2, 18, 22, 23, 38, -3, -20)]
 KINDS += [(pa.decimal256, DIGITS, scale) for scale in (0, 18, 38, DIGITS)]
 KINDS += [(pa.decimal128, 5, 2), (pa.decimal128, 18, 6), (pa.decimal256, 40, -30)]
 

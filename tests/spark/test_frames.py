@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tests.spark.files import Row
 
 FILTERS = {"old": "age > 30", "noon": "at >= TIMESTAMP '2026-01-01 12:00:00'", "red": "`a.b`.c = 'red'"}
+FILTERS["cheap"] = "price BETWEEN 2.9999999999 AND 3.0"
 NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 SCHEMA = (
     "uuid string, age smallint, at timestamp, `a.b` struct<c: string>, price decimal(38, 10), "
@@ -52,7 +53,7 @@ ROWS = [
     ("u3", 1, NOON - dt.timedelta(seconds=1), ("blue",), Decimal(3), None, b"", NOON.date(), 0.0),
     (None, 50, NOON, ("red",), None, None, None, None, None),
 ]
-PAIRS = {("u1", "old"), ("u1", "red"), ("u2", "noon")}
+PAIRS = {("u1", "old"), ("u1", "red"), ("u2", "noon"), ("u3", "cheap")}
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +86,7 @@ def test_arrays_have_every_event(spark: SparkSession, snapshot: Path) -> None:
         events_in(spark), snapshot, id="uuid", shape="arrays", keep=["age"], names={"age": "years"}
     )
     rows = {row["event_id"]: (sorted(row["matches"]), row["years"]) for row in found.collect()}
-    assert rows == {"u1": (["old", "red"], 35), "u2": (["noon"], 20), "u3": ([], 1)}
+    assert rows == {"u1": (["old", "red"], 35), "u2": (["noon"], 20), "u3": (["cheap"], 1)}
 
 
 @pytest.mark.parametrize("kind", ["tinyint", "int", "bigint", "string"])
@@ -94,6 +95,62 @@ def test_ids_keep_their_type(spark: SparkSession, snapshot: Path, kind: str) -> 
     found = hg.match(events, snapshot)
     assert found.schema["event_id"].dataType == events.schema["id"].dataType
     assert sorted(str(row["event_id"]) for row in found.collect()) == ["0", "1", "2"]
+
+
+DECIMAL_FILTERS = [
+    *("price = 0.1", "price > 0.1e0", "price < 0.100000000000000001", "price IN (0.1, 2)", "price <> '0.1'"),
+    *("NOT price BETWEEN 0.1 AND 9223372036854775806.5", "price <=> NULL", "price = 12345678901234567890.5"),
+    *("giant = 99999999999999999999999999999999999998", "giant > 9223372036854775807", "giant = 1e38"),
+    *("tiny > 0", "tiny = 0.1", "tiny <= 0e0", "NOT tiny = 0.1", "of.price = 0.25", "of.price IS NULL"),
+    *(
+        "array_contains(prices, 0.1)",
+        "array_contains(prices, 2)",
+        "arrays_overlap(prices, array(0.1, 99999999.99))",
+    ),
+    *("forall(prices, x -> x IN (0.1, 2.00))", "NOT array_contains(prices, 0.1e0)"),
+]
+DECIMAL_SCHEMA = (
+    "id int, price decimal(38, 18), giant decimal(38, 0), tiny decimal(38, 38), "
+    "of struct<price: decimal(5, 2)>, prices array<decimal(10, 2)>"
+)
+DECIMAL_ROWS: list[tuple[Any, ...]] = [
+    ("0.1", "99999999999999999999999999999999999999", "0.1", "0.25", ["0.10", None]),
+    (
+        "0.100000000000000001",
+        "99999999999999999999999999999999999998",
+        "0.1" + "0" * 36 + "1",
+        "-0.25",
+        ["2.00"],
+    ),
+    ("0.099999999999999999", "9223372036854775807", "-0." + "0" * 37 + "1", None, ["0.10", "2.00"]),
+    ("12345678901234567890.5", "9223372036854775808", "0", "999.99", []),
+    (
+        "9223372036854775806.5",
+        "-99999999999999999999999999999999999999",
+        "0." + "9" * 38,
+        "0",
+        ["7.00", "0.11"],
+    ),
+    (None, None, None, None, None),
+]
+
+
+def test_decimals_match_as_where_says(spark: SparkSession, tmp_path: Path) -> None:
+    def number(text: str | None) -> Decimal | None:
+        return None if text is None else Decimal(text)
+
+    rows = [
+        (place, *map(number, row[:3]), (number(row[3]),), None if row[4] is None else [*map(number, row[4])])
+        for place, row in enumerate(DECIMAL_ROWS)
+    ]
+    events = spark.createDataFrame(rows, DECIMAL_SCHEMA).coalesce(1)
+    Engine.build(Subscription(name, text) for name, text in enumerate(DECIMAL_FILTERS)).save(tmp_path / "s")
+    columns = [f"({text}) AS c{number}" for number, text in enumerate(DECIMAL_FILTERS)]
+    said = events.selectExpr("id", *columns).collect()
+    wanted = {(row["id"], n) for row in said for n in range(len(DECIMAL_FILTERS)) if row[f"c{n}"]}
+    assert {n for _, n in wanted} == {*range(len(DECIMAL_FILTERS))}, "each of them holds for some row"
+    found = hg.match(events, tmp_path / "s").collect()
+    assert {tuple(row) for row in found} == wanted
 
 
 def test_what_is_no_event_is_listed(spark: SparkSession, snapshot: Path, tmp_path: Path) -> None:

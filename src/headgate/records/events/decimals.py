@@ -46,7 +46,8 @@ class Decimals:
         if isinstance(self._values, pa.Array):
             coded = self._values.dictionary_encode()
             code = np.asarray(coded.indices, np.int64)
-            return code, TextPool.build(map(decimal_text, coded.dictionary.to_pylist()))
+            values: list[Any] = coded.dictionary.to_pylist()
+            return code, TextPool.build(map(decimal_text, values))
         places: dict[str, int] = {}
         found = [places.setdefault(decimal_text(value), len(places)) for value in self._values]
         return np.array(found, np.int64), TextPool.build(places)
@@ -89,7 +90,7 @@ def decimal_keys(array: pa.Array[Any]) -> Ints:
     keys = np.empty(len(low), np.int64)
     keys[plain] = 3 * double_numbers(_scaled(low[plain], np.int64(-kind.scale))) + 1
     rest = np.flatnonzero(~plain)
-    keys[rest] = _long_keys(words[rest], kind.scale, array.take(pa.array(rest)))
+    keys[rest] = _long_keys(words[rest], kind.scale, array.take(rest))
     return keys
 
 
@@ -107,7 +108,8 @@ def _words(array: pa.Array[Any]) -> Words:
 def _scaled(digits: Ints, exponent: Ints | np.int64) -> NDArray[np.float64]:
     """Return digits times a power of ten, rounded once: both are doubles without rounding."""
     power = _POWERS[np.minimum(np.abs(exponent), _EXACT)]
-    return np.where(exponent < 0, digits / power, digits * power)
+    found: NDArray[np.float64] = np.where(exponent < 0, digits / power, digits * power)
+    return found
 
 
 def _long_keys(words: Words, scale: int, values: pa.Array[Any]) -> Ints:
@@ -122,7 +124,7 @@ def _long_keys(words: Words, scale: int, values: pa.Array[Any]) -> Ints:
     state = np.ones(len(words), np.int64)
     longer = np.flatnonzero(more)
     if len(longer):
-        own = _parsed(values.take(pa.array(longer)))
+        own = _parsed(values.take(longer))
         # The short decimal below is that of the same double, or that double's is above, or it has none.
         state[longer] = np.where(doubles[longer] == own, 2, 0)
         doubles[longer] = own

@@ -130,9 +130,9 @@ def _cells(column: Column, facets: range, index: BuiltIndex) -> NDArray[np.int64
                 cells[mine] = first + np.searchsorted(thresholds, column.number[mine], side="right")
         elif facet is Facet.LONG_DECIMAL:
             if column.decimals is not None:
-                code, texts = column.decimals.texts
-                places = index.texts.place_pool(texts, lines.text_first[c], lines.text_last[c])
-                cells[column.decimals.rows] = first + places[code]
+                place, digits = column.decimals.texts
+                places = index.texts.place_pool(digits, lines.text_first[c], lines.text_last[c])
+                cells[column.decimals.rows] = first + places[place]
         elif facet in TEXT_FACETS:
             code, texts = (column.code, column.texts) if facet is Facet.STRING else text_forms(column)
             if texts.size:

@@ -249,8 +249,9 @@ def _lengthened(places: dict[Facet, Place], literal: Literal) -> dict[Facet, Pla
     """Have the place of a short number among all digits of decimals."""
     assert isinstance(literal.value, int | Decimal)
     text = decimal_text(literal.value)
-    others = {facet: place for facet, place in places.items() if facet is not Facet.DECIMAL}
-    return {**others, Facet.LONG_DECIMAL: Place(before(text), after(text))}
+    found = {**places, Facet.LONG_DECIMAL: Place(before(text), after(text))}
+    found.pop(Facet.DECIMAL, None)
+    return found
 
 
 def _of_decimals(value: float) -> Place:
