@@ -77,7 +77,7 @@ def test_a_process_that_is_killed_between_moves(
                 done[0] += 1
                 move(each)
 
-            change_set._Move.do = counted  # type: ignore[method-assign] # noqa: SLF001
+            change_set._Move.do = counted  # type: ignore[assignment, method-assign] # noqa: SLF001
             change_set.ChangeSet.discard = end  # type: ignore[method-assign, assignment]
             write(folder, "new")
 

@@ -107,7 +107,7 @@ def test_columns_that_only_some_files_have_count(spark: SparkSession, tmp_path: 
 def test_a_match_that_fails_at_its_end_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """Matches and refused rows are those of before, wherever they are."""
     elsewhere = "viewfs://elsewhere/data"
-    hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[attr-defined] # noqa: SLF001
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
     hadoop.set("fs.viewfs.mounttable.elsewhere.link./data", f"file://{tmp_path}/far")
     (tmp_path / "far").mkdir()
     put_lines(tmp_path / "e.jsonl", [{"id": 1, "a": 2}, {"a": 2}])

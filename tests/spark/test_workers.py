@@ -6,14 +6,12 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from examples.cluster.standalone import Cluster
 from headgate import Subscription
 from headgate.records.index.index import RecordIndex
 from headgate.spark.session.workers import WAIT, Absence
-from headgate.workloads.records import advertising
 from tests.spark.files import get_table, names, put_lines
 
 if TYPE_CHECKING:
@@ -61,22 +59,29 @@ def begin(cluster: Cluster, folder: Path, wait: int) -> subprocess.Popen[str]:
     settings = {**cluster.settings(), "spark.scheduler.minRegisteredResourcesRatio": "0.0", WAIT: str(wait)}
     conf = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     words = "match --snapshot snapshot --events events.jsonl --output matches.jsonl --quiet --master"
-    command = [sys.executable, "-m", "headgate", *words.split(), cluster.url, *conf]
+    command = [
+        sys.executable,
+        "-c",
+        "from headgate.cli import main; main()",
+        *words.split(),
+        cluster.url,
+        *conf,
+    ]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.nightly
 @pytest.mark.spark
 def test_a_standalone_cluster_without_workers(tmp_path: Path) -> None:
-    rows = advertising.subscriptions(np.arange(50), 3).to_pylist()
-    RecordIndex.build([Subscription(row["id"], row["filter"]) for row in rows]).save(tmp_path / "snapshot")
-    put_lines(tmp_path / "events.jsonl", advertising.events(np.arange(200), 3).to_pylist())
+    RecordIndex.build([Subscription(n, f"age > {n}") for n in range(50)]).save(tmp_path / "snapshot")
+    put_lines(tmp_path / "events.jsonl", [{"id": n, "age": n} for n in range(200)])
     put_lines(tmp_path / "matches.jsonl", [{"old": 1}])
     with Cluster(tmp_path / "cluster", workers=1) as cluster:
         cluster.kill(0)
         one = begin(cluster, tmp_path, 15)
         out, err = one.communicate(timeout=300)
         assert (one.returncode, out) == (1, "")
+        assert len(err.splitlines()) == 2, err
         first, last = err.splitlines()
         assert first.endswith("s, and waits for one; it gives up after 15 s")
         assert "has had no worker for 1" in first

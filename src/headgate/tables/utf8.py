@@ -44,7 +44,7 @@ def _is_text(column: pa.Array[Any]) -> bool:
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         data = column.buffers()[2]
         # Most texts are ASCII, which is seen at once.
-        if data is None or not data.size or np.frombuffer(data, np.uint8).max() < 0x80:
+        if data is None or not data.size or np.frombuffer(memoryview(data), np.uint8).max() < 0x80:
             return True
     try:
         column.validate(full=True)

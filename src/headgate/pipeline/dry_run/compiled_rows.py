@@ -65,7 +65,7 @@ class SampledTable:
         """Tell whether a row has one of some fields."""
         return any(not {*map(fold, row)}.isdisjoint(names) for row in self.rows.rows if isinstance(row, dict))
 
-    def checked(self, usable: int, refused: list[str]) -> CheckedRows:
+    def checked(self, usable: int, refused: list[Any]) -> CheckedRows:
         """Say how many rows are usable, and why the others are not."""
         reasons = (*self.unreadable, *refused)
         return CheckedRows(

@@ -70,7 +70,17 @@ def match_events(
     check_match(snapshot, events, output, rejected=rejected, **more)
     target = open_target(snapshot, graph=graph, top=top)
     run = partial(
-        _match_events, session, target, events, output, rejected=rejected, top=top, quiet=quiet, **more
+        _match_events,
+        session,
+        target,
+        events,
+        output,
+        rejected=rejected,
+        top=top,
+        content_type=content_type,
+        tuples=tuples,
+        stats=stats,
+        quiet=quiet,
     )
     try:
         return run(texts=False)
