@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
 
 from headgate.backtest.one_filter import SAMPLE, BacktestResult, Pattern, check_attributes, keep_documents
 from headgate.contents.kind import FilterSettings
@@ -19,23 +18,22 @@ from headgate.records.language.model import predicates
 from headgate.records.language.parse import parse_filter
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
+from headgate.spark.session.settings import in_own_session
 from headgate.spark.tables.events import SOURCES, judge, judge_documents
-from headgate.spark.tables.tables import column, write_table
+from headgate.spark.tables.tables import attribute_paths, column, write_table
 from headgate.tables.event_rows import keep_events
 from headgate.tables.lines import VALUE
 from headgate.tables.places import Format
 from headgate.tables.requests import check_backtest, check_backtest_documents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.core.values import Path
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
 
+@in_own_session
 def backtest(
     session: SparkSession,
     filter_text: str,
@@ -58,7 +56,7 @@ def backtest(
         try:
             if judged.count:
                 named = {found.attribute.path for found in predicates(tree)}
-                check_attributes(_paths(table.schema, ()), named, events)
+                check_attributes(attribute_paths(table.schema), named, events)
             matching = table.where(sql) if judged.count else table.limit(0)
             # Counted before anything is written, so that a value that cannot be cast leaves nothing behind.
             matches = matching.count()
@@ -86,15 +84,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
     return table.persist() if table.columns else table.select(sf.lit("").alias(ID))
 
 
-def _paths(struct: StructType, prefix: Path) -> Iterator[Path]:
-    """List the attributes of a table by folded path, nested ones included."""
-    for field in struct:
-        path = (*prefix, fold(field.name))
-        yield path
-        if isinstance(field.dataType, StructType):
-            yield from _paths(field.dataType, path)
-
-
+@in_own_session
 def backtest_documents(
     session: SparkSession,
     filter_text: str,

@@ -15,19 +15,19 @@ import shutil
 import tempfile
 import time
 from contextlib import contextmanager
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.accumulators import AccumulatorParam
-from pyspark.sql import DataFrame, Observation, Window
+from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
 from headgate.contents.registry import kind_of
 from headgate.core.omission import Omission
 from headgate.errors import TableError
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
-from headgate.runtime.questions import RANK, SCORE
+from headgate.runtime.questions import SCORE
 from headgate.runtime.statistics import add_statistics, unpack_statistics, with_all
 from headgate.runtime.targets import open_target
 from headgate.spark.jobs.match.reading import read_table
@@ -47,26 +47,26 @@ from headgate.spark.jobs.match.worker import (
 from headgate.spark.session.memory import worker_memory
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import discard, spark_errors
+from headgate.spark.session.settings import in_own_session
 from headgate.spark.tables.events import read_json_lines
+from headgate.spark.tables.groups import best_of, mapped, with_key
 from headgate.spark.tables.tables import write_table
-from headgate.tables.event_rows import KEY, LINES, NUMBERS, REASON, ROW, TEXTS
+from headgate.tables.event_rows import LINES, NUMBERS, REASON, ROW, TEXTS
 from headgate.tables.places import Format, check_input, format_of, is_remote, local
 from headgate.tables.requests import check_match
 from headgate.tables.results import Batch, MatchResult
 from headgate.tables.writing import replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    import pyarrow as pa
     from pyspark.accumulators import Accumulator
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from headgate.runtime.questions import Top
     from headgate.runtime.targets import Target
     from headgate.spark.tables.events import EventTable
-
-    Work = Callable[..., Iterator[pa.RecordBatch]]
+    from headgate.spark.tables.groups import Work
 
 
 class _Gathered(AccumulatorParam[dict[Any, Any]]):
@@ -84,6 +84,7 @@ class _Gathered(AccumulatorParam[dict[Any, Any]]):
         return value1 | value2
 
 
+@in_own_session
 def match_events(
     session: SparkSession,
     snapshot: str,
@@ -270,7 +271,7 @@ class _Job:
     def _written(self, tasks: Sequence[Task], parts: Path, codec: str) -> _Written:
         """Have the workers write files. No shuffle. Only those of tasks that came to their end count."""
         tasks = [task._replace(parts=str(parts), codec=codec) for task in tasks]
-        done = _mapped(self._rows(tasks), write_matches, tasks, FILE_DDL).collect()
+        done = self._mapped(write_matches, tasks, FILE_DDL).collect()
         matches = [row for row in done if row[KIND] in {"long", "string"}]
         count = sum(row[COUNT] for row in matches)
         found = None if self.given is None else _of_given(self.given)
@@ -292,7 +293,7 @@ class _Job:
         frame = self._parquet(written.files, written.task.ddl)
         if task.keyed:
             assert self._top is not None
-            frame = merged(frame, self._top.k)
+            frame = best_of(frame, self._top.k, SCORE)
         return _counted(frame, output)
 
     def _parquet(self, files: Sequence[Path], ddl: str) -> DataFrame:
@@ -303,7 +304,7 @@ class _Job:
     def _handed(self, tasks: Sequence[Task], output: str) -> _Found:
         """Have the workers hand rows to Spark."""
         task, work = tasks[0], match_and_tell if tasks[0].tells else match_rows
-        frame = _mapped(self._rows(tasks), work, tasks, task.told_ddl if task.tells else task.ddl)
+        frame = self._mapped(work, tasks, task.told_ddl if task.tells else task.ddl)
         if self.given is not None:
             return self._merged(frame, _of_given(self.given), output)
         # Kept, because it is asked three times, and lines are to be parsed once.
@@ -320,11 +321,13 @@ class _Job:
 
     def _merged(self, frame: DataFrame, found: _Found, output: str) -> _Found:
         if self._top is not None and len(self._groups) > 1:
-            frame = merged(frame, self._top.k)
+            frame = best_of(frame, self._top.k, SCORE)
         return found._replace(matches=_counted(frame, output))
 
-    def _rows(self, tasks: Sequence[Task]) -> DataFrame:
-        return with_key(self.rows) if tasks[0].keyed else self.rows
+    def _mapped(self, work: Work, tasks: Sequence[Task], ddl: str) -> DataFrame:
+        """Have workers go through all events once for each group of shards."""
+        rows = with_key(self.rows) if tasks[0].keyed else self.rows
+        return mapped(rows, [partial(work, task=task) for task in tasks], ddl)
 
 
 class _Written(NamedTuple):
@@ -338,11 +341,6 @@ class _Written(NamedTuple):
 def _of_given(given: EventTable) -> _Found:
     judged = given.judged
     return _Found(judged.id_type, judged.count, 0, judged.rejected, judged.refused)
-
-
-def _mapped(rows: DataFrame, work: Work, tasks: Sequence[Task], ddl: str) -> DataFrame:
-    """Have workers go through all events once for each group of shards. No shuffle."""
-    return reduce(DataFrame.union, [rows.mapInArrow(partial(work, task=task), ddl) for task in tasks])
 
 
 def _counted(frame: DataFrame, output: str) -> int:
@@ -359,18 +357,3 @@ def _read_notes(directory: Path) -> tuple[Batch, ...]:
         for start, seconds, events, spent in json.loads(file.read_text("utf-8")):
             found.append(Batch(number, start, seconds, events, tuple(spent)))
     return tuple(sorted(found, key=lambda batch: batch.start))
-
-
-def with_key(rows: DataFrame) -> DataFrame:
-    """Number events: the same numbers whenever the table is read, because its parts are. No shuffle."""
-    return rows.withColumn(KEY, sf.monotonically_increasing_id())
-
-
-def merged(found: DataFrame, k: int) -> DataFrame:
-    """Take the best k of each event from what shards found. Shuffles at most k rows of an event and shard.
-
-    Equal scores go by id. Spark compares text by its bytes, which is the order of code points.
-    """
-    best = Window.partitionBy(KEY).orderBy(sf.col(SCORE).desc(), sf.col(SUBSCRIPTION_ID))
-    ranked = found.withColumn(RANK, sf.row_number().over(best)).where(sf.col(RANK) <= k)
-    return ranked.select(EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK)
