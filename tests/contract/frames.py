@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 import headgate.spark as hg
-from tests.contract.jobs import Batch, explained, newest, put_events, refused_in
+from tests.contract.jobs import Batch, explained, newest, put_events, refused_in, schema_of
 from tests.contract.refusals import key_of
-from tests.contract.surfaces import table_lines
+from tests.contract.surfaces import Told, table_lines
 from tests.spark.files import put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.core.event import Id
-    from tests.contract.surfaces import Match, Refusal, Shape, Told
+    from tests.contract.surfaces import Match, Refusal, Shape
     from tests.contract.world import Question, World
     from tests.spark.files import Row
 
@@ -68,6 +70,16 @@ def pairs_in(rows: Iterable[dict[str, Any]]) -> Counter[Match]:
     return pairs
 
 
+def filled(row: Mapping[str, Any], fields: Iterable[pa.Field[Any]]) -> dict[str, Any]:
+    """Add what a row lacks of some columns, as NULL."""
+    found: dict[str, Any] = {}
+    for field in fields:
+        value = row.get(field.name)
+        struct = field.type if isinstance(field.type, pa.StructType) else None
+        found[field.name] = value if value is None or struct is None else filled(value, struct)
+    return found
+
+
 class Frames(Batch):
     """`headgate.spark.match`, `top` and `refused`; snapshots are compiled in this process."""
 
@@ -78,6 +90,7 @@ class Frames(Batch):
         self.columns = True
         self._number = len(shape.form) + shape.sharding.count + 2 * world.graph + world.ranked
         self._session: SparkSession | None = None
+        self._explained: dict[Id, dict[Id, Told]] = {}
 
     @property
     def session(self) -> SparkSession:
@@ -106,6 +119,17 @@ class Frames(Batch):
         rows = [row.asDict(recursive=True) for row in found.collect()]
         assert dict(self.session.conf.getAll) == before
         return pairs_in(rows)
+
+    def explain(self, event: Row, subscription: Id) -> Told:
+        """Explain a subscription for all events, and compare with the command: columns have NULL for all."""
+        if subscription not in self._explained:
+            rows = hg.explain(self._events(), self._snapshot, subscription).collect()
+            told = {row["event_id"]: Told(row["matched"], row["explanation"].splitlines()) for row in rows}
+            self._explained[subscription] = told
+        found = self._explained[subscription][event["id"]]
+        whole = event if "datacontenttype" in event else filled(event, schema_of(self.world))
+        assert found == explained(self._snapshot, self.world, whole, subscription)
+        return super().explain(event, subscription)
 
     def refused(self) -> Counter[Refusal]:
         """Ask for the rows that are no events."""

@@ -129,7 +129,7 @@ def put_events(folder: Path, world: World, form: str) -> str:
         folder = folder.with_name(f"{folder.name}.parquet")
         folder.mkdir(exist_ok=True)
         for number, part in enumerate((most, few)):
-            table = pa.Table.from_pylist([json.loads(each) for each in part], schema=_schema(world))
+            table = pa.Table.from_pylist([json.loads(each) for each in part], schema=schema_of(world))
             pq.write_table(table, folder / f"{number}.parquet")
         return str(folder)
     for number, part in enumerate((most, [], few)):
@@ -198,7 +198,7 @@ class Local(Batch):
         return local_match.match_events(snapshot, events, output, rejected=rejected, top=top)
 
 
-def _schema(world: World) -> pa.Schema:
+def schema_of(world: World) -> pa.Schema:
     """Say which columns events have."""
     identity: pa.DataType = pa.int64() if world.numbered else pa.string()
     if world.content == RECORDS:

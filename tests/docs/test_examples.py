@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
+
+import pytest
 
 from examples import first_ten_minutes, library, spark_job
 from examples.rss import rss_reader
 from tests.docs.fences import ROOT
 
 if TYPE_CHECKING:
-    import pytest
     from pyspark.sql import SparkSession
 
 
@@ -37,6 +39,19 @@ def test_spark_job(capsys: pytest.CaptureFixture[str], spark: SparkSession) -> N
     assert said[1].startswith("a subquery is not part of the filter language, at character ")
     assert said[2:] == ["a 1", "a 2", "c 1"]
     assert spark.range(1).count() == 1
+
+
+@pytest.mark.usefixtures("spark")
+def test_notebook(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its cells run one after the other, and print what it shows."""
+    notebook = json.loads((ROOT / "examples" / "dataframes.ipynb").read_text("utf-8"))
+    names: dict[str, object] = {}
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert len(cells) > 5
+    for cell in cells:
+        exec(compile("".join(cell["source"]), "dataframes.ipynb", "exec"), names)
+        shown = "".join(line for output in cell["outputs"] for line in output["text"])
+        assert capsys.readouterr().out == shown, "".join(cell["source"])
 
 
 def test_rss_reader(capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,13 +52,14 @@ def outcome(work):
 def mapped(function):
     return lambda: session.range(1, 2, 1, 1).mapInArrow(function, "id long").collect()
 
-again = open_session(settings={"spark.sql.shuffle.partitions": "3"})
-said["shared"] = again is session
-close_session(again)
+again = open_session(settings={"spark.sql.shuffle.partitions": "7"})
+said["shared"] = again.sparkContext is session.sparkContext
 said["settings"] = {
-    name: session.conf.get(name)
+    name: again.conf.get(name)
     for name in ("spark.sql.session.timeZone", "spark.sql.shuffle.partitions", "spark.sql.ansi.enabled")
 }
+said["kept"] = session.conf.get("spark.sql.shuffle.partitions") != "7"
+close_session(again)
 said["path"] = outcome(lambda: session.read.parquet("/no/such/table"))
 said["parse"] = outcome(lambda: session.sql("SELECT 1 +"))
 said["cast"] = outcome(lambda: session.range(1).selectExpr("CAST(concat('a', id) AS INT)").collect())
@@ -109,10 +110,11 @@ def test_a_session_is_silent_shared_and_ends_its_java(tmp_path: Path) -> None:
     said = run(JOB + FAILURES + (MORE_FAILURES if NIGHTLY else "") + END, tmp_path)
     assert said["rows"] == 3
     assert said["shared"]
+    assert said["kept"]
     assert said["java"] == 0
     assert said["settings"] == {
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "3",
+        "spark.sql.shuffle.partitions": "7",
         "spark.sql.ansi.enabled": "true",
     }
     assert said["path"] == ["TableError", "Spark: [PATH_NOT_FOUND] Path does not exist: file:/no/such/table"]

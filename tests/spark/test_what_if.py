@@ -7,17 +7,21 @@ import random
 from collections import Counter
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import headgate.spark as hg
 from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.backtest.effects import NOISY, NOTHING, WhatIf
 from headgate.backtest.trial import try_changes
 from headgate.errors import SnapshotError, TableError
 from headgate.runtime.questions import Top
 from headgate.spark.jobs.backtest.what_if import read_rows
+from headgate.tables.places import check_input
 from headgate.tables.requests import Question
+from tests.contract.frames import hostile
 from tests.contract.rooms import ROOMS, Room
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
@@ -26,7 +30,6 @@ from tests.spark.without_spark import compile_lines, compile_shards
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -124,6 +127,33 @@ USUAL = [(0, kind) for kind in KINDS] + [
 )
 def test_it_says_what_the_engine_says(spark: SparkSession, tmp_path: Path, place: int, kind: str) -> None:
     agree(partial(what_if, spark), tmp_path, ROOMS[place], kind, 0)
+
+
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    some([(place, kind) for place in range(3) for kind in KINDS], 0, 10),
+    ids=[f"{ROOMS[place].name} {kind}" for place in range(3) for kind in KINDS],
+)
+def test_dataframes_say_what_the_engine_says(
+    spark: SparkSession, tmp_path: Path, place: int, kind: str
+) -> None:
+    agree(partial(on_frames, spark), tmp_path, ROOMS[place], kind, 0)
+
+
+def on_frames(
+    spark: SparkSession, question: Question, *, output: str, effects: str, rejected: str, quiet: bool
+) -> Any:
+    """Ask the function of DataFrames what the job is asked, and write its tables."""
+    del quiet
+    session = hostile(spark, 0)
+    top = question.top
+    asked: dict[str, Any] = {} if top is None else {"k": top.k, "mode": top.mode}
+    events = session.read.parquet(question.events)
+    done = hg.what_if(events, question.snapshot, get_lines(question.changes), **asked)
+    put_lines(Path(output), [row.asDict() for row in done.changed.collect()])
+    put_lines(Path(rejected), [row.asDict() for row in done.refused.collect()])
+    put_table(Path(effects), [{"subscription_id": each.id} for each in done.effects])
+    return done
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -301,7 +331,7 @@ def test_changes_come_in_every_format(spark: SparkSession, tmp_path: Path, form:
     made = snapshot(tmp_path)
     rows = [{"op": None, "filter": None, **row} for row in CHANGES] if form != "jsonl" else CHANGES
     changes = put_table(tmp_path / f"changes.{form}", [dict(row) for row in rows])
-    trial = try_changes(made, changes, read_rows(spark, changes), tmp_path / "work", None).trial
+    trial = try_changes(made, check_input(changes), read_rows(spark, changes), tmp_path / "work", None).trial
     assert trial.refused == []
     assert {identity: (change.op, change.filter) for identity, change in trial.changes.items()} == {
         1: ("replace", "age > 50"),

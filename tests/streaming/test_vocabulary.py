@@ -23,6 +23,7 @@ from headgate.runtime.questions import Top
 from headgate.runtime.rows import MISFIT, read_line
 from headgate.runtime.snapshots import engines_at
 from headgate.runtime.state import State
+from headgate.tables.places import check_input
 from tests.lanes import some
 from tests.spark.without_spark import compile_graph_lines
 from tests.streaming.killing import save
@@ -218,7 +219,7 @@ def tried(world: World, file: Path, rows: Sequence[Row], top: Top | None) -> Out
     """Let a what-if try changes; what is there is the whole, as it would be."""
     work = world.root / "work"
     work.mkdir()
-    done = try_changes(str(world.snapshot), str(file), list(rows), work, top)
+    done = try_changes(str(world.snapshot), check_input(str(file)), list(rows), work, top)
     saved, _ = done.save(work)
     refused = [(each.row, each.reason) for each in done.trial.refused]
     return Engine.open(saved), refused, len(done.trial.accepted)

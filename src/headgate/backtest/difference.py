@@ -9,7 +9,7 @@ matches a subscription has.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,11 +33,38 @@ def matches_of(
     names = [EVENT_ID, SUBSCRIPTION_ID]
     found = []
     for part in parts:
-        pairs = part.select(names)
+        pairs = pa.RecordBatch.from_arrays(
+            [part.column(name).cast(schema.field(name).type) for name in names], names=names
+        )
         if wanted is not None:
             pairs = pairs.filter(_compute.is_in(pairs[SUBSCRIPTION_ID], value_set=wanted))
         found.append(pairs)
     return pa.Table.from_batches(found, pa.schema([schema.field(name) for name in names]))
+
+
+class Differ(NamedTuple):
+    """Tells what differs between two answers about some events."""
+
+    matches: pa.Schema
+    """The columns of matches, which both answers have."""
+    wanted: pa.Array[Any] | None = None
+    """The subscriptions that are asked for; None for all."""
+
+    @property
+    def output(self) -> pa.Schema:
+        """Return the columns of what comes out."""
+        return rows_schema(self.matches)
+
+    def __call__(
+        self, before: Iterable[pa.RecordBatch], after: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """Tell the difference between the matches of some events, before and after."""
+        yield from compare(*(matches_of(each, self.matches, self.wanted) for each in (before, after)))
+
+    def tally(self, events: int, refused: int) -> Iterator[pa.RecordBatch]:
+        """Note how many events there were, and how many rows that are none: in a row without ids."""
+        subscription = pa.nulls(1, self.matches.field(SUBSCRIPTION_ID).type)
+        yield from _rows(self.matches, None, subscription, pa.array([events]), before=pa.array([refused]))
 
 
 def compare(before: pa.Table, after: pa.Table) -> Iterator[pa.RecordBatch]:

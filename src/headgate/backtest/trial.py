@@ -21,7 +21,6 @@ from headgate.runtime.live import SingleEngine
 from headgate.runtime.operations import subscription_id
 from headgate.runtime.shards import shard_places
 from headgate.runtime.targets import Sources, Target, open_target
-from headgate.tables.places import check_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from headgate.backtest.changes import ParsedRow, Row
     from headgate.core.event import Id
     from headgate.runtime.questions import Top
+    from headgate.tables.places import Format
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ class TrialResult:
     saved: Path | None = None
     """The whole snapshot with the changes, if there was need for it."""
     build_seconds: float = 0.0
+    few: tuple[list[Subscription], list[Subscription]] | None = None
+    """What `before` and `after` hold, if that is the changed subscriptions only."""
 
     @property
     def target(self) -> Target:
@@ -81,10 +83,13 @@ class TrialResult:
         return folder / "after", time.monotonic() - begun
 
 
-def try_changes(snapshot: str, changes: str, rows: list[Row], folder: Path, top: Top | None) -> TrialResult:
-    """Try changes on a snapshot, and write what events are to be matched against into a folder."""
+def try_changes(snapshot: str, form: Format, rows: list[Row], folder: Path, top: Top | None) -> TrialResult:
+    """Try changes on a snapshot, and write what events are to be matched against into a folder.
+
+    `form` is that of the table of changes.
+    """
     whole = open_target(snapshot, top=top)
-    dialect, form = kind_of(whole.content).dialects[0], check_input(changes)
+    dialect = kind_of(whole.content).dialects[0]
     if whole.graph or top is not None:
         engine = Engine.open(located(whole.place), verify=False)
         size = engine.graph.view.subscriptions if whole.graph else len(engine)
@@ -104,8 +109,8 @@ def try_changes(snapshot: str, changes: str, rows: list[Row], folder: Path, top:
     old = current.named(asked)
     trial = Trial(current.engine(old), numbered)
     trial.take(asked, {each.id: each.filter for each in old})
-    before = _saved(current.engine(old), folder / "few-before")
-    return TrialResult(trial, whole, before, _saved(trial.engine, folder / "few-after"))
+    both = (_saved(current.engine(old), folder / "few-before"), _saved(trial.engine, folder / "few-after"))
+    return TrialResult(trial, whole, *both, few=(old, current.of_engine(trial.engine)))
 
 
 def _named(asked: Iterable[ParsedRow]) -> Iterator[Id]:
@@ -143,6 +148,11 @@ class _Current:
                         identity, index.filter(identity), self._room.dialect, score=score
                     )
         return list(found.values())
+
+    def of_engine(self, engine: Engine) -> list[Subscription]:
+        """List the subscriptions of an engine that was made here and changed since."""
+        dialect = self._room.dialect
+        return [Subscription(each, engine.backend.filter(each) or "", dialect) for each in engine.ids]
 
     def engine(self, subscriptions: Sequence[Subscription]) -> Engine:
         """Build an engine of some subscriptions, that takes and refuses what the whole would."""

@@ -152,6 +152,11 @@ class Kind(ABC):
         del snapshots
         return set(), set()
 
+    def looked_at(self, indexes: Sequence[Any]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
+        """List the same of filters that are indexed."""
+        del indexes
+        return set(), set()
+
     def access(self, contents: Contents, filed: CompiledFilters, events: Sequence[Event]) -> list[Access]:
         """Say by what events come to filters, and how many of some events do: those that have all keys."""
         from headgate.contents.protocol import EVERY_EVENT, Access

@@ -48,15 +48,16 @@ def _each(events: Events, ids: Column) -> Iterable[Event]:
         return events
     rows: Any = zip(events.to_pylist(), ids.to_pylist(), strict=True)
     return (
-        event_of({name: _visible(value) for name, value in row.items()}, identity) for row, identity in rows
+        event_of({name: visible(value) for name, value in row.items()}, identity) for row, identity in rows
     )
 
 
-def _visible(value: object) -> object:
+def visible(value: object) -> object:
+    """Return what filters see of a value: of one that they cannot compare, that it is there."""
     if isinstance(value, dict):
-        return {name: _visible(each) for name, each in value.items()}
+        return {name: visible(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_visible(each) for each in value]
+        return [visible(each) for each in value]
     try:
         kind_of(value)
     except EventError:

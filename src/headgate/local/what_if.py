@@ -12,11 +12,9 @@ from headgate.backtest.changes import in_order
 from headgate.backtest.cost import SAMPLE, measure, span
 from headgate.backtest.difference import (
     CHANGE,
+    Differ,
     changed_of,
-    compare,
     counts_of,
-    matches_of,
-    rows_schema,
 )
 from headgate.backtest.effects import (
     WhatIf,
@@ -71,7 +69,8 @@ def what_if(
     ):
         with step("trying the changes", quiet=quiet):
             lines = (row for batch in read_lines(question.changes, ID) for row in batch.to_pylist())
-            tried = try_changes(question.snapshot, question.changes, in_order(lines), folder, question.top)
+            form = check_input(question.changes)
+            tried = try_changes(question.snapshot, form, in_order(lines), folder, question.top)
         with step("reading events", quiet=quiet):
             given = read_events(question.events, tried.target, tried.sources(room), question.content_type)
             write_table(_refused(tried, given), changes.staged(rejected))
@@ -122,17 +121,15 @@ def _compared(question: Question, tried: TrialResult, given: EventTable, room: i
     """Match all events against both snapshots, and tell the difference."""
     wanted = wanted_ids(tried, ranked=question.top is not None)
     schema = matches_schema(given.id_type, question.top, numbered=tried.numbered)
+    differ = Differ(schema, wanted)
     both = [None if each is None else opened(_whole(each, room)) for each in (tried.before, tried.after)]
     found: list[pa.RecordBatch] = []
     for rows in given.rows if any(each is not None for each in both) else ():
         before, after = (
-            matches_of(
-                () if each is None else named_matches(each, rows, schema, question.top, {}), schema, wanted
-            )
-            for each in both
+            () if each is None else named_matches(each, rows, schema, question.top, {}) for each in both
         )
-        found += compare(before, after)
-    return pa.Table.from_batches(found, rows_schema(schema))
+        found += differ(before, after)
+    return pa.Table.from_batches(found, differ.output)
 
 
 def _whole(target: Target, room: int) -> Group:

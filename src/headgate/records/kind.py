@@ -52,9 +52,12 @@ class Records(Kind):
 
     def attributes(self, snapshots: Sequence[Path]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
         """List the attributes that verified filters name, and those that they compare."""
+        return self.looked_at([self.room().open(place, verify=False) for place in snapshots])
+
+    def looked_at(self, indexes: Sequence[Any]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
+        """List the same of filters that are indexed."""
         from headgate.records.events.encode import compared
 
-        indexes = [self.room().open(place, verify=False) for place in snapshots]
         named = {path for index in indexes for path in index.built.attributes}
         seen = {index.built.attributes[number] for index in indexes for number in compared(index.built)}
         return named, seen

@@ -121,6 +121,12 @@ class ShardEngines:
         self._type: type | None = (int if self.numbered else str) if some else None
 
     @classmethod
+    def of(cls, engine: Engine) -> ShardEngines:
+        """Take over an engine that was built."""
+        ids = engine.backend.built
+        return cls([_ShardEngine(engine, ids, len(ids), None)])
+
+    @classmethod
     def open(cls, place: Path, *, only: Sequence[int] | None = None, verify: bool = True) -> ShardEngines:
         """Open a snapshot, in one piece or in shards; `only` some of them, to be asked and not changed."""
         return at_current(place, lambda found: cls._open(found, only, verify=verify))

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from headgate.contents.registry import content_at, kind_at, room_at
 from headgate.core.rooms import CLAUSES, FILTERS, GRAPH, RANKING
@@ -58,6 +58,19 @@ _NO_LIBRARY = ("shared object",)
 """What is said where a limit leaves no room to load a library: kernels are loaded after the snapshot."""
 
 
+class Openable(Protocol):
+    """What workers open to ask it."""
+
+    @property
+    def place(self) -> str:
+        """Return what it is called in messages."""
+
+    def open(self) -> ShardEngines:
+        """Open it; the driver has verified it."""
+
+    def __hash__(self) -> int: ...
+
+
 class Group(NamedTuple):
     """Shards of a snapshot that lie in one memory together, and the checksum of the whole."""
 
@@ -65,17 +78,21 @@ class Group(NamedTuple):
     digest: str
     shards: tuple[int, ...] = (0,)
 
+    def open(self) -> ShardEngines:
+        """Open them; the pages are shared by all processes of a machine."""
+        return opened_as(
+            self.place, self.digest, lambda place: ShardEngines.open(place, only=self.shards, verify=False)
+        )
+
 
 @lru_cache(maxsize=2)
-def opened(group: Group) -> ShardEngines:
-    """Open shards once in a process; the driver has verified them, and the pages are shared.
+def opened(group: Openable) -> ShardEngines:
+    """Open shards once in a process.
 
-    Spark hands out one group after the other, so two are enough.
+    Spark hands out one group after the other, and two are compared, so two are enough.
     """
     with in_memory(group.place):
-        return opened_as(
-            group.place, group.digest, lambda place: ShardEngines.open(place, only=group.shards, verify=False)
-        )
+        return group.open()
 
 
 @contextmanager
@@ -99,7 +116,7 @@ def in_memory(snapshot: str) -> Iterator[None]:
 class Sources(NamedTuple):
     """The nodes where events may enter a graph, on all of its shards."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[Openable, ...]
 
     def refusals(self, given: pa.Array[Any]) -> list[str | None]:
         """Say of sources as they were given why they are refused; None for those that are nodes."""

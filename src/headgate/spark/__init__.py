@@ -12,21 +12,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headgate.spark.frames.backtest import Backtest, backtest
     from headgate.spark.frames.batches import EachBatch, each_batch
     from headgate.spark.frames.compile import Compiled, compile  # noqa: A004 -- used as hg.compile
+    from headgate.spark.frames.explain import explain
     from headgate.spark.frames.match import match, refused, top
+    from headgate.spark.frames.what_if import WhatIf, what_if
 
 _HOMES = {
+    "Backtest": "backtest",
     "Compiled": "compile",
     "EachBatch": "batches",
+    "WhatIf": "what_if",
+    "backtest": "backtest",
     "compile": "compile",
     "each_batch": "batches",
+    "explain": "explain",
     "match": "match",
     "refused": "match",
     "top": "match",
+    "what_if": "what_if",
 }
 
-__all__ = ["Compiled", "EachBatch", "compile", "each_batch", "match", "refused", "top"]
+__all__ = [
+    "Backtest",
+    "Compiled",
+    "EachBatch",
+    "WhatIf",
+    "backtest",
+    "compile",
+    "each_batch",
+    "explain",
+    "match",
+    "refused",
+    "top",
+    "what_if",
+]
 
 
 def __getattr__(name: str) -> Any:

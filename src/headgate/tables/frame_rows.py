@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -41,11 +41,12 @@ if TYPE_CHECKING:
     from headgate.runtime.engines import ShardEngines
     from headgate.runtime.questions import Top
     from headgate.runtime.snapshots import VersionSources
-    from headgate.runtime.targets import Group, Sources
+    from headgate.runtime.targets import Openable, Sources
 
     Column = pa.Array[Any]
     Rows = NDArray[np.int64]
 
+COUNTED = ("events", "matches", "refused")
 ROWS, ARRAYS = SHAPES = ("rows", "arrays")
 """One row a match, or one row an event with all of its matches."""
 KEPT, VALUE, MATCHES = "kept", "value", "matches"
@@ -59,7 +60,7 @@ FEED_IDS = "items of a feed have ids that are text: cast the id to string"
 class FrameTask(NamedTuple):
     """What workers must know."""
 
-    group: Group | Version
+    group: Openable | Version
     content: str
     documents: bool
     """Whether rows hold documents; else their columns are attributes."""
@@ -94,13 +95,13 @@ class Given(NamedTuple):
 def match_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[pa.RecordBatch]:
     """Match events; rows that are none are passed over."""
     shaped = _as_arrays if task.shape == ARRAYS else _as_rows
-    for batch, given in _read(batches, task):
+    for batch, given in read_frame(batches, task):
         yield from shaped(batch, given, task)
 
 
 def refused_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[pa.RecordBatch]:
     """List the rows that are no events, with the reasons: id, reason, and what is kept of the row as JSON."""
-    for batch, given in _read(batches, task):
+    for batch, given in read_frame(batches, task):
         refused = list(given.refused) if task.tells else []
         if task.exceeded:
             left_out = Omissions()
@@ -117,7 +118,7 @@ def both_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[p
     nothing of a match.
     """
     shaped = _as_arrays if task.shape == ARRAYS else _as_rows
-    for batch, given in _read(batches, task):
+    for batch, given in read_frame(batches, task):
         left_out = Omissions()
         for found in shaped(batch, given, task, left_out):
             none = pa.nulls(found.num_rows, pa.string())
@@ -154,6 +155,46 @@ def _types(batch: pa.RecordBatch, task: FrameTask) -> dict[str, pa.DataType]:
     return {EVENT_ID: batch.schema.field(ID).type, **told, **{field.name: field.type for field in named}}
 
 
+def keep_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[pa.RecordBatch]:
+    """Keep the rows that have an event which matches."""
+    for batch, given in read_frame(batches, task):
+        at = [np.asarray(found.column(EVENT_ID)) for found in _asked(given, task)]
+        rows = np.unique(given.rows[np.concatenate(at)]) if at else np.zeros(0, np.int64)
+        yield pa.RecordBatch.from_pydict(kept_columns(batch, pa.array(rows), task))
+
+
+def count_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[pa.RecordBatch]:
+    """Count events, matches, and rows that are no events."""
+    for _, given in read_frame(batches, task):
+        matches = sum(found.num_rows for found in _asked(given, task))
+        counts = zip(COUNTED, (len(given.events), matches, len(given.refused)), strict=True)
+        yield pa.RecordBatch.from_pydict({name: pa.array([count], pa.int64()) for name, count in counts})
+
+
+class Differ(Protocol):
+    """Tells what differs between two answers about some events."""
+
+    def __call__(
+        self, before: Iterable[pa.RecordBatch], after: Iterable[pa.RecordBatch]
+    ) -> Iterable[pa.RecordBatch]: ...
+    def tally(self, events: int, refused: int) -> Iterable[pa.RecordBatch]: ...
+
+
+def compare_frame(
+    batches: Iterable[pa.RecordBatch],
+    task: FrameTask,
+    both: tuple[Openable | None, Openable | None],
+    differ: Differ,
+) -> Iterator[pa.RecordBatch]:
+    """Match events against both of two sets of subscriptions, and tell the difference. They are read once."""
+    for batch, given in read_frame(batches, task):
+        yield from differ.tally(len(given.events), len(given.refused))
+        before, after = (
+            () if group is None else _as_rows(batch, given, task._replace(group=group)) for group in both
+        )
+        yield from differ(before, after)
+
+
 def _text(value: object) -> str:
     """Write what JSON has no form for."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
@@ -162,7 +203,8 @@ def _text(value: object) -> str:
 # Reading
 
 
-def _read(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[tuple[pa.RecordBatch, Given]]:
+def read_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[tuple[pa.RecordBatch, Given]]:
+    """Read the events of batches, some at a time."""
     kind = kind_of(task.content)
     try:
         for whole in batches:
@@ -251,7 +293,7 @@ def _as_rows(
             found = whole.slice(begin, PORTION)
             at = found.column(EVENT_ID)
             rows = pa.array(given.rows).take(at)
-            columns = {EVENT_ID: given.ids.take(at), **_told(found, task), **_kept(batch, rows, task)}
+            columns = {EVENT_ID: given.ids.take(at), **_told(found, task), **kept_columns(batch, rows, task)}
             yield pa.RecordBatch.from_pydict(columns)
 
 
@@ -270,7 +312,7 @@ def _as_arrays(
     if task.top is not None:
         values = pa.StructArray.from_arrays(list(told.values()), names=list(told))
     matches = pa.ListArray.from_arrays(pa.array(starts, pa.int32()), values)
-    kept = _kept(batch, pa.array(given.rows), task)
+    kept = kept_columns(batch, pa.array(given.rows), task)
     yield pa.RecordBatch.from_pydict({EVENT_ID: given.ids, MATCHES: matches, **kept})
 
 
@@ -303,7 +345,7 @@ def _whole(column: Any) -> Column:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _kept(batch: pa.RecordBatch, rows: Column, task: FrameTask) -> dict[str, Column]:
+def kept_columns(batch: pa.RecordBatch, rows: Column, task: FrameTask) -> dict[str, Column]:
     """Return what is kept of events, for some rows."""
     columns: dict[str, Column] = {}
     if KEPT in batch.schema.names:

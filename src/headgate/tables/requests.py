@@ -280,22 +280,27 @@ class Question:
     def check(self, *outputs: str | None) -> None:
         """Refuse what cannot be done before any work: used before Spark starts, too."""
         check_input(self.changes)
-        place = located(self.snapshot)
-        content_at(place)
-        room = room_of(place)
+        check_trial(self.snapshot, self.top, self.noise)
         check_events_for(self.snapshot, self.events, self.content_type)
-        if not 0 <= self.noise <= 1:
-            raise TableError(f"noise {self.noise} is not a share of the events: give one from 0 to 1")
-        if self.top is not None:
-            check_ranks(place, room, self.top.mode)
-        if room == GRAPH_SHARDS or (self.top is not None and room in {RANKING_SHARDS, FILTER_SHARDS}):
-            raise SnapshotError(
-                f"snapshot {self.snapshot} is cut into shards, and {_WHOLE}: compile it in one piece for this"
-            )
         for output in outputs:
             if output is not None:
                 check_output(output)
         check_apart(self.changes, self.snapshot, self.events, *outputs)
+
+
+def check_trial(snapshot: str, top: Top | None, noise: float) -> None:
+    """Refuse a snapshot on which changes cannot be tried, or not with ranks."""
+    place = located(snapshot)
+    content_at(place)
+    room = room_of(place)
+    if not 0 <= noise <= 1:
+        raise TableError(f"noise {noise} is not a share of the events: give one from 0 to 1")
+    if top is not None:
+        check_ranks(place, room, top.mode)
+    if room == GRAPH_SHARDS or (top is not None and room in {RANKING_SHARDS, FILTER_SHARDS}):
+        raise SnapshotError(
+            f"snapshot {snapshot} is cut into shards, and {_WHOLE}: compile it in one piece for this"
+        )
 
 
 _WHOLE = "who is reached through a graph, or among the best, is known of the whole only"

@@ -26,8 +26,8 @@ from headgate.runtime.log import Subscriptions
 from headgate.runtime.questions import EXACT, Top, check_changes, check_snapshot
 from headgate.runtime.state import PINNED, STAGE, State
 from headgate.runtime.targets import open_target
-from headgate.spark.frames.columns import EventColumns
-from headgate.spark.frames.match import EventFrame, renamed
+from headgate.spark.frames.columns import EventColumns, renamed
+from headgate.spark.frames.match import EventFrame
 from headgate.spark.stream.settings import NATS, PARQUET
 from headgate.spark.stream.sources import open_changes
 from headgate.tables.event_rows import REASON, ROW

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
-from pyspark.sql.types import IntegralType, StringType, StructType
+from pyspark.sql.types import IntegralType, StringType, StructField, StructType
 
+from headgate.contents.protocol import EVENT_ID
+from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
+from headgate.core.likeliest import likeliest
 from headgate.core.values import fold
 from headgate.errors import TableError
 from headgate.spark.jobs.match.reading import check_types, is_comparable
+from headgate.spark.tables.groups import mapped
 from headgate.spark.tables.tables import column
-from headgate.tables.event_rows import PACKED
-from headgate.tables.frame_rows import KEPT
+from headgate.tables.event_rows import PACKED, REASON, ROW
+from headgate.tables.frame_rows import KEPT, FrameTask, refused_frame
 from headgate.tables.places import no_column
+from headgate.tables.requests import check_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
+    from typing_extensions import TypeIs
 
-    from headgate.runtime.targets import Target
+    from headgate.runtime.questions import Top
+    from headgate.runtime.snapshots import Version, VersionSources
+    from headgate.runtime.targets import Openable, Sources, Target
 
 WHAT = "events"
 """What a DataFrame of events is called in messages."""
@@ -59,6 +68,93 @@ def kind_of_id(table: DataFrame, name: str) -> DataType:
     if not isinstance(kind, IntegralType | StringType):
         raise TableError(f"{WHAT}: column {name} is {kind.simpleString()}: cast it to string or bigint")
     return kind
+
+
+@dataclass(frozen=True)
+class GivenEvents:
+    """A DataFrame of events, and what is asked about them: both are fit for each other."""
+
+    table: DataFrame
+    columns: EventColumns
+    target: Target
+    documents: bool
+    """Whether rows hold documents; else their columns are attributes."""
+    form: str | None
+    """The format of documents that name none."""
+
+    @classmethod
+    def of(cls, events: DataFrame, columns: EventColumns, target: Target, form: str | None) -> GivenEvents:
+        """Check that there are events, and that they have a format if one is named."""
+        check_frame(events, WHAT)
+        kind = kind_of(target.content)
+        named = fold(columns.content_type) in map(fold, events.columns)
+        # Columns are all records, or all documents.
+        documents = kind.documents and (not kind.rows or named or form is not None)
+        if form is not None and not kind.documents:
+            raise TableError(f"format is {form!r}, and events of {kind.title} have none: leave it out")
+        return cls(events, columns, target, documents, None if form is None else check_type(form, kind))
+
+    @property
+    def id_type(self) -> DataType:
+        """Return the type of ids of events."""
+        return kind_of_id(self.table, find(self.table, self.columns.id, "the id"))
+
+    def kept(self, keep: Sequence[str]) -> list[str]:
+        """Return the names of columns that are wanted beside the answers, as the table has them."""
+        if isinstance(keep, str):
+            raise TableError(f"keep is {keep!r}: give a list of names of columns")
+        return [find(self.table, name, "what is kept") for name in keep]
+
+    def rows(self, kept: Iterable[str], *, live: bool = False) -> DataFrame:
+        """Return what workers get; filters that are `live` may come to look at anything."""
+        return packed(self.table, self.target, self.columns, kept, documents=self.documents, live=live)
+
+    def task(
+        self, group: Openable | Version, sources: Sources | VersionSources | None, top: Top | None = None
+    ) -> FrameTask:
+        """Say what workers do; `sources` is where events may enter a graph."""
+        target = self.target
+        return FrameTask(group, target.content, self.documents, target.numbered, self.form, sources, top)
+
+    def schema(self, told: Sequence[tuple[str, DataType]], kept: Iterable[str]) -> StructType:
+        """Return the columns of a result: the event's id, what is told of it, and what is kept."""
+        fields = [(EVENT_ID, self.id_type), *told]
+        fields += [(name, self.table.schema[name].dataType) for name in kept]
+        names = [fold(name) for name, _ in fields]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise TableError(
+                f"column {twice} would be there twice: rename it in the events, or do not keep it"
+            )
+        return StructType([StructField(name, kind) for name, kind in fields])
+
+    def refused(self, tasks: Iterable[FrameTask]) -> DataFrame:
+        """List the rows that are no events: `event_id`, `reason`, and the `row` as JSON."""
+        schema = self.schema([(REASON, StringType()), (ROW, StringType())], ())
+        works = [partial(refused_frame, task=task) for task in tasks]
+        return mapped(self.rows(self.table.columns), works, schema)
+
+
+def is_frame(given: object) -> TypeIs[DataFrame]:
+    """Tell whether something is a DataFrame, of whichever kind of session."""
+    return hasattr(given, "mapInArrow")
+
+
+def check_frame(frame: object, name: str) -> None:
+    """Refuse what is no DataFrame."""
+    if not is_frame(frame):
+        raise TableError(f"{name} are {type(frame).__name__}: give a DataFrame of Spark")
+
+
+def renamed(found: DataFrame, names: Mapping[str, str] | None) -> DataFrame:
+    """Give other names to columns of a result."""
+    for name in names or {}:
+        if name not in found.columns:
+            meant = likeliest(name, found.columns)
+            hint = f"did you mean {meant!r}?" if meant else f"there are {', '.join(found.columns)}"
+            raise TableError(f"names: the result has no column {name!r}: {hint}")
+    given = names or {}
+    return found.select(*(column(name).alias(given.get(name, name)) for name in found.columns))
 
 
 def packed(

@@ -12,6 +12,7 @@ from headgate.core.subscription import SQL
 from headgate.core.versions.replacing import new_version
 from headgate.errors import TableError
 from headgate.runtime.sharding import HASH, Sharding
+from headgate.spark.frames.columns import check_frame
 from headgate.spark.jobs.compile.choosing import first_of
 from headgate.spark.jobs.compile.compile import compile_table
 from headgate.spark.jobs.compile.graph import compile_tables
@@ -140,7 +141,6 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
 
 
 def _check_frame(frame: object, name: str) -> None:
-    if not hasattr(frame, "mapInArrow"):
-        raise TableError(f"{name} are {type(frame).__name__}: give a DataFrame of Spark")
+    check_frame(frame, name)
     if getattr(frame, "isStreaming", False):
         raise TableError(f"{name} are a stream: compile a table, and hand changes to headgate stream")

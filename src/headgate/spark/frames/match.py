@@ -7,11 +7,9 @@ settings. The same functions take streaming DataFrames, and those of Spark Conne
 from __future__ import annotations
 
 import os
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
-from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     ArrayType,
     DoubleType,
@@ -22,18 +20,16 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
-from headgate.contents.registry import kind_of
+from headgate.contents.protocol import SUBSCRIPTION_ID
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
-from headgate.core.likeliest import likeliest
 from headgate.core.values import fold
 from headgate.errors import TableError
 from headgate.runtime.questions import EXACT, RANK, Top
 from headgate.runtime.snapshots import VersionSources
 from headgate.runtime.targets import open_target
-from headgate.spark.frames.columns import WHAT, EventColumns, find, kind_of_id, packed
+from headgate.spark.frames.columns import EventColumns, GivenEvents, renamed
 from headgate.spark.session.memory import worker_memory
-from headgate.spark.tables.tables import column
+from headgate.spark.tables.groups import best_of, mapped, with_key
 from headgate.tables.event_rows import KEY, REASON, ROW
 from headgate.tables.frame_rows import (
     ARRAYS,
@@ -41,23 +37,20 @@ from headgate.tables.frame_rows import (
     ROWS,
     SHAPES,
     VALUE,
-    FrameTask,
     both_frame,
     match_frame,
-    refused_frame,
 )
-from headgate.tables.requests import check_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
     from headgate.runtime.snapshots import Version
     from headgate.runtime.targets import Group, Target
+    from headgate.tables.frame_rows import FrameTask
 
 
 def match(
@@ -148,27 +141,14 @@ class EventFrame:
     """A DataFrame of events, and the snapshot that it meets."""
 
     def __init__(self, events: DataFrame, target: Target, columns: EventColumns, form: str | None) -> None:
-        if not hasattr(events, "mapInArrow"):
-            raise TableError(f"{WHAT} are {type(events).__name__}: give a DataFrame of Spark")
+        self._given = GivenEvents.of(events, columns, target, form)
         self._events = events
-        self._columns = columns
         self._target = target
-        kind = kind_of(target.content)
-        named = fold(columns.content_type) in map(fold, events.columns)
-        # Columns are all records, or all documents.
-        self._documents = kind.documents and (not kind.rows or named or form is not None)
-        if form is not None and not kind.documents:
-            raise TableError(f"format is {form!r}, and events of {kind.title} have none: leave it out")
-        self._form = check_type(form, kind) if form is not None else None
 
     @property
     def _groups(self) -> tuple[Group, ...]:
         """Return the shards that a worker has in memory together."""
         return self._target.groups(worker_memory(self._events.sparkSession))
-
-    @property
-    def _id_type(self) -> DataType:
-        return kind_of_id(self._events, find(self._events, self._columns.id, "the id"))
 
     def matches(
         self, keep: Sequence[str], shape: str, names: Mapping[str, str] | None, top: Top | None
@@ -189,137 +169,62 @@ class EventFrame:
             )
         keyed = several and top is not None
         task = self._task(top)._replace(shape=shape, keyed=keyed)
-        schema = self._schema(shape, kept, top, keyed=keyed)
-        rows = packed(self._events, self._target, self._columns, kept, documents=self._documents)
+        schema = self._schema(shape, kept, top, numbered=self._target.numbered)
         if keyed:
-            rows = rows.withColumn(KEY, sf.monotonically_increasing_id())
+            schema = schema.add(KEY, LongType())
+        rows = self._given.rows(kept)
+        if keyed:
+            rows = with_key(rows)
         works = [partial(match_frame, task=task._replace(group=group)) for group in groups]
-        found = _mapped(rows, works, schema)
+        found = mapped(rows, works, schema)
         if keyed:
             assert top is not None
-            found = _best(found, top.k)
+            found = best_of(found, top.k, VALUE)
         return renamed(found, names)
 
     def both(
-        self,
-        version: Version,
-        keep: Sequence[str],
-        shape: str,
-        top: Top | None,
-        *,
-        numbered: bool,
+        self, version: Version, keep: Sequence[str], shape: str, top: Top | None, *, numbered: bool
     ) -> DataFrame:
         """Return matches at a version of live subscriptions, and with them the rows that are no events.
 
         Those have a reason, and matches have none.
         """
         kept = self._kept(keep, shape)
-        task = FrameTask(
-            version,
-            self._target.content,
-            self._documents,
-            numbered,
-            self._form,
-            VersionSources(version) if self._target.graph else None,
-            top,
-            shape,
-            keep=tuple(kept),
-        )
-        schema = self._schema(shape, kept, top, keyed=False, numbered=numbered)
+        task = self._given.task(version, VersionSources(version) if self._target.graph else None, top)
+        task = task._replace(numbered=numbered, shape=shape, keep=tuple(kept))
+        schema = self._schema(shape, kept, top, numbered=numbered)
         for name in (REASON, ROW):
             if name in map(fold, kept):
                 raise TableError(f"column {name} tells of refused rows: rename it in the events to keep it")
             schema = schema.add(name, StringType())
-        rows = packed(
-            self._events,
-            self._target,
-            self._columns,
-            self._events.columns,
-            documents=self._documents,
-            live=True,
-        )
+        rows = self._given.rows(self._events.columns, live=True)
         return rows.mapInArrow(partial(both_frame, task=task), schema)
 
     def _kept(self, keep: Sequence[str], shape: str) -> list[str]:
         """Check what is wanted of events, and how; returns columns as the frame has them."""
         if shape not in SHAPES:
             raise TableError(f"shape is {shape!r}: use {' or '.join(map(repr, SHAPES))}")
-        if isinstance(keep, str):
-            raise TableError(f"keep is {keep!r}: give a list of names of columns")
-        return [find(self._events, name, "what is kept") for name in keep]
+        return self._given.kept(keep)
 
     def refused(self, names: Mapping[str, str] | None, *, exceeded: bool) -> DataFrame:
         """Return rows that are no events."""
         task = self._task(None)._replace(exceeded=exceeded)
-        rows = packed(
-            self._events, self._target, self._columns, self._events.columns, documents=self._documents
-        )
-        fields = [(EVENT_ID, self._id_type), (REASON, StringType()), (ROW, StringType())]
-        schema = StructType([StructField(name, kind) for name, kind in fields])
         # Others are asked for the filters that they leave out, if that is wanted.
         others = self._groups[1:] if exceeded else ()
         tasks = [task, *(task._replace(group=group, tells=False) for group in others)]
-        works = [partial(refused_frame, task=each) for each in tasks]
-        return renamed(_mapped(rows, works, schema), names)
+        return renamed(self._given.refused(tasks), names)
 
     def _task(self, top: Top | None) -> FrameTask:
-        target: Target = self._target
-        memory = worker_memory(self._events.sparkSession)
-        return FrameTask(
-            self._groups[0],
-            target.content,
-            self._documents,
-            target.numbered,
-            self._form,
-            target.sources(memory),
-            top,
-        )
+        sources = self._target.sources(worker_memory(self._events.sparkSession))
+        return self._given.task(self._groups[0], sources, top)
 
-    def _schema(
-        self, shape: str, kept: Sequence[str], top: Top | None, *, keyed: bool, numbered: bool | None = None
-    ) -> StructType:
+    def _schema(self, shape: str, kept: Sequence[str], top: Top | None, *, numbered: bool) -> StructType:
         """Return the columns of the result."""
-        whole = self._target.numbered if numbered is None else numbered
-        subscription: DataType = LongType() if whole else StringType()
+        subscription: DataType = LongType() if numbered else StringType()
         told: list[tuple[str, DataType]] = [(SUBSCRIPTION_ID, subscription)]
         if top is not None:
             told += [(RANK, IntegerType()), (VALUE, DoubleType())]
         if shape == ARRAYS:
             each = subscription if top is None else StructType([StructField(*field) for field in told])
             told = [(MATCHES, ArrayType(each))]
-        fields = [(EVENT_ID, self._id_type), *told]
-        fields += [(name, self._events.schema[name].dataType) for name in kept]
-        if keyed:
-            fields.append((KEY, LongType()))
-        names = [fold(name) for name, _ in fields]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise TableError(
-                f"column {twice} would be there twice: rename it in the events, or do not keep it"
-            )
-        return StructType([StructField(name, kind) for name, kind in fields])
-
-
-def _mapped(
-    rows: DataFrame, works: Sequence[Callable[..., Iterator[pa.RecordBatch]]], schema: StructType
-) -> DataFrame:
-    """Have workers go through all rows once for each of some works. No shuffle."""
-    return reduce(lambda one, more: one.union(more), [rows.mapInArrow(work, schema) for work in works])
-
-
-def _best(found: DataFrame, k: int) -> DataFrame:
-    """Take the best k of each event from what groups of shards found; equal values go by id."""
-    best = Window.partitionBy(KEY).orderBy(sf.col(VALUE).desc(), sf.col(SUBSCRIPTION_ID))
-    ranked = found.withColumn(RANK, sf.row_number().over(best)).where(sf.col(RANK) <= k)
-    return ranked.drop(KEY)
-
-
-def renamed(found: DataFrame, names: Mapping[str, str] | None) -> DataFrame:
-    """Give columns other names."""
-    for name in names or {}:
-        if name not in found.columns:
-            meant = likeliest(name, found.columns)
-            hint = f"did you mean {meant!r}?" if meant else f"there are {', '.join(found.columns)}"
-            raise TableError(f"names: the result has no column {name!r}: {hint}")
-    given = names or {}
-    return found.select(*(column(name).alias(given.get(name, name)) for name in found.columns))
+        return self._given.schema(told, kept)

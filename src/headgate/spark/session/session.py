@@ -32,23 +32,13 @@ from headgate.core.machine import cores, memory
 from headgate.errors import FilterError, HeadgateError, MachineError, TableError
 from headgate.spark.session.java import check_master, find_java, quiet_home
 from headgate.spark.session.memory import WORKER_MEMORY
+from headgate.spark.session.settings import SEMANTICS, own_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 # By name because py4j has no types.
 _PY4J: Any = importlib.import_module("py4j.protocol")
-
-# The settings that answers depend on: the same in every session, also in one that we were given.
-SEMANTICS = {
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.caseSensitive": "false",
-    "spark.sql.session.timeZone": "UTC",
-    # Else Parquet gets a form of timestamps that others read as nanoseconds without a zone.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Off by default, and then a table with a column of this type cannot be read at all.
-    "spark.sql.timeType.enabled": "true",
-}
 
 Session: TypeAlias = SparkSession
 """For those who hold a session and must not import pyspark."""
@@ -79,20 +69,18 @@ _held: dict[SparkContext, _Held] = {}
 def open_session(
     master: str | None = None, *, app: str = "headgate", settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """Start Spark, or share the session that is active; give it back with `close_session`.
+    """Start Spark, or share that of the session that is active; give it back with `close_session`.
 
-    A session that is already active keeps its master and gets our `SEMANTICS` and `settings`.
+    A session that is already active stays as it is: if it lacks our `SEMANTICS` or one of the `settings`,
+    another with them is returned, on the same Spark.
     """
     given = dict(settings or {})
     with _lock, spark_errors():
         active = SparkSession.getActiveSession()
         if active is not None:
-            for name, value in {**SEMANTICS, **given}.items():
-                if active.conf.isModifiable(name):
-                    active.conf.set(name, value)
             if active.sparkContext in _held:
                 _held[active.sparkContext].holders += 1
-            return active
+            return own_session(active, given)
         session = _start(master or f"local[{cores()},4]", app, given)
         context = session.sparkContext
         _held[context] = _Held(context.applicationId, context.master or "")

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkException
 
 from headgate.spark.session.listeners import metering
-from headgate.spark.session.session import SEMANTICS, spark_errors
+from headgate.spark.session.session import spark_errors
+from headgate.spark.session.settings import own_session
 from headgate.spark.stream import sources
 from headgate.spark.stream.failing import one_line
 from headgate.spark.stream.opening import opened
@@ -61,7 +62,7 @@ def run_stream(
     if the process was killed. `history` is told of every batch.
     """
     check_request(settings)
-    own = _own_session(session)
+    own = own_session(session, CONF)
     with one_line(settings), spark_errors(), ExitStack() as open_:
 
         def sink(schema: pa.Schema, telling: StreamReporter) -> Sink | FileSink:
@@ -75,15 +76,6 @@ def run_stream(
             stream.state.fixed("query", str(query.id))
             stopped = _wait(query, settings, stop, stream)
         return stream.end(stopped)
-
-
-def _own_session(session: SparkSession) -> SparkSession:
-    """Return a session with settings of its own, on the same Spark."""
-    own = session.newSession()
-    for name, value in {**SEMANTICS, **CONF}.items():
-        if own.conf.isModifiable(name):
-            own.conf.set(name, value)
-    return own
 
 
 def _started(session: SparkSession, settings: StreamSettings, stream: OpenStream) -> StreamingQuery:

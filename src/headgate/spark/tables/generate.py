@@ -10,6 +10,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
+from headgate.spark.session.settings import in_own_session
 from headgate.spark.tables.tables import write_table
 from headgate.tables.places import check_output
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 BATCH = 10_000
 
 
+@in_own_session
 def generate(
     session: SparkSession,
     make: Maker,

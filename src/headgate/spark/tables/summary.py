@@ -10,6 +10,7 @@ from headgate.core.values import fold
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
+from headgate.spark.session.settings import in_own_session
 from headgate.spark.tables.tables import column, read_columns, read_csv, read_parquet, reader, source_of
 from headgate.tables.lines import BROKEN
 from headgate.tables.places import Format, check_input, format_of
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+@in_own_session
 def refusals_of(session: SparkSession, path: str) -> tuple[Refusal, ...]:
     """Count the rows of a table of refused ones by kind of reason, most first. Shuffles the reasons.
 
@@ -65,6 +67,7 @@ def _read(session: SparkSession, path: str) -> DataFrame | None:
     return table if REASON in map(fold, table.columns) else None
 
 
+@in_own_session
 def summarise(
     session: SparkSession, matches: str, events: int, *, top: int = 10, quiet: bool = False
 ) -> Summary:

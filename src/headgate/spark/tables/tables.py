@@ -48,12 +48,14 @@ from headgate.tables.places import (
 from headgate.tables.writing import beside, quoted, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import DataType
+
+    from headgate.core.values import Path as Attribute
 
 # A line of CSV that ends inside quotes: whole fields, then one that is opened and not closed.
 _ENDS_OPEN = r'^(?:(?:"[^"]*+(?:""[^"]*+)*+"[^,]*+|(?!")[^,]*+),)*+"[^"]*+(?:""[^"]*+)*+\z'
@@ -62,6 +64,15 @@ _ENDS_OPEN = r'^(?:(?:"[^"]*+(?:""[^"]*+)*+"[^,]*+|(?!")[^,]*+),)*+"[^"]*+(?:""[
 def column(name: str) -> Column:
     """Name a column whatever signs its name has."""
     return sf.col("`" + name.replace("`", "``") + "`")
+
+
+def attribute_paths(struct: StructType, prefix: Attribute = ()) -> Iterator[Attribute]:
+    """List the attributes of a table by folded path, nested ones included."""
+    for field in struct:
+        path = (*prefix, fold(field.name))
+        yield path
+        if isinstance(field.dataType, StructType):
+            yield from attribute_paths(field.dataType, path)
 
 
 def check_columns(table: DataFrame, path: str, *wanted: str) -> None:

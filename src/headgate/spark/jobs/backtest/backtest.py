@@ -16,11 +16,11 @@ from headgate.core.values import fold
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.model import predicates
 from headgate.records.language.parse import parse_filter
-from headgate.spark.jobs.match.reading import paths_of
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
+from headgate.spark.session.settings import in_own_session
 from headgate.spark.tables.events import SOURCES, judge, judge_documents
-from headgate.spark.tables.tables import column, write_table
+from headgate.spark.tables.tables import attribute_paths, column, write_table
 from headgate.tables.event_rows import keep_events
 from headgate.tables.lines import VALUE
 from headgate.tables.places import Format
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
 
+@in_own_session
 def backtest(
     session: SparkSession,
     filter_text: str,
@@ -55,7 +56,7 @@ def backtest(
         try:
             if judged.count:
                 named = {found.attribute.path for found in predicates(tree)}
-                check_attributes(paths_of(table.schema), named, events)
+                check_attributes(attribute_paths(table.schema), named, events)
             matching = table.where(sql) if judged.count else table.limit(0)
             # Counted before anything is written, so that a value that cannot be cast leaves nothing behind.
             matches = matching.count()
@@ -83,6 +84,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
     return table.persist() if table.columns else table.select(sf.lit("").alias(ID))
 
 
+@in_own_session
 def backtest_documents(
     session: SparkSession,
     filter_text: str,

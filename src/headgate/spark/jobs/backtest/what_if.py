@@ -15,31 +15,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.backtest.changes import Row, in_order
 from headgate.backtest.cost import measure
-from headgate.backtest.difference import (
-    AFTER,
-    BEFORE,
-    CHANGE,
-    GAINED,
-    LOST,
-    NET,
-    compare,
-    matches_of,
-    rows_schema,
-)
-from headgate.backtest.effects import (
-    WhatIf,
-    by_operation,
-    concerned,
-    effects_of,
-    effects_table,
-    wanted_ids,
-    workspace,
-)
+from headgate.backtest.difference import Differ
+from headgate.backtest.effects import WhatIf, by_operation, effects_table, wanted_ids, workspace
 from headgate.backtest.trial import try_changes
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
 from headgate.core.event import ID
@@ -50,25 +31,25 @@ from headgate.spark.jobs.match.worker import Task, match_rows
 from headgate.spark.session.memory import worker_memory
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
+from headgate.spark.session.settings import in_own_session
+from headgate.spark.tables.differences import Differences, refused_rows
 from headgate.spark.tables.elsewhere import changing_together
 from headgate.spark.tables.tables import read_lines, to_frame, write_table
-from headgate.tables.event_rows import REASON, ROW
+from headgate.tables.places import check_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-    from headgate.backtest.effects import Effect
     from headgate.backtest.trial import TrialResult
-    from headgate.core.event import Id
     from headgate.runtime.targets import Target
     from headgate.spark.tables.events import EventTable
     from headgate.tables.requests import Question
 
 
+@in_own_session
 def what_if(
     session: SparkSession,
     question: Question,
@@ -94,19 +75,20 @@ def what_if(
         with watch(session, "reading changes", quiet=quiet):
             rows = read_rows(session, question.changes)
         with step("trying the changes", quiet=quiet):
-            tried = try_changes(question.snapshot, question.changes, rows, folder, question.top)
+            form = check_input(question.changes)
+            tried = try_changes(question.snapshot, form, rows, folder, question.top)
         with watch(session, "reading events", quiet=quiet):
             sources = tried.sources(worker_memory(session))
             given = read_table(session, question.events, tried.target, sources, question.content_type)
-            write_table(_refused(session, tried, given), changes.staged(rejected))
+            write_table(refused_rows(session, tried.trial, given.judged.refused), changes.staged(rejected))
         count = given.judged.count
         with (
             watch(session, "matching before and after", rows=count, noun="events", quiet=quiet),
-            _compared(session, question, tried, given) as (changed, counts),
+            _compared(session, question, tried, given) as differences,
         ):
-            found = _effects(session, question, tried, given, changed, counts)
+            found = differences.effects(tried, count, question.noise)
             if output is not None:
-                write_table(changed.orderBy(EVENT_ID, SUBSCRIPTION_ID), changes.staged(output))
+                write_table(differences.changed.orderBy(EVENT_ID, SUBSCRIPTION_ID), changes.staged(output))
         if effects is not None:
             table = to_frame(session, effects_table(found, numbered=tried.numbered))
             write_table(table, changes.staged(effects))
@@ -136,111 +118,46 @@ def read_rows(session: SparkSession, path: str) -> list[Row]:
     return in_order(row.asDict() for row in read_lines(session, path, ID).collect())
 
 
-def _refused(session: SparkSession, tried: TrialResult, given: EventTable) -> DataFrame:
-    """Return the rows that were refused, of both tables."""
-    rows = [(each.row, each.reason) for each in tried.trial.refused]
-    changes = session.createDataFrame(rows, f"{ROW} string, {REASON} string")
-    name = "table"
-    return changes.select(sf.lit("changes").alias(name), ROW, REASON).union(
-        given.judged.refused.select(sf.lit("events").alias(name), ROW, REASON)
-    )
-
-
-class Pair(NamedTuple):
+class _Both(NamedTuple):
     """Two snapshots to be compared; None is one without subscriptions."""
 
     before: Task | None
     after: Task | None
-    wanted: pa.Array[Any] | None = None
-    """The subscriptions that are asked for; None for all."""
-
-    @property
-    def matches(self) -> pa.Schema:
-        """Return the columns of matches, which both have."""
-        task = self.before or self.after
-        assert task is not None
-        return task.output
-
-    @property
-    def output(self) -> pa.Schema:
-        """Return the columns of what comes out."""
-        return rows_schema(self.matches)
+    differ: Differ
 
 
-def _compare(batches: Iterable[pa.RecordBatch], pair: Pair) -> Iterator[pa.RecordBatch]:
+def _compare(batches: Iterable[pa.RecordBatch], both: _Both) -> Iterator[pa.RecordBatch]:
     """Match events against both snapshots and tell the difference, batch by batch."""
     for batch in batches:
         before, after = (
-            matches_of(() if task is None else match_rows([batch], task), pair.matches, pair.wanted)
-            for task in (pair.before, pair.after)
+            () if task is None else match_rows([batch], task) for task in (both.before, both.after)
         )
-        yield from compare(before, after)
+        yield from both.differ(before, after)
 
 
 @contextmanager
 def _compared(
     session: SparkSession, question: Question, tried: TrialResult, given: EventTable
-) -> Iterator[tuple[DataFrame, DataFrame]]:
-    """Yield what would come and go, and the matches of subscriptions: both to be asked more than once."""
+) -> Iterator[Differences]:
+    """Yield what differs, to be asked more than once."""
     subscription_type = "long" if tried.numbered else "string"
     event_type = given.judged.id_type
 
-    def task(target: Target | None) -> Task | None:
-        if target is None:
-            return None
+    def task(target: Target) -> Task:
         groups = target.groups(worker_memory(session))
         return Task(
             groups[0], target.content, given.form, event_type, subscription_type, top=question.top
         )  # fmt: skip
 
-    wanted = wanted_ids(tried, ranked=question.top is not None)
-    pair = Pair(task(tried.before), task(tried.after), wanted)
-    if pair.before is None and pair.after is None:
-        pair = pair._replace(before=task(tried.whole))
-        rows = session.createDataFrame([], from_arrow_schema(pair.output))
+    differ = Differ(task(tried.whole).output, wanted_ids(tried, ranked=question.top is not None))
+    before, after = (None if each is None else task(each) for each in (tried.before, tried.after))
+    if before is None and after is None:
+        rows = session.createDataFrame([], from_arrow_schema(differ.output))
     else:
-        rows = given.rows.mapInArrow(partial(_compare, pair=pair), from_arrow_schema(pair.output))
+        work = partial(_compare, both=_Both(before, after, differ))
+        rows = given.rows.mapInArrow(work, from_arrow_schema(differ.output))
     rows = rows.persist()
     try:
-        # Events may share an id, and lie in any two parts of the table: what differs is known of all of them.
-        sums = (
-            rows.where(sf.col(EVENT_ID).isNotNull())
-            .groupBy(EVENT_ID, SUBSCRIPTION_ID)
-            .agg(sf.sum(NET).alias(NET))
-        )
-        times = sf.explode(sf.sequence(sf.lit(1), sf.abs(NET).cast("int")))
-        change = sf.when(sf.col(NET) > 0, GAINED).otherwise(LOST).alias(CHANGE)
-        changed = (
-            sums.where(sf.col(NET) != 0).select(EVENT_ID, SUBSCRIPTION_ID, change, times.alias(NET)).drop(NET)
-        )
-        counts = (
-            rows.where(sf.col(EVENT_ID).isNull())
-            .groupBy(SUBSCRIPTION_ID)
-            .agg(*(sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in (BEFORE, AFTER)))
-        )
-        yield changed, counts
+        yield Differences(rows)
     finally:
         rows.unpersist()
-
-
-def _effects(
-    session: SparkSession,
-    question: Question,
-    tried: TrialResult,
-    given: EventTable,
-    changed: DataFrame,
-    counts: DataFrame,
-) -> tuple[Effect, ...]:
-    """Say what the changes do to each subscription, noisiest first."""
-    moved: dict[Id, dict[str, int]] = {}
-    for row in changed.groupBy(SUBSCRIPTION_ID, CHANGE).count().collect():
-        moved.setdefault(row[SUBSCRIPTION_ID], {})[row[CHANGE]] = row["count"]
-    kind = "long" if tried.numbered else "string"
-    told = [(each,) for each in concerned(tried.trial, moved)]
-    names = session.createDataFrame(told, f"{SUBSCRIPTION_ID} {kind}")
-    # Only those that are concerned come to the driver.
-    matches = {
-        row[SUBSCRIPTION_ID]: (row[BEFORE], row[AFTER])
-        for row in counts.join(names, SUBSCRIPTION_ID).collect()
-    }
-    return effects_of(tried.trial, moved, matches, given.judged.count, question.noise)

@@ -28,6 +28,7 @@ from headgate.spark.jobs.shards.compile import compile_shards
 from headgate.spark.session.memory import building_memory
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
+from headgate.spark.session.settings import in_own_session
 from headgate.spark.tables.given import FileTable
 from headgate.spark.tables.tables import to_frame, write_table
 from headgate.tables.accepted import number_rows, save_index
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from headgate.tables.places import Format
 
 
+@in_own_session
 def compile_subscriptions(
     session: SparkSession,
     subscriptions: str,

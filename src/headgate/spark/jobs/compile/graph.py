@@ -26,6 +26,7 @@ from headgate.runtime.sharding import TENANT, Sharding
 from headgate.spark.jobs.compile.choosing import contents_of
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
+from headgate.spark.session.settings import in_own_session
 from headgate.spark.tables.given import FileTable
 from headgate.spark.tables.tables import to_frame, write_table
 from headgate.tables.contained import contained
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from headgate.spark.tables.given import GivenTable
 
 
+@in_own_session
 def compile_graph(
     session: SparkSession,
     tables: Tables,

@@ -21,6 +21,7 @@ from headgate.spark.jobs.match.running import MatchRun, read_notes
 from headgate.spark.jobs.match.tuples import write_tuples
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
+from headgate.spark.session.settings import in_own_session
 from headgate.spark.tables.elsewhere import changing_together
 from headgate.spark.tables.tables import write_table
 from headgate.tables.event_rows import REASON, ROW
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from headgate.runtime.targets import Target
 
 
+@in_own_session
 def match_events(
     session: SparkSession,
     snapshot: str,

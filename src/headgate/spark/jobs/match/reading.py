@@ -27,15 +27,13 @@ from headgate.core.event import ID, SOURCE
 from headgate.core.values import dotted, fold
 from headgate.errors import TableError
 from headgate.spark.tables.events import EventTable, judge, judge_documents
-from headgate.spark.tables.tables import column, column_names
+from headgate.spark.tables.tables import attribute_paths, column, column_names
 from headgate.tables.event_rows import COLUMNS, DOCUMENTS, LINES, PACKED
 from headgate.tables.places import Format, check_input
 from headgate.tables.requests import are_documents, check_events
 from headgate.tables.results import meant_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.core.values import Path
@@ -83,17 +81,8 @@ def read_table(
     unknown = check_types(table, path, target)
     if not judged.count:
         unknown = ()
-    meant = meant_by(unknown, map(dotted, paths_of(judged.events.schema)))
+    meant = meant_by(unknown, map(dotted, attribute_paths(judged.events.schema)))
     return EventTable(judged, _packed(table), COLUMNS, unknown, meant)
-
-
-def paths_of(struct: StructType, prefix: Path = ()) -> Iterator[Path]:
-    """List the attributes of a table by folded path, nested ones included."""
-    for field in struct:
-        path = (*prefix, fold(field.name))
-        yield path
-        if isinstance(field.dataType, StructType):
-            yield from paths_of(field.dataType, path)
 
 
 def _needed(table: DataFrame, target: Target) -> DataFrame:

@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import contextmanager
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.accumulators import AccumulatorParam
-from pyspark.sql import DataFrame, Observation, Window
+from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
 from headgate.contents.registry import kind_of
 from headgate.core.omission import Omission
 from headgate.errors import TableError
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
-from headgate.runtime.questions import RANK, SCORE
+from headgate.runtime.questions import SCORE
 from headgate.spark.jobs.match.reading import read_table
 from headgate.spark.jobs.match.worker import (
     CODECS,
@@ -37,25 +37,24 @@ from headgate.spark.jobs.match.worker import (
 from headgate.spark.session.memory import worker_memory
 from headgate.spark.session.session import discard
 from headgate.spark.tables.events import read_json_lines
+from headgate.spark.tables.groups import best_of, mapped, with_key
 from headgate.spark.tables.tables import write_table
-from headgate.tables.event_rows import KEY, LINES, NUMBERS, REASON, ROW, TEXTS
+from headgate.tables.event_rows import LINES, NUMBERS, REASON, ROW, TEXTS
 from headgate.tables.places import Format, check_input, format_of, is_remote
 from headgate.tables.results import Batch
 from headgate.tables.writing import replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    import pyarrow as pa
     from pyspark.accumulators import Accumulator
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from headgate.runtime.questions import Top
     from headgate.runtime.targets import Target
     from headgate.spark.tables.events import EventTable
-
-    Work = Callable[..., Iterator[pa.RecordBatch]]
+    from headgate.spark.tables.groups import Work
 
 
 class _Gathered(AccumulatorParam[dict[Any, Any]]):
@@ -182,7 +181,7 @@ class MatchRun:
     def _written(self, tasks: Sequence[Task], parts: Path, codec: str) -> _Written:
         """Have the workers write files. No shuffle. Only those of tasks that came to their end count."""
         tasks = [task._replace(parts=str(parts), codec=codec) for task in tasks]
-        done = _mapped(self._rows(tasks), write_matches, tasks, FILE_DDL).collect()
+        done = self._mapped(write_matches, tasks, FILE_DDL).collect()
         matches = [row for row in done if row[KIND] in {"long", "string"}]
         count = sum(row[COUNT] for row in matches)
         found = None if self.given is None else _of_given(self.given)
@@ -204,7 +203,7 @@ class MatchRun:
         frame = self._parquet(written.files, written.task.ddl)
         if task.keyed:
             assert self._top is not None
-            frame = merged(frame, self._top.k)
+            frame = best_of(frame, self._top.k, SCORE)
         return _counted(frame, output)
 
     def _parquet(self, files: Sequence[Path], ddl: str) -> DataFrame:
@@ -215,7 +214,7 @@ class MatchRun:
     def _handed(self, tasks: Sequence[Task], output: str) -> FoundMatches:
         """Have the workers hand rows to Spark."""
         task, work = tasks[0], match_and_tell if tasks[0].tells else match_rows
-        frame = _mapped(self._rows(tasks), work, tasks, task.told_ddl if task.tells else task.ddl)
+        frame = self._mapped(work, tasks, task.told_ddl if task.tells else task.ddl)
         if self.given is not None:
             return self._merged(frame, _of_given(self.given), output)
         # Kept, because it is asked three times, and lines are to be parsed once.
@@ -232,11 +231,13 @@ class MatchRun:
 
     def _merged(self, frame: DataFrame, found: FoundMatches, output: str) -> FoundMatches:
         if self._top is not None and len(self._groups) > 1:
-            frame = merged(frame, self._top.k)
+            frame = best_of(frame, self._top.k, SCORE)
         return found._replace(matches=_counted(frame, output))
 
-    def _rows(self, tasks: Sequence[Task]) -> DataFrame:
-        return with_key(self.rows) if tasks[0].keyed else self.rows
+    def _mapped(self, work: Work, tasks: Sequence[Task], ddl: str) -> DataFrame:
+        """Have workers go through all events once for each group of shards."""
+        rows = with_key(self.rows) if tasks[0].keyed else self.rows
+        return mapped(rows, [partial(work, task=task) for task in tasks], ddl)
 
 
 class _Written(NamedTuple):
@@ -250,11 +251,6 @@ class _Written(NamedTuple):
 def _of_given(given: EventTable) -> FoundMatches:
     judged = given.judged
     return FoundMatches(judged.id_type, judged.count, 0, judged.rejected, judged.refused)
-
-
-def _mapped(rows: DataFrame, work: Work, tasks: Sequence[Task], ddl: str) -> DataFrame:
-    """Have workers go through all events once for each group of shards. No shuffle."""
-    return reduce(DataFrame.union, [rows.mapInArrow(partial(work, task=task), ddl) for task in tasks])
 
 
 def _counted(frame: DataFrame, output: str) -> int:
@@ -272,18 +268,3 @@ def read_notes(directory: Path) -> tuple[Batch, ...]:
         for start, seconds, events, spent in json.loads(file.read_text("utf-8")):
             found.append(Batch(number, start, seconds, events, tuple(spent)))
     return tuple(sorted(found, key=lambda batch: batch.start))
-
-
-def with_key(rows: DataFrame) -> DataFrame:
-    """Number events: the same numbers whenever the table is read, because its parts are. No shuffle."""
-    return rows.withColumn(KEY, sf.monotonically_increasing_id())
-
-
-def merged(found: DataFrame, k: int) -> DataFrame:
-    """Take the best k of each event from what shards found. Shuffles at most k rows of an event and shard.
-
-    Equal scores go by id. Spark compares text by its bytes, which is the order of code points.
-    """
-    best = Window.partitionBy(KEY).orderBy(sf.col(SCORE).desc(), sf.col(SUBSCRIPTION_ID))
-    ranked = found.withColumn(RANK, sf.row_number().over(best)).where(sf.col(RANK) <= k)
-    return ranked.select(EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK)

@@ -25,6 +25,7 @@ from headgate.plan.running.planner import HELD, FoundRewritings
 from headgate.spark.jobs.plan.graphs import embedding_graph, find_rewritings, joined_rewritings
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
+from headgate.spark.session.settings import in_own_session
 from headgate.spark.tables.events import judge_documents
 from headgate.spark.tables.tables import read_lines, write_table
 from headgate.tables.lines import BROKEN, VALUE
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from headgate.tables.planning import PlanResult
 
 
+@in_own_session
 def estimate(
     session: SparkSession,
     snapshot: str,
@@ -94,6 +96,7 @@ def estimate(
     return averages_of(totals, len(open_views(snapshot, carries).views), count)
 
 
+@in_own_session
 def plan_subscriptions(
     session: SparkSession,
     snapshot: str,

@@ -1,0 +1,178 @@
+"""Try changes of subscriptions over a DataFrame of events of the past, before they go live."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import LongType, StringType
+
+from headgate.backtest.changes import Row, in_order
+from headgate.backtest.difference import Differ
+from headgate.backtest.effects import by_operation, wanted_ids
+from headgate.backtest.engines import BothEngines
+from headgate.backtest.trial import try_changes
+from headgate.contents.protocol import SUBSCRIPTION_ID
+from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
+from headgate.errors import TableError
+from headgate.runtime.operations import OP
+from headgate.runtime.questions import EXACT, Top
+from headgate.runtime.targets import Sources
+from headgate.spark.frames.columns import WHAT, EventColumns, GivenEvents, check_frame, is_frame
+from headgate.spark.session.memory import worker_memory
+from headgate.spark.session.session import spark_errors
+from headgate.spark.tables.differences import Differences, refused_rows
+from headgate.spark.tables.given import FrameTable
+from headgate.tables.frame_rows import compare_frame
+from headgate.tables.places import Format
+from headgate.tables.requests import check_trial
+from headgate.tables.settings import WhatIf as Settings
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from pyspark.sql import DataFrame
+
+    from headgate.backtest.effects import Effect
+    from headgate.backtest.trial import TrialResult
+
+CHANGES = "changes"
+"""What a DataFrame of changes is called in messages."""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What changes would do. Nothing runs before a DataFrame, or a number, is asked for."""
+
+    changed: DataFrame = field(repr=False)
+    """A row for each match that would come or go: `event_id`, `subscription_id`, `change`."""
+    refused: DataFrame = field(repr=False)
+    """Rows that were refused, of changes and of events: `table`, `row`, `reason`."""
+    changes: dict[str, int]
+    """Changed subscriptions, and changes of the graph, by what would be done."""
+    rejected: int
+    """How many rows of changes were refused."""
+    _tried: TrialResult = field(repr=False)
+    _differences: Differences = field(repr=False)
+    _noise: float = field(repr=False)
+
+    @property
+    def events(self) -> int:
+        """Count the events."""
+        return self._asked[0]
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """Say what the changes do to each subscription, noisiest first."""
+        return self._asked[1]
+
+    @property
+    def gained(self) -> int:
+        """Count the matches that would come."""
+        return sum(each.gained for each in self.effects)
+
+    @property
+    def lost(self) -> int:
+        """Count the matches that would go."""
+        return sum(each.lost for each in self.effects)
+
+    @cached_property
+    def _asked(self) -> tuple[int, tuple[Effect, ...]]:
+        with spark_errors():
+            kept = Differences(self._differences.rows.persist())
+            try:
+                events, _ = kept.tally()
+                return events, kept.effects(self._tried, events, self._noise)
+            finally:
+                kept.rows.unpersist()
+
+
+def what_if(
+    events: DataFrame,
+    snapshot: str | PathLike[str],
+    changes: DataFrame | Iterable[Mapping[str, Any]],
+    *,
+    k: int | None = None,
+    mode: str = EXACT,
+    factors: Mapping[str, float] | None = None,
+    noise: float = Settings.noise,
+    id: str = ID,  # noqa: A002 -- what people call it
+    source: str = SOURCE,
+    data: str = DATA,
+    content_type: str = CONTENT_TYPE,
+    format: str | None = None,  # noqa: A002 -- as on the command line
+) -> WhatIf:
+    """Say what changed subscriptions would gain and lose, event by event and in all.
+
+    `changes` are rows as a stream takes them, tried one after the other: a DataFrame, in the order of its
+    partitions, or dicts. A row without `op` replaces a subscription that is there, and adds one that is not.
+
+    With `k` the question is who would be among the best k of an event; `mode` and `factors` are as in `top`.
+    A subscription that matches more than the share `noise` of the events is told to be noisy. The other
+    arguments are as in `match`.
+
+    >>> tried = what_if(events, "snapshot", [{"id": "s1", "filter": "age > 40"}])  # doctest: +SKIP
+    >>> tried.gained, tried.lost, tried.changed.show()  # doctest: +SKIP
+    """
+    check_frame(events, WHAT)
+    if events.isStreaming:
+        raise TableError(f"{WHAT} are a stream: what is gained and lost is known of a table only")
+    place, top = os.fspath(snapshot), None if k is None else Top.of(k, mode, factors)
+    check_trial(place, top, noise)
+    form, rows = _rows(changes)
+    # Workers make their own engines from what is sent to them: the files are gone before anything is asked.
+    with tempfile.TemporaryDirectory(prefix="headgate-") as folder:
+        tried = try_changes(place, form, rows, Path(folder), top)
+    memory = worker_memory(events.sparkSession)
+    both = BothEngines.of(tried, memory)
+    columns = EventColumns(id, source, data, content_type)
+    given = GivenEvents.of(events, columns, tried.target, format)
+    engines = tuple(each for each in both if each is not None)
+    task = given.task(both.before or both.after or tried.whole.groups(memory)[0], None, top)
+    task = task._replace(numbered=tried.numbered, sources=Sources(engines) if tried.whole.graph else None)
+    subscription = LongType() if tried.numbered else StringType()
+    matches = to_arrow_schema(given.schema([(SUBSCRIPTION_ID, subscription)], ()))
+    differ = Differ(matches, wanted_ids(tried, ranked=top is not None))
+    work = partial(compare_frame, task=task, both=both, differ=differ)
+    found = Differences(given.rows(()).mapInArrow(work, from_arrow_schema(differ.output)))
+    return WhatIf(
+        found.changed,
+        refused_rows(events.sparkSession, tried.trial, given.refused([task])),
+        by_operation(tried.trial),
+        len(tried.trial.refused),
+        tried,
+        found,
+        noise,
+    )
+
+
+def _rows(changes: DataFrame | Iterable[Mapping[str, Any]]) -> tuple[Format, list[Row]]:
+    """Read changes, in their order. They come to the driver: a set of changes is small."""
+    if is_frame(changes):
+        if changes.isStreaming:
+            raise TableError(f"{CHANGES} are a stream: hand them to headgate stream, and try a table of them")
+        table = FrameTable(changes, CHANGES)
+        with spark_errors():
+            lines = table.lines(*(() if table.has_any([OP]) else (ID,))).collect()
+        return table.form, in_order(row.asDict() for row in lines)
+    if isinstance(changes, str | bytes | Mapping) or not isinstance(changes, Iterable):
+        raise TableError(
+            f"{CHANGES} are {type(changes).__name__}: give a DataFrame of Spark, or a list of dicts"
+        )
+    return Format.JSONL, [Row(_written(row)) for row in changes]
+
+
+def _written(row: object) -> bytes:
+    if not isinstance(row, Mapping):
+        raise TableError(f"{CHANGES} have a row that is {type(row).__name__}: give dicts")
+    try:
+        return json.dumps(dict(row), ensure_ascii=False).encode()
+    except (TypeError, ValueError) as error:
+        raise TableError(f"{CHANGES} have a row that JSON cannot hold: {error}") from None
