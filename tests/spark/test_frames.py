@@ -11,6 +11,7 @@ import pytest
 
 import headgate.spark as hg
 from headgate import Edge, Engine, Node, Subscription
+from headgate.core.versions.current import resolved
 from headgate.errors import HeadgateError, SnapshotError, TableError
 from headgate.graph.build.sharding import shard_name
 from headgate.local import compile as local_compile
@@ -136,7 +137,7 @@ def test_documents_and_filters_that_are_too_much(
     local_compile.compile_subscriptions(
         table, str(tmp_path / "cut"), rejected=str(tmp_path / "no.jsonl"), sharding=sharding
     )
-    homes = [{*Engine.open(tmp_path / "cut" / shard_name(shard)).ids} for shard in range(3)]
+    homes = [{*Engine.open(resolved(tmp_path / "cut") / shard_name(shard)).ids} for shard in range(3)]
     assert sum(not home.isdisjoint({"s0", "s1", "s2"}) for home in homes) > 1
     monkeypatch.setattr(frames, "worker_memory", lambda _: 1)
     reasons = (

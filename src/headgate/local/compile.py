@@ -29,7 +29,7 @@ from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batch
 from headgate.tables.graph.rows import SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.tables.graph.tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
 from headgate.tables.lines import VALUE, column_names, read_lines
-from headgate.tables.places import Format, check_input, local
+from headgate.tables.places import Format, check_input, given_place
 from headgate.tables.requests import check_compile
 from headgate.tables.results import CompileResult, GraphCompileResult
 from headgate.tables.shards.graph import place_graph, read_tenants, tenants_of
@@ -72,7 +72,7 @@ def compile_subscriptions(
     contents = contents_for(wanted, [subscriptions])
     sharding.check_content(contents.name)
     job = compile_shards if sharding.count > 1 else _in_one_piece
-    with new_version(local(output), log) as place:
+    with new_version(given_place(output), log) as place:
         done = job(
             read_lines(subscriptions, ID, FILTER),
             form,
@@ -159,7 +159,7 @@ def compile_graph(
             )
             for name in ORDER
         }
-    with step("building the graph", quiet=quiet) as building, new_version(local(output), log) as place:
+    with step("building the graph", quiet=quiet) as building, new_version(given_place(output), log) as place:
         assembled = assemble(read, contents)
         saving = GraphWriter(assembled, contents)
         source = {name: Path(path).name for name, path in places.items()}
