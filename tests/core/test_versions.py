@@ -166,7 +166,7 @@ def test_a_reader_whose_version_is_removed_takes_the_next(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between asking `current` and opening, others may replace and prune: then it is asked again."""
-    asked = []
+    asked: list[Path] = []
     given = current.resolved
 
     def slow(path: Path) -> Path:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from headgate import Engine, Subscription
+from headgate.core.versions.replacing import new_version
 from headgate.errors import TableError
 from headgate.runtime.changes import Change
+from headgate.runtime.snapshots import engines_at
+from headgate.runtime.state import State
 from headgate.spark.nats.source import NatsChanges
 from headgate.spark.stream.settings import StreamSettings
 from headgate.spark.stream.sources import open_changes
+from headgate.tables.contained import contained
+from tests.streaming.world import World, log_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.nats.server import Server
 
 
@@ -100,3 +108,51 @@ def test_lost_changes_are_told(server: Server) -> None:
     assert [one.row for one in found] == [row(n) for n in range(5, 9)]
     assert [one.row for one in lenient.since("6")[0]] == [row(n) for n in range(5, 9)]
     lenient.close()
+
+
+def test_a_snapshot_says_which_messages_it_contains(server: Server, tmp_path: Path) -> None:
+    """A stream takes all that come after, before it matches anything, though it reads few at a time."""
+    server.add("CONTAINED", "contained.>")
+
+    def put(first: int, count: int) -> None:
+        rows = [{"op": "subscribe", "id": f"s{n}", "filter": "age > 1"} for n in range(first, first + count)]
+        server.put("contained.a", [json.dumps(row).encode() for row in rows])
+
+    def save(*ids: str, log: dict[str, Any] | None) -> None:
+        with new_version(world.snapshot, log) as place:
+            Engine.build([Subscription(each, "age > 5") for each in ids]).backend.save(place, source=None)
+
+    def subscribed() -> set[str]:
+        found = engines_at(subscriptions.at(**subscriptions.pin()))
+        return {str(name) for ids in found.ids for name in ids}
+
+    world = World(tmp_path, {"changes": server.url("CONTAINED", "max_rows=2")})
+    put(0, 3)
+    log = contained(world.more["changes"])
+    assert log is not None
+    assert (log["source"], number(log["position"])) == ("nats", 4)
+    save("t", log=log)
+    subscriptions = log_of(world.settings(), State(world.state))
+    assert subscribed() == {"t"}
+    put(3, 7)
+    while subscriptions.poll():
+        pass
+    assert subscribed() == {"t", *(f"s{n}" for n in range(3, 10))}
+    # Compiled at the same position, with a table that has more in it; and one that says nothing.
+    save("t", "u", log=log)
+    assert subscribed() == {"t", "u", *(f"s{n}" for n in range(3, 10))}
+    save("t", "v", log=None)
+    assert subscribed() == {"t", "v", *(f"s{n}" for n in range(10))}
+    subscriptions.close()
+    # One that begins with what is new loses nothing of that, either.
+    late = World(
+        tmp_path / "late", {"changes": server.url("CONTAINED", "start=new"), "snapshot": world.snapshot}
+    )
+    subscriptions = log_of(late.settings(), State(late.state))
+    assert subscribed() == {"t", "v"}
+    put(20, 1)
+    save("w", log=None)
+    assert subscribed() == {"w", "s20"}
+    save("x", log=None)
+    assert subscribed() == {"x", "s20"}
+    subscriptions.close()

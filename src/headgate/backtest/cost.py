@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.core.event import Event
+from headgate.core.versions.locating import located
 from headgate.engine.engine import Engine
 from headgate.errors import EventError, HeadgateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from headgate.backtest.trial import TrialResult
     from headgate.runtime.questions import Top
@@ -58,7 +59,7 @@ def measure(tried: TrialResult, events: Sequence[Event], folder: Path, top: Top 
     """Measure both snapshots whole; None for one in shards, which is in no engine."""
     if len(tried.whole.shards) > 1:
         return None
-    place = Path(tried.whole.shards[0].place)
+    place = located(tried.whole.shards[0].place)
     saved, seconds = tried.save(folder)
     times = timed(Engine.open(place, verify=False), Engine.open(saved, verify=False), events, top)
     before, after = times.micros if times else (None, None)

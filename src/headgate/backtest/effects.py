@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,7 +20,6 @@ from headgate.tables.places import is_remote, local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from headgate.backtest.changes import Trial
     from headgate.backtest.cost import Cost
@@ -140,7 +140,8 @@ def workspace(output: str | None, snapshot: str) -> Iterator[Path]:
 
     It is named after the process: a pipeline removes what one that was killed has left.
     """
-    place = local(output if output is not None and not is_remote(output) else snapshot).absolute()
+    beside = output if output is not None and not is_remote(output) else snapshot
+    place = (Path("what-if") if is_remote(beside) else local(beside)).absolute()
     folder = place.with_name(f".{place.name}.{os.getpid()}.what-if")
     shutil.rmtree(folder, ignore_errors=True)
     try:

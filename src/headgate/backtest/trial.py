@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate.backtest.changes import Trial, read_changes
@@ -24,6 +23,7 @@ from headgate.runtime.targets import Sources, Target, open_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from headgate.backtest.changes import ParsedRow, Row
     from headgate.core.event import Id
@@ -77,7 +77,7 @@ class TrialResult:
         if self.saved is not None:
             return self.saved, self.build_seconds
         begun = time.monotonic()
-        engine = Engine.open(Path(self.whole.shards[0].place), verify=False)
+        engine = Engine.open(self.whole.shards[0].place, verify=False)
         self.trial.again(engine)
         engine.save(folder / "after")
         return folder / "after", time.monotonic() - begun
@@ -91,7 +91,7 @@ def try_changes(snapshot: str, form: Format, rows: list[Row], folder: Path, top:
     whole = open_target(snapshot, top=top)
     dialect = kind_of(whole.content).dialects[0]
     if whole.graph or top is not None:
-        engine = Engine.open(located(whole.place), verify=False)
+        engine = Engine.open(whole.place, verify=False)
         size = engine.graph.view.subscriptions if whole.graph else len(engine)
         numbered = whole.numbered if size else None
         asked = read_changes(

@@ -27,18 +27,20 @@ def snapshot() -> None:
 def info(path: str, *, as_json: bool) -> None:
     r"""Say what a snapshot holds: content, subscriptions, nodes, edges, shards, sizes, and who uses it.
 
-    PATH is a snapshot, whose versions are listed, a directory of snapshots, or the state of a stream, whose
-    snapshots are listed with what pins them. Arrays are not read; their sizes are not compared.
+    PATH is a snapshot (a path, s3:// or gs://), whose versions are listed, a directory of snapshots, or the
+    state of a stream, whose snapshots are listed with what pins them. Arrays are not read; their sizes are
+    not compared.
 
     \b
     Examples:
       headgate snapshot info snapshot/
-      headgate snapshot info versions/ --json
+      headgate snapshot info s3://bucket/ads --json
       headgate snapshot info state/
     """
-    from headgate.runtime.inventory import look_at
+    from headgate.core.versions.stores import is_stored
+    from headgate.runtime import inventory, stored
 
-    found = look_at(Path(path))
+    found = stored.look_at(path) if is_stored(path) else inventory.look_at(Path(path))
     lines = [line for each in found for line in _lines(each)]
     total = sum(each.bytes for each in found)
     if len(found) != 1:
@@ -56,9 +58,10 @@ def info(path: str, *, as_json: bool) -> None:
 def prune(path: str, keep: int, *, dry_run: bool, as_json: bool) -> None:
     r"""Remove versions of a snapshot that nothing uses, all but the newest two.
 
-    PATH is a snapshot, a directory of snapshots, or the state of a stream that does not run. Kept is the
-    current version, what a process has mapped, what a stream goes on with or has pinned for a batch, and what
-    a link in the directory leads to. What dead processes left half written is removed, too.
+    PATH is a snapshot (a path, s3:// or gs://), a directory of snapshots, or the state of a stream that does
+    not run. Kept is the current version, what a process has mapped, what a stream goes on with or has pinned
+    for a batch, and what a link in the directory leads to. What dead processes left half written is removed,
+    too. In a store nobody sees who reads a version: keep as many as jobs may still read.
 
     \b
     Examples:
@@ -66,9 +69,13 @@ def prune(path: str, keep: int, *, dry_run: bool, as_json: bool) -> None:
       headgate snapshot prune snapshot/ --keep 3
       headgate snapshot prune state/
     """
-    from headgate.runtime.inventory import prune as remove
+    from headgate.core.versions.stores import is_stored
+    from headgate.runtime import inventory, stored
 
-    done = remove(Path(path), keep, dry=dry_run)
+    if is_stored(path):
+        done = stored.prune(path, keep, dry=dry_run)
+    else:
+        done = inventory.prune(Path(path), keep, dry=dry_run)
     word = "would remove" if dry_run else "removed"
     lines = [f"kept {place}: {reason}" for place, reason in done.kept]
     lines += [f"{word} {place}, {_size(size)}" for place, size in done.removed]

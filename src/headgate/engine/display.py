@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from headgate.contents.registry import kind_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from headgate.engine.backend import Backend
     from headgate.graph.index import GraphIndex
 
@@ -19,7 +17,7 @@ _WIDE = 120
 """Characters of a filter that a table shows."""
 
 
-def line(backend: Backend, place: Path | None) -> str:
+def line(backend: Backend, place: str | None) -> str:
     """Say in one line what there is."""
     parts = [f"{_count(len(backend), 'subscription')} over {kind_of(backend.room.room_name).title}"]
     if backend.routed:
@@ -31,7 +29,7 @@ def line(backend: Backend, place: Path | None) -> str:
     return f"<Engine: {', '.join(parts)}>"
 
 
-def table(backend: Backend, place: Path | None) -> str:
+def table(backend: Backend, place: str | None) -> str:
     """Draw what there is as HTML, with the first subscriptions and their filters."""
     ids = backend.ids
     rows = [

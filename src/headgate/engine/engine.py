@@ -5,13 +5,12 @@ Rooms are loaded when filters, a graph or ranks ask for them.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.contents.registry import kind_of
-from headgate.core.arguments import place_of, source_of
+from headgate.core.arguments import source_of
 from headgate.core.snapshot import digest_of
-from headgate.core.versions.current import at_current, called
+from headgate.core.versions.locating import Located, located, opened_at, title_of
 from headgate.core.versions.replacing import new_version
 from headgate.engine import construction, display
 from headgate.engine.backend import Backend
@@ -41,15 +40,15 @@ if TYPE_CHECKING:
 class Origin(NamedTuple):
     """The snapshot that an engine was opened from, and the version of the taxonomy that it had."""
 
-    path: Path
-    """The directory of its version."""
+    name: str
+    """What its version is found by."""
     digest: str
     taxonomy: int | None
 
     @property
-    def called(self) -> Path:
+    def title(self) -> str:
         """Return what people call it."""
-        return Path(called(self.path))
+        return title_of(self.name)
 
 
 class Engine(Queries, Updates):
@@ -149,16 +148,16 @@ class Engine(Queries, Updates):
     def open(cls, path: str | PathLike[str], *, verify: bool = True) -> Engine:
         """Open a snapshot, with a graph or without, ranked or not, of any kind of content."""
 
-        def opened(place: Path) -> Engine:
-            digest = digest_of(place)
-            backend = construction.open_at(place, verify=verify)
-            return cls(backend, Origin(place, digest, _version(backend)))
+        def opened(found: Located) -> Engine:
+            digest = digest_of(found.place)
+            backend = construction.open_at(found.place, verify=verify)
+            return cls(backend, Origin(found.name, digest, _version(backend)))
 
-        return at_current(place_of(path).absolute(), opened)
+        return opened_at(path, opened)
 
     def save(self, path: str | PathLike[str], *, source: Mapping[str, object] | None = None) -> None:
         """Write a new version of a snapshot; `source` says what it was built from."""
-        with new_version(place_of(path)) as place:
+        with new_version(path) as place:
             self.backend.save(place, source=source_of(source))
 
     # What is here
@@ -216,11 +215,11 @@ class Engine(Queries, Updates):
 
     def __repr__(self) -> str:
         """Say what there is, and where it comes from."""
-        return display.line(self.backend, None if self._origin is None else self._origin.called)
+        return display.line(self.backend, None if self._origin is None else self._origin.title)
 
     def _repr_html_(self) -> str:
         """Show what there is, and the first subscriptions, in a notebook."""
-        return display.table(self.backend, None if self._origin is None else self._origin.called)
+        return display.table(self.backend, None if self._origin is None else self._origin.title)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be opened again from the same snapshot, which must still be there; refuses what is not on disk."""
@@ -229,10 +228,10 @@ class Engine(Queries, Updates):
             raise SnapshotError("an engine that was built has no snapshot: save it, and pickle what you open")
         if self.backend.changed or origin.taxonomy != _version(self.backend):
             raise SnapshotError(
-                f"this engine was changed since it was opened from {origin.called}: save it, and pickle what "
+                f"this engine was changed since it was opened from {origin.title}: save it, and pickle what "
                 "Engine.open gives"
             )
-        return _open_again, (type(self), str(origin.path), origin.digest)
+        return _open_again, (type(self), origin.name, origin.digest)
 
 
 def _version(backend: Backend) -> int | None:
@@ -241,7 +240,7 @@ def _version(backend: Backend) -> int | None:
 
 def _open_again(kind: type[Engine], path: str, digest: str) -> Engine:
     """Open the snapshot of an engine that was pickled."""
-    if digest_of(place_of(path)) != digest:
+    if digest_of(located(path)) != digest:
         raise SnapshotError(
             f"snapshot {path} is another one than when the engine was pickled: pickle it again"
         )

@@ -30,7 +30,7 @@ from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batch
 from headgate.tables.graph.rows import SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.tables.graph.tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
 from headgate.tables.lines import VALUE, column_names, read_lines
-from headgate.tables.places import Format, check_input, local
+from headgate.tables.places import Format, check_input, given_place
 from headgate.tables.requests import check_compile
 from headgate.tables.results import CompileResult, GraphCompileResult
 from headgate.tables.shards.graph import place_graph, read_tenants, tenants_of
@@ -78,7 +78,7 @@ def compile_subscriptions(
         sharding = sharding.fitted(sum(batch.num_rows for batch in read), memory() // 2)
         lines = iter(read)
     job = compile_shards if sharding.count > 1 else _in_one_piece
-    with new_version(local(output), log) as place:
+    with new_version(given_place(output), log) as place:
         done = job(
             lines,
             form,
@@ -165,7 +165,7 @@ def compile_graph(
             )
             for name in ORDER
         }
-    with step("building the graph", quiet=quiet) as building, new_version(local(output), log) as place:
+    with step("building the graph", quiet=quiet) as building, new_version(given_place(output), log) as place:
         assembled = assemble(read, contents)
         saving = GraphWriter(assembled, contents)
         sharding = sharding.fitted(len(assembled.parts.subscription_ids), memory() // 2)

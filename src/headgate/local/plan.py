@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,7 +10,7 @@ import pyarrow as pa
 from headgate.contents.registry import content_at, kind_of
 from headgate.core.event import ID
 from headgate.core.snapshot import digest_of
-from headgate.core.versions.locating import located
+from headgate.core.versions.locating import locate, located
 from headgate.local.events import read_documents
 from headgate.runtime.progress import step
 from headgate.tables.lines import BROKEN, VALUE, read_lines
@@ -74,8 +73,8 @@ def estimate(
     snapshot: str, sample: str, *, rejected: str, content_type: str | None = None, carries: str | None = None
 ) -> Estimates:
     """Estimate what the views of a snapshot give, from a sample of events."""
-    snapshot = str(located(snapshot).resolve())
-    content = content_at(Path(snapshot))
+    snapshot = locate(snapshot).name
+    content = content_at(located(snapshot))
     refused: list[tuple[str, str]] = []
     read: Callable[[pa.RecordBatch], list[Event | RefusedEvent]]
     batches: Iterator[pa.RecordBatch]
@@ -84,7 +83,7 @@ def estimate(
         refused, batches, read = given.refused, iter(given.documents), partial(read_parsed, content=content)
     else:
         batches, read = read_lines(sample, ID), read_records
-    (found,) = sum_up(batches, snapshot, digest_of(Path(snapshot)), carries, read)
+    (found,) = sum_up(batches, snapshot, digest_of(located(snapshot)), carries, read)
     told = found.filter(found[REASON].is_valid())
     pairs = zip(told[ROW].to_pylist(), told[REASON].to_pylist(), strict=True)
     refused += [(str(row), str(reason)) for row, reason in pairs]

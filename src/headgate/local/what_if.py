@@ -135,7 +135,7 @@ def _compared(question: Question, tried: TrialResult, given: EventTable, room: i
 def _whole(target: Target, room: int) -> Group:
     groups = target.groups(room)
     if len(groups) > 1:
-        raise UnsureError(f"{target.place} is too large for one process")
+        raise UnsureError(f"{target.title} is too large for one process")
     return groups[0]
 
 

@@ -74,7 +74,7 @@ def look_at(path: Path) -> list[SnapshotInfo]:
     places = _snapshots(path)
     pinned = _pinned(path)
     mapped = _mapped()
-    found = [_info(each, _users(each, pinned, mapped)) for each in places]
+    found = [info_of(each, _users(each, pinned, mapped)) for each in places]
     if is_versioned(path):
         return found
     return sorted(found, key=lambda each: (each.made, each.path), reverse=True)
@@ -190,7 +190,8 @@ def _users(place: Path, pinned: dict[Path, list[str]], mapped: Mapped) -> tuple[
     return (*users, *(f"process {number}" for number in sorted(processes - {os.getpid()})))
 
 
-def _info(place: Path, users: tuple[str, ...]) -> SnapshotInfo:
+def info_of(place: Path, users: tuple[str, ...]) -> SnapshotInfo:
+    """Describe a snapshot; its arrays are not looked at."""
     files, size = _size(place)
     try:
         version = resolved(place)

@@ -27,6 +27,8 @@ import pyarrow as pa
 from headgate.contents.registry import content_at
 from headgate.core.machine import put_file
 from headgate.core.snapshot import manifest_of
+from headgate.core.versions.locating import title_of
+from headgate.core.versions.stores import is_stored
 from headgate.errors import HeadgateError, SnapshotError, SubscriptionError, TableError
 from headgate.runtime.engines import ShardEngines
 from headgate.runtime.live import apply
@@ -62,6 +64,8 @@ _REFUSED: dict[str, pa.DataType] = {
 }
 REFUSED = pa.schema(_REFUSED)
 _WARNING = "headgate: warning:"
+_LOOK = 5.0
+"""Seconds between looks at a snapshot in an object store."""
 _BEGIN = "changes_begin"
 """Under what the state has the position where the stream began to take changes."""
 
@@ -110,8 +114,11 @@ class Subscriptions:
         self._settings = settings
         self._state = state
         self._snapshots = Snapshots(state.snapshots)
-        self._given = Path(settings.snapshot).absolute()
+        given = settings.snapshot
+        self._given = given if is_stored(given) else str(Path(given).absolute())
         self._stamp = stamp_of(self._given)
+        self._looked = time.monotonic()
+        self._warned = ""
         self._lock = threading.RLock()
         self._folding: threading.Thread | None = None
         self._folded: _Base | None = None
@@ -172,8 +179,9 @@ class Subscriptions:
             return begin
         if self.changes is not None and said["source"] != self.changes.source:
             raise SnapshotError(
-                f"snapshot {self._given} contains changes of {said['source']}, and this stream takes them "
-                f"from {self.changes.source}: compile it with --changes and the place that the stream has"
+                f"snapshot {title_of(self._given)} contains changes of {said['source']}, and this stream "
+                f"takes them from {self.changes.source}: compile it with --changes and the place that the "
+                "stream has"
             )
         return str(said["position"])
 
@@ -248,16 +256,20 @@ class Subscriptions:
 
     def _replace(self) -> None:
         """Go over to a snapshot that was put in the place of the given one, if it can be used here."""
-        stamp = stamp_of(self._given)
-        if stamp is None or stamp == self._stamp:
+        if is_stored(self._given) and self._stamp is not None and time.monotonic() < self._looked + _LOOK:
             return
+        self._looked = time.monotonic()
+        stamp = self._stamp
         try:
-            check_snapshot(str(self._given), self._settings.best)
+            stamp = stamp_of(self._given)
+            if stamp is None or stamp == self._stamp:
+                return
+            check_snapshot(self._given, self._settings.best)
             digest = self._snapshots.adopt(self._given)
             self._check_like(digest)
             position = self._contained(digest)
         except HeadgateError as error:
-            print(f"{_WARNING} continuing with the snapshot in use: {error}", file=sys.stderr, flush=True)
+            self._warn(str(error))
             self._stamp = stamp
             return
         self._stamp = stamp
@@ -271,13 +283,21 @@ class Subscriptions:
         while self.poll():
             pass
 
+    def _warn(self, reason: str) -> None:
+        """Say once why a replacement is not used; a store that cannot be reached is asked again."""
+        if reason != self._warned:
+            print(f"{_WARNING} continuing with the snapshot in use: {reason}", file=sys.stderr, flush=True)
+        self._warned = reason
+
     def _check_like(self, digest: str) -> None:
         """Refuse a snapshot whose matches would be of another kind."""
         place = self._snapshots.place(digest)
         if content_at(place) != self.content:
-            raise SnapshotError(f"snapshot {self._given} has filters of another kind of events")
+            raise SnapshotError(f"snapshot {title_of(self._given)} has filters of another kind of events")
         if self._state.fixed("numbered", self.numbered) and not ShardEngines.open(place).numbered:
-            raise SnapshotError(f"snapshot {self._given} has text for ids, and matches so far have numbers")
+            raise SnapshotError(
+                f"snapshot {title_of(self._given)} has text for ids, and matches so far have numbers"
+            )
 
     def poll(self) -> bool:
         """Take what has come from the source of changes, and make the next version of it.

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headgate.contents.registry import kind_at
 from headgate.core.machine import force, force_all, naming
 from headgate.core.snapshot import MANIFEST, open_snapshot, room_of
-from headgate.core.versions.current import CURRENT, resolved
+from headgate.core.versions.current import CURRENT
+from headgate.core.versions.locating import located
+from headgate.core.versions.stores import Address, Store, is_stored
 from headgate.errors import SnapshotError, TableError
 from headgate.runtime.batch_queries import sources_of
 from headgate.runtime.engines import ShardEngines
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from headgate.core.event import Event
 
 _TRIES = 10
-Stamp = tuple[int, int]
+Stamp = tuple[object, ...]
 
 
 def digest_of(place: Path) -> str:
@@ -44,8 +46,11 @@ def digest_of(place: Path) -> str:
     return open_snapshot(place, room_of(place), verify=False).digest
 
 
-def stamp_of(place: Path) -> Stamp | None:
-    """Return what changes when a snapshot is replaced, and costs nothing to ask for."""
+def stamp_of(given: str) -> Stamp | None:
+    """Return what changes when a snapshot is replaced, and costs little to ask for."""
+    if is_stored(given):
+        return tuple(Store(Address.of(given)).current())
+    place = Path(given)
     for name in (CURRENT, MANIFEST):
         with suppress(OSError):
             found = (place / name).stat()
@@ -65,24 +70,25 @@ class Snapshots:
         """Return where a snapshot lies."""
         return self._folder / digest
 
-    def adopt(self, given: Path) -> str:
+    def adopt(self, given: str) -> str:
         """Link a snapshot into the state, whole, though others may replace it meanwhile; verify it."""
         for _ in range(_TRIES):
-            digest = digest_of(given)
+            place = located(given)
+            digest = digest_of(place)
             if self.place(digest).exists():
                 return digest
             beside = self._folder / f".{digest}.new"
             shutil.rmtree(beside, ignore_errors=True)
             try:
                 with naming(beside):
-                    shutil.copytree(resolved(given), beside, copy_function=_linked)
-                if digest_of(given) != digest:
+                    shutil.copytree(place, beside, copy_function=_linked)
+                if digest_of(place) != digest:
                     continue
                 ShardEngines.open(beside)
                 force_all(beside)
             except OSError:
-                # It was replaced while we went through it.
-                if digest_of(given) == digest:
+                # It was replaced, or removed, while we went through it.
+                if digest_of(located(given)) == digest:
                     raise
                 continue
             beside.rename(self.place(digest))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from headgate.contents.registry import content_at, kind_at, room_at
 from headgate.core.rooms import CLAUSES, FILTERS, GRAPH, RANKING
 from headgate.core.snapshot import digest_of, is_snapshot, room_of
-from headgate.core.versions.current import at_current, called
+from headgate.core.versions.locating import Located, located, opened_at, title_of
 from headgate.engine.engine import Engine
 from headgate.errors import MachineError, SnapshotError
 from headgate.graph.build import sharding
@@ -42,12 +42,12 @@ def opened_as(path: str, digest: str, opening: Callable[[Path], Opened]) -> Open
 
     It is looked at afterwards: what was mapped before another snapshot took the place stays as it was.
     """
-    place = Path(path)
+    place = located(path)
     found = opening(place)
     if digest_of(place) != digest:
         raise SnapshotError(
-            f"snapshot {called(path)} was replaced while it was being used: run the job again, with the new "
-            "one"
+            f"snapshot {title_of(path)} was replaced while it was being used: run the job again, with the "
+            "new one"
         )
     return found
 
@@ -108,7 +108,7 @@ def in_memory(snapshot: str) -> Iterator[None]:
             raise
         most = f" of {limit >> 20:,} MB" if limited else ""
         raise MachineError(
-            f"{called(snapshot)} does not fit into the memory{most} of a worker: compile it in more shards "
+            f"{title_of(snapshot)} does not fit into the memory{most} of a worker: compile it in more shards "
             "(--shards), or give workers more (spark.executor.pyspark.memory)"
         ) from error
 
@@ -167,6 +167,11 @@ class Target:
     routes: Routes | None = None
     """Which events meet which shards; None if all meet all."""
 
+    @property
+    def title(self) -> str:
+        """Return what people call it."""
+        return title_of(self.place)
+
     def ids(self) -> list[Ids]:
         """List the ids of the subscriptions, by shard."""
         return [Engine.open(shard.place, verify=False).backend.built for shard in self.shards]
@@ -181,7 +186,7 @@ class Target:
         groups: list[list[int]] = []
         left = 0
         for number in some or [0]:
-            size = _size(Path(self.shards[number].place)) if len(some) > 1 else 0
+            size = _size(located(self.shards[number].place)) if len(some) > 1 else 0
             if not groups or size > left:
                 groups.append([])
                 left = memory
@@ -207,10 +212,20 @@ def open_target(snapshot: str, *, graph: bool | None = None, top: Top | None = N
     With `top`, refuse one that cannot say which subscriptions are best.
     """
     check_target(snapshot, graph=graph, top=top)
-    return at_current(Path(snapshot).absolute(), _open_target)
+    return opened_at(snapshot, _open_target)
 
 
-def _open_target(place: Path) -> Target:
+def _open_target(found: Located) -> Target:
+    target = _target_at(found.place)
+    if str(found.place) == found.name:
+        return target
+    # Workers of other machines fetch it themselves.
+    here = str(found.place)
+    shards = [shard._replace(place=found.name_of(shard.place.removeprefix(here))) for shard in target.shards]
+    return replace(target, place=found.name, shards=tuple(shards))
+
+
+def _target_at(place: Path) -> Target:
     room = room_of(place)
     if room in {GRAPH, sharding.ROOM}:
         target = _open_graph(place, graph_places(place))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from headgate.core.event import SECOND_MARK
 from headgate.core.likeliest import likeliest
 from headgate.core.values import fold
+from headgate.core.versions.stores import is_stored
 from headgate.errors import TableError
 from headgate.tables.packed import ending, plain_name, reading
 
@@ -103,7 +104,7 @@ def beside(path: str, word: str, folder: Path | None = None) -> str:
     """Name a table after an output: out/snapshot -> out/snapshot-rejected.jsonl.
 
     That of an output on another file system is in `folder` on this machine: it is one file, and those are
-    written here only.
+    written here only. That of a snapshot in a store is in this folder.
 
     >>> beside("out/matches.parquet", "rejected"), beside("out/snapshot/", "rejected")
     ('out/matches-rejected.jsonl', 'out/snapshot-rejected.jsonl')
@@ -111,7 +112,11 @@ def beside(path: str, word: str, folder: Path | None = None) -> str:
     'out/matches-rejected.jsonl'
     >>> beside("hdfs:///data/matches.parquet", "rejected", Path("jobs"))
     'jobs/matches-rejected.jsonl'
+    >>> beside("s3://bucket/snapshot", "rejected")
+    'snapshot-rejected.jsonl'
     """
+    if is_stored(path):
+        folder = folder or Path()
     if is_remote(path) and folder is None:
         if Path(path.rstrip("/")).suffix.lower() not in ENDINGS:
             check_here(path)
@@ -234,6 +239,21 @@ def check_output(path: str) -> Format:
     if form is Format.PARQUET and place.is_file():
         raise TableError(f"{path} is a file and a Parquet table is a directory: choose another place")
     return form
+
+
+def given_place(path: str) -> str:
+    """Return the place of a snapshot as it was given, without file://; that of a store is an address."""
+    return path if is_remote(path) else str(local(path))
+
+
+def check_snapshot_place(path: str) -> None:
+    """Refuse a place for a snapshot that is neither here nor in a store, or where something else is."""
+    if is_remote(path) and not is_stored(path):
+        raise TableError(f"{path} is not on this machine: give a path that all machines see, s3:// or gs://")
+    # What writes snapshots loads numpy.
+    from headgate.core.versions.replacing import check_output as check_version
+
+    check_version(given_place(path))
 
 
 def check_here(path: str) -> None:

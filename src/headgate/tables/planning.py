@@ -21,7 +21,7 @@ from headgate.core.event import Event
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RANKING
 from headgate.core.snapshot import digest_of, room_of
-from headgate.core.versions.locating import located
+from headgate.core.versions.locating import locate, located
 from headgate.engine.views import views_at
 from headgate.errors import EventError
 from headgate.plan.costs import averages, sums
@@ -87,8 +87,8 @@ class OpenViews(NamedTuple):
 
 def open_views(snapshot: str, carries: str | None) -> OpenViews:
     """Open views, or return those that were opened last if they are the same."""
-    place = located(snapshot).resolve()
-    return _opened(str(place), digest_of(place), carries)
+    found = locate(snapshot)
+    return _opened(found.name, digest_of(found.place), carries)
 
 
 @lru_cache(maxsize=1)

@@ -28,6 +28,7 @@ from headgate.tables.places import (
     check_input,
     check_links,
     check_output,
+    check_snapshot_place,
     check_there,
     is_pattern,
     is_remote,
@@ -109,7 +110,6 @@ def check_compile(
     sharding: Sharding | None = None,
 ) -> None:
     """Refuse tables that are not there, places that are taken, and a schema that cannot be read."""
-    check_here(output)
     sample = wanted.sample
     for table in [*inputs, *([] if sample is None else [sample])]:
         check_input(table)
@@ -117,7 +117,7 @@ def check_compile(
     check_apart(*inputs, output, rejected)
     if sample is not None:
         check_apart(sample, output, rejected)
-    check_place(local(output))
+    check_snapshot_place(output)
     check_schema(wanted.schema)
     if sharding is not None and sharding.count:
         check_count(sharding.count)

@@ -187,11 +187,11 @@ class Compile(Filters):
         key="graph.edges",
     )
     snapshot: str = setting(
-        "a directory for the snapshot",
+        "a directory for the snapshot, or `s3://…` or `gs://…`",
         kind=OUTPUT,
         option="--output",
-        metavar="DIRECTORY",
-        more="An older snapshot there is replaced.",
+        metavar="PLACE",
+        more="A snapshot there gets a new version.",
     )
     changes: str | None = setting(
         "the log of [changes](streaming.md#changes-of-subscriptions) that the tables contain so far: the "

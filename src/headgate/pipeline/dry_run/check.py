@@ -16,6 +16,7 @@ from headgate.core.schema import read_schema
 from headgate.core.settings import Problem
 from headgate.core.snapshot import check_place
 from headgate.core.values import fold
+from headgate.core.versions.stores import is_stored
 from headgate.errors import HeadgateError
 from headgate.pipeline.dry_run.samples import column_names, content_at_hand, first_rows
 from headgate.pipeline.file.problems import PipelineError
@@ -26,6 +27,7 @@ from headgate.tables.contained import check_log
 from headgate.tables.places import (
     check_input,
     check_output,
+    check_snapshot_place,
     is_remote,
     is_table,
     local,
@@ -235,7 +237,9 @@ def _streamed(pipeline: Pipeline) -> list[Problem]:
 
 
 def _output(where: str, path: str) -> None:
-    if where in _DIRECTORIES:
+    if where == "compile.snapshot" and is_stored(path):
+        check_snapshot_place(path)
+    elif where in _DIRECTORIES:
         if is_remote(path):
             raise HeadgateError(f"{path} is not on this machine: workers map it, so give a path that all see")
         check_place(local(path))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from headgate.contents.registry import DEFAULT, content_of, kind_of
 from headgate.core.snapshot import is_snapshot
+from headgate.core.versions.locating import located
 from headgate.local import backtest as local_backtest
 from headgate.local import compile as local_compile
 from headgate.local import generate as local_generate
@@ -182,7 +183,7 @@ def _summary(job: Job) -> Result:
         return summarise(session, output, events, top=top, quiet=job.quiet)
 
     found = job.run([output], lambda: local_summary.summarise(output, events, top=top), on_spark)
-    filters = _filters(Path(step.inputs["snapshot"]), [identity for identity, _ in found.busiest])
+    filters = _filters(located(step.inputs["snapshot"]), [identity for identity, _ in found.busiest])
     return {
         "events_by_matches": {str(matches): count for matches, count in found.events_by_matches.items()},
         "busiest": [
@@ -195,9 +196,8 @@ def _filters(snapshot: Path, identities: list[Any]) -> list[str]:
     """Return the texts of filters of a snapshot that is not cut; of others none, for the ids are told."""
     from headgate.contents.registry import is_content, room_at
     from headgate.core.snapshot import room_of
-    from headgate.core.versions.current import resolved
 
-    if not is_snapshot(snapshot) or not is_content(room_of(snapshot := resolved(snapshot))):
+    if not is_snapshot(snapshot) or not is_content(room_of(snapshot)):
         return [""] * len(identities)
     index = room_at(snapshot).open(snapshot, verify=False)
     # Lines of JSON and CSV are read as text.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headgate.contents.kind import FilterSettings
-from headgate.core.snapshot import check_place
 from headgate.core.subscription import SQL
 from headgate.core.versions.replacing import new_version
 from headgate.errors import TableError
@@ -20,7 +19,7 @@ from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.given import FrameTable
 from headgate.tables.contained import contained
 from headgate.tables.graph.rows import EDGES, NODES, SUBSCRIPTIONS
-from headgate.tables.places import check_here, local
+from headgate.tables.places import check_snapshot_place, given_place
 from headgate.tables.requests import check_schema, read_taxonomy
 from headgate.tables.settings import Filters
 
@@ -97,8 +96,7 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
     if not frames or (nodes is None) != (edges is None):
         raise TableError("give subscriptions, or nodes and edges with subscriptions or without")
     output = os.fspath(to)
-    check_here(output)
-    check_place(local(output))
+    check_snapshot_place(output)
     check_schema(schema)
     wanted = FilterSettings(
         dialect,
@@ -122,7 +120,7 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
         "quiet": quiet,
     }
     tables = {name: FrameTable(frame, name) for name, frame in frames.items()}
-    with spark_errors(), new_version(local(output), contained(changes)) as place:
+    with spark_errors(), new_version(given_place(output), contained(changes)) as place:
         if nodes is None:
             done: Any = compile_table(session, tables[SUBSCRIPTIONS], place, wanted, sharding, refuse, **more)
         else:

@@ -159,12 +159,12 @@ class EventFrame:
         several = len(groups) > 1
         if several and shape == ARRAYS:
             raise TableError(
-                f"{self._target.place} has shards that do not fit into one worker, which are asked one after "
+                f"{self._target.title} has shards that do not fit into one worker, which are asked one after "
                 "another: use shape='rows', and group them"
             )
         if several and top is not None and self._events.isStreaming:
             raise TableError(
-                f"{self._target.place} has shards that do not fit into one worker, and the best of all "
+                f"{self._target.title} has shards that do not fit into one worker, and the best of all "
                 "cannot be found in a stream: compile fewer shards, or give workers more memory"
             )
         keyed = several and top is not None

@@ -29,6 +29,7 @@ from pyspark.sql import SparkSession
 
 from headgate import errors
 from headgate.core.machine import cores, memory
+from headgate.core.versions.stores import MOST, PLACE
 from headgate.errors import FilterError, HeadgateError, MachineError, TableError
 from headgate.spark.session.java import check_master, find_java, quiet_home
 from headgate.spark.session.memory import WORKER_MEMORY
@@ -211,9 +212,9 @@ def _defaults(master: str) -> dict[str, str]:
         # Small tables still give every core something to do.
         settings["spark.sql.files.maxPartitionBytes"] = "4m"
         settings["spark.sql.files.openCostInBytes"] = "256k"
-    kernels = os.environ.get("NUMBA_CACHE_DIR")
-    if kernels:
-        settings["spark.executorEnv.NUMBA_CACHE_DIR"] = kernels
+    for name in ("NUMBA_CACHE_DIR", PLACE, MOST):
+        if os.environ.get(name):
+            settings[f"spark.executorEnv.{name}"] = os.environ[name]
     return settings
 
 

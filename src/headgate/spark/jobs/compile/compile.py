@@ -34,7 +34,7 @@ from headgate.spark.tables.tables import to_frame, write_table
 from headgate.tables.accepted import number_rows, save_index
 from headgate.tables.contained import contained
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches
-from headgate.tables.places import local
+from headgate.tables.places import given_place
 from headgate.tables.requests import check_compile
 from headgate.tables.results import CompileResult
 from headgate.tables.shards.rows import ShardResult
@@ -87,7 +87,7 @@ def compile_subscriptions(
     sharding = sharding or Sharding(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
     source: dict[str, object] = {"subscriptions": Path(subscriptions).name}
-    with spark_errors(), new_version(local(output), contained(changes)) as place:
+    with spark_errors(), new_version(given_place(output), contained(changes)) as place:
         return compile_table(
             session,
             FileTable(session, subscriptions),

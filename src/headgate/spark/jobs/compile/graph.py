@@ -33,7 +33,7 @@ from headgate.tables.contained import contained
 from headgate.tables.graph.rows import SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.tables.graph.tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
 from headgate.tables.lines import ORDER as PLACES
-from headgate.tables.places import Format, local
+from headgate.tables.places import Format, given_place
 from headgate.tables.requests import check_compile
 from headgate.tables.results import GraphCompileResult, Tables
 from headgate.tables.shards.graph import place_graph, read_tenants, tenants_of
@@ -80,7 +80,7 @@ def compile_graph(
     check_compile(list(tables.places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
     given = {name: FileTable(session, path) for name, path in tables.places.items()}
     source: dict[str, object] = {name: Path(path).name for name, path in tables.places.items()}
-    with spark_errors(), new_version(local(output), contained(changes)) as place:
+    with spark_errors(), new_version(given_place(output), contained(changes)) as place:
         return compile_tables(
             session,
             given,

@@ -97,7 +97,7 @@ class MatchRun:
         self._groups = target.groups(self._memory)
         if counts and top is not None and len(self._groups) > 1:
             raise TableError(
-                f"{target.place} has shards that do not fit into one worker, and which subscriptions are the "
+                f"{target.title} has shards that do not fit into one worker, and which subscriptions are the "
                 "best of all is not known to those who count: leave out --stats, or --top"
             )
         self.met = session.sparkContext.accumulator(0)

@@ -8,7 +8,6 @@ sample -> events -> workers match them, compute the results of the views that ma
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from headgate.contents.registry import content_at, kind_of
 from headgate.core.event import ID
 from headgate.core.snapshot import digest_of
-from headgate.core.versions.locating import located
+from headgate.core.versions.locating import locate, located
 from headgate.plan.graphs.cycles import without_cycles
 from headgate.plan.graphs.joining import statistics_of
 from headgate.plan.running.planner import HELD, FoundRewritings
@@ -71,8 +70,8 @@ def estimate(
     What is no event goes to the table `rejected`, with the reason.
     """
     # Workers are in another folder.
-    snapshot = str(located(snapshot).resolve())
-    content = content_at(Path(snapshot))
+    snapshot = locate(snapshot).name
+    content = content_at(located(snapshot))
     judged = None
     with spark_errors(), watch(session, "estimating from the sample", quiet=quiet):
         if not kind_of(content).documents:
@@ -81,7 +80,7 @@ def estimate(
             judged = judge_documents(session, sample, content, content_type).judged
             events, read = judged.events, partial(read_parsed, content=content)
         work = partial(
-            sum_up, snapshot=snapshot, digest=digest_of(Path(snapshot)), carries=carries, read=read
+            sum_up, snapshot=snapshot, digest=digest_of(located(snapshot)), carries=carries, read=read
         )
         # Kept, because it is asked twice.
         found = events.mapInArrow(work, from_arrow_schema(FOUND)).persist()
