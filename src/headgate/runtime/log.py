@@ -27,7 +27,7 @@ import pyarrow as pa
 from headgate.contents.registry import content_at
 from headgate.core.machine import put_file
 from headgate.core.snapshot import manifest_of
-from headgate.core.versions.locating import title_of
+from headgate.core.versions.locating import located, title_of
 from headgate.core.versions.stores import is_stored
 from headgate.errors import HeadgateError, SnapshotError, SubscriptionError, TableError
 from headgate.runtime.engines import ShardEngines
@@ -205,7 +205,7 @@ class Subscriptions:
     def _mended(self, error: SnapshotError) -> ShardEngines:
         """Take the snapshot in use from where it came, if that is the same and sound."""
         wanted = self._base.snapshot
-        if digest_of(self._given) == wanted:
+        if digest_of(located(self._given)) == wanted:
             self._snapshots.drop(wanted)
             self._snapshots.adopt(self._given)
             return ShardEngines.open(self._snapshots.place(wanted))
