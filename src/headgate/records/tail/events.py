@@ -197,7 +197,8 @@ def encode_one(sides: Sides, width: int, attributes: Mapping[Path, object]) -> T
         for number, facet in side.values:
             if number >= width:
                 break
-            key = _key(value, kind, facet, texts)
+            # Most columns of numbers are of another kind than the value.
+            key = _key(value, kind, facet, texts) if _OWN.get(facet, kind) is kind else None
             if key is None:
                 has[number] = 2
             else:
