@@ -51,7 +51,7 @@ def arm(stage: str, count: int) -> None:
                 step()
             return found
 
-        State.put = noted  # type: ignore[method-assign]
+        State.put = noted  # type: ignore[method-assign, assignment]
 
 
 def _before(owner: Any, name: str, wanted: Callable[[Any], bool], step: Callable[[], None]) -> None:

@@ -150,6 +150,18 @@ def test_spark_and_this_process_go_on_with_one_state(spark: SparkSession, world:
     assert world.matches() == {(name, each): 1 for name in names for each in ("s1", "s2")}
 
 
+@pytest.mark.spark
+def test_spark_goes_on_beside_half_a_note(spark: SparkSession, world: World) -> None:
+    """A process may die while it writes the first one; by itself Spark refuses to begin then."""
+    world.send("1.jsonl", [{"id": 1, "n": 12}])
+    for folder in ("offsets", "sources/0"):
+        (world.state / "spark" / folder).mkdir(parents=True)
+        for name in (".0.new", ".0.ab-cd.tmp", "..0.ab-cd.tmp.crc"):
+            (world.state / "spark" / folder / name).write_text("v1")
+    assert world.run(spark).events == 1
+    assert world.matches() == {("1", "s1"): 1, ("1", "s2"): 1}
+
+
 def test_files_without_a_batch_are_the_next(tmp_path: Path) -> None:
     """A process may die after it has noted files, and before it says that they are a batch."""
     notes = Checkpoint(tmp_path)

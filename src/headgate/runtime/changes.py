@@ -173,10 +173,9 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | bytes]:
         for number in range(batch.num_rows):
             row = batch.slice(number, 1)
             try:
-                [found] = row.to_pylist()
+                yield from row.to_pylist()
             except UnicodeDecodeError:
-                found = _shown(row)
-            yield found
+                yield _shown(row)
 
 
 def _shown(row: pa.RecordBatch) -> bytes:

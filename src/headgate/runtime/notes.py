@@ -96,7 +96,11 @@ def _entries(place: Path, hints: tuple[str, ...] = ()) -> Iterator[tuple[str, in
 
 
 def check_notes(root: Path) -> None:
-    """Refuse a checkpoint whose last batch cannot be read."""
+    """Refuse a checkpoint whose last batch cannot be read; nobody else may be writing to it."""
+    for folder in (root, *(root / each for each in ("offsets", "commits", "sources/0"))):
+        # What was being written when a process died or the disk was full: Spark refuses to begin beside it.
+        for left in (*folder.glob(".*.tmp"), *folder.glob(".*.tmp.crc"), *folder.glob(".*.new")):
+            left.unlink(missing_ok=True)
     for name, least in (("offsets", 2), ("commits", 1)):
         number = last_number(root / name)
         if number >= 0 and len(read_note(root / name / str(number))) < least:

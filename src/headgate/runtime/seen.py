@@ -149,12 +149,11 @@ def _load(path: Path, *, mapped: bool = False) -> NDArray[np.uint64]:
     try:
         with HEADS:
             found: NDArray[np.uint64] = np.load(path, mmap_mode="r" if mapped else None)
-        whole = found.ndim == 2 and found.shape[0] == 2 and found.dtype == np.uint64
     except FileNotFoundError:
         raise
     except (OSError, ValueError, EOFError, TypeError, SyntaxError):
-        whole = False
-    if not whole:
+        raise damaged(path, _ADVICE) from None
+    if found.ndim != 2 or found.shape[0] != 2 or found.dtype != np.uint64:
         raise damaged(path, _ADVICE)
     return found
 

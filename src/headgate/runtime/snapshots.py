@@ -212,14 +212,13 @@ def _segment_rows(place: Path) -> list[dict[str, Any]]:
     try:
         lines = place.read_bytes().split(b"\n")
         rows: list[dict[str, Any]] = [json.loads(line) for line in lines[:-1]]
-        whole = not lines[-1] and rows[0]["changes"] == len(rows) - 1
+        if not lines[-1] and rows[0]["changes"] == len(rows) - 1:
+            return rows
     except FileNotFoundError:
         raise TableError(f"{place} is missing: {RESTORE}") from None
     except (ValueError, LookupError, TypeError):
-        whole = False
-    if not whole:
-        raise damaged(place)
-    return rows
+        raise damaged(place) from None
+    raise damaged(place)
 
 
 def default_dialect(snapshot: Path) -> str:

@@ -193,13 +193,13 @@ def _document(place: Path, reading: ReadSettings) -> Iterator[_Found]:
     if bad is not None:
         yield bad, str(place).encode()
         return
-    content, codec = place.read_bytes(), codec_of(place)
-    if codec is not None:
+    content: bytes | None = place.read_bytes()
+    codec = codec_of(place)
+    if codec is not None and content is not None:
         content, bad = unpack_document(content, codec, kind)
-        if content is None or bad is not None:
-            assert bad is not None
-            yield bad, str(place).encode()
-            return
+    if bad is not None or content is None:
+        yield bad or EventError("the document is empty"), str(place).encode()
+        return
     yield Event(place.name, content, content_type=found), content
 
 
