@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 TABLE = "is not on this machine, and the {0} table is written here: say where with --{0}"
 DIRECTORY = "is not on this machine: give a path that all machines see"
+STORE = f"{DIRECTORY}, s3:// or gs://"
 
 
 @pytest.mark.parametrize(
@@ -31,8 +32,8 @@ DIRECTORY = "is not on this machine: give a path that all machines see"
             "s3a://b/m.parquet",
             TABLE.format("effects"),
         ),
-        ("compile --subscriptions s.jsonl", "hdfs:///data/snapshot", DIRECTORY),
-        ("compile --subscriptions s.jsonl --rejected r.csv", "hdfs:///data/snapshot", DIRECTORY),
+        ("compile --subscriptions s.jsonl", "hdfs:///data/snapshot", STORE),
+        ("compile --subscriptions s.jsonl --rejected r.csv", "hdfs:///data/snapshot", STORE),
         ("plan --snapshot s --sample e.jsonl", "hdfs:///data/network", DIRECTORY),
         ("plan --snapshot s --sample e.jsonl --rejected r.csv", "hdfs:///data/network", DIRECTORY),
     ],

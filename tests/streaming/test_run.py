@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headgate import Engine, Subscription
+from headgate.core.versions.replacing import new_version
 from headgate.errors import HeadgateError
 from headgate.spark.stream.request import check_request
+from headgate.tables.contained import contained
 from tests.streaming.world import PARQUET, State, World, move
 
 if TYPE_CHECKING:
@@ -84,7 +86,8 @@ def test_everything_while_it_runs(spark: SparkSession, world: World) -> None:
     # Without events, too, changes are taken in and told.
     world.change("2.jsonl", [{"op": "unsubscribe", "id": "none"}])
     running.wait(lambda: len(world.rejected()) == 2)
-    Engine.build([Subscription("t1", "n > 19")]).save(world.snapshot)
+    with new_version(world.snapshot, contained(str(world.changes))) as place:
+        Engine.build([Subscription("t1", "n > 19")]).backend.save(place, source=None)
     world.send("3.jsonl", [{"id": 3, "n": 20}])
     running.wait(lambda: ("3", "t1") in world.matches())
     done = running.end()

@@ -18,6 +18,7 @@ from headgate.core.rooms import RECORDS
 from headgate.core.snapshot import room_of
 from headgate.core.subscription import SQL
 from headgate.core.versions.current import resolved
+from headgate.core.versions.replacing import new_version
 from headgate.errors import HeadgateError
 from headgate.records.keys import text_key
 from headgate.runtime.engines import SHARDED, ShardEngines
@@ -28,6 +29,7 @@ from headgate.runtime.shards import save_shards
 from headgate.runtime.snapshots import engines_at
 from headgate.runtime.state import State
 from headgate.runtime.targets import open_target
+from headgate.tables.contained import contained
 from headgate.tables.results import Tables
 from tests.lanes import some
 from tests.seeds import NIGHTLY
@@ -297,11 +299,18 @@ def test_replaced_while_it_runs(spark: SparkSession, running: Running) -> None:
             table = put_lines(world.root / "subscriptions.jsonl", rows)
             refused = str(world.root / "refused.jsonl")
             sharding = Sharding(count)
+            log = str(world.changes)
+            place = str(world.snapshot)
             compile_subscriptions(
-                spark, table, str(world.snapshot), rejected=refused, sharding=sharding, quiet=True
+                spark, table, place, rejected=refused, sharding=sharding, changes=log, quiet=True
             )
         else:
-            save(world.snapshot, [Subscription(row["id"], row["filter"]) for row in rows], count, world.root)
+            given = [Subscription(row["id"], row["filter"]) for row in rows]
+            with new_version(world.snapshot, contained(str(world.changes))) as staged:
+                if count == 1:
+                    Engine.build(given).backend.save(staged, source=None)
+                else:
+                    save(staged, given, count, world.root)
         assert (room_of(world.snapshot) in SHARDED) is (count > 1)
         live: list[Row] = [{"op": "subscribe", "id": f"t{number}", "filter": "n > 2"}]
         live += [{"op": "unsubscribe", "id": f"s{number}-{n}"} for n in (0, 3)]

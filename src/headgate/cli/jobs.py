@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -49,12 +50,16 @@ def compile_(asked: Compile, where: Where, *, strict: bool, quiet: bool, as_json
       headgate compile --subscriptions patterns.csv --dialect sparql --taxonomy topics.ttl --output rdf/
       headgate compile --subscriptions trees.jsonl --dialect xpath --output xml/
     """
+    from headgate.core.versions.stores import is_stored
     from headgate.local.small import why_large
     from headgate.tables.contained import check_log
-    from headgate.tables.places import beside
+    from headgate.tables.places import beside, check_here_or_stored
     from headgate.tables.requests import check_compile, check_taxonomy, read_taxonomy
 
-    refused = asked.rejected or beside(asked.snapshot, "rejected")
+    check_here_or_stored(asked.snapshot)
+    # That of a snapshot in a store is put into this folder.
+    folder = Path() if is_stored(asked.snapshot) else None
+    refused = asked.rejected or beside(asked.snapshot, "rejected", folder)
     wanted = asked.wanted()
     check_taxonomy(asked.taxonomy)
     sharding = asked.sharding

@@ -104,7 +104,7 @@ def beside(path: str, word: str, folder: Path | None = None) -> str:
     """Name a table after an output: out/snapshot -> out/snapshot-rejected.jsonl.
 
     That of an output on another file system is in `folder` on this machine: it is one file, and those are
-    written here only. That of a snapshot in a store is in this folder.
+    written here only.
 
     >>> beside("out/matches.parquet", "rejected"), beside("out/snapshot/", "rejected")
     ('out/matches-rejected.jsonl', 'out/snapshot-rejected.jsonl')
@@ -112,11 +112,7 @@ def beside(path: str, word: str, folder: Path | None = None) -> str:
     'out/matches-rejected.jsonl'
     >>> beside("hdfs:///data/matches.parquet", "rejected", Path("jobs"))
     'jobs/matches-rejected.jsonl'
-    >>> beside("s3://bucket/snapshot", "rejected")
-    'snapshot-rejected.jsonl'
     """
-    if is_stored(path):
-        folder = folder or Path()
     if is_remote(path) and folder is None:
         if Path(path.rstrip("/")).suffix.lower() not in ENDINGS:
             check_here(path)
@@ -246,10 +242,15 @@ def given_place(path: str) -> str:
     return path if is_remote(path) else str(local(path))
 
 
-def check_snapshot_place(path: str) -> None:
-    """Refuse a place for a snapshot that is neither here nor in a store, or where something else is."""
+def check_here_or_stored(path: str) -> None:
+    """Refuse a place for a snapshot that is neither on this machine nor in an object store."""
     if is_remote(path) and not is_stored(path):
         raise TableError(f"{path} is not on this machine: give a path that all machines see, s3:// or gs://")
+
+
+def check_snapshot_place(path: str) -> None:
+    """Refuse the same, and a place where something else is."""
+    check_here_or_stored(path)
     # What writes snapshots loads numpy.
     from headgate.core.versions.replacing import check_output as check_version
 

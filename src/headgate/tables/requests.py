@@ -25,6 +25,7 @@ from headgate.tables.places import (
     Format,
     check_apart,
     check_here,
+    check_here_or_stored,
     check_input,
     check_links,
     check_output,
@@ -110,6 +111,7 @@ def check_compile(
     sharding: Sharding | None = None,
 ) -> None:
     """Refuse tables that are not there, places that are taken, and a schema that cannot be read."""
+    check_here_or_stored(output)
     sample = wanted.sample
     for table in [*inputs, *([] if sample is None else [sample])]:
         check_input(table)
