@@ -262,7 +262,7 @@ def test_all_that_is_wrong_outside_the_file_is_told(tmp_path: Path) -> None:
         ({"subscriptions.sample": "no.csv"}, "subscriptions.sample: "),
         ({"subscriptions.taxonomy": ["no.ttl"], "subscriptions.dialect": "sparql"}, "no.ttl cannot be read"),
         ({"subscriptions.taxonomy": ["readme.txt"], "subscriptions.dialect": "sparql"}, "is not clear"),
-        ({"compile.snapshot": "s3a://bucket/s"}, "workers map it, so give a path that all see"),
+        ({"compile.snapshot": "hdfs://bucket/s"}, "workers map it, so give a path that all see"),
         ({"report.page": "s3a://bucket/p.html"}, "report.page: s3a://bucket/p.html is not on this machine"),
         ({"report.page": "../folder"}, "is a directory: give the path of a file"),
         ({"match.all.output": "s3a://bucket/m.csv"}, "a single file is written to a local path only"),
