@@ -91,7 +91,10 @@ def test_the_version(headgate: Command) -> None:
             "--shard-by goes with --shards",
         ),
         ("compile --subscriptions subs.jsonl --output o --shards 2 --shard-by luck", "'luck' is not one of"),
-        ("compile --nodes a --edges b --output out --shards 0", "0 is not in the range 1<=x<=1000"),
+        (
+            "compile --nodes a --edges b --output out --shards 0",
+            "'0' is not a number from 1 to 1,000, nor 'auto'",
+        ),
         ("compile --subscriptions subs.jsonl", "Missing option '--output'"),
         ("match --snapshot snapshot --events events.jsonl", "Missing option '--output'"),
         ("match stray --snapshot s --events e --output o", "unexpected extra argument"),

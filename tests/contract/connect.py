@@ -32,6 +32,7 @@ class Client:
         env = {
             name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK_"))
         }
+        env["PYSPARK_PYTHON"] = sys.executable
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.contract.connect"],
             stdin=subprocess.PIPE,

@@ -242,7 +242,8 @@ class _Drawing:
 
 def _plain(row: Row) -> Row:
     """Leave out what JSON cannot say, and what is NULL."""
-    return {name: value for name, value in row.items() if value is not None and _sayable(value)}
+    said = {name: _plain(value) if isinstance(value, dict) else value for name, value in row.items()}
+    return {name: value for name, value in said.items() if value is not None and _sayable(value)}
 
 
 def _sayable(value: Any) -> bool:

@@ -215,7 +215,7 @@ def test_other_things_are_not_overwritten(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
 
 
-@pytest.mark.parametrize("step", ["_write_array", "_write_manifest", "sync", "_swap"])
+@pytest.mark.parametrize("step", ["_write_array", "_write_manifest", "force", "_swap"])
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError, OSError])
 def test_an_interrupted_write_leaves_the_old_one(
     place: Path, monkeypatch: pytest.MonkeyPatch, step: str, failure: type[BaseException]

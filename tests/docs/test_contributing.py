@@ -41,6 +41,10 @@ def rows_below(*titles: str) -> list[list[str]]:
 
 def as_typed(dev: Any, command: list[str], extra: dict[str, str]) -> list[str]:
     """Return a command as people type it: tools by their names in `.venv`, without how long tests took."""
+    idle = ["nice", "-n", "19"]
+    if command[:3] == idle:
+        typed = as_typed(dev, command[3:], {})
+        return [*(f"{name}={value}" for name, value in extra.items()), *idle, *typed]
     python, module, *rest = command if command[0] == dev.PYTHON_IN else ("", "", *command)
     if module == "-m" and rest[0] != "benchmarks":
         first = [f".venv/bin/{rest[0]}"]

@@ -87,6 +87,7 @@ WRONG_VALUES = {
     Kind.OUTPUT: ["a"],
     Kind.INPUTS: "one.ttl",
     Kind.WHOLE: 1.5,
+    Kind.COUNT: "many",
     Kind.NUMBER: "much",
     Kind.SECONDS: "soon",
     Kind.SHARE: "much",

@@ -45,7 +45,9 @@ def test_the_ending_is_the_format(name: str, form: Format) -> None:
 def test_a_directory_is_known_by_its_files(tmp_path: Path) -> None:
     put(tmp_path / "_SUCCESS", "")
     put(tmp_path / ".hidden.csv", "")
-    with pytest.raises(TableError, match=r"is not clear: name it with one of \.jsonl"):
+    with pytest.raises(
+        TableError, match=r"is not clear: put some there, or let its name end in one of \.jsonl"
+    ):
         format_of(str(tmp_path))
     put(tmp_path / "part-0.snappy.parquet", "")
     assert format_of(str(tmp_path)) is Format.PARQUET

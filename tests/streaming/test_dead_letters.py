@@ -60,7 +60,7 @@ def send_bad_files(world: World) -> None:
     move(world.events, "bad-a.parquet", b"this is no Parquet")
     move(world.events, "bad-b.parquet", whole[: len(whole) // 2])
     move(world.events, "bad-c.parquet", whole[: len(whole) // 2] + whole[-200:])
-    move(world.events, "bad-d.csv", "id\n1\n")
+    move(world.events, "bad-d.txt", "id\n1\n")
     move(world.events, "bad-e.jsonl", b"\xff\xfe\x00garbage\n" + lines([{"id": "sound"}]).encode())
     move(world.events, "bad-f.jsonl", b"")
 
@@ -119,7 +119,7 @@ def test_one_batch_of_records(session: SparkSession | None, tmp_path: Path) -> N
     # A file that cannot be read is one dead letter with its name. An empty one is passed over.
     assert ids["sound"] == 1
     assert sorted(row["origin"].rpartition("/")[2] for row in dead["bad"]) == [
-        "bad-a.parquet", "bad-b.parquet", "bad-c.parquet", "bad-d.csv", "bad-e.jsonl",
+        "bad-a.parquet", "bad-b.parquet", "bad-c.parquet", "bad-d.txt", "bad-e.jsonl",
     ]  # fmt: skip
     # Each file has its own columns and types; a value that no filter can look at is told.
     by_age = {match: count for match, count in found.items() if match[1] != "all"}

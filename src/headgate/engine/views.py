@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from headgate.contents.registry import content_at, content_of, is_content, kind_of
 from headgate.core.rooms import MIXED_SIGN, RANKING
 from headgate.core.snapshot import room_of
+from headgate.core.versions.current import resolved
 from headgate.errors import PlanError
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def views_at(path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:
 
     Those over RDF see events through the snapshot's taxonomy.
     """
+    path = resolved(path)
     kind = kind_of(check_views(path, carries=carries))
     if room_of(path) != RANKING:
         return kind.views_at(path, carries=carries)

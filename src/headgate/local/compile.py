@@ -64,7 +64,7 @@ def compile_subscriptions(
 ) -> CompileResult:
     """Compile a table of subscriptions to a snapshot, as `spark.compile.compile_subscriptions` does."""
     wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
-    sharding = sharding or Sharding(shards)
+    sharding = sharding or Sharding.of(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
     log = contained(changes)
     form = check_input(subscriptions)
@@ -150,7 +150,7 @@ def compile_graph(
     """Compile a graph to a snapshot, as `spark.compile.compile_graph` does."""
     wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
     places = tables.places
-    sharding = sharding or Sharding(shards)
+    sharding = sharding or Sharding.of(shards)
     check_compile(list(places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
     log = contained(changes)
     with step("reading the graph", quiet=quiet) as parsing:

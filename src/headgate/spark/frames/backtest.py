@@ -20,7 +20,7 @@ from headgate.runtime.targets import Target
 from headgate.spark.frames.columns import WHAT, EventColumns, GivenEvents, check_frame
 from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.tables import attribute_paths
-from headgate.tables.frame_rows import COUNTED, count_frame, keep_frame
+from headgate.tables.frames.rows import COUNTED, count_frame, keep_frame
 from headgate.tables.requests import read_taxonomy
 from headgate.tables.settings import Filters
 

@@ -31,7 +31,7 @@ from headgate.spark.frames.match import EventFrame
 from headgate.spark.stream.settings import NATS, PARQUET
 from headgate.spark.stream.sources import open_changes
 from headgate.tables.event_rows import REASON, ROW
-from headgate.tables.frame_rows import ROWS
+from headgate.tables.frames.rows import ROWS
 from headgate.tables.places import check_here
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from headgate.spark.jobs.match.reading import check_types, is_comparable
 from headgate.spark.tables.groups import mapped
 from headgate.spark.tables.tables import column
 from headgate.tables.event_rows import PACKED, REASON, ROW
-from headgate.tables.frame_rows import KEPT, FrameTask, refused_frame
+from headgate.tables.frames.rows import KEPT, FrameTask, refused_frame
 from headgate.tables.places import no_column
 from headgate.tables.requests import check_type
 

@@ -14,7 +14,7 @@ from headgate.runtime.explaining import Explainer
 from headgate.runtime.targets import open_target
 from headgate.spark.frames.columns import WHAT, EventColumns, GivenEvents, check_frame, renamed
 from headgate.spark.session.memory import worker_memory
-from headgate.tables.frame_explaining import EXPLANATION, MATCHED, Asked, explain_frame
+from headgate.tables.frames.explaining import EXPLANATION, MATCHED, Asked, explain_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

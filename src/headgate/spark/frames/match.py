@@ -31,7 +31,7 @@ from headgate.spark.frames.columns import EventColumns, GivenEvents, renamed
 from headgate.spark.session.memory import worker_memory
 from headgate.spark.tables.groups import best_of, mapped, with_key
 from headgate.tables.event_rows import KEY, REASON, ROW
-from headgate.tables.frame_rows import (
+from headgate.tables.frames.rows import (
     ARRAYS,
     MATCHES,
     ROWS,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from headgate.runtime.snapshots import Version
     from headgate.runtime.targets import Group, Target
-    from headgate.tables.frame_rows import FrameTask
+    from headgate.tables.frames.rows import FrameTask
 
 
 def match(

@@ -30,7 +30,7 @@ from headgate.spark.session.memory import worker_memory
 from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.differences import Differences, refused_rows
 from headgate.spark.tables.given import FrameTable
-from headgate.tables.frame_rows import compare_frame
+from headgate.tables.frames.rows import compare_frame
 from headgate.tables.places import Format
 from headgate.tables.requests import check_trial
 from headgate.tables.settings import WhatIf as Settings

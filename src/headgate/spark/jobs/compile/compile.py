@@ -84,7 +84,7 @@ def compile_subscriptions(
     and `shards` is short for one by the hash of the ids.
     """
     wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
-    sharding = sharding or Sharding(shards)
+    sharding = sharding or Sharding.of(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
     source: dict[str, object] = {"subscriptions": Path(subscriptions).name}
     with spark_errors(), new_version(given_place(output), contained(changes)) as place:

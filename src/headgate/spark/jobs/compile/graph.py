@@ -76,7 +76,7 @@ def compile_graph(
     ranked if subscriptions have weights; `ranked` insists.
     """
     wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
-    sharding = sharding or Sharding(shards)
+    sharding = sharding or Sharding.of(shards)
     check_compile(list(tables.places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
     given = {name: FileTable(session, path) for name, path in tables.places.items()}
     source: dict[str, object] = {name: Path(path).name for name, path in tables.places.items()}

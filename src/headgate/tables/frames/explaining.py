@@ -13,13 +13,13 @@ from headgate.engine.answers import visible
 from headgate.errors import HeadgateError
 from headgate.runtime.explaining import Explainer
 from headgate.runtime.targets import in_memory, opened_as
-from headgate.tables.frame_rows import kept_columns, read_frame
+from headgate.tables.frames.rows import kept_columns, read_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from headgate.core.event import Id
-    from headgate.tables.frame_rows import FrameTask, Given
+    from headgate.tables.frames.rows import FrameTask, Given
 
 MATCHED, EXPLANATION = "matched", "explanation"
 

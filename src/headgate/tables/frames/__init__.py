@@ -1,0 +1,1 @@
+"""What workers do with DataFrames of events: Arrow batches in, Arrow batches out."""
