@@ -135,6 +135,7 @@ def test_an_unknown_workload_is_refused(headgate: Command, tmp_path: Path) -> No
     assert names(tmp_path) == []
 
 
+@pytest.mark.nightly
 def test_the_demo_is_repeatable(headgate: Command, tmp_path: Path) -> None:
     command = ("demo", "--subscriptions", "300", "--events", "100", "--output", tmp_path / "demo")
     ran = headgate(*command, "--quiet")

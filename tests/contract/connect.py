@@ -29,8 +29,11 @@ class Client:
 
     def __init__(self) -> None:
         # Whatever Spark this process has is none of its business.
+        kept = {"SPARK_SUBMIT_OPTS"}
         env = {
-            name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK_"))
+            name: value
+            for name, value in os.environ.items()
+            if name in kept or not name.startswith(("PYSPARK", "SPARK_"))
         }
         env["PYSPARK_PYTHON"] = sys.executable
         self._process = subprocess.Popen(
@@ -104,8 +107,13 @@ def main() -> None:
     from pyspark.sql import SparkSession
 
     import headgate.spark as hg
+    from tests.conftest import SMALL_TABLES
 
-    session = SparkSession.builder.remote("local[1]").getOrCreate()
+    builder = SparkSession.builder.remote("local[1]")
+    for name, value in SMALL_TABLES.items():
+        if name.startswith("spark.sql."):
+            builder = builder.config(name, value)
+    session = builder.getOrCreate()
     session.conf.set("spark.sql.session.timeZone", "Pacific/Auckland")
     for line in sys.stdin:
         given = json.loads(line)

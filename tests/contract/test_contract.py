@@ -119,46 +119,10 @@ PLACES = [
     for ranking in RANKINGS
 ]
 SOME: dict[str, dict[tuple[str, bool], tuple[str, ...]]] = {
-    "batch": {
-        (RECORDS, False): (ALL,),
-        (RECORDS, True): (),
-        (RDF, False): (),
-        (RDF, True): (ALL,),
-        (XML, False): (),
-        (XML, True): (RELAXED,),
-        (MIXED, False): (EXACT,),
-        (MIXED, True): (),
-    },
-    "frames": {
-        (RECORDS, False): (RELAXED,),
-        (RECORDS, True): (EXACT,),
-        (RDF, False): (),
-        (RDF, True): (ALL,),
-        (XML, False): (EXACT,),
-        (XML, True): (),
-        (MIXED, False): (),
-        (MIXED, True): (),
-    },
-    "frame stream": {
-        (RECORDS, False): (),
-        (RECORDS, True): (RELAXED,),
-        (RDF, False): (ALL,),
-        (RDF, True): (),
-        (XML, False): (),
-        (XML, True): (),
-        (MIXED, False): (),
-        (MIXED, True): (),
-    },
-    "connect": {
-        (RECORDS, False): (),
-        (RECORDS, True): (ALL,),
-        (RDF, False): (),
-        (RDF, True): (),
-        (XML, False): (RELAXED,),
-        (XML, True): (),
-        (MIXED, False): (),
-        (MIXED, True): (),
-    },
+    "batch": {(RECORDS, False): (ALL,), (XML, True): (RELAXED,)},
+    "frames": {(RECORDS, True): (EXACT,), (RDF, True): (ALL,)},
+    "frame stream": {(RECORDS, True): (RELAXED,)},
+    "connect": {(RECORDS, True): (ALL,)},
     "local": {(MIXED, False): (ALL, RELAXED), (MIXED, True): (RELAXED,)},
     "local stream": {
         (RECORDS, False): (RELAXED,),
@@ -170,16 +134,7 @@ SOME: dict[str, dict[tuple[str, bool], tuple[str, ...]]] = {
         (MIXED, False): (RELAXED,),
         (MIXED, True): (EXACT,),
     },
-    "stream": {
-        (RECORDS, False): (),
-        (RECORDS, True): (EXACT,),
-        (RDF, False): (),
-        (RDF, True): (),
-        (XML, False): (),
-        (XML, True): (),
-        (MIXED, False): (),
-        (MIXED, True): (ALL,),
-    },
+    "stream": {(RECORDS, True): (EXACT,)},
 }
 """In the default lane the jobs share a snapshot for each content with a graph, and for each without.
 
@@ -200,7 +155,8 @@ def default_cells() -> list[Cell]:
             if cell.content == MIXED:
                 # Records and documents have no columns in common.
                 cell = cell._replace(form="jsonl")
-            if cell.ranking in SOME.get(surface.name, {}).get((cell.content, cell.graph), RANKINGS):
+            others = () if surface.spark else RANKINGS
+            if cell.ranking in SOME.get(surface.name, {}).get((cell.content, cell.graph), others):
                 found.append(cell)
     return found
 

@@ -112,6 +112,7 @@ def test_rows_that_are_not_utf8_are_refused(tmp_path: Path, form: str) -> None:
 
 
 @on_spark
+@pytest.mark.nightly
 def test_rows_that_are_not_utf8_are_refused_on_spark(session: SparkSession, tmp_path: Path) -> None:
     for form in FORMS[:4]:
         check(session, tmp_path / form, form)
@@ -179,5 +180,6 @@ def test_a_folder_without_files_is_an_empty_table(tmp_path: Path) -> None:
 
 
 @on_spark
+@pytest.mark.nightly
 def test_a_folder_without_files_is_an_empty_table_on_spark(session: SparkSession, tmp_path: Path) -> None:
     empty(session, tmp_path)

@@ -115,6 +115,7 @@ def _window_is_over(stream: Stream, subject: str, name: str) -> None:
             return
 
 
+@pytest.mark.nightly
 def test_killed_while_publishing_and_again_after_the_window(
     spark: SparkSession, server: Server, tmp_path: Path
 ) -> None:

@@ -102,6 +102,7 @@ def test_spark_gets_every_message_once(spark: SparkSession, server: Server, tmp_
     assert [bytes(row["value"]) for row in more[3]] == [b"new"]
 
 
+@pytest.mark.nightly
 def test_no_plan_nor_error_shows_a_password(spark: SparkSession, server: Server, tmp_path: Path) -> None:
     url = server.url("NOWHERE", "patience=0", "ann:pa55word@")
     table = read_stream(spark, NatsSettings.of(url))

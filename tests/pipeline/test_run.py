@@ -78,6 +78,7 @@ def finished(story: Story, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.nightly
 def test_until_ends_early_and_the_next_run_goes_on(story: Story) -> None:
     assert (done_now(story.begun), story.begun.page) == (ALL[:2], None)
     assert not story.drawn
@@ -291,6 +292,7 @@ def test_records_are_as_by_single_commands(headgate: Command, tmp_path: Path) ->
     assert 'headgate_step_seconds{step="match.best"}' in metrics
 
 
+@pytest.mark.nightly
 def test_rdf_with_a_taxonomy_is_as_by_single_commands(headgate: Command, tmp_path: Path) -> None:
     done = run_example("feeds", tmp_path)
     theirs, data = tmp_path / "theirs", EXAMPLES.parent / "rss"
@@ -308,6 +310,7 @@ def test_rdf_with_a_taxonomy_is_as_by_single_commands(headgate: Command, tmp_pat
     assert stamp(str(tmp_path / "ours" / "snapshot")) == stamp(str(theirs / "snapshot"))
 
 
+@pytest.mark.nightly
 def test_xml_with_tuples_and_a_plan_is_as_by_single_commands(headgate: Command, tmp_path: Path) -> None:
     done = run_example("documents", tmp_path)
     theirs, data = tmp_path / "theirs", EXAMPLES.parent / "xml"
@@ -330,6 +333,7 @@ def test_xml_with_tuples_and_a_plan_is_as_by_single_commands(headgate: Command, 
     assert "<svg" in (tmp_path / "ours" / "network.html").read_text("utf-8")
 
 
+@pytest.mark.nightly
 def test_a_graph_with_the_best_20_is_as_by_single_commands(headgate: Command, tmp_path: Path) -> None:
     text = """
 [generate]

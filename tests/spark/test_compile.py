@@ -304,6 +304,7 @@ def test_texts_of_csv_are_numbers_if_all_of_them_are(
 
 @on_spark
 @pytest.mark.parametrize("end", some(["\n", "\r\n"], 1), ids=["lf", "crlf"])
+@pytest.mark.nightly
 def test_csv_with_quotes_commas_and_newlines(job: Job, end: str) -> None:
     lines = [
         "filter,note,id",
@@ -475,6 +476,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_row(job: Job) -> None:
 
 
 @on_spark
+@pytest.mark.nightly
 def test_rejected_rows_can_go_to_any_format(job: Job) -> None:
     row = {"id": "x", "filter": 'a + 1 =\n"b"'}
     job.rejected = job.folder / "rejected.parquet"

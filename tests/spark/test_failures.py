@@ -104,6 +104,7 @@ def test_columns_that_only_some_files_have_count(spark: SparkSession, tmp_path: 
     assert answers(tmp_path) == [(1, 1), (3, 1), (3, 2), (4, 2)]
 
 
+@pytest.mark.nightly
 def test_a_match_that_fails_at_its_end_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """Matches and refused rows are those of before, wherever they are."""
     elsewhere = "viewfs://elsewhere/data"

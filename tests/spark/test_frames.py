@@ -349,3 +349,20 @@ def test_other_mistakes(spark: SparkSession, snapshot: Path) -> None:
         hg.top(events_in(spark), snapshot, 3, id="uuid")
     with pytest.raises(AttributeError, match="has no attribute 'matches'"):
         hg.matches  # noqa: B018
+
+
+def test_texts_that_are_not_utf8(spark: SparkSession, snapshot: Path) -> None:
+    """Spark keeps any bytes as text; such rows are refused, and no other."""
+    events = spark.sql(
+        "SELECT * FROM VALUES ('a', 40, 'é'), ('b', 40, CAST(X'63E9' AS STRING)), "
+        "(CAST(X'E9' AS STRING), 40, '') AS t(uuid, age, `a.b`)"
+    ).selectExpr("uuid", "age", "struct(`a.b` AS c) AS `a.b`")
+    assert [tuple(row) for row in hg.match(events, snapshot, id="uuid").collect()] == [("a", "old")]
+    told = [
+        (row["reason"], json.loads(row["row"])) for row in hg.refused(events, snapshot, id="uuid").collect()
+    ]
+    why = "the row has bytes that are not UTF-8: write the table in UTF-8"
+    assert told == [
+        (why, {"uuid": "b", "age": 40, "a.b": {"c": "c\\xe9"}}),
+        (why, {"uuid": "\\xe9", "age": 40, "a.b": {"c": ""}}),
+    ]

@@ -133,6 +133,7 @@ def test_a_filter_says_what_where_does(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("number", some([0, 1, 2], 2))
+@pytest.mark.nightly
 def test_a_filter_in_sessions_of_others(spark: SparkSession, number: int) -> None:
     session = hostile(spark, number)
     before = session.conf.getAll
@@ -146,6 +147,7 @@ def test_a_filter_in_sessions_of_others(spark: SparkSession, number: int) -> Non
     assert session.conf.getAll == before
 
 
+@pytest.mark.nightly
 def test_documents_and_feeds_of_one_filter(spark: SparkSession) -> None:
     rows = [(1, "<a><b>x</b></a>"), (2, "<a/>"), (3, "<")]
     events = spark.createDataFrame(rows, "id int, body string")

@@ -121,6 +121,7 @@ GRAPHS: list[tuple[str, GraphWorkload]] = [
     # A graph of an exchange is large, whatever is asked for.
     some([(*graph, form) for graph in GRAPHS for form in ("jsonl", "parquet")], 1, 2),
 )
+@pytest.mark.nightly
 def test_graphs_from_the_command_line(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -273,6 +273,7 @@ def test_values_of_all_kinds_in_lines(tmp_path: Path) -> None:
 
 @on_spark
 @pytest.mark.parametrize("text", some(["a = 1", "TRUE", "c >= 5 OR c IS NULL", "b = 'x' OR b IS NULL"], 2))
+@pytest.mark.nightly
 def test_broken_lines_of_csv_are_refused_whatever_filters_ask_for(job: Job, text: str) -> None:
     lines = [
         "id,a,b,c",
@@ -302,6 +303,7 @@ def test_broken_lines_of_csv_are_refused_whatever_filters_ask_for(job: Job, text
 
 @on_spark
 @pytest.mark.parametrize("end", some(["\n", "\r\n"], 1), ids=["lf", "crlf"])
+@pytest.mark.nightly
 def test_values_of_csv_may_span_lines(job: Job, end: str) -> None:
     job.build(
         {"news": "topic = 'news'", "two": "topic = 'two\nlines, \"quoted\"'", "inch": "topic = '5\" pipe'"}
@@ -313,6 +315,7 @@ def test_values_of_csv_may_span_lines(job: Job, end: str) -> None:
 
 
 @on_spark
+@pytest.mark.nightly
 def test_types_of_csv_are_found_over_the_whole_file(job: Job) -> None:
     """The first column has no name, and is passed over."""
     job.build(
@@ -464,6 +467,7 @@ def test_ids_are_counted_whatever_the_footers_of_parquet_say(job: Job, statistic
     assert [row["row"] for row in job.refused()] == ['{"a":1}']
 
 
+@pytest.mark.nightly
 def test_parquet_without_statistics_of_the_ids_is_counted(spark: SparkSession, tmp_path: Path) -> None:
     table = pa.table({"id": pa.array(["x", None]), "a": [1, 1]})
     pq.write_table(table, tmp_path / "events.parquet", write_statistics=["a"])
@@ -483,6 +487,7 @@ def test_workers_compress_as_they_are_told(tmp_path: Path, codec: str) -> None:
 
 @on_spark
 @pytest.mark.parametrize("codec", some(["zstd", "gzip", "lz4_raw", "uncompressed", "snappy"], 2))
+@pytest.mark.nightly
 def test_matches_are_compressed_as_the_session_says(job: Job, codec: str) -> None:
     job.build({"s": "a = 1"})
     setting = "spark.sql.parquet.compression.codec"
@@ -638,6 +643,7 @@ def by_event(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, list[Any]]]:
 
 @on_spark
 @pytest.mark.parametrize("most", some(["4m", "40k", "4k"], 1))
+@pytest.mark.nightly
 def test_many_partitions_give_the_same_answer(job: Job, most: str) -> None:
     rows: list[Row] = [{"id": n, "a": n % 7, "t": f"t{n % 11}"} for n in range(2000)]
     index = job.build({f"s{n}": f"a = {n % 7} AND t > 't{n % 10}'" for n in range(30)})

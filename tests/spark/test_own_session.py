@@ -118,6 +118,7 @@ def answers(session: SparkSession, folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("settings", some([*HOSTILE, ODD], 3))
+@pytest.mark.nightly
 def test_answers_are_the_same_in_every_session(
     spark: SparkSession, tmp_path: Path, settings: dict[str, str]
 ) -> None:

@@ -296,6 +296,7 @@ def test_subscriptions_come_in_every_format(job: Job) -> None:
         0,
     ),
 )
+@pytest.mark.nightly
 def test_weights_of_parquet_have_types_of_their_own(
     spark: SparkSession, tmp_path: Path, kind: pa.DataType, weights: list[Any], values: list[float]
 ) -> None:
@@ -500,6 +501,7 @@ def test_workers_rank_whom_an_event_comes_to(tmp_path: Path) -> None:
 
 
 @on_spark
+@pytest.mark.nightly
 def test_a_graph_without_weights_ranks_by_score_alone(job: Job) -> None:
     far = Subscription("far", "a", node="nowhere")
     rows = part_rows("nodes", NODES), part_rows("edges", EDGES), part_rows("subs", [*HUNG, far], "weights")

@@ -184,6 +184,7 @@ def test_the_rows_of_a_table_say_which_kinds_its_filters_are_of(spark: SparkSess
 
 
 @on_spark
+@pytest.mark.nightly
 def test_every_format_of_events(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     """One graph in every format; whole numbers as ids, of which CSV makes them too; bytes in Parquet."""
     job, engine = drawn

@@ -282,6 +282,7 @@ def snapshot(folder: Path, shards: int = 1, *, ranked: bool = False) -> str:
 
 
 @pytest.mark.parametrize(("form", "shards"), some([("csv", 1), ("csv", 3)], 0))
+@pytest.mark.nightly
 def test_csv_and_shards(spark: SparkSession, tmp_path: Path, form: str, shards: int) -> None:
     check_format(spark, tmp_path, form, shards)
 
@@ -327,6 +328,7 @@ def check_format(session: SparkSession | None, tmp_path: Path, form: str, shards
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.nightly
 def test_changes_come_in_every_format(spark: SparkSession, tmp_path: Path, form: str) -> None:
     made = snapshot(tmp_path)
     rows = [{"op": None, "filter": None, **row} for row in CHANGES] if form != "jsonl" else CHANGES

@@ -115,6 +115,7 @@ def test_it_answers_as_the_library_and_loses_nothing(drawn: tuple[Job, Engine], 
 
 
 @on_spark
+@pytest.mark.nightly
 def test_files_are_events(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     job, engine = drawn
     rng = random.Random(5)

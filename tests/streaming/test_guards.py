@@ -83,6 +83,7 @@ def test_another_kind_of_output_is_refused(session: SparkSession | None, world: 
     check_kind(state, world.settings())
 
 
+@pytest.mark.nightly
 def test_the_end_waits_for_no_batch_that_waits_for_it(spark: SparkSession, world: World) -> None:
     world.send("1.jsonl", [{"id": 1, "age": 5}])
     stop = threading.Event()

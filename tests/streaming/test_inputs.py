@@ -50,6 +50,7 @@ CONTENTS = {
 }
 
 
+@pytest.mark.nightly
 def test_parquet_in_and_out(spark: SparkSession, tmp_path: Path) -> None:
     """Rows of Parquet files are events, whatever columns each file has; matches are Parquet."""
     world = World(tmp_path, {"format": PARQUET})

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.nightly
 def test_killed_once(spark: SparkSession, tmp_path: Path) -> None:
     """One kill, when there are batches already."""
     stages = run_and_kill(tmp_path, 1, seed=3, spark=spark)

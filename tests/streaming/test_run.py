@@ -106,6 +106,7 @@ def _answered(world: World, event: str) -> bool:
     return any(match[0] == event for match in world.matches())
 
 
+@pytest.mark.nightly
 def test_folding_while_it_runs(spark: SparkSession, world: World) -> None:
     """A log that is folded again and again gives the answers of one that is not."""
     running = Running(spark, world, fold=5)
@@ -131,6 +132,7 @@ def _has_matches(world: World, count: int) -> bool:
     return len(world.matches()) == count
 
 
+@pytest.mark.nightly
 def test_rates_and_finished(spark: SparkSession, world: World) -> None:
     """So many files a batch; and files are archived or deleted when they are done."""
     for number in range(5):

@@ -290,6 +290,7 @@ def running(spark: SparkSession, tmp_path: Path) -> Iterator[Running]:
         end()
 
 
+@pytest.mark.nightly
 def test_replaced_while_it_runs(spark: SparkSession, running: Running) -> None:
     """By one in shards, by other numbers of them, by one in one piece: the next batch uses it, live."""
     world = running.world

@@ -285,6 +285,7 @@ def test_what_cannot_be_drawn_is_refused(wrong: object, complaint: str) -> None:
     ],
     ids=["dense", "sparse"],
 )
+@pytest.mark.nightly
 def test_the_command_line(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

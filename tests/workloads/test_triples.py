@@ -310,6 +310,7 @@ def test_statistics() -> None:
     ],
     ids=["paper", "stars"],
 )
+@pytest.mark.nightly
 def test_the_command_line(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

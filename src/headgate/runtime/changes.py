@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from headgate.errors import TableError
 from headgate.runtime.questions import check_changes
-from headgate.runtime.rows import MISFIT, as_object
+from headgate.runtime.rows import MISFIT, NOT_UTF8, as_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -70,7 +70,6 @@ class Changes(Protocol):
 
 CSV, PARQUET = ".csv", ".parquet"
 ENDINGS = (".jsonl", ".ndjson", ".json", CSV, PARQUET)
-NOT_UTF8 = "the row has bytes that are not UTF-8: write the table in UTF-8"
 
 
 class FileChanges:

@@ -18,7 +18,7 @@ from headgate.core.event import ID, SECOND_MARK, SOURCE
 from headgate.core.id_types import is_whole
 from headgate.core.values import fold
 from headgate.errors import EventError
-from headgate.runtime.changes import NOT_UTF8
+from headgate.runtime.rows import NOT_UTF8
 from headgate.tables.event_rows import MISFIT
 from headgate.tables.text_types import DAY, FRACTION, TEXT, TRUTH, WHOLE, kind_of_text
 

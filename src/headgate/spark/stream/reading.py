@@ -24,7 +24,8 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, JSON, SOURCE, TIME, Event, read_object
 from headgate.core.values import check, fold
 from headgate.errors import EventError, TableError
-from headgate.runtime.changes import NOT_UTF8, of_the_file, rows_of
+from headgate.runtime.changes import of_the_file, rows_of
+from headgate.runtime.rows import NOT_UTF8
 from headgate.spark.stream import sources
 from headgate.spark.stream.csv_rows import CsvFile
 from headgate.tables.document_rows import unpack_document

@@ -26,10 +26,12 @@ from headgate.core.omission import Omissions
 from headgate.core.stepping import within
 from headgate.errors import EventError
 from headgate.runtime.questions import RANK, SCORE
+from headgate.runtime.rows import NOT_UTF8
 from headgate.runtime.snapshots import Version, engines_at
 from headgate.runtime.targets import in_memory, opened
 from headgate.tables.document_rows import document_of
 from headgate.tables.event_rows import KEY, NO_ID, PACKED, REASON, ROW
+from headgate.tables.utf8 import as_bytes, bad_rows, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -135,7 +137,9 @@ def both_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[p
 def _reasons(batch: pa.RecordBatch, refused: Sequence[tuple[int, str]]) -> dict[str, Column]:
     """Return refused rows as columns: id, reason, and what is kept of the row as JSON."""
     rows = pa.array([row for row, _ in refused], pa.int64())
-    kept = batch.column(KEPT).take(rows).to_pylist()
+    whole: Any = batch.column(KEPT).take(rows)
+    # Texts that are not UTF-8 are shown as far as they are.
+    kept = (whole if is_text(whole) else as_bytes(whole)).to_pylist()
     written = [json.dumps(row, ensure_ascii=False, default=_text) for row in kept]
     ids = batch.column(ID).take(rows)
     reasons = pa.array([why for _, why in refused], pa.string())
@@ -197,7 +201,7 @@ def compare_frame(
 
 def _text(value: object) -> str:
     """Write what JSON has no form for."""
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 # Reading
@@ -210,9 +214,22 @@ def read_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[t
         for whole in batches:
             for begin in range(0, whole.num_rows, TOGETHER):
                 batch = whole.slice(begin, TOGETHER)
-                yield batch, _documents(batch, task) if task.documents else _records(batch, task)
+                yield batch, _given(batch, task)
     finally:
         kind.close()
+
+
+def _given(batch: pa.RecordBatch, task: FrameTask) -> Given:
+    """Read the events of a batch; rows with texts that are not UTF-8 are none."""
+    read = _documents if task.documents else _records
+    strange = bad_rows([batch.column(name) for name in batch.schema.names if name != KEPT])
+    if strange is None:
+        return read(batch, task)
+    sound = np.flatnonzero(~strange)
+    found = read(batch.take(sound), task)
+    refused = [(int(sound[row]), why) for row, why in found.refused]
+    refused += [(row, NOT_UTF8) for row in np.flatnonzero(strange).tolist()]
+    return found._replace(rows=sound[found.rows], refused=sorted(refused))
 
 
 def _records(batch: pa.RecordBatch, task: FrameTask) -> Given:
