@@ -122,7 +122,6 @@ SOME: dict[str, dict[tuple[str, bool], tuple[str, ...]]] = {
     "batch": {(RECORDS, False): (ALL,), (XML, True): (RELAXED,)},
     "frames": {(RECORDS, True): (EXACT,), (RDF, True): (ALL,)},
     "frame stream": {(RECORDS, True): (RELAXED,)},
-    "connect": {(RECORDS, True): (ALL,)},
     "local": {(MIXED, False): (ALL, RELAXED), (MIXED, True): (RELAXED,)},
     "local stream": {
         (RECORDS, False): (RELAXED,),

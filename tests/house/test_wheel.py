@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.nightly
 HEADGATE = "import sys; from headgate.cli import main; sys.argv[0] = 'headgate'; main()"
 COUNTED = """
 import numba

@@ -62,6 +62,7 @@ def published(server: Server, name: str) -> Pairs:
     return Counter((row["event_id"], row["subscription_id"]) for row in found)
 
 
+@pytest.mark.nightly
 def test_from_nats_to_nats(spark: SparkSession, server: Server, tmp_path: Path) -> None:
     engine = make(tmp_path)
     server.add("JOB", "job.events.>", "job.changes")

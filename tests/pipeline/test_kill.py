@@ -64,6 +64,7 @@ def kill_in(file: Path, step: str, later: float, *more: str) -> None:
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("kills", [1, *(pytest.param(kills, marks=pytest.mark.nightly) for kills in (3, 30))])
+@pytest.mark.nightly
 def test_a_run_that_was_killed_is_completed_by_the_next(tmp_path: Path, kills: int) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")

@@ -265,6 +265,7 @@ def _is_ours(process: int) -> bool:
     return False
 
 
+@pytest.mark.nightly
 def test_a_worker_that_is_killed_is_replaced(spark: SparkSession, place: Path) -> None:
     match(spark, place)
     expected = answers(place)

@@ -519,6 +519,7 @@ def test_spark_writes_what_workers_cannot(job: Job, monkeypatch: pytest.MonkeyPa
 
 
 @on_spark
+@pytest.mark.nightly
 def test_what_a_failed_attempt_wrote_is_not_taken(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first attempt of a task writes a match and fails; Spark tries again."""
     job.build({"s": "a = 1"})

@@ -125,6 +125,7 @@ USUAL = [(0, kind) for kind in KINDS] + [
     some(USUAL, 5),
     ids=[f"{ROOMS[place].name} {kind}" for place, kind in USUAL],
 )
+@pytest.mark.nightly
 def test_it_says_what_the_engine_says(spark: SparkSession, tmp_path: Path, place: int, kind: str) -> None:
     agree(partial(what_if, spark), tmp_path, ROOMS[place], kind, 0)
 

@@ -135,6 +135,7 @@ def test_statistics(session: SparkSession | None, world: World, monkeypatch: pyt
 
 
 @pytest.mark.spark
+@pytest.mark.nightly
 def test_spark_and_this_process_go_on_with_one_state(spark: SparkSession, world: World) -> None:
     """Each takes what is new, also after ten notes of files, which are written into one."""
     world.send(ODD, [{"id": "odd", "n": 12}])

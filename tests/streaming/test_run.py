@@ -121,6 +121,7 @@ def test_folding_while_it_runs(spark: SparkSession, world: World) -> None:
     assert max(record["since"] for record in State(world.state).committed()) > 0
 
 
+@pytest.mark.nightly
 def test_ends(spark: SparkSession, world: World) -> None:
     """By itself: at the end of what is there, or when its time is over."""
     world.send("1.jsonl", [{"id": 1, "n": 20}])
