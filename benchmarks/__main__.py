@@ -24,6 +24,7 @@ SMALL_TABLES = {
 AREAS = (
     "records",
     "pipeline",
+    "many",
     "stream",
     "parsing",
     "graph",
@@ -35,7 +36,7 @@ AREAS = (
     "local",
     "statistics",
 )
-ON_SPARK = ("pipeline", "stream")
+ON_SPARK = ("pipeline", "many", "stream")
 SETS: dict[str, tuple[str, ...]] = {
     "all": AREAS,
     "in-process": tuple(name for name in AREAS if name not in ON_SPARK),

@@ -19,6 +19,7 @@ from benchmarks import pipeline_graph, pipeline_plain, pipeline_shards
 from benchmarks.kernels import COMMAND, cpu
 from benchmarks.measure import once
 from benchmarks.results import Result
+from benchmarks.waiting import processes_below, share_waited, waited
 from headgate.runtime.engines import ShardEngines
 from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.jobs.match.match import match_events
@@ -118,11 +119,13 @@ def _equality(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
     _make(session, synthetic("equality", filters), place, filters, events)
     _compile(session, place)
     first = once(lambda: _match(session, place))
+    before = waited()
     runs = [_spent(lambda: _match(session, place)) for _ in range(plan.runs)]
     wall, costs, done = min(runs, key=lambda found: found[0])
     _check(session, place, filters, plan.checked)
     frames = [_spent(lambda: _framed(session, place, here, done)) for _ in range(plan.runs)]
     framed = min(sum(each[1]) for each in frames)
+    queued = share_waited(before, waited())
     plain = min(once(lambda: _plainly(session, place, here)) for _ in range(plan.runs))
     ours = min(sum(each[1]) for each in runs) / events * 1e6
     joined = _joined(session, place, here, plan)
@@ -159,6 +162,7 @@ def _equality(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
         ),
         Result("matches of an event", done.matches / events, "on average"),
         Result("this run", wall, "s"),
+        Result("threads that could run and waited for a core", queued * 100, "% of their time"),
         Result("the first run of a session, which starts the workers", first, "s"),
     ]
     named = f"{SPEED}, {filters:,} filters, {events:,} events"
@@ -287,16 +291,8 @@ def _least(runs: int, work: Callable[[], object]) -> Spent:
 
 def _clocks() -> Spent:
     """Read the CPU of the Java process, and of the Python processes below it."""
-    java = next(process for process in _below(os.getpid()) if _fields(process)[0] == "(java)")
-    return Spent(_seconds(java), sum(map(_seconds, _below(java))))
-
-
-def _below(process: int) -> Iterator[int]:
-    """List the processes that a process started, and those that they started."""
-    for task in Path(f"/proc/{process}/task").glob("*/children"):
-        for child in map(int, task.read_text("ascii").split()):
-            yield child
-            yield from _below(child)
+    java = next(process for process in processes_below(os.getpid()) if _fields(process)[0] == "(java)")
+    return Spent(_seconds(java), sum(map(_seconds, processes_below(java))))
 
 
 def _fields(process: int) -> list[str]:

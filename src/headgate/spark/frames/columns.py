@@ -15,7 +15,7 @@ from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.likeliest import likeliest
 from headgate.core.values import fold
 from headgate.errors import TableError
-from headgate.spark.jobs.match.reading import check_types, is_comparable
+from headgate.spark.tables.comparing import check_types, is_comparable
 from headgate.spark.tables.groups import mapped
 from headgate.spark.tables.tables import column
 from headgate.tables.event_rows import PACKED, REASON, ROW

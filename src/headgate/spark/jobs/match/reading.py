@@ -5,27 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegralType,
-    MapType,
-    NullType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
 
 from headgate.contents.registry import kind_of
 from headgate.core.event import ID, SOURCE
 from headgate.core.values import dotted, fold
-from headgate.errors import TableError
+from headgate.spark.tables.comparing import check_types
 from headgate.spark.tables.events import EventTable, judge, judge_documents
 from headgate.spark.tables.tables import attribute_paths, column, column_names
 from headgate.tables.event_rows import COLUMNS, DOCUMENTS, LINES, PACKED
@@ -36,22 +20,7 @@ from headgate.tables.results import meant_by
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.core.values import Path
     from headgate.runtime.targets import Sources, Target
-
-_COMPARABLE = (
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegralType,
-    NullType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
 
 
 def read_table(
@@ -94,40 +63,3 @@ def _needed(table: DataFrame, target: Target) -> DataFrame:
 def _packed(table: DataFrame) -> DataFrame:
     """Make one column of all: `mapInArrow` stumbles over dots and backticks in the names of columns."""
     return table.select(sf.struct(*map(column, table.columns)).alias(PACKED))
-
-
-def check_types(table: DataFrame, path: str, target: Target) -> tuple[str, ...]:
-    """Refuse columns that filters compare and cannot: they would never match, and nobody would know.
-
-    Returns the attributes that filters name and the table lacks.
-    """
-    unknown = []
-    for attribute in target.attributes:
-        kind = _find(table.schema, attribute, path)
-        if kind is None:
-            unknown.append(dotted(attribute))
-        elif attribute in target.compared and not is_comparable(kind):
-            what = f"{path}: {dotted(attribute)} is {kind.simpleString()}, which filters cannot compare"
-            raise TableError(f"{what}: cast it to a type that filters know")
-    return tuple(sorted(unknown))
-
-
-def _find(kind: DataType, attribute: Path, path: str) -> DataType | None:
-    """Find the type of an attribute, through nested structs; into maps Spark would go, and filters cannot."""
-    for place, name in enumerate(attribute):
-        if isinstance(kind, MapType):
-            what = f"{path}: {dotted(attribute[:place])} is {kind.simpleString()}"
-            raise TableError(f"{what}, which {dotted(attribute)} cannot go into: make it a struct")
-        fields = kind.fields if isinstance(kind, StructType) else []
-        found = next((field for field in fields if fold(field.name) == name), None)
-        if found is None:
-            return None
-        kind = found.dataType
-    return kind
-
-
-def is_comparable(kind: DataType) -> bool:
-    """Tell whether filters can see values of a type; an object is one, and never equal to anything."""
-    if isinstance(kind, ArrayType):
-        return is_comparable(kind.elementType)
-    return isinstance(kind, _COMPARABLE)

@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from headgate.runtime.sharding import Sharding
 
 _GOOD, _TEXTS, _WHOLE, _KEYED = "good", "texts", "whole", "keyed"
+NUMBERS_TRIED = 64
+"""Numbers for each partition, of which one must lead to it: that none does has a chance of e**-64."""
 
 
 def compile_shards(
@@ -85,7 +87,7 @@ def compile_shards(
             work = partial(place_rows, placing=placing, numbered=found.numbered, counts=counts)
             placed = found.accepted().mapInArrow(work, from_arrow_schema(PLACED))
             # A shard is a partition, also one without rows.
-            shards = placed.repartitionById(sharding.count, sf.col(HOME)).sortWithinPartitions(*ORDER)
+            shards = _parted(placed, sharding.count).sortWithinPartitions(*ORDER)
             made = BuildSettings(str(stage), contents, reading, found.numbered)
             tasks = shards.mapInArrow(partial(_build_shard, building=made), from_arrow_schema(BUILT))
             done = {row[HOME]: row.asDict() for row in tasks.collect()}
@@ -101,6 +103,22 @@ def compile_shards(
         parsing.seconds,
         building.seconds,
     )
+
+
+def _parted(placed: DataFrame, count: int) -> DataFrame:
+    """Have the rows of shard n in partition n, and no others."""
+    if hasattr(placed, "repartitionById"):
+        return placed.repartitionById(count, sf.col(HOME))
+    return parted_by_hash(placed, count)
+
+
+def parted_by_hash(placed: DataFrame, count: int) -> DataFrame:
+    """Do the same on Spark 4.0, which parts by hash only: by numbers whose hashes lead to the partitions."""
+    numbers = placed.sparkSession.range(NUMBERS_TRIED * count)
+    led = numbers.groupBy(sf.pmod(sf.hash("id"), sf.lit(count)).alias(HOME)).agg(sf.min("id").alias("id"))
+    leading = {row[HOME]: row["id"] for row in led.collect()}
+    each = [sf.lit(leading[number]).cast("long") for number in range(count)]
+    return placed.repartition(count, sf.element_at(sf.array(*each), sf.col(HOME) + 1))
 
 
 def _build_shard(batches: Iterable[pa.RecordBatch], building: BuildSettings) -> Iterator[pa.RecordBatch]:
