@@ -124,7 +124,9 @@ def _equality(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
     wall, costs, done = min(runs, key=lambda found: found[0])
     _check(session, place, filters, plan.checked)
     frames = [_spent(lambda: _framed(session, place, here, done)) for _ in range(plan.runs)]
-    framed = min(sum(each[1]) for each in frames)
+    by_spark = [_spent(lambda: _framed(session, place, here, done, spark=True)) for _ in range(plan.runs)]
+    _check_framed(session, here, done)
+    framed, sparked = (min(sum(each[1]) for each in some) for some in (frames, by_spark))
     queued = share_waited(before, waited())
     plain = min(once(lambda: _plainly(session, place, here)) for _ in range(plan.runs))
     ours = min(sum(each[1]) for each in runs) / events * 1e6
@@ -140,7 +142,7 @@ def _equality(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
             goal=None if plan.rate is None else 50,
         ),
         Result(
-            "DataFrame to Parquet by `headgate.spark.match`",
+            "DataFrame to Parquet: `hg.write_parquet(hg.match(events, snapshot), path)`",
             events / min(each[0] for each in frames),
             "/s",
             goal=None if plan.rate is None else 60_000,
@@ -152,6 +154,12 @@ def _equality(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
             "times",
             goal=None if plan.rate is None else 1.1,
         ),
+        Result(
+            "the same by Spark's own writer: `hg.match(events, snapshot).write.parquet(path)`",
+            events / min(each[0] for each in by_spark),
+            "/s",
+        ),
+        Result("its CPU against that of the job", sparked / min(sum(each[1]) for each in runs), "times"),
         Result("CPU of the job", ours, "µs an event", joined, f"plain Spark, from {plan.plain:,} events"),
         Result(
             "plain Spark (a join with exploded events, verified in a pandas UDF) takes more CPU",
@@ -180,14 +188,23 @@ def _sharded(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
     )
 
 
-def _framed(session: SparkSession, place: Place, here: Path, done: MatchResult) -> MatchResult:
-    """Match a DataFrame, and have Spark write the matches."""
-    found = str(here / "framed")
+def _framed(
+    session: SparkSession, place: Place, here: Path, done: MatchResult, *, spark: bool = False
+) -> MatchResult:
+    """Match a DataFrame, and have workers write the matches, or Spark."""
     matched = hg.match(session.read.parquet(place.events), place.snapshot)
-    matched.write.mode("overwrite").parquet(found)
-    if session.read.parquet(found).count() != done.matches:
-        raise AssertionError("a DataFrame has other matches than the job")
+    if spark:
+        matched.write.mode("overwrite").parquet(str(here / "by_spark"))
+    else:
+        hg.write_parquet(matched, here / "by_workers", mode="overwrite")
     return done
+
+
+def _check_framed(session: SparkSession, here: Path, done: MatchResult) -> None:
+    """Compare what was written: by workers, by Spark, and by the job."""
+    ours, theirs = (session.read.parquet(str(here / name)) for name in ("by_workers", "by_spark"))
+    if ours.schema != theirs.schema or not ours.count() == theirs.count() == done.matches:
+        raise AssertionError("a DataFrame has other matches than the job")
 
 
 def _joined(session: SparkSession, place: Place, here: Path, plan: Plan) -> float:

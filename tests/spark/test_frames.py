@@ -97,6 +97,34 @@ def test_ids_keep_their_type(spark: SparkSession, snapshot: Path, kind: str) -> 
     assert sorted(str(row["event_id"]) for row in found.collect()) == ["0", "1", "2"]
 
 
+@pytest.mark.parametrize("shape", some(["arrays", "rows"], 0))
+def test_workers_write_what_spark_would(
+    spark: SparkSession, snapshot: Path, tmp_path: Path, shape: str
+) -> None:
+    session = hostile(spark, 0)
+    events = events_in(session)
+    kept = [name for name in events.columns if name != "uuid"]
+    found = hg.match(events, snapshot, id="uuid", keep=kept, shape=shape, names={"age": "years"})
+    place = tmp_path / "out.parquet"
+    hg.write_parquet(found, place)
+    found.write.parquet(str(tmp_path / "by-spark.parquet"))
+    ours, theirs = (
+        session.read.parquet(str(tmp_path / name)) for name in ("out.parquet", "by-spark.parquet")
+    )
+    assert ours.schema == theirs.schema
+    assert sorted(ours.collect(), key=str) == sorted(theirs.collect(), key=str)
+    assert (place / "_SUCCESS").exists()
+    with pytest.raises(TableError, match=r"is there already: remove it, or give mode='overwrite'$"):
+        hg.write_parquet(found, place)
+    hg.write_parquet(hg.match(events.where("age > 1000"), snapshot, id="uuid"), place, mode="overwrite")
+    assert session.read.parquet(str(place)).schema.names == ["event_id", "subscription_id"]
+    assert session.read.parquet(str(place)).count() == 0
+    hg.write_parquet(found.where("event_id = 'u3'"), place, mode="overwrite")
+    assert [row["event_id"] for row in session.read.parquet(str(place)).collect()] == ["u3"]
+    with pytest.raises(TableError, match=r"^mode is 'append': use 'error' or 'overwrite'$"):
+        hg.write_parquet(found, place, mode="append")
+
+
 DECIMAL_FILTERS = [
     *("price = 0.1", "price > 0.1e0", "price < 0.100000000000000001", "price IN (0.1, 2)", "price <> '0.1'"),
     *("NOT price BETWEEN 0.1 AND 9223372036854775806.5", "price <=> NULL", "price = 12345678901234567890.5"),

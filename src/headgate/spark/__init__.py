@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headgate.spark.frames.explain import explain
     from headgate.spark.frames.match import match, refused, top
     from headgate.spark.frames.what_if import WhatIf, what_if
+    from headgate.spark.frames.writing import write_parquet
 
 _HOMES = {
     "Backtest": "backtest",
@@ -32,6 +33,7 @@ _HOMES = {
     "refused": "match",
     "top": "match",
     "what_if": "what_if",
+    "write_parquet": "writing",
 }
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "refused",
     "top",
     "what_if",
+    "write_parquet",
 ]
 
 

@@ -28,6 +28,7 @@ from headgate.runtime.questions import EXACT, RANK, Top
 from headgate.runtime.snapshots import VersionSources
 from headgate.runtime.targets import open_target
 from headgate.spark.frames.columns import EventColumns, GivenEvents, renamed
+from headgate.spark.frames.writing import Answered, answered
 from headgate.spark.session.memory import worker_memory
 from headgate.spark.tables.groups import best_of, mapped, with_key
 from headgate.tables.event_rows import KEY, REASON, ROW
@@ -180,7 +181,8 @@ class EventFrame:
         if keyed:
             assert top is not None
             found = best_of(found, top.k, VALUE)
-        return renamed(found, names)
+            return renamed(found, names)
+        return answered(renamed(found, names), Answered(rows, works, tuple(found.columns)))
 
     def both(
         self, version: Version, keep: Sequence[str], shape: str, top: Top | None, *, numbered: bool

@@ -212,7 +212,7 @@ class _Files:
             self._append(REASON, pa.RecordBatch.from_arrays(columns, schema=_REFUSED))
 
     def _append(self, kind: str, rows: pa.RecordBatch) -> None:
-        with _writing():
+        with writing_errors():
             if kind not in self._open:
                 mark = "" if kind == self._task.event_type else f"-{kind}"
                 name = f"{self._name}{mark}.{self._task.codec}.parquet"
@@ -227,7 +227,7 @@ class _Files:
         """End the files, and tell of them; and of the ids of all events."""
         told: list[dict[str, Any]] = [{COUNT: 0, NUMBERS: numbers, TEXTS: texts}]
         for kind, (name, writer) in self._open.items():
-            with _writing():
+            with writing_errors():
                 writer.close()
             told.append({FILE: name, KIND: kind, COUNT: self._rows[kind]})
         return pa.RecordBatch.from_pylist(told, schema=_FILES)
@@ -243,7 +243,7 @@ def retype(file: Path, task: Task) -> None:
 
 
 @contextmanager
-def _writing() -> Iterator[None]:
+def writing_errors() -> Iterator[None]:
     """Turn what the machine refuses into an error that says so."""
     try:
         yield
