@@ -6,6 +6,7 @@ archive     `spark.archives`: Spark unpacks it on each worker; kernels come with
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -52,9 +53,9 @@ def ship(here: Path, place: tables.Place, snapshot: str, form: str) -> Shipped:
     """Match on a cluster whose workers get Headgate from the job, with a session as anybody makes it."""
     cache = here / "cache"
     with Cluster(here / "cluster") as cluster:
+        # The Python of workers: the setting `spark.pyspark.python` counts for spark-submit only.
+        os.environ["PYSPARK_PYTHON"] = str(bare_python(here / "bare"))
         settings = cluster.settings() | {
-            "spark.pyspark.python": str(bare_python(here / "bare")),
-            "spark.pyspark.driver.python": sys.executable,
             # What is compiled is looked at, and so must not be where other runs have left it.
             "spark.executorEnv.XDG_CACHE_HOME": str(cache),
         }

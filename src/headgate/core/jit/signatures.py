@@ -21,7 +21,7 @@ from headgate.core.jit.sources import PACKAGE, read
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-FILE = Path(__file__).with_name("signatures.json")
+FILE = PACKAGE / "core" / "jit" / "signatures.json"
 MODE = "HEADGATE_SIGNATURES"
 """The environment's word: `strict` refuses signatures that are not in the file; a directory collects them."""
 STRICT = "strict"

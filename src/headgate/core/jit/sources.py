@@ -13,7 +13,8 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2]
-PREBUILT = Path(__file__).with_name("prebuilt")
+# A folder or zip file on the path may be named from where a process began: `__file__` is, then.
+PREBUILT = PACKAGE / "core" / "jit" / "prebuilt"
 """The machine code that came with the package; a source tree has none."""
 ARCHIVE = next((place for place in PACKAGE.parents if place.is_file()), None)
 """The zip file on Python's path that the package is in, if it is in one."""
