@@ -162,6 +162,21 @@ class Backend(ABC):
 
         Columns are those of `match_batch` and `top_batch` of an engine.
         """
+        wanted = None if top is None else top.wanted(events)
+        if top is None or wanted is None:
+            yield from self._portions(events, ids, top, most)
+            return
+        import numpy as np
+        import pyarrow as pa
+
+        from headgate.engine.answers import cut
+
+        most_wanted = top._replace(k=int(wanted.max(initial=0)), column=None)
+        if most_wanted.k:
+            for found in self._portions(events, pa.array(np.arange(len(events))), most_wanted, most):
+                yield cut(found, ids, wanted)
+
+    def _portions(self, events: Events, ids: Column, top: Top | None, most: int) -> Iterator[pa.RecordBatch]:
         if top is None:
             yield from self.index.match_portions(events, ids)
             return

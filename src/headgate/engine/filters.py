@@ -86,7 +86,7 @@ class RankedFilters(Backend):
         del top
         return max(1, most // max(1, len(self.index)))
 
-    def portions(self, events: Events, ids: Column, top: Top | None, most: int) -> Iterator[pa.RecordBatch]:
+    def _portions(self, events: Events, ids: Column, top: Top | None, most: int) -> Iterator[pa.RecordBatch]:
         """Ask about some events at a time."""
         for some, names in in_slices(events, ids, self.at_once(top, most)):
             columns = in_columns(some)

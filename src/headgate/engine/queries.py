@@ -8,7 +8,7 @@ from headgate.contents.protocol import Answers, Binds
 from headgate.contents.registry import kind_of
 from headgate.core.ranks import check_k, read_factors
 from headgate.engine.inputs import asked_of, event_of, id_of
-from headgate.engine.question import Top
+from headgate.engine.question import Top, checked_column
 from headgate.errors import SubscriptionError
 from headgate.graph.path_cost import DECAY, MINUS, PathCost
 from headgate.ranking.model import EXACT, check_asked
@@ -144,9 +144,16 @@ class Queries:
         asked = self._asked(k, mode, factors, PathCost(by, decay, hops))
         return self.backend.explain_rank(event_of(event), id_of(identity), asked)
 
-    def _asked(self, k: int, mode: str, factors: Mapping[str, float] | None, path: PathCost) -> Top:
+    def _asked(
+        self,
+        k: int,
+        mode: str,
+        factors: Mapping[str, float] | None,
+        path: PathCost,
+        column: str | None = None,
+    ) -> Top:
         check_asked(k, mode, factors)
-        asked = Top(k, mode, tuple(read_factors(factors).items()), path)
+        asked = Top(k, mode, tuple(read_factors(factors).items()), path, checked_column(column))
         asked.check_way(routed=self.backend.routed and mode == EXACT)
         return asked._replace(path=PathCost.of(path.by, path.decay, hops=path.hops))
 
@@ -204,11 +211,13 @@ class Queries:
         by: str = MINUS,
         decay: float = DECAY,
         hops: bool = False,
+        k_column: str | None = None,
     ) -> pa.Table:
         """Find the best k for each event of a table or a list: (event_id, subscription_id, score, rank).
 
         `score` is what the subscription is ranked by, and ranks count from 1. Where nothing is ranked, the
-        first matches are the best, with the score 0. All else is as in `top`.
+        first matches are the best, with the score 0. `k_column` names an attribute by which each event says
+        how many it wants, at most k: one that has no whole number there wants k. All else is as in `top`.
 
         >>> from headgate import Engine, Subscription
         >>> engine = Engine.build(
@@ -219,5 +228,5 @@ class Queries:
         """
         from headgate.engine.answers import table_of
 
-        asked = self._asked(k, mode, factors, PathCost(by, decay, hops))
+        asked = self._asked(k, mode, factors, PathCost(by, decay, hops), k_column)
         return table_of(self.backend, asked_of(events) if k else (), asked, self._statistics)

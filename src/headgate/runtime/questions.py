@@ -13,6 +13,10 @@ from headgate.engine.question import RANK, SCORE, Top
 from headgate.errors import SnapshotError, TableError
 from headgate.ranking.model import EXACT, MODES, RELAXED
 
+NOT_BY_EVENT = (
+    "{} has shards that do not fit into one worker, and how many of all an event wants is not known to each: "
+    "compile fewer shards, give workers more memory, or ask for as many of each event"
+)
 STAGED = "_staged"
 """Where tasks write, inside a folder that a stream writes to."""
 
@@ -90,6 +94,7 @@ def check_changes(path: str) -> None:
 __all__ = [
     "EXACT",
     "MODES",
+    "NOT_BY_EVENT",
     "RANK",
     "RELAXED",
     "SCORE",

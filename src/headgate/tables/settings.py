@@ -63,6 +63,13 @@ class Best:
         least=0,
         shown="all matches",
     )
+    top_column: str | None = setting(
+        "an attribute by which each event says how many it wants, K at most; one without a whole number "
+        "there wants K",
+        None,
+        needs="top",
+        metavar="NAME",
+    )
     mode: str | None = setting(
         "what makes one better: its score if all clauses hold, or the weights of those that hold",
         None,
@@ -101,7 +108,7 @@ class Best:
         if self.top is None:
             return None
         path = PathCost.of(self.by or MINUS, DECAY if self.decay is None else self.decay, hops=self.hops)
-        return Top.of(self.top, self.mode or EXACT, self.factors, path)
+        return Top.of(self.top, self.mode or EXACT, self.factors, path, self.top_column)
 
 
 @dataclass(frozen=True, kw_only=True)

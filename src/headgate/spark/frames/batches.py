@@ -64,6 +64,7 @@ def each_batch(
     by: str = MINUS,
     decay: float = DECAY,
     hops: bool = False,
+    k_column: str | None = None,
     id: str = ID,  # noqa: A002 -- what people call it
     keep: Sequence[str] = (),
     shape: str = ROWS,
@@ -104,7 +105,7 @@ def each_batch(
     if Path(place).exists() and not Path(place).is_dir():
         raise TableError(f"{place} is a file, and the state of a stream is a directory")
     path = PathCost.of(by, decay, hops=hops)
-    best = None if k is None else Top.of(k, mode, factors, path)
+    best = None if k is None else Top.of(k, mode, factors, path, k_column)
     if best is None and (mode != EXACT or factors or path != DEFAULT_PATH_COST):
         raise TableError("mode, factors and such say which are best: say with k how many are wanted")
     check_snapshot(os.fspath(snapshot), best)

@@ -106,6 +106,7 @@ def what_if(
     by: str = MINUS,
     decay: float = DECAY,
     hops: bool = False,
+    k_column: str | None = None,
     noise: float = Settings.noise,
     id: str = ID,  # noqa: A002 -- what people call it
     source: str = SOURCE,
@@ -129,7 +130,7 @@ def what_if(
     if events.isStreaming:
         raise TableError(f"{WHAT} are a stream: what is gained and lost is known of a table only")
     path = PathCost.of(by, decay, hops=hops)
-    place, top = os.fspath(snapshot), None if k is None else Top.of(k, mode, factors, path)
+    place, top = os.fspath(snapshot), None if k is None else Top.of(k, mode, factors, path, k_column)
     check_trial(place, top, noise)
     form, rows = _rows(changes)
     # Workers make their own engines from what is sent to them: the files are gone before anything is asked.

@@ -153,6 +153,7 @@ class StreamSettings(Best):
         if self.report is not None and not self.report.endswith(".html"):
             raise TableError(f"{self.report} is not the name of a page: let it end in .html")
         told = (self.mode not in {None, EXACT}, self.factors, self.by, self.decay, self.hops)
+        told += (self.top_column,)
         if self.top is None and any(told):
             raise TableError("mode, factors and such say which are best: say with top how many are wanted")
         if self.factors and self.mode != RELAXED:
