@@ -81,7 +81,7 @@ def test_the_version(headgate: Command) -> None:
         ("--nope", "No such option"),
         (
             "match --nope",
-            "No such option '--nope'. (Did you mean one of: '--mode', '--no-graph', '--top'?) (see",
+            "No such option '--nope'. (Did you mean one of: '--hops', '--mode', '--top'?) (see",
         ),
         ("compile --output out", "Missing option '--subscriptions', or '--nodes' and '--edges'"),
         ("compile --nodes subs.jsonl --output out", "give both --nodes and --edges"),

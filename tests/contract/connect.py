@@ -86,7 +86,7 @@ class Connect(Frames):
         given: dict[str, Any] = {"shape": shape, "names": {"event_id": "event"}}
         if top is None:
             return pairs_in(client().ask("match", **self._told, **given))
-        given |= {"k": top.k, "mode": top.mode, "factors": dict(top.factors) or None}
+        given |= {"k": top.k, "mode": top.mode, "factors": dict(top.factors) or None, **top.path._asdict()}
         return pairs_in(client().ask("top", **self._told, **given))
 
     def refused(self) -> Counter[Refusal]:

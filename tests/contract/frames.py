@@ -115,7 +115,15 @@ class Frames(Batch):
             found = hg.match(self._events(), self._snapshot, **given)
         else:
             factors = dict(top.factors) or None
-            found = hg.top(self._events(), self._snapshot, top.k, top.mode, factors=factors, **given)
+            found = hg.top(
+                self._events(),
+                self._snapshot,
+                top.k,
+                top.mode,
+                factors=factors,
+                **top.path._asdict(),
+                **given,
+            )
         rows = [row.asDict(recursive=True) for row in found.collect()]
         assert dict(self.session.conf.getAll) == before
         return pairs_in(rows)
@@ -164,7 +172,12 @@ class FrameStream(Frames):
         top, shape = question.top, "arrays" if self.world.graph else "rows"
         given: dict[str, Any] = {"shape": shape, "names": {"event_id": "event"}, "fold": 1}
         if top is not None:
-            given |= {"k": top.k, "mode": top.mode, "factors": dict(top.factors) or None}
+            given |= {
+                "k": top.k,
+                "mode": top.mode,
+                "factors": dict(top.factors) or None,
+                **top.path._asdict(),
+            }
         before = dict(self.session.conf.getAll)
         batches = hg.each_batch(root / "changes", self._snapshot, write, state=root / "state", **given)
         events = self._events()

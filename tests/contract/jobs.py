@@ -244,6 +244,7 @@ class Stream(Surface):
             top=None if top is None else top.k,
             mode="exact" if top is None else top.mode,
             factors={} if top is None else dict(top.factors),
+            **({} if top is None or not self.world.graph else top.path._asdict()),
             fold=1,
         )
         done = self._run(self._settings)

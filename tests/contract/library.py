@@ -77,7 +77,7 @@ class Library(Surface):
         top = question.top
         if top is None:
             return [(event.id, each) for each in self._asked.match(event)]
-        best: Any = self._asked.top(event, top.k, top.mode, factors=top.weighing)
+        best: Any = self._asked.top(event, top.k, top.mode, factors=top.weighing, **top.path._asdict())
         return [(event.id, each.subscription, each.value, rank) for rank, each in enumerate(best, 1)]
 
     def _change(self) -> Engine:

@@ -13,6 +13,7 @@ from headgate.core.event import XML as XML_TYPE
 from headgate.core.ranks import read_factors
 from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.core.subscription import MIXED
+from headgate.graph.path_cost import TIMES
 from headgate.graph.reference import best_paths, reach_subscriptions
 from headgate.ranking.filters.clauses import weigh
 from headgate.ranking.filters.reference import in_order
@@ -82,6 +83,8 @@ class Reference:
             event["source"],
             lambda text, dialect: self._holds(event, text, dialect),
             top.k,
+            times=top.path.decay if top.path.by == TIMES else None,
+            hops=top.path.hops,
         )
         return [Best(identity, value) for identity, value, _, _ in paths]
 

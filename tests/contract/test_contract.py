@@ -17,6 +17,7 @@ import pytest
 from headgate import Event, Subscription
 from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.errors import HeadgateError
+from headgate.graph.path_cost import DEFAULT_PATH_COST, PathCost
 from headgate.runtime.questions import Top
 from headgate.runtime.sharding import ACCESS, HASH, TENANT, Sharding
 from tests.contract.connect import Connect
@@ -87,7 +88,10 @@ class Cell(NamedTuple):
         if self.ranking == ALL:
             return Question(None, changed)
         if self.ranking == EXACT:
-            return Question(Top.of(3), changed)
+            path = (
+                PathCost("times", 0.5, hops=True) if self.graph and self.content != XML else DEFAULT_PATH_COST
+            )
+            return Question(Top.of(3, path=path), changed)
         return Question(Top.of(4, RELAXED, FACTORS[self.content]), changed)
 
 

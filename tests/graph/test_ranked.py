@@ -13,6 +13,7 @@ import pytest
 from headgate import Edge, Event, Node, Subscription
 from headgate.errors import EventError, GraphError
 from headgate.graph.index import GraphIndex
+from headgate.graph.path_cost import PathCost
 from headgate.graph.ranked.kernels import VISITED
 from headgate.graph.ranked.ranked import search
 from headgate.graph.reference import best_paths, passes
@@ -175,7 +176,7 @@ def star(arms: int) -> GraphIndex:
 @pytest.mark.parametrize(("k", "visited"), [(1, 2), (5, 6), (50, 51), (ALL, 101)])
 def test_the_search_stops_when_nothing_can_be_better(by: str, k: int, visited: int) -> None:
     index, event = star(100), Event("e", {"a": 1}, source="pub")
-    found = search(index.view, event, k, by=by, decay=0.9, hops=False)
+    found = search(index.view, event, k, PathCost(by))
     assert found.counts[VISITED] == visited
     assert index.top(event, 1, by=by)[0].subscription == "s099"
 
@@ -186,7 +187,7 @@ def test_the_search_stops_on_a_changed_graph_too() -> None:
     index.add_edge(Edge("hub000", "late"))
     assert [each.subscription for each in index.top(event, 3)] == ["s099", "s098", "s097"]
     # Every hub may lead to the new 50 now, for all that the bound knows; the best three promise more.
-    assert search(index.view, event, 3, by="minus", decay=0.9, hops=False).counts[VISITED] == 4
+    assert search(index.view, event, 3, PathCost()).counts[VISITED] == 4
     assert [each.subscription for each in index.top(event, 52)[-3:]] == ["s050", "late", "s049"]
 
 

@@ -13,6 +13,7 @@ from headgate import Edge, Event, Node, Subscription
 from headgate.errors import EventError, GraphError
 from headgate.graph import batch
 from headgate.graph.index import GraphIndex
+from headgate.graph.path_cost import DEFAULT_PATH_COST, PathCost
 from headgate.graph.walk import hits
 from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, TRIAL, StrategyChooser
 from headgate.records.index.index import RecordIndex
@@ -52,11 +53,13 @@ def was_asked(index: GraphIndex) -> bool:
     return isinstance(index.view.ways, Only) and index.view.ways.asked > 0
 
 
-def best_one_by_one(index: GraphIndex, events: Sequence[Event], k: int) -> list[tuple[object, ...]]:
+def best_one_by_one(
+    index: GraphIndex, events: Sequence[Event], k: int, path: PathCost = DEFAULT_PATH_COST
+) -> list[tuple[object, ...]]:
     return [
         (event.id, found.subscription, found.value, rank)
         for event in events
-        for rank, found in enumerate(index.top(event, k), 1)
+        for rank, found in enumerate(index.top(event, k, **path._asdict()), 1)
     ]
 
 
@@ -90,10 +93,11 @@ def test_the_best_of_many_events_are_those_of_each(shape: str, k: int, way: int)
         drawn = drawn_graph(rng, shape)
         index = by(GraphIndex.build(drawn.nodes, drawn.edges, drawn.subscriptions, room=RecordIndex), way)
         events = [draw_event(rng, str(rng.choice(drawn.nodes).id), number) for number in range(40)]
-        expected = best_one_by_one(index, events, k)
-        some |= bool(expected)
-        assert rows_of(index.top_batch(table(events), k)) == expected
-        assert rows_of(index.top_events(events, k)) == expected
+        for path in (DEFAULT_PATH_COST, PathCost("times", 0.5), PathCost(hops=True)):
+            expected = best_one_by_one(index, events, k, path)
+            some |= bool(expected)
+            assert rows_of(index.top_batch(table(events), k, path=path)) == expected
+            assert rows_of(index.top_events(events, k, path=path)) == expected
         # What a batch leaves behind does not disturb a single event.
         assert best_one_by_one(index, events[:5], k) == best_one_by_one(index, events[:5], k)
         assert rows_of(index.top_batch(table([]), k)) == []

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROWS: list[dict[str, Any]] = [
-    {"id": f"e{number}", "source": "pub" if number % 3 else "net", "a": number % 5, "t": "xyz"[number % 3]}
+    {
+        "id": f"e{number}",
+        "source": "pub" if number % 3 else "net",
+        "a": number % 5,
+        "t": "xyz"[number % 3],
+        "k": (None, 0, 1, 2, 99, -1)[number % 6],
+    }
     for number in range(40)
 ]
 SUBSCRIPTIONS: list[dict[str, Any]] = [
@@ -61,7 +67,9 @@ def expected(engine: Engine, top: Top | None) -> Iterator[tuple[Any, ...]]:
         if top is None:
             yield from ((number, each) for each in engine.match(event))
         else:
-            best: Any = engine.top(event, top.k, top.mode, factors=top.weighing)
+            wanted = row.get(top.column) if top.column else None
+            k = min(max(wanted, 0), top.k) if type(wanted) is int else top.k
+            best: Any = engine.top(event, k, top.mode, factors=top.weighing)
             yield from ((number, each.subscription, each.value, rank) for rank, each in enumerate(best, 1))
 
 
@@ -83,7 +91,16 @@ def test_both_forms_of_events_get_the_answer_of_the_library(
     engines = ShardEngines.open(snapshot(tmp_path, kind, shards))
     batch = pa.RecordBatch.from_pylist(ROWS)
     events = [Event.from_row(row) for row in ROWS]
-    tops = () if kind == "plain" else (Top.of(2), Top.of(3, "relaxed", {"a": 0.5}))
+    tops = (
+        ()
+        if kind == "plain"
+        else (
+            Top.of(2),
+            Top.of(3, "relaxed", {"a": 0.5}),
+            Top.of(2, column="k"),
+            Top.of(3, "relaxed", column="k"),
+        )
+    )
     for top in (None, *tops):
         answer = list(expected(engine, top))
         assert answer

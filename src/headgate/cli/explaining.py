@@ -17,12 +17,22 @@ from headgate.cli.documents import (
     refuse_options,
     source_option,
 )
-from headgate.cli.options import option_of
-from headgate.cli.shell import cli, factor_option, json_option, mode_option, quiet_option, tell, wanted_top
+from headgate.cli.options import option_of, read_given
+from headgate.cli.shell import (
+    cli,
+    factor_option,
+    json_option,
+    mode_option,
+    path_options,
+    quiet_option,
+    tell,
+    wanted_top,
+)
 from headgate.cli.terminal import shown
+from headgate.core.settings import setting_of
 from headgate.core.subscription import SQL
 from headgate.errors import SnapshotError
-from headgate.tables.settings import Backtest
+from headgate.tables.settings import Backtest, Best
 
 if TYPE_CHECKING:
     from headgate.contents.kind import FilterSettings, Kind, Results
@@ -74,7 +84,7 @@ def explain_rank(event: Event, snapshot: str, subscription: str, top: Top) -> An
 
     place = located(snapshot)
     room = room_of(place)
-    check_ranks(place, room, top.mode)
+    check_ranks(place, room, top)
     if room not in {RANKING, GRAPH}:
         raise SnapshotError(
             f"snapshot {snapshot} is in shards, where ranks are not explained: match with --top, or compile "
@@ -84,7 +94,7 @@ def explain_rank(event: Event, snapshot: str, subscription: str, top: Top) -> An
         engine, identity = without_graph(place, subscription)
     else:
         engine, identity, event = in_graph(place, subscription, event)
-    found = engine.explain_rank(event, identity, top.k, top.mode, factors=top.weighing)
+    found = engine.explain_rank(event, identity, top.k, top.mode, factors=top.weighing, **top.path._asdict())
     return Answer(_rank_as_json(found), found.lines())
 
 
@@ -125,6 +135,7 @@ LIMIT = 10
 )
 @mode_option
 @factor_option
+@path_options
 @format_option
 @source_option
 @item_option
@@ -151,6 +162,8 @@ def explain(
     rank: int | None,
     mode: str | None,
     factors: tuple[str, ...],
+    by: str | None,
+    decay: float | None,
     form: str | None,
     source: str | None,
     item: int | None,
@@ -160,6 +173,7 @@ def explain(
     *,
     coerce: bool,
     injective: bool,
+    hops: bool,
     why_not: bool,
     quiet: bool,
     as_json: bool,
@@ -188,7 +202,8 @@ def explain(
         raise click.UsageError(
             "--taxonomy, --coerce and --injective go with --filter: a snapshot has its own"
         )
-    wanted = wanted_top("--rank", rank, mode, factors)
+    weighing = read_given(setting_of(Best, "factors"), factors)
+    wanted = wanted_top("--rank", Best(top=rank, mode=mode, factors=weighing, by=by, decay=decay, hops=hops))
     if wanted is not None and subscription is None:
         raise click.UsageError("--rank goes with --snapshot and --subscription")
     for option, rows in (("--bindings", bindings), ("--tuples", tuples)):

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from headgate import __version__
-from headgate.cli.options import complete_places, option_of, options_of, read_given
+from headgate.cli.options import complete_places, flag_of, option_of, options_of
 from headgate.cli.standard import is_taken, named, standard_places
-from headgate.core.settings import setting_of
+from headgate.core.settings import settings_of, unmet
 from headgate.errors import TableError
 from headgate.spark.session.java import check_master, need_spark
 from headgate.tables.settings import Best, Where
@@ -281,17 +281,19 @@ def fields_of(done: DataclassInstance) -> dict[str, Any]:
 
 mode_option = option_of(Best, "mode")
 factor_option = option_of(Best, "factors")
+_PATH_OPTIONS = [option_of(Best, name) for name in ("hops", "decay", "by")]
 
 
-def wanted_top(option: str, k: int | None, mode: str | None, factors: tuple[str, ...]) -> Top | None:
-    """Read what is asked for; `option` is what says how many."""
-    from headgate.runtime.questions import RELAXED, Top
+def path_options(run: Decorated) -> Decorated:
+    """Add the options that say what the way through a graph costs."""
+    for each in _PATH_OPTIONS:
+        run = each(run)
+    return run
 
-    if k is None:
-        for name, given in (("--mode", mode), ("--factor", factors)):
-            if given:
-                raise click.UsageError(f"{name} goes with {option}")
-        return None
-    if factors and mode != RELAXED:
-        raise click.UsageError("--factor goes with --mode relaxed")
-    return Top.of(k, mode or "exact", read_given(setting_of(Best, "factors"), factors))
+
+def wanted_top(option: str, given: Best) -> Top | None:
+    """Check what is asked for; `option` is what says how many."""
+    for each, needed, value in unmet(settings_of(Best), given):
+        flag = option if needed.name == "top" else f"{needed.flag} {value}"
+        raise click.UsageError(f"{flag_of(each)} goes with {flag}")
+    return given.best

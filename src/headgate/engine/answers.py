@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
@@ -16,6 +17,8 @@ from headgate.errors import EventError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
 
     from headgate.core.event import Event, Id
     from headgate.core.omission import Omission
@@ -63,6 +66,14 @@ def visible(value: object) -> object:
     except EventError:
         return True
     return value
+
+
+def cut(found: pa.RecordBatch, ids: Column, wanted: NDArray[np.int64]) -> pa.RecordBatch:
+    """Keep as many as each event wants of answers that name events by their rows; gives them their ids."""
+    # A batch without rows does not know its types.
+    row, rank = (np.asarray(found.column(name)).astype(np.int64) for name in (EVENT_ID, RANK))
+    kept = found.filter(pa.array(rank <= wanted[row]))
+    return kept.set_column(0, EVENT_ID, ids.take(kept.column(EVENT_ID).cast(pa.int64())))
 
 
 def table_of(

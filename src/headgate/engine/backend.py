@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from headgate.contents.protocol import TaxonomyAware
 from headgate.contents.sharing import slice_of
 from headgate.core.subscription import Subscription
-from headgate.engine.question import DEFAULT_PATH_COST
 from headgate.errors import GraphError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.ranks import Weights
-    from headgate.engine.question import PathCost, Top
+    from headgate.engine.question import Top
     from headgate.graph.index import GraphIndex
     from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.filters.explain import RankExplanation
@@ -144,15 +143,11 @@ class Backend(ABC):
         return True
 
     @abstractmethod
-    def top(
-        self, event: Event, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
-    ) -> list[RankedMatch] | list[Best]:
+    def top(self, event: Event, top: Top) -> list[RankedMatch] | list[Best]:
         """List the best subscriptions of an event."""
 
     @abstractmethod
-    def explain_rank(
-        self, event: Event, identity: Id, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
-    ) -> RankExplanation:
+    def explain_rank(self, event: Event, identity: Id, top: Top) -> RankExplanation:
         """Say why a subscription has its rank, and what it lacked to be among the best."""
 
     # Asking about many
@@ -167,6 +162,21 @@ class Backend(ABC):
 
         Columns are those of `match_batch` and `top_batch` of an engine.
         """
+        wanted = None if top is None else top.wanted(events)
+        if top is None or wanted is None:
+            yield from self._portions(events, ids, top, most)
+            return
+        import numpy as np
+        import pyarrow as pa
+
+        from headgate.engine.answers import cut
+
+        most_wanted = top._replace(k=int(wanted.max(initial=0)), column=None)
+        if most_wanted.k:
+            for found in self._portions(events, pa.array(np.arange(len(events))), most_wanted, most):
+                yield cut(found, ids, wanted)
+
+    def _portions(self, events: Events, ids: Column, top: Top | None, most: int) -> Iterator[pa.RecordBatch]:
         if top is None:
             yield from self.index.match_portions(events, ids)
             return

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.contents.protocol import Measures
 from headgate.engine.backend import Backend, in_columns, in_slices
-from headgate.engine.question import DEFAULT_PATH_COST
 from headgate.ranking.model import EXACT, Best
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from headgate.contents.protocol import CheckCosts, Content
     from headgate.core.event import Event, Id
     from headgate.engine.backend import Column, Events
-    from headgate.engine.question import PathCost, Top
+    from headgate.engine.question import Top
     from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.filters.explain import RankExplanation
 
@@ -43,22 +42,16 @@ class PlainFilters(Backend):
         """Ask the index, if it can tell."""
         return self.index.check_costs(events) if isinstance(self.index, Measures) else None
 
-    def top(
-        self, event: Event, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
-    ) -> list[RankedMatch] | list[Best]:
+    def top(self, event: Event, top: Top) -> list[RankedMatch] | list[Best]:
         """List the first matches."""
-        del path_cost
         if top.mode != EXACT:
             self.relaxed()
         return [Best(identity, 0.0) for identity in self.match(event)[: top.k]]
 
-    def explain_rank(
-        self, event: Event, identity: Id, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
-    ) -> RankExplanation:
+    def explain_rank(self, event: Event, identity: Id, top: Top) -> RankExplanation:
         """Say which matches have a lower id."""
         from headgate.ranking.filters.explain import explain_exact
 
-        del path_cost
         if top.mode != EXACT:
             self.relaxed()
         verdict = self.explain(event, identity)
@@ -76,19 +69,13 @@ class RankedFilters(Backend):
         """List the filters as they are indexed by rank."""
         return [self.index.content]
 
-    def top(
-        self, event: Event, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
-    ) -> list[RankedMatch] | list[Best]:
+    def top(self, event: Event, top: Top) -> list[RankedMatch] | list[Best]:
         """Ask the scores, or the clauses."""
-        del path_cost
         found: list[Best] = self.index.top(event, top.k, top.mode, factors=top.weighing)
         return found
 
-    def explain_rank(
-        self, event: Event, identity: Id, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
-    ) -> RankExplanation:
+    def explain_rank(self, event: Event, identity: Id, top: Top) -> RankExplanation:
         """Ask the scores, or the clauses."""
-        del path_cost
         found: RankExplanation = self.index.explain_rank(
             event, identity, top.k, top.mode, factors=top.weighing
         )
@@ -99,7 +86,7 @@ class RankedFilters(Backend):
         del top
         return max(1, most // max(1, len(self.index)))
 
-    def portions(self, events: Events, ids: Column, top: Top | None, most: int) -> Iterator[pa.RecordBatch]:
+    def _portions(self, events: Events, ids: Column, top: Top | None, most: int) -> Iterator[pa.RecordBatch]:
         """Ask about some events at a time."""
         for some, names in in_slices(events, ids, self.at_once(top, most)):
             columns = in_columns(some)

@@ -6,7 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from headgate.engine.backend import Backend, in_columns
-from headgate.engine.question import DEFAULT_PATH_COST, RANK, SCORE
+from headgate.engine.question import RANK, SCORE
 from headgate.errors import EventError
 from headgate.ranking.model import EXACT, Best
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headgate.core.ranks import Weights
     from headgate.core.subscription import Subscription
     from headgate.engine.backend import Column, Events
-    from headgate.engine.question import PathCost, Top
+    from headgate.engine.question import Top
     from headgate.engine.reached import ReachedClauses
     from headgate.graph.index import GraphIndex
     from headgate.graph.ranked.ranked import RankedMatch
@@ -104,18 +104,14 @@ class GraphFilters(Backend):
 
         return comes_to(self._graph.view, event, identity)
 
-    def top(
-        self, event: Event, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
-    ) -> list[RankedMatch] | list[Best]:
+    def top(self, event: Event, top: Top) -> list[RankedMatch] | list[Best]:
         """List the best by score and way, or by the clauses that hold at what is reached."""
         if top.mode != EXACT:
             found: list[Best] = self.relaxed().top(event, top.k, factors=top.weighing)
             return found
-        return self._graph.top(event, top.k, **path_cost._asdict()) if top.k else []
+        return self._graph.top(event, top.k, **top.path._asdict()) if top.k else []
 
-    def explain_rank(
-        self, event: Event, identity: Id, top: Top, path_cost: PathCost = DEFAULT_PATH_COST
-    ) -> RankExplanation:
+    def explain_rank(self, event: Event, identity: Id, top: Top) -> RankExplanation:
         """Say which subscriptions come before one."""
         from headgate.ranking.filters.explain import explain_exact
 
@@ -124,7 +120,7 @@ class GraphFilters(Backend):
             return told
         graph = self._graph
         verdict = graph.explain(event, identity)
-        whole = graph.top(event, graph.view.subscriptions + 1, **path_cost._asdict())
+        whole = graph.top(event, graph.view.subscriptions + 1, **top.path._asdict())
         found = [Best(each.subscription, each.value) for each in whole]
         return explain_exact(found, Best(identity, graph.score(identity)), top.k, verdict)
 
@@ -140,7 +136,7 @@ class GraphFilters(Backend):
             return super()._best(events, ids, top)
         given: Any = events
         find = self._graph.top_batch if in_columns(events) else self._graph.top_events
-        found = find(given, top.k, ids)
+        found = find(given, top.k, ids, top.path)
         return found.rename_columns([*found.schema.names[:2], SCORE, RANK])
 
     def check_sources(self, events: Events, ids: Column) -> None:

@@ -8,9 +8,9 @@ from headgate.contents.protocol import Answers, Binds
 from headgate.contents.registry import kind_of
 from headgate.core.ranks import check_k, read_factors
 from headgate.engine.inputs import asked_of, event_of, id_of
-from headgate.engine.question import DEFAULT_PATH_COST, PathCost, Top
-from headgate.errors import GraphError, SubscriptionError
-from headgate.graph.model import DECAY, MINUS
+from headgate.engine.question import Top, checked_column
+from headgate.errors import SubscriptionError
+from headgate.graph.path_cost import DECAY, MINUS, PathCost
 from headgate.ranking.model import EXACT, check_asked
 
 if TYPE_CHECKING:
@@ -120,12 +120,12 @@ class Queries:
         Relaxed: by the weights of the clauses that hold, at least one; in a graph, of the subscriptions at
         nodes that are reached, whatever the way. `factors` re-weigh attributes for this event: 0 drops them.
         """
-        asked, cost = self._asked(k, mode, factors), self._path_cost(mode, by, decay, hops)
+        asked = self._asked(k, mode, factors, PathCost(by, decay, hops))
         given = event_of(event)
         if self._statistics is None:
-            return self.backend.top(given, asked, cost)
+            return self.backend.top(given, asked)
         return self._statistics.match(
-            self.backend, given, lambda: self.backend.top(given, asked, cost), ranked=True
+            self.backend, given, lambda: self.backend.top(given, asked), ranked=True
         )
 
     def explain_rank(
@@ -141,24 +141,21 @@ class Queries:
         hops: bool = False,
     ) -> RankExplanation:
         """Say why a subscription has its rank, and what it lacked to enter the best k."""
-        asked, path_cost = self._asked(k, mode, factors), self._path_cost(mode, by, decay, hops)
-        return self.backend.explain_rank(event_of(event), id_of(identity), asked, path_cost)
+        asked = self._asked(k, mode, factors, PathCost(by, decay, hops))
+        return self.backend.explain_rank(event_of(event), id_of(identity), asked)
 
-    def _asked(self, k: int, mode: str, factors: Mapping[str, float] | None) -> Top:
+    def _asked(
+        self,
+        k: int,
+        mode: str,
+        factors: Mapping[str, float] | None,
+        path: PathCost,
+        column: str | None = None,
+    ) -> Top:
         check_asked(k, mode, factors)
-        return Top(k, mode, tuple(read_factors(factors).items()))
-
-    def _path_cost(self, mode: str, by: str, decay: float, hops: bool) -> PathCost:
-        """Refuse to be told of a way where there is none."""
-        if not isinstance(hops, bool):
-            raise GraphError(f"hops is {hops!r}: give True or False")
-        path_cost = PathCost(by, decay, hops)
-        if path_cost != DEFAULT_PATH_COST and (mode != EXACT or not self.backend.routed):
-            raise GraphError(
-                "`by`, `decay` and `hops` say what the way through a graph costs: leave them out without a "
-                "graph, and in mode 'relaxed'"
-            )
-        return path_cost
+        asked = Top(k, mode, tuple(read_factors(factors).items()), path, checked_column(column))
+        asked.check_way(routed=self.backend.routed and mode == EXACT)
+        return asked._replace(path=PathCost.of(path.by, path.decay, hops=path.hops))
 
     # Asking about many
 
@@ -205,12 +202,22 @@ class Queries:
         return lists_of(self.backend, asked_of(events), self._statistics)
 
     def top_batch(
-        self, events: Any, k: int, mode: str = EXACT, *, factors: Mapping[str, float] | None = None
+        self,
+        events: Any,
+        k: int,
+        mode: str = EXACT,
+        *,
+        factors: Mapping[str, float] | None = None,
+        by: str = MINUS,
+        decay: float = DECAY,
+        hops: bool = False,
+        k_column: str | None = None,
     ) -> pa.Table:
         """Find the best k for each event of a table or a list: (event_id, subscription_id, score, rank).
 
         `score` is what the subscription is ranked by, and ranks count from 1. Where nothing is ranked, the
-        first matches are the best, with the score 0.
+        first matches are the best, with the score 0. `k_column` names an attribute by which each event says
+        how many it wants, at most k: one that has no whole number there wants k. All else is as in `top`.
 
         >>> from headgate import Engine, Subscription
         >>> engine = Engine.build(
@@ -221,5 +228,5 @@ class Queries:
         """
         from headgate.engine.answers import table_of
 
-        asked = self._asked(k, mode, factors)
+        asked = self._asked(k, mode, factors, PathCost(by, decay, hops), k_column)
         return table_of(self.backend, asked_of(events) if k else (), asked, self._statistics)

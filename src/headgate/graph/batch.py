@@ -15,6 +15,7 @@ from headgate.core.event import ID, SOURCE, Event, column_of
 from headgate.core.omission import Omission, renaming
 from headgate.errors import EventError
 from headgate.graph.base import NO_CELLS, no_planes
+from headgate.graph.path_cost import DEFAULT_PATH_COST, TIMES, PathCost
 from headgate.graph.ranked import kernels
 from headgate.graph.ranked.ranked import order_by_id, ranking_of
 from headgate.graph.walk import walking
@@ -296,7 +297,13 @@ def subscription_ids(view: View, places: NDArray[np.integer[Any]]) -> Column:
     return ids.take(places)
 
 
-def top_all(view: View, events: Events, k: int, identities: Column | None = None) -> pa.RecordBatch:
+def top_all(
+    view: View,
+    events: Events,
+    k: int,
+    identities: Column | None = None,
+    path: PathCost = DEFAULT_PATH_COST,
+) -> pa.RecordBatch:
     """Find the best k of events that all have a source; `identities` stand for their ids."""
     source, ids = entries(view, events), ids_of(events, identities)
     k = min(k, view.subscriptions)
@@ -304,7 +311,7 @@ def top_all(view: View, events: Events, k: int, identities: Column | None = None
     found = [_Found(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
 
     def some(chunk: Events, starts: NDArray[np.int32], way: int) -> Iterator[_Found]:
-        return _best(view, chunk, starts, k, way)
+        return _best(view, chunk, starts, _Wanted(k, path), way)
 
     if k:
         found += _in_chunks(view, events, source, ids, size, some)
@@ -319,7 +326,16 @@ def top_all(view: View, events: Events, k: int, identities: Column | None = None
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
-def _best(view: View, events: Events, source: NDArray[np.int32], k: int, way: int) -> Iterator[_Found]:
+class _Wanted(NamedTuple):
+    """How many, and by what."""
+
+    k: int
+    path: PathCost
+
+
+def _best(
+    view: View, events: Events, source: NDArray[np.int32], wanted: _Wanted, way: int
+) -> Iterator[_Found]:
     """Search for the best of events; some of them at a time."""
     filter_planes, ranking = view.base.filter_planes, ranking_of(view)
     room = ranking.room(len(view.base.planes.axis_line))
@@ -327,7 +343,9 @@ def _best(view: View, events: Events, source: NDArray[np.int32], k: int, way: in
         # As many rows as there are planes: none.
         room = room._replace(rows=np.zeros(0, np.int32))
         for begin, end, hits in find_hits(view, events):
-            search = _Search(view, no_planes(), NO_CELLS, ranking.above, room, hits, source[begin:end], k)
+            search = _Search(
+                view, no_planes(), NO_CELLS, ranking.above, room, hits, source[begin:end], wanted
+            )
             search.on(resume=False)
             found = search.found()
             yield found._replace(row=found.row + begin)
@@ -337,7 +355,7 @@ def _best(view: View, events: Events, source: NDArray[np.int32], k: int, way: in
         if isinstance(events, pa.RecordBatch)
         else filter_planes.encode(events)
     )
-    search = _Search(view, filter_planes.planes, encoded.cells, NO_PARENTS, room, NO_HITS, source, k)
+    search = _Search(view, filter_planes.planes, encoded.cells, NO_PARENTS, room, NO_HITS, source, wanted)
     resume = False
     while search.on(resume=resume):
         asked = room.asked[: room.counts[kernels.ASKED]]
@@ -358,9 +376,11 @@ class _Search:
         room: kernels.Scratch,
         hits: Hits,
         source: NDArray[np.int32],
-        k: int,
+        wanted: _Wanted,
     ) -> None:
         ranks = ranking_of(view).ranks
+        k, path = wanted
+        self._path = (path.by == TIMES, path.decay, path.hops)
         self.done = 0
         self._k, self._count, self._order = k, len(source), ranks.order
         self._counts = np.zeros(len(source), np.int64)
@@ -371,7 +391,7 @@ class _Search:
     def on(self, *, resume: bool) -> bool:
         """Go on; tells whether filters must be asked for event `done` first."""
         self.done = kernels.search_events(
-            *self._args, self.done, resume, self._k, self._place, self._value, self._counts
+            *self._args, self.done, resume, self._k, *self._path, self._place, self._value, self._counts
         )
         return self.done < self._count
 

@@ -18,8 +18,9 @@ from headgate.graph.build.tables import from_models
 from headgate.graph.changes.changes import Changes, frozen_view
 from headgate.graph.changes.compaction import to_parts
 from headgate.graph.explain import explain
-from headgate.graph.model import DECAY, MINUS, NODE, check_score
-from headgate.graph.ranked.ranked import check_ranking, hanging, score, top
+from headgate.graph.model import NODE, check_score
+from headgate.graph.path_cost import DECAY, DEFAULT_PATH_COST, MINUS, PathCost
+from headgate.graph.ranked.ranked import check_wanted, hanging, score, top
 from headgate.graph.walk import evaluators
 from headgate.graph.walk.evaluators import EVALUATORS
 
@@ -230,22 +231,30 @@ class GraphIndex:
         return top(self.view, event, k, by=by, decay=decay, hops=hops)
 
     def top_batch(
-        self, events: pa.RecordBatch, k: int, identities: pa.Array[Any] | None = None
+        self,
+        events: pa.RecordBatch,
+        k: int,
+        identities: pa.Array[Any] | None = None,
+        path: PathCost = DEFAULT_PATH_COST,
     ) -> pa.RecordBatch:
-        """Find the best k of each event of a batch, by score less cost, many at once.
+        """Find the best k of each event of a batch, by score and way, many at once.
 
         Columns `id`, `source` and attributes in; (event_id, subscription_id, value, rank) out, best first.
         `identities` stand for the ids, which filters still see.
         """
-        check_ranking(k, MINUS, DECAY)
-        return batch.top_all(self.view, events, k, identities)
+        check_wanted(k)
+        return batch.top_all(self.view, events, k, identities, path)
 
     def top_events(
-        self, events: Sequence[Event], k: int, identities: pa.Array[Any] | None = None
+        self,
+        events: Sequence[Event],
+        k: int,
+        identities: pa.Array[Any] | None = None,
+        path: PathCost = DEFAULT_PATH_COST,
     ) -> pa.RecordBatch:
         """Do the same for events given as Python values; `identities` stand for their ids."""
-        check_ranking(k, MINUS, DECAY)
-        return batch.top_all(self.view, events, k, identities)
+        check_wanted(k)
+        return batch.top_all(self.view, events, k, identities, path)
 
     # Changing
 

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from headgate.core.ids import Ids
 
 
-MINUS, TIMES = "minus", "times"
-"""How the way takes off a score: its cost is subtracted, or every step multiplies."""
-DECAY = 0.9
 MOST_SHARDS = 1000
 """Of one graph; the names of their directories have three digits."""
 

@@ -58,8 +58,15 @@ def ask(
     return counting.statistics.answers(engine.backend, events, ids, top, PAIRS, counting.names)
 
 
-def merged(answers: Sequence[pa.RecordBatch], ids: Column, top: Top | None) -> pa.RecordBatch:
+def merged(
+    answers: Sequence[pa.RecordBatch],
+    ids: Column,
+    top: Top | None,
+    wanted: NDArray[np.int64] | None = None,
+) -> pa.RecordBatch:
     """Put answers of shards together that have rows for events: all, or the best; equal ones go by id.
+
+    `wanted` says of each event how many, if that is not the same for all.
 
     A subscription is on one shard, so nothing is there twice; and the best of all are among the best of each.
 
@@ -84,7 +91,7 @@ def merged(answers: Sequence[pa.RecordBatch], ids: Column, top: Top | None) -> p
         row = np.asarray(whole.column(EVENT_ID))
         rank = np.arange(1, len(row) + 1) - np.searchsorted(row, row)
         whole = whole.append_column(RANK, pa.array(rank.astype(np.int32)))
-        whole = whole.filter(pa.array(rank <= top.k))
+        whole = whole.filter(pa.array(rank <= (top.k if wanted is None else wanted[row])))
     return whole.set_column(0, EVENT_ID, ids.take(whole.column(EVENT_ID)))
 
 

@@ -234,7 +234,7 @@ class ShardEngines:
                 with RenamedOmissions(by_row(ids, 0)):
                     best += sharing.each(ask(piece.engine, given, pa.array(rows), top))
         if best:
-            found = merged(best, ids, top)
+            found = merged(best, ids, top, None if top is None else top.wanted(events))
             if counting is not None:
                 counting.statistics.add(found, counting.names)
             yield found

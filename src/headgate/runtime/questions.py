@@ -13,6 +13,10 @@ from headgate.engine.question import RANK, SCORE, Top
 from headgate.errors import SnapshotError, TableError
 from headgate.ranking.model import EXACT, MODES, RELAXED
 
+NOT_BY_EVENT = (
+    "{} has shards that do not fit into one worker, and how many of all an event wants is not known to each: "
+    "compile fewer shards, give workers more memory, or ask for as many of each event"
+)
 STAGED = "_staged"
 """Where tasks write, inside a folder that a stream writes to."""
 
@@ -23,7 +27,7 @@ def check_target(snapshot: str, *, graph: bool | None = None, top: Top | None = 
     room = room_of(place)
     check_wish(snapshot, room, graph=graph)
     if top is not None:
-        check_ranks(place, room, top.mode)
+        check_ranks(place, room, top)
 
 
 def check_wish(snapshot: str, room: str, *, graph: bool | None) -> None:
@@ -41,14 +45,15 @@ def check_wish(snapshot: str, room: str, *, graph: bool | None) -> None:
         )
 
 
-def check_ranks(place: Path, room: str, mode: str) -> None:
+def check_ranks(place: Path, room: str, top: Top) -> None:
     """Refuse to rank where there is nothing to rank by."""
+    top.check_way(routed=room in {GRAPH, GRAPH_SHARDS})
     if is_content(room) or room == FILTER_SHARDS:
         raise SnapshotError(
             f"snapshot {called(place)} was compiled without ranks: compile its subscriptions with --ranked, "
             "or with a column 'score' or 'weights'"
         )
-    if mode == EXACT or room not in {GRAPH, GRAPH_SHARDS}:
+    if top.mode == EXACT or room not in {GRAPH, GRAPH_SHARDS}:
         return
     if not is_snapshot(graph_places(place)[0] / CLAUSES):
         raise SnapshotError(
@@ -77,7 +82,7 @@ def check_snapshot(path: str, top: Top | None) -> None:
             f"snapshot {path} is a snapshot of {room!r}: give one of filters, of a ranking, or of a graph"
         )
     if top is not None:
-        check_ranks(place, room, top.mode)
+        check_ranks(place, room, top)
 
 
 def check_changes(path: str) -> None:
@@ -89,6 +94,7 @@ def check_changes(path: str) -> None:
 __all__ = [
     "EXACT",
     "MODES",
+    "NOT_BY_EVENT",
     "RANK",
     "RELAXED",
     "SCORE",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from headgate.contents.registry import content_at, kind_at, room_at
 from headgate.core.rooms import CLAUSES, FILTERS, GRAPH, RANKING
 from headgate.core.snapshot import digest_of, is_snapshot, room_of
+from headgate.core.values import fold
 from headgate.core.versions.locating import Located, located, opened_at, title_of
 from headgate.engine.engine import Engine
 from headgate.errors import MachineError, SnapshotError
@@ -212,7 +213,12 @@ def open_target(snapshot: str, *, graph: bool | None = None, top: Top | None = N
     With `top`, refuse one that cannot say which subscriptions are best.
     """
     check_target(snapshot, graph=graph, top=top)
-    return opened_at(snapshot, _open_target)
+    target = opened_at(snapshot, _open_target)
+    if top is None or top.column is None:
+        return target
+    # Workers are handed what filters look at, and this.
+    asked = tuple(map(fold, top.column.split(".")))
+    return replace(target, attributes=tuple(sorted({*target.attributes, asked})))
 
 
 def _open_target(found: Located) -> Target:

@@ -298,7 +298,7 @@ def check_trial(snapshot: str, top: Top | None, noise: float) -> None:
     if not 0 <= noise <= 1:
         raise TableError(f"noise {noise} is not a share of the events: give one from 0 to 1")
     if top is not None:
-        check_ranks(place, room, top.mode)
+        check_ranks(place, room, top)
     if room == GRAPH_SHARDS or (top is not None and room in {RANKING_SHARDS, FILTER_SHARDS}):
         raise SnapshotError(
             f"snapshot {snapshot} is cut into shards, and {_WHOLE}: compile it in one piece for this"

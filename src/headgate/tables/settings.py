@@ -15,6 +15,7 @@ from headgate.contents.settings import INPUT, OUTPUT, REFUSED, Documents
 from headgate.core.settings import Kind, setting
 from headgate.core.subscription import SQL, dialects
 from headgate.errors import TableError
+from headgate.graph.path_cost import DECAY, MINUS, TIMES, PathCost
 from headgate.ranking.model import EXACT, MODES, RELAXED
 
 if TYPE_CHECKING:
@@ -62,6 +63,13 @@ class Best:
         least=0,
         shown="all matches",
     )
+    top_column: str | None = setting(
+        "an attribute by which each event says how many it wants, K at most; one without a whole number "
+        "there wants K",
+        None,
+        needs="top",
+        metavar="NAME",
+    )
     mode: str | None = setting(
         "what makes one better: its score if all clauses hold, or the weights of those that hold",
         None,
@@ -75,13 +83,32 @@ class Best:
         needs=f"mode={RELAXED}",
         option="--factor",
     )
+    by: str | None = setting(
+        "in a graph: the cost of the way is subtracted from the score, or each step multiplies it",
+        None,
+        needs="top",
+        listed=(MINUS, TIMES),
+        shown=f"`{MINUS}`",
+    )
+    decay: float | None = setting(
+        "what a step of cost 1 multiplies the score by",
+        None,
+        needs=f"by={TIMES}",
+        least=0,
+        most=1,
+        shown=f"{DECAY}",
+    )
+    hops: bool = setting("in a graph: every edge costs 1, and nodes nothing", False, needs="top")
 
     @property
     def best(self) -> Top | None:
         """Return what is asked for, if not all matches are."""
         from headgate.engine.question import Top
 
-        return None if self.top is None else Top.of(self.top, self.mode or EXACT, self.factors)
+        if self.top is None:
+            return None
+        path = PathCost.of(self.by or MINUS, DECAY if self.decay is None else self.decay, hops=self.hops)
+        return Top.of(self.top, self.mode or EXACT, self.factors, path, self.top_column)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -354,11 +354,14 @@ def search_events(
     done: int,
     resume: bool,
     k: int,
+    times: bool,
+    decay: float,
+    hops: bool,
     out_subscription: NDArray[np.int32],
     out_value: NDArray[np.float64],
     counts: NDArray[np.int64],
 ) -> int:
-    """Search for the best k of one event after another, by score less cost; returns the event it ended at.
+    """Search for the best k of one event after another; returns the event it ended at.
 
     It ends at the last, or at one whose filters must be asked: answered, that search goes on with `resume`.
     Event e has its answers in the `counts[e]` places of `out` from e * k on, in no order.
@@ -379,7 +382,7 @@ def search_events(
                 # Nothing is asked where it is known what holds: there is room for marks.
                 led = mark(up, o.open, given, g.serving, hits, s.leads, s.asked)
                 s.counts[LED] = int(led >= 0)
-        if search(g, o, planes, cells, given, r, up, s, source, k, False, 1.0, False) == ASKING:
+        if search(g, o, planes, cells, given, r, up, s, source, k, times, decay, hops) == ASKING:
             return e
         if known:
             for i in range(hit_start[e], hit_start[e + 1]):

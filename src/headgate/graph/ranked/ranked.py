@@ -18,10 +18,10 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-from headgate.core.ranks import double
 from headgate.errors import GraphError
 from headgate.graph.base import NO_CELLS, no_planes
-from headgate.graph.model import DECAY, MINUS, NODE, SUBSCRIPTION, TIMES
+from headgate.graph.model import NODE, SUBSCRIPTION
+from headgate.graph.path_cost import DECAY, MINUS, TIMES, PathCost
 from headgate.graph.ranked import kernels
 from headgate.graph.walk.leading import NO_PARENTS, above
 
@@ -51,8 +51,8 @@ def top(
     view: View, event: Event, k: int, *, by: str = MINUS, decay: float = DECAY, hops: bool = False
 ) -> list[RankedMatch]:
     """List the best k, the highest value first, equal ones by id."""
-    check_ranking(k, by, decay)
-    found, ranking = search(view, event, k, by=by, decay=decay, hops=hops), ranking_of(view)
+    check_wanted(k)
+    found, ranking = search(view, event, k, PathCost.of(by, decay, hops=hops)), ranking_of(view)
     ranks = ranking.ranks
     subscriptions = found.top[: found.counts[kernels.FOUND]]
     values = found.value[subscriptions]
@@ -72,18 +72,13 @@ def top(
     ]
 
 
-def check_ranking(k: int, by: str, decay: float) -> None:
-    """Refuse a ranking that there is not."""
+def check_wanted(k: int) -> None:
+    """Refuse to find no best."""
     if k < 1:
         raise GraphError(f"k is {k!r}: give the number of subscriptions wanted, 1 or more")
-    if by not in (MINUS, TIMES):
-        raise GraphError(f"there is no ranking by {by!r}: use {MINUS!r} or {TIMES!r}")
-    number = double(decay)
-    if number is None or not 0 < number <= 1:
-        raise GraphError(f"decay is {decay!r}: give a number above 0, 1 at most")
 
 
-def search(view: View, event: Event, k: int, *, by: str, decay: float, hops: bool) -> kernels.Scratch:
+def search(view: View, event: Event, k: int, path: PathCost) -> kernels.Scratch:
     """Search for the best k; the answer is in this thread's scratch space until its next search."""
     source, filter_planes, ranking = view.source(event), view.base.filter_planes, ranking_of(view)
     planes, cells, encoded = no_planes(), NO_CELLS, None
@@ -95,7 +90,7 @@ def search(view: View, event: Event, k: int, *, by: str, decay: float, hops: boo
     room.counts[[kernels.EVENT, kernels.SIFTED, kernels.LED]] = 0
     k = min(k, len(ranking.ranks.order))
     args = (view.arrays, view.overlay, planes, cells, given, ranking.ranks, NO_PARENTS, room)
-    while k and kernels.search(*args, source, k, by == TIMES, float(decay), hops) == kernels.ASKING:
+    while k and kernels.search(*args, source, k, path.by == TIMES, path.decay, path.hops) == kernels.ASKING:
         assert filter_planes is not None
         assert encoded is not None
         asked = room.asked[: room.counts[kernels.ASKED]]

@@ -22,6 +22,7 @@ from headgate.contents.protocol import EVENT_ID
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.likeliest import likeliest
 from headgate.errors import TableError
+from headgate.graph.path_cost import DECAY, DEFAULT_PATH_COST, MINUS, PathCost
 from headgate.runtime.log import Subscriptions
 from headgate.runtime.questions import EXACT, Top, check_changes, check_snapshot
 from headgate.runtime.state import PINNED, STAGE, State
@@ -60,6 +61,10 @@ def each_batch(
     k: int | None = None,
     mode: str = EXACT,
     factors: Mapping[str, float] | None = None,
+    by: str = MINUS,
+    decay: float = DECAY,
+    hops: bool = False,
+    k_column: str | None = None,
     id: str = ID,  # noqa: A002 -- what people call it
     keep: Sequence[str] = (),
     shape: str = ROWS,
@@ -99,9 +104,10 @@ def each_batch(
     check_here(place)
     if Path(place).exists() and not Path(place).is_dir():
         raise TableError(f"{place} is a file, and the state of a stream is a directory")
-    best = None if k is None else Top.of(k, mode, factors)
-    if best is None and (mode != EXACT or factors):
-        raise TableError("mode and factors say which are best: say with k how many are wanted")
+    path = PathCost.of(by, decay, hops=hops)
+    best = None if k is None else Top.of(k, mode, factors, path, k_column)
+    if best is None and (mode != EXACT or factors or path != DEFAULT_PATH_COST):
+        raise TableError("mode, factors and such say which are best: say with k how many are wanted")
     check_snapshot(os.fspath(snapshot), best)
     named = None if changes is None else os.fspath(changes)
     if named is not None and not named.startswith(NATS):

@@ -24,7 +24,8 @@ from headgate.contents.protocol import SUBSCRIPTION_ID
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.values import fold
 from headgate.errors import TableError
-from headgate.runtime.questions import EXACT, RANK, Top
+from headgate.graph.path_cost import DECAY, MINUS, PathCost
+from headgate.runtime.questions import EXACT, NOT_BY_EVENT, RANK, Top
 from headgate.runtime.snapshots import VersionSources
 from headgate.runtime.targets import open_target
 from headgate.spark.frames.columns import EventColumns, GivenEvents, renamed
@@ -92,6 +93,10 @@ def top(
     mode: str = EXACT,
     *,
     factors: Mapping[str, float] | None = None,
+    by: str = MINUS,
+    decay: float = DECAY,
+    hops: bool = False,
+    k_column: str | None = None,
     id: str = ID,  # noqa: A002 -- what people call it
     keep: Sequence[str] = (),
     shape: str = ROWS,
@@ -104,12 +109,14 @@ def top(
     """Say who comes first: the best k of each event, with the columns `rank` and `value` besides.
 
     `mode` is "exact", where all clauses of a filter must hold, or "relaxed"; `factors` multiply the weights
-    of attributes then. All else is as in `match`; an array has structs of the subscription, rank and value.
+    of attributes then. In a graph `by`, `decay` and `hops` say what the way costs. `k_column` names a
+    column by which each event says how many it wants, at most k. All else is as in `match`; an array
+    has structs of the subscription, rank and value.
 
     >>> best = top(events, "snapshot", 20, "relaxed")  # doctest: +SKIP
     """
     columns = EventColumns(id, source, data, content_type)
-    wanted = Top.of(k, mode, factors)
+    wanted = Top.of(k, mode, factors, PathCost.of(by, decay, hops=hops), k_column)
     target = open_target(os.fspath(snapshot), top=wanted)
     return EventFrame(events, target, columns, format).matches(keep, shape, names, wanted)
 
@@ -169,6 +176,8 @@ class EventFrame:
                 "cannot be found in a stream: compile fewer shards, or give workers more memory"
             )
         keyed = several and top is not None
+        if keyed and top is not None and top.column is not None:
+            raise TableError(NOT_BY_EVENT.format(self._target.title))
         task = self._task(top)._replace(shape=shape, keyed=keyed)
         schema = self._schema(shape, kept, top, numbered=self._target.numbered)
         if keyed:

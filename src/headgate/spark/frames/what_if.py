@@ -22,6 +22,7 @@ from headgate.backtest.trial import try_changes
 from headgate.contents.protocol import SUBSCRIPTION_ID
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.errors import TableError
+from headgate.graph.path_cost import DECAY, MINUS, PathCost
 from headgate.runtime.operations import OP
 from headgate.runtime.questions import EXACT, Top
 from headgate.runtime.targets import Sources
@@ -102,6 +103,10 @@ def what_if(
     k: int | None = None,
     mode: str = EXACT,
     factors: Mapping[str, float] | None = None,
+    by: str = MINUS,
+    decay: float = DECAY,
+    hops: bool = False,
+    k_column: str | None = None,
     noise: float = Settings.noise,
     id: str = ID,  # noqa: A002 -- what people call it
     source: str = SOURCE,
@@ -114,9 +119,9 @@ def what_if(
     `changes` are rows as a stream takes them, tried one after the other: a DataFrame, in the order of its
     partitions, or dicts. A row without `op` replaces a subscription that is there, and adds one that is not.
 
-    With `k` the question is who would be among the best k of an event; `mode` and `factors` are as in `top`.
-    A subscription that matches more than the share `noise` of the events is told to be noisy. The other
-    arguments are as in `match`.
+    With `k` the question is who would be among the best k of an event; `mode`, `factors`, `by`, `decay` and
+    `hops` are as in `top`. A subscription that matches more than the share `noise` of the events is told to
+    be noisy. The other arguments are as in `match`.
 
     >>> tried = what_if(events, "snapshot", [{"id": "s1", "filter": "age > 40"}])  # doctest: +SKIP
     >>> tried.gained, tried.lost, tried.changed.show()  # doctest: +SKIP
@@ -124,7 +129,8 @@ def what_if(
     check_frame(events, WHAT)
     if events.isStreaming:
         raise TableError(f"{WHAT} are a stream: what is gained and lost is known of a table only")
-    place, top = os.fspath(snapshot), None if k is None else Top.of(k, mode, factors)
+    path = PathCost.of(by, decay, hops=hops)
+    place, top = os.fspath(snapshot), None if k is None else Top.of(k, mode, factors, path, k_column)
     check_trial(place, top, noise)
     form, rows = _rows(changes)
     # Workers make their own engines from what is sent to them: the files are gone before anything is asked.

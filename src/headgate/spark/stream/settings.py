@@ -152,8 +152,10 @@ class StreamSettings(Best):
         check_values(settings_of(StreamSettings), self)
         if self.report is not None and not self.report.endswith(".html"):
             raise TableError(f"{self.report} is not the name of a page: let it end in .html")
-        if self.top is None and (self.mode not in {None, EXACT} or self.factors):
-            raise TableError("mode and factors say which are best: say with top how many are wanted")
+        told = (self.mode not in {None, EXACT}, self.factors, self.by, self.decay, self.hops)
+        told += (self.top_column,)
+        if self.top is None and any(told):
+            raise TableError("mode, factors and such say which are best: say with top how many are wanted")
         if self.factors and self.mode != RELAXED:
             raise TableError("factors weigh clauses that hold, and exact matching weighs none: use relaxed")
         if self.finished not in {KEEP, DELETE} and not self.finished.removeprefix(ARCHIVE) != self.finished:

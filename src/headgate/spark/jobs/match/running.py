@@ -20,7 +20,7 @@ from headgate.contents.registry import kind_of
 from headgate.core.omission import Omission
 from headgate.errors import TableError
 from headgate.records.index.index import EVENT_ID, SUBSCRIPTION_ID
-from headgate.runtime.questions import SCORE
+from headgate.runtime.questions import NOT_BY_EVENT, SCORE
 from headgate.spark.jobs.match.reading import read_table
 from headgate.spark.jobs.match.worker import (
     CODECS,
@@ -100,6 +100,8 @@ class MatchRun:
                 f"{target.title} has shards that do not fit into one worker, and which subscriptions are the "
                 "best of all is not known to those who count: leave out --stats, or --top"
             )
+        if top is not None and top.column is not None and len(self._groups) > 1:
+            raise TableError(NOT_BY_EVENT.format(target.title))
         self.met = session.sparkContext.accumulator(0)
         self.left_out = session.sparkContext.accumulator(dict[Omission, None](), _Gathered())
         self.statistics: Accumulator[dict[int, bytes]] | None = None
