@@ -83,15 +83,28 @@ def index_of(filters: Sequence[str]) -> RecordIndex:
 
 
 INDEX = index_of(FILTERS)
-NAMES = ["i", "f", "s", "b", "whole", "real", "day", "t", "cost", "exact", "tags", "ints", "costs", "user", "odd"]
+NAMES = [
+    "i",
+    "f",
+    "s",
+    "b",
+    "whole",
+    "real",
+    "day",
+    "t",
+    "cost",
+    "exact",
+    "tags",
+    "ints",
+    "costs",
+    "user",
+    "odd",
+]
 
 
 def seen(events: Events, e: int) -> tuple[Any, ...]:
     """Say what an index sees of one event of a batch: texts by what they are, and not by their places."""
-    multi = [
-        events.multi_codes[line[e] : line[e + 1]].tolist()
-        for line in events.multi_start
-    ]
+    multi = [events.multi_codes[line[e] : line[e + 1]].tolist() for line in events.multi_start]
     texts = []
     for place in events.text_of[:, e].tolist():
         begin, end = (events.text_offsets[place + at] for at in (0, 1)) if place >= 0 else (0, 0)
@@ -210,7 +223,7 @@ def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = rows.RowEncoder(built)
     encoder.encode(events)
     assert all(len(codes) <= 4 for each in encoder._attributes.values() for codes in each.codes.values())
-    assert len(encoder._names) <= 6
+    assert len(encoder._level.types) <= 6
     with pytest.raises(EventError, match="is given twice"):
         encoder.encode([Event("e", {"x200": 1, "X200": 2})])
 
@@ -234,12 +247,22 @@ def _in_json(value: object) -> bool:
         return all(map(_in_json, value))
     if isinstance(value, dict):
         return all(map(_in_json, value.values()))
-    return value is None or (isinstance(value, bool | int | str | float) and value == value and abs(len(str(value))) < 300 and value not in {float("inf"), float("-inf")})
+    return value is None or (
+        isinstance(value, bool | int | str | float)
+        and value == value
+        and abs(len(str(value))) < 300
+        and value not in {float("inf"), float("-inf")}
+    )
 
 
 def test_many_threads_and_one_encoder() -> None:
     rng = random.Random(9)
     events = [Event(e, {name: rng.choice(ODD) for name in rng.sample(NAMES, 9)}) for e in range(60)]
+    room = rows.RowEncoder(INDEX.built).room()
+    encoder = rows.RowEncoder(INDEX.built)
+    assert [seen(encoder.encode_one(event, room), 0) for event in events] == [
+        seen(encoder.encode([event]), 0) for event in events
+    ]
     base = Base(INDEX._state.base.ids, INDEX._state.base.filters, INDEX.built)
     wanted = [seen(rows.RowEncoder(INDEX.built).encode([event]), 0) for event in events]
     with ThreadPoolExecutor(8) as pool:

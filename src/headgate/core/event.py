@@ -147,7 +147,8 @@ class Event:
         True
         """
         made = object.__new__(cls)
-        made.__dict__.update(id=identity, data=data, time=None, source=source, content_type=JSON)
+        fields = {"id": identity, "data": data, "time": None, "source": source, "content_type": JSON}
+        object.__setattr__(made, "__dict__", fields)
         return made
 
     @classmethod

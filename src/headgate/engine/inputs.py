@@ -36,7 +36,6 @@ _STREAM, _ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
 _EVENTS = "give a table, or a list of events and mappings"
 _ONE = "an event is an Event, a mapping of attributes, or JSON"
 _TEXTS = (str, bytes, bytearray, memoryview)
-_STR = frozenset({str})
 
 
 def event_of(given: object, identity: Id = 0) -> Event:
@@ -73,7 +72,7 @@ def _object(given: Any) -> dict[str, Any]:
 
 def _of_row(row: dict[Any, Any], identity: Id) -> Event:
     """Make an event of a row with values as Python has them."""
-    if is_plain(row) and _STR.issuperset(map(type, row)):
+    if is_plain(row):
         own, source = row.get(ID), row.get(SOURCE)
         if own is None:
             own = identity

@@ -4,9 +4,9 @@
     type     ──► Codes, or None     of the attribute, by the exact type of the value
     value    ──► (place, code)      where it goes in the row of codes, and what
 
-All three are dictionaries that fill themselves, so a value that was seen before costs three look-ups. What a
-value must be (text that UTF-8 can hold, a number of 64 bits) is checked when it is first seen. Values of which
-more is wanted than codes (objects, arrays, texts that LIKE looks at) wait until the pass is over.
+All three are dictionaries, so a value that was seen before costs three look-ups. What a value must be (text
+that UTF-8 can hold, a number of 64 bits) is checked when it is first seen. Values of which more is wanted than
+codes (objects, arrays, texts that LIKE looks at) wait until the pass is over.
 
 Whatever is odd (a value of a foreign type, two names that only case tells apart, no dict at all) is left to
 the flattened attributes of the event, which refuse it in their own words or have it read slowly.
@@ -53,7 +53,6 @@ _KEPT = (type(None), bool, int, float, str, dt.date)
 _SCALARS = (*_KEPT, Decimal, dt.datetime)
 _FORMS = (bool, int, str)
 """What LIKE sees."""
-_NOWHERE: Found = (slice(0, 0), ())
 
 
 class _Odd(Exception):  # noqa: N818 -- nothing is wrong yet
@@ -81,40 +80,44 @@ class Codes(dict[Any, "Found"]):
 class _Checked(dict[Any, "Found"]):
     """The values of an attribute that no filter names: they go nowhere, and are checked all the same."""
 
+    def __init__(self, nowhere: int) -> None:
+        super().__init__(dict.fromkeys((None, True, False), (nowhere, 0)))
+        self._found = (nowhere, 0)
+
     def __missing__(self, value: Any) -> Found:
         check(value, ())
-        return _NOWHERE
+        return self._found
 
 
-class Attribute(dict[type, "Codes | _Checked | None"]):
-    """What to do with a value of an attribute, by its type; None is to wait until all others are read.
+class Attribute:
+    """An attribute, and what to do with a value of it.
 
-    `place` is where its lines are in a row. The codes of its elements, if it is an array, go to the lines
-    `multi`, what LIKE sees of it to the patterns of `side` and to the line of grams `gram`. `inside` are the
-    names in it, if it is an object of which filters name some.
+    types      by the type of a value, where its codes are; None is to wait until all others are read
+    place      its lines in a row; of an attribute that no filter names, the place behind all lines
+    multi      the lines that take the codes of its elements, if it is an array
+    side       the patterns, and `gram` the line of grams, that look at its text; -1 for none
+    inside     the names in it, if it is an object of which filters name some
     """
 
-    def __init__(self, path: Path, lines: Sequence[LineCodes] = (), side: int = -1, gram: int = -1) -> None:
+    def __init__(
+        self, path: Path, lines: Sequence[LineCodes], nowhere: int, side: int = -1, gram: int = -1
+    ) -> None:
         self.path = path
         self.side = side
         self.gram = gram
-        self.inside: Names | None = None
+        self.inside: Level | None = None
         self.multi = [line for line in lines if line.multi]
         self.seen = side >= 0 or gram >= 0
         """Whether LIKE looks at it."""
         self._lines = lines
         self._found: dict[tuple[int, ...], Found] = {}
-        first = lines[0].number if lines else 0
+        first = lines[0].number if lines else nowhere
         assert [line.number for line in lines] == list(range(first, first + len(lines)))
-        self.place = first if len(lines) == 1 else slice(first, first + len(lines))
-        self.codes: dict[type, Codes | _Checked] = {kind: Codes(self, kind) for kind in _SCALARS}
-        self.update(self.codes)
-        self.update(dict.fromkeys((list, tuple, dict)))
+        self.place = first if len(lines) < 2 else slice(first, first + len(lines))
+        self.codes = {kind: Codes(self, kind) for kind in _SCALARS}
+        self.types: dict[type, Codes | _Checked | None] = {**self.codes, list: None, tuple: None, dict: None}
         if self.seen:
-            self.update(dict.fromkeys(_FORMS))
-
-    def __missing__(self, kind: type) -> None:
-        raise _Odd
+            self.types.update(dict.fromkeys(_FORMS))
 
     def find(self, value: object, kind: Kind) -> Found:
         """Return the codes of a value that was checked; on a line of elements 1 if it is an array."""
@@ -124,44 +127,46 @@ class Attribute(dict[type, "Codes | _Checked | None"]):
         found = self._found.get(codes)
         if found is None:
             # Once for all values that have them: most codes belong to many.
-            found = self._found[codes] = (self.place, codes[0] if len(codes) == 1 else codes)
+            one = codes[0] if codes else 0
+            found = self._found[codes] = (self.place, codes if len(codes) > 1 else one)
         return found
 
 
-def _unnamed() -> Attribute:
-    """Make what stands for all attributes that no filter names."""
-    made = Attribute(())
-    made.codes = {kind: _Checked() for kind in _SCALARS}
-    made.update(made.codes)
-    for value in (None, True, False):
-        made.codes[type(value)][value] = _NOWHERE
-    return made
+class Level:
+    """The attributes at one level of objects, by their names as they are spelled.
 
-
-class Names(dict[str, Attribute]):
-    """The attributes at one level of objects by their names as they are spelled; fills itself."""
+    types         what each name's values are looked up in; learned when a name is first seen
+    twice         whether an attribute was spelled in two ways: one event may have both, and is refused
+    """
 
     def __init__(self, prefix: Path, known: Mapping[str, Attribute], unnamed: Attribute) -> None:
         self.prefix = prefix
+        self.types: dict[str, dict[type, Codes | _Checked | None]] = {}
         self.twice = False
-        """Whether an attribute was spelled in two ways: one event may have both, and must be refused."""
         self._known = known
         self._unnamed = unnamed
         self._spelled: dict[str, str] = {}
 
-    def __missing__(self, name: object) -> Attribute:
+    def attribute(self, name: str) -> Attribute:
+        """Return the attribute of a name."""
+        return self._known.get(fold(name), self._unnamed)
+
+    def learn(self, name: object, kind: type) -> Codes | _Checked | None:
+        """Return what values of a name and a type are looked up in, where one of the two is new."""
         if not isinstance(name, str):
             raise _Odd
+        found = self.attribute(name)
+        if kind not in found.types:
+            raise _Odd
         folded = fold(name)
-        found = self._known.get(folded, self._unnamed)
-        if len(self) >= SPELLINGS and (found is self._unnamed or folded in self._spelled):
+        if len(self.types) >= SPELLINGS and (found is self._unnamed or folded in self._spelled):
             self.twice = True
-            return found
+            return found.types[kind]
         if self._spelled.setdefault(folded, name) != name:
             # Before it is kept: another thread may look it up right then.
             self.twice = True
-        self[name] = found
-        return found
+        self.types[name] = found.types
+        return found.types[kind]
 
     def distinct(self, data: Mapping[str, object]) -> bool:
         """Tell whether no two names of an object are the same but for their case."""
@@ -184,6 +189,14 @@ class _Batch:
             self.texts.pop()
 
 
+class Room:
+    """Where one event at a time is encoded: `codes` are those of `events`, to be written by Python."""
+
+    def __init__(self, events: Events) -> None:
+        self.events = events
+        self.codes = memoryview(events.codes).cast("B").cast("i") if events.codes.size else array("i")
+
+
 class RowEncoder:
     """Encodes events that are given as Python values, one or many; any number of threads may ask it."""
 
@@ -191,7 +204,8 @@ class RowEncoder:
         lines = built.lines
         owned: list[list[LineCodes]] = [[] for _ in built.attributes]
         gram: dict[int, int] = {}
-        self._nulls = [0] * lines.size
+        # One place more, for values that go nowhere.
+        self._nulls = [0] * (lines.size + 1)
         for line in range(lines.size):
             attribute = int(lines.line_attribute[line])
             if lines.line_multi[line] == GRAMS:
@@ -202,31 +216,30 @@ class RowEncoder:
             self._nulls[line] = 0 if made.multi else made.null
         sides = {attribute: side for side, attribute in enumerate(built.arrays.glob_attribute.tolist())}
         self._attributes = {
-            path: Attribute(path, owned[number], sides.get(number, -1), gram.get(number, -1))
+            path: Attribute(path, owned[number], lines.size, sides.get(number, -1), gram.get(number, -1))
             for number, path in enumerate(built.attributes)
         }
         self._grams = {
             line: lines.grams[lines.gram_start[line] : lines.gram_start[line + 1]] for line in gram.values()
         }
-        self._names = self._levels()
         self._lines, self._sides = lines.size, len(sides)
-        self._one = self._packed(_Batch(), np.zeros((1, lines.size), np.int32))
-        """What has no codes, no elements and no texts."""
+        self._level = self._levels()
 
-    def _levels(self) -> Names:
-        """Make the names of all levels of objects that filters name; returns those of the uppermost."""
-        unnamed = _unnamed()
+    def _levels(self) -> Level:
+        """Make the levels of objects that filters name; returns the uppermost."""
+        unnamed = Attribute((), (), self._lines)
+        unnamed.types.update({kind: _Checked(self._lines) for kind in _SCALARS})
         known: dict[Path, dict[str, Attribute]] = {(): {}}
         for path in list(self._attributes):
             for size in range(len(path), 0, -1):
                 # An object of which filters name some, and not itself, has no lines.
-                own = self._attributes.setdefault(path[:size], Attribute(path[:size]))
+                own = self._attributes.setdefault(path[:size], Attribute(path[:size], (), self._lines))
                 known.setdefault(path[: size - 1], {})[path[size - 1]] = own
-        names = {prefix: Names(prefix, each, unnamed) for prefix, each in known.items()}
-        for prefix, each in names.items():
+        levels = {prefix: Level(prefix, each, unnamed) for prefix, each in known.items()}
+        for prefix, each in levels.items():
             if prefix:
                 self._attributes[prefix].inside = each
-        return names[()]
+        return levels[()]
 
     def encode(self, events: Sequence[Event]) -> Events:
         """Encode events; refuses one that is no record, or has what no column could hold."""
@@ -234,42 +247,57 @@ class RowEncoder:
         codes = array("i")
         for e, event in enumerate(events):
             codes.fromlist(self._row(event, e, batch))
-        rows = np.frombuffer(codes, np.int32).reshape(len(events), self._lines) if codes else None
-        if rows is None:
-            rows = np.zeros((len(events), self._lines), np.int32)
-        elif len(rows) == 1 and not batch.elements and not batch.texts:
-            return self._one._replace(codes=rows)
-        return self._packed(batch, rows)
+        rows = np.frombuffer(codes, np.int32) if codes else np.zeros(0, np.int32)
+        return self._packed(batch, rows.reshape(len(events), self._lines))
+
+    def room(self) -> Room:
+        """Make room for one event at a time; each thread needs its own."""
+        return Room(self._packed(_Batch(), np.zeros((1, self._lines), np.int32)))
+
+    def encode_one(self, event: Event, room: Room) -> Events:
+        """Encode one event; in `room` if it has nothing but codes, which lasts until that is used again."""
+        batch = _Batch()
+        row = self._row(event, 0, batch)
+        room.codes[:] = array("i", row)
+        if batch.elements or batch.texts:
+            return self._packed(batch, room.events.codes)
+        return room.events
 
     def _row(self, event: Event, e: int, batch: _Batch) -> list[int]:
+        """Return the codes of an event; the rest goes to the batch."""
         data, row = event.data, self._nulls.copy()
         if type(data) is dict and event.content_type == JSON:
             try:
-                self._read(data, self._names, row, e, batch)
+                self._read(data, self._level, row, e, batch)
             except (_Odd, EventError):
                 row = self._nulls.copy()
                 batch.forget(e)
             else:
+                del row[-1]
                 return row
         self._read_flat(event.attributes, row, e, batch)
+        del row[-1]
         return row
 
-    def _read(self, data: dict[str, Any], names: Names, row: list[Any], e: int, batch: _Batch) -> None:
+    def _read(self, data: dict[str, Any], level: Level, row: list[Any], e: int, batch: _Batch) -> None:
         """Read a record, or an object in one."""
-        late = []
+        late, types = [], level.types
         for name, value in data.items():
-            codes = names[name][type(value)]
+            try:
+                codes = types[name][type(value)]
+            except KeyError:
+                codes = level.learn(name, type(value))
             if codes is None:
                 late.append((name, value))
             else:
                 place, code = codes[value]
                 row[place] = code
-        if not names.distinct(data):
+        if level.twice and not level.distinct(data):
             raise _Odd
         for name, value in late:
-            attribute = names[name]
+            attribute = level.attribute(name)
             if type(value) is dict:
-                self._read_object(value, attribute, names.prefix, row, e, batch)
+                self._read_object(value, attribute, level.prefix, row, e, batch)
             else:
                 check(value, attribute.path)
                 self._add(value, attribute, row, e, batch)
@@ -330,4 +358,5 @@ class RowEncoder:
             multi_start[line] = total + begin
             parts.append(grams)
             total += len(grams)
-        return Events(codes, multi_start, np.concatenate(parts), text_of, pool.offsets, pool.data)
+        # A copy, because kernels are not compiled for texts that are read-only here and writable elsewhere.
+        return Events(codes, multi_start, np.concatenate(parts), text_of, pool.offsets, pool.data.copy())

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
     from headgate.records.index.arrays import Events, RecordArrays
 
-WAITING = 512
-"""Entries that are fetched together."""
-
 
 @bare
 def find_clusters(
@@ -222,49 +219,36 @@ def run_clusters(
     e: int,
     clusters: NDArray[np.int32],
     found: int,
-    waiting: NDArray[np.int32],
     seen: NDArray[np.int32],
     stamp: int,
     removed: NDArray[np.uint8],
     out: NDArray[np.int32],
     n: int,
 ) -> int:
-    """Add the filters of clusters that hold to out[n:]; returns the new n, -1 if out is too short.
-
-    Entries that refer to others wait until there are many: what they refer to lies anywhere, and is fetched
-    for all of them before the first is checked, so that misses of the cache overlap.
-    """
+    """Add the filters of clusters that hold to out[n:]; returns the new n, -1 if out is too short."""
     stream, codes = index.stream, events.codes
-    wait = 0
     for c in range(found):
         at, last = clusters[c, 0], clusters[c, 1]
         while at < last:
             head = stream[at]
+            place = at
+            step = 2
             if head & 2:
                 place = stream[at + 1]
-                waiting[wait, 0] = head
-                waiting[wait, 1] = place
-                waiting[wait, 2] = stream[place]
-                waiting[wait, 3] = stream[place + 1]
-                wait += 1
-                at += 2
-                if wait == len(waiting):
-                    n = _run_waiting(index, events, e, waiting, wait, seen, stamp, removed, out, n)
-                    if n < 0:
-                        return -1
-                    wait = 0
-                continue
-            pc = at + 2
-            at = pc + stream[at + 1]
+            else:
+                step = 2 + stream[at + 1]
+            at += step
             number = head >> 3
             if head & 1 and seen[number] == stamp:
                 continue
-            if head & 4:
+            end_word = place + 2 + stream[place + 1]
+            pc = place + 2
+            if stream[place] & 4:
                 if not tree_holds(index, events, e, pc):
                     continue
             else:
-                pc = scalar_checks(stream, codes, e, pc, at)
-                if pc != at and (pc < 0 or not other_checks(index, events, e, pc, at)):
+                pc = scalar_checks(stream, codes, e, pc, end_word)
+                if pc != end_word and (pc < 0 or not other_checks(index, events, e, pc, end_word)):
                     continue
             if removed[number]:
                 continue
@@ -274,46 +258,6 @@ def run_clusters(
             n += 1
             if head & 1:
                 seen[number] = stamp
-    return _run_waiting(index, events, e, waiting, wait, seen, stamp, removed, out, n)
-
-
-@bare
-def _run_waiting(
-    index: RecordArrays,
-    events: Events,
-    e: int,
-    waiting: NDArray[np.int32],
-    count: int,
-    seen: NDArray[np.int32],
-    stamp: int,
-    removed: NDArray[np.uint8],
-    out: NDArray[np.int32],
-    n: int,
-) -> int:
-    """Do the same for entries that waited: their first words, where the checks are, and the words there."""
-    stream, codes = index.stream, events.codes
-    for i in range(count):
-        head = waiting[i, 0]
-        number = head >> 3
-        if head & 1 and seen[number] == stamp:
-            continue
-        pc = waiting[i, 1] + 2
-        end = pc + waiting[i, 3]
-        if waiting[i, 2] & 4:
-            if not tree_holds(index, events, e, pc):
-                continue
-        else:
-            pc = scalar_checks(stream, codes, e, pc, end)
-            if pc != end and (pc < 0 or not other_checks(index, events, e, pc, end)):
-                continue
-        if removed[number]:
-            continue
-        if n >= len(out):
-            return -1
-        out[n] = number
-        n += 1
-        if head & 1:
-            seen[number] = stamp
     return n
 
 
@@ -372,7 +316,6 @@ def match_events(
     words = np.zeros((len(bits) + 63) // 64, np.uint64)
     # One place more than bits: what is not a survivor is written behind those that are.
     left = np.empty(65, np.int64)
-    waiting = np.empty((WAITING, 4), np.int32)
     n = 0
     for e in range(begin, end):
         before = n
@@ -384,9 +327,7 @@ def match_events(
         while found < 0:
             clusters = np.empty((2 * len(clusters), 2), np.int32)
             found = find_clusters(index, events, e, atoms, masks, lines, clusters)
-        n = run_clusters(
-            index, events, e, clusters, found, waiting, seen, stamp + e, removed, out, n
-        )
+        n = run_clusters(index, events, e, clusters, found, seen, stamp + e, removed, out, n)
         if n < 0:
             return e
         counts[e] = n - before

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.live import Moment
     from headgate.core.event import Event, Id
+    from headgate.records.events.rows import Room
     from headgate.records.index.build import Weigh
     from headgate.records.tail.tail import TailView
 
@@ -132,8 +133,8 @@ class Base(FrozenBase):
 
     def match_one(self, event: Event) -> NDArray[np.int32]:
         """Match one event given as Python values; returns the filters, rising."""
-        encoded = self.encoder.encode((event,))
         scratch = self._scratch()
+        encoded = self.encoder.encode_one(event, self._room())
         while True:
             reached = kernels.match_events(
                 self.built.arrays,
@@ -168,6 +169,13 @@ class Base(FrozenBase):
         found = getattr(self._local, "scratch", None)
         if found is None:
             found = self._local.scratch = Scratch(len(self.ids))
+        return found
+
+    def _room(self) -> Room:
+        """Return this thread's room for one event."""
+        found: Room | None = getattr(self._local, "room", None)
+        if found is None:
+            found = self._local.room = self.encoder.room()
         return found
 
     def cursor(self, event: Event) -> Cursor:
