@@ -1,8 +1,8 @@
 """The library's own calls, on W-mix: one event, lists of dicts and of JSON, tables, threads, and all ids.
 
-Times are of the processor, of this thread or with threads of the process, the best of some rounds in which all
-calls take turns. Against them stand a scan of all filters in compiled code, a counting join by Polars (and
-DuckDB, where it is installed), and what a plain look-up of every attribute costs.
+Times are of the processor, of this thread or with threads of the process, the best of some rounds in which
+all calls take turns. Against them stand a scan of all filters in compiled code, a counting join by Polars
+(and DuckDB, where it is installed), and what a plain look-up of every attribute costs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ VOID = 0.1
 
 
 class Plan(NamedTuple):
-    """What a size measures: filters, events one by one and in tables, rounds, and filters that hold for all."""
+    """What a size measures: filters, events one by one and in tables, rounds, filters that always hold."""
 
     filters: tuple[int, ...]
     events: int
@@ -303,8 +303,8 @@ def _by_duckdb(duckdb: Any, predicates: pa.Table, values: pa.Table) -> pa.Table:
     connection.register("predicates", predicates)
     connection.register("given", values)
     table: pa.Table = connection.execute(
-        "SELECT event, conjunction FROM given JOIN predicates USING (attribute) WHERE value BETWEEN low AND high "
-        "GROUP BY event, conjunction HAVING count(*) = first(size)"
+        "SELECT event, conjunction FROM given JOIN predicates USING (attribute) "
+        "WHERE value BETWEEN low AND high GROUP BY event, conjunction HAVING count(*) = first(size)"
     ).fetch_arrow_table()
     return table
 

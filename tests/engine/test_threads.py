@@ -28,8 +28,8 @@ def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def made(kind: str) -> tuple[Engine, list[dict[str, Any]]]:
     rng = random.Random(kind)
-    filters = [{"id": f"s{n:02}", "filter": random_filter(rng), "score": n % 7} for n in range(40)]
-    events = [{**random_event(rng, e), "source": "pub"} for e in range(57)]
+    filters = [{"id": f"s{n:02}", "filter": random_filter(rng), "score": n % 7} for n in range(20)]
+    events = [{**random_event(rng, e), "source": "pub"} for e in range(29)]
     if kind != "graph":
         return Engine.build(filters, ranked=kind == "ranked"), events
     nodes = [{"id": "pub"}, {"id": "net", "filter": "i > 0"}]
@@ -48,12 +48,11 @@ def test_the_same_table(kind: str, tail: bool) -> None:
         engine.unsubscribe("s05")
     schema = pa.schema([*SCHEMA, pa.field("source", pa.string())])
     for given in (events, pa.Table.from_pylist(events, schema=schema)):
-        for count in (2, 7):
-            assert engine.match_batch(given, threads=count).equals(engine.match_batch(given))
-            assert engine.top_batch(given, 3, threads=count).equals(engine.top_batch(given, 3))
-            if kind != "plain":
-                found = engine.top_batch(given, 3, "relaxed", threads=count)
-                assert found.equals(engine.top_batch(given, 3, "relaxed"))
+        assert engine.match_batch(given, threads=3).equals(engine.match_batch(given))
+        assert engine.top_batch(given, 3, threads=3).equals(engine.top_batch(given, 3))
+        if kind != "plain":
+            found = engine.top_batch(given, 3, "relaxed", threads=3)
+            assert found.equals(engine.top_batch(given, 3, "relaxed"))
 
 
 def test_statistics_count_the_same() -> None:
@@ -99,7 +98,7 @@ def test_threads_while_subscriptions_change() -> None:
 
 def test_the_first_failure_is_told() -> None:
     engine, events = made("plain")
-    bad = [*events[:30], {"i": 2**70}, *events[30:40], {"s": "\ud800"}]
+    bad = [*events[:15], {"i": 2**70}, *events[15:], {"s": "\ud800"}]
     for count in (1, 2, 5):
         with pytest.raises(EventError, match="attribute i: 1180591620717411303424 does not fit"):
             engine.match_batch(bad, threads=count)
@@ -135,7 +134,7 @@ def test_what_is_left_out_is_told_in_order() -> None:
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, "2", None, True, 1000])
 def test_what_is_no_number_of_threads(wrong: Any) -> None:
     engine, events = made("plain")
-    with pytest.raises(EventError, match="threads is .*: give how many, a whole number from 1 to 256"):
+    with pytest.raises(EventError, match=r"threads is .*: give how many, a whole number from 1 to 256"):
         engine.match_batch(events, threads=wrong)
     with pytest.raises(EventError, match="threads is"):
         engine.top_batch(events, 3, threads=wrong)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import random
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from headgate import Event, Subscription
 from headgate.core.event import read_object
+from headgate.core.interning import TextPool
 from headgate.errors import EventError
 from headgate.records.events import line_codes, rows
 from headgate.records.events.encode import encode_events
@@ -51,6 +53,7 @@ FILTERS = [
     "user.age > 5 AND user IS NOT NULL",
     "user.name.last = 'x' OR user.`first name` LIKE '%a%'",
     "odd IS NULL AND s IS NOT NULL",
+    "person.age > 5",
     "TRUE",
 ]
 ODD: list[object] = [
@@ -58,7 +61,8 @@ ODD: list[object] = [
     float("nan"), float("inf"), float("-inf"), "", "7", " 7 ", "1.5", "news", "new", "News", "zoë", "日本",
     "true", "yes", "2024-01-01", "x" * 100, Decimal("2.50"), Decimal("2.5"), Decimal("1e70"), Decimal("-0.0"),
     Decimal("12345678901234567890.123456789012345679"), dt.date(2024, 1, 1), dt.datetime(2024, 1, 1),
-    dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.datetime(2024, 1, 2, tzinfo=dt.timezone(dt.timedelta(hours=2))),
+    dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
+    dt.datetime(2024, 1, 2, tzinfo=dt.timezone(dt.timedelta(hours=2))),
     [], [1], [5, None, "news"], ["news", 2.5, True], [[1], []], (5, 6), [Decimal("2.50"), {"a": 1}], {},
     {"age": 7}, {"AGE": 7, "name": {"Last": "x"}}, {"name": None, "first name": "aa", "more": {"deep": [1]}},
 ]  # fmt: skip
@@ -202,10 +206,11 @@ def test_mappings_and_foreign_types() -> None:
     # A filter compares it, and it is of no type of ours; where none does, it is not looked at.
     with pytest.raises(EventError, match="a value of type Color is not supported"):
         encoder.encode([Event("e", {"i": Color.RED})])
-    encoder.encode([Event("e", {"nobody": Color.RED})])
+    for name in ("nobody", "person"):
+        encoder.encode([Event("e", {name: Color.RED})])
     with pytest.raises(EventError, match="is application/xml and these filters look at records"):
         encoder.encode([Event("e", "<a/>", content_type="xml")])
-    with pytest.raises(EventError, match="its data is a mapping of attributes, not a?n? ?list"):
+    with pytest.raises(EventError, match="its data is a mapping of attributes, not list"):
         encoder.encode([Event("e", [1])])
 
 
@@ -222,8 +227,8 @@ def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_same(built, events)
     encoder = rows.RowEncoder(built)
     encoder.encode(events)
-    assert all(len(codes) <= 4 for each in encoder._attributes.values() for codes in each.codes.values())
-    assert len(encoder._level.types) <= 6
+    assert all(len(codes) <= 4 for each in encoder.attributes.values() for codes in each.codes.values())
+    assert len(encoder.level.types) <= 6
     with pytest.raises(EventError, match="is given twice"):
         encoder.encode([Event("e", {"x200": 1, "X200": 2})])
 
@@ -247,12 +252,9 @@ def _in_json(value: object) -> bool:
         return all(map(_in_json, value))
     if isinstance(value, dict):
         return all(map(_in_json, value.values()))
-    return value is None or (
-        isinstance(value, bool | int | str | float)
-        and value == value
-        and abs(len(str(value))) < 300
-        and value not in {float("inf"), float("-inf")}
-    )
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, bool | int | str)
 
 
 def test_many_threads_and_one_encoder() -> None:
@@ -263,7 +265,7 @@ def test_many_threads_and_one_encoder() -> None:
     assert [seen(encoder.encode_one(event, room), 0) for event in events] == [
         seen(encoder.encode([event]), 0) for event in events
     ]
-    base = Base(INDEX._state.base.ids, INDEX._state.base.filters, INDEX.built)
+    base = Base(INDEX.ids, TextPool.build(FILTERS), INDEX.built)
     wanted = [seen(rows.RowEncoder(INDEX.built).encode([event]), 0) for event in events]
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda event: seen(base.encoder.encode([event]), 0), events * 3))

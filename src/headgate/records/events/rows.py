@@ -5,8 +5,8 @@
     value    ──► (place, code)      where it goes in the row of codes, and what
 
 All three are dictionaries, so a value that was seen before costs three look-ups. What a value must be (text
-that UTF-8 can hold, a number of 64 bits) is checked when it is first seen. Values of which more is wanted than
-codes (objects, arrays, texts that LIKE looks at) wait until the pass is over.
+that UTF-8 can hold, a number of 64 bits) is checked when it is first seen. Values of which more is wanted
+than codes (objects, arrays, texts that LIKE looks at) wait until the pass is over.
 
 Whatever is odd (a value of a foreign type, two names that only case tells apart, no dict at all) is left to
 the flattened attributes of the event, which refuse it in their own words or have it read slowly.
@@ -109,6 +109,8 @@ class Attribute:
         self.multi = [line for line in lines if line.multi]
         self.seen = side >= 0 or gram >= 0
         """Whether LIKE looks at it."""
+        self.named = bool(lines) or self.seen
+        """Whether filters look at it, and not only at what is in it."""
         self._lines = lines
         self._found: dict[tuple[int, ...], Found] = {}
         first = lines[0].number if lines else nowhere
@@ -215,7 +217,7 @@ class RowEncoder:
             owned[attribute].append(made)
             self._nulls[line] = 0 if made.multi else made.null
         sides = {attribute: side for side, attribute in enumerate(built.arrays.glob_attribute.tolist())}
-        self._attributes = {
+        self.attributes = {
             path: Attribute(path, owned[number], lines.size, sides.get(number, -1), gram.get(number, -1))
             for number, path in enumerate(built.attributes)
         }
@@ -223,22 +225,24 @@ class RowEncoder:
             line: lines.grams[lines.gram_start[line] : lines.gram_start[line + 1]] for line in gram.values()
         }
         self._lines, self._sides = lines.size, len(sides)
-        self._level = self._levels()
+        self.level = self._levels()
+        self._one = self._packed(_Batch(), np.zeros((1, lines.size), np.int32))
+        """An event without elements and texts; nobody writes to what it has."""
 
     def _levels(self) -> Level:
         """Make the levels of objects that filters name; returns the uppermost."""
         unnamed = Attribute((), (), self._lines)
         unnamed.types.update({kind: _Checked(self._lines) for kind in _SCALARS})
         known: dict[Path, dict[str, Attribute]] = {(): {}}
-        for path in list(self._attributes):
+        for path in list(self.attributes):
             for size in range(len(path), 0, -1):
                 # An object of which filters name some, and not itself, has no lines.
-                own = self._attributes.setdefault(path[:size], Attribute(path[:size], (), self._lines))
+                own = self.attributes.setdefault(path[:size], Attribute(path[:size], (), self._lines))
                 known.setdefault(path[: size - 1], {})[path[size - 1]] = own
         levels = {prefix: Level(prefix, each, unnamed) for prefix, each in known.items()}
         for prefix, each in levels.items():
             if prefix:
-                self._attributes[prefix].inside = each
+                self.attributes[prefix].inside = each
         return levels[()]
 
     def encode(self, events: Sequence[Event]) -> Events:
@@ -248,11 +252,14 @@ class RowEncoder:
         for e, event in enumerate(events):
             codes.fromlist(self._row(event, e, batch))
         rows = np.frombuffer(codes, np.int32) if codes else np.zeros(0, np.int32)
-        return self._packed(batch, rows.reshape(len(events), self._lines))
+        rows = rows.reshape(len(events), self._lines)
+        if len(rows) == 1 and not batch.elements and not batch.texts:
+            return self._one._replace(codes=rows)
+        return self._packed(batch, rows)
 
     def room(self) -> Room:
         """Make room for one event at a time; each thread needs its own."""
-        return Room(self._packed(_Batch(), np.zeros((1, self._lines), np.int32)))
+        return Room(self._one._replace(codes=np.zeros((1, self._lines), np.int32)))
 
     def encode_one(self, event: Event, room: Room) -> Events:
         """Encode one event; in `room` if it has nothing but codes, which lasts until that is used again."""
@@ -268,7 +275,7 @@ class RowEncoder:
         data, row = event.data, self._nulls.copy()
         if type(data) is dict and event.content_type == JSON:
             try:
-                self._read(data, self._level, row, e, batch)
+                self._read(data, self.level, row, e, batch)
             except (_Odd, EventError):
                 row = self._nulls.copy()
                 batch.forget(e)
@@ -317,8 +324,8 @@ class RowEncoder:
     def _read_flat(self, attributes: Mapping[Path, object], row: list[Any], e: int, batch: _Batch) -> None:
         """Read the flattened attributes of an event, which were checked."""
         for path, value in attributes.items():
-            attribute = self._attributes.get(path)
-            if attribute is not None:
+            attribute = self.attributes.get(path)
+            if attribute is not None and attribute.named:
                 self._add(value, attribute, row, e, batch)
 
     def _add(self, value: Any, attribute: Attribute, row: list[Any], e: int, batch: _Batch) -> None:
