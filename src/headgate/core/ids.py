@@ -127,9 +127,11 @@ class Ids(Sequence["Id"]):
         >>> Ids.of(["b", "d", "f"]).some(np.array([0, 2], np.int32))
         ['b', 'f']
         """
-        if not isinstance(self._stored, TextPool):
-            return self._stored[numbers].tolist()
-        return self._stored.pick(numbers)
+        stored = self._stored
+        found: list[Id] = (
+            [*stored.pick(numbers)] if isinstance(stored, TextPool) else stored[numbers].tolist()
+        )
+        return found
 
     def __len__(self) -> int:
         """Count the ids."""

@@ -112,7 +112,7 @@ class TextPool(NamedTuple):
         >>> TextPool.build(["art", "news", "zoo"]).pick(np.array([2, 0]))
         ['zoo', 'art']
         """
-        data = memoryview(self.data)
+        data = memoryview(self.data.data)
         begin, end = self.offsets[places].tolist(), self.offsets[places + 1].tolist()
         return [str(data[a:b], "utf-8") for a, b in zip(begin, end, strict=True)]
 

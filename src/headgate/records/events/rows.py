@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from headgate.core.values import Path
     from headgate.records.index.build import BuiltIndex
 
-    Found = tuple[int | slice, int | tuple[int, ...]]
+    Found = tuple[Any, int | tuple[int, ...]]
+    """A place or a slice of a row, and what to write there."""
 
 KEPT = 1 << 14
 """Values of one type of an attribute whose codes are kept, at most."""
@@ -196,7 +197,7 @@ class Room:
 
     def __init__(self, events: Events) -> None:
         self.events = events
-        self.codes = memoryview(events.codes).cast("B").cast("i") if events.codes.size else array("i")
+        self.codes = memoryview(events.codes.data).cast("B").cast("i") if events.codes.size else array("i")
 
 
 class RowEncoder:

@@ -269,16 +269,16 @@ class State(LiveState[Base, Tail]):
         for path in view.compared:
             columns.refuse_foreign(path)
         counts, places = self.tail.match_columns(view, columns, columns.count, removed)
-        events = np.concatenate([found.events, np.repeat(np.arange(columns.count), counts)])
+        rows = np.concatenate([found.events, np.repeat(np.arange(columns.count), counts)])
         numbers = np.concatenate([found.filters, places + np.int32(len(self.base.ids))])
-        order = np.argsort(events, kind="stable")
-        return Pairs(events[order], numbers[order])
+        order = np.argsort(rows, kind="stable")
+        return Pairs(rows[order], numbers[order])
 
     def match_one(self, event: Event) -> list[Id]:
         """List the ids that match one event, sorted."""
         base = self.base
         view, removed = self.tail.view(), self.tail_removed
-        ids = base.ids.some(base.match_one(event))
+        ids = base.listed(base.match_one(event))
         if view.filters:
             ids.extend(self._of_tail(view, event, removed))
             ids.sort()
