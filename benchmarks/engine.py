@@ -166,7 +166,7 @@ def _scan_micros(spec: Specification, workload: Any, plan: Plan) -> float:
     filters = scan(most_selective_first(spec, workload.numbers(SAMPLE, SEED)))
     events = np.ascontiguousarray(workload.numbers(np.arange(plan.scanned), SEED), np.int32)
     out, counts = np.empty(len(events) * spec.filters, np.int32), np.zeros(len(events), np.int64)
-    work = {"scan": lambda: scan_events(filters, events, out, counts)}
+    work: dict[str, Callable[[], object]] = {"scan": lambda: scan_events(filters, events, out, counts)}
     return _turns(work, min(3, plan.rounds))["scan"] / len(events) * 1e6
 
 

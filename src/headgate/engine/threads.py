@@ -1,6 +1,6 @@
 """Many events asked about by several threads: all read one index, and each has scratch of its own.
 
-Kernels run without the GIL, and so does most of what NumPy and Arrow do between them. Events are cut into
+Kernels run without the GIL, and so do many loops of NumPy and Arrow. Events are cut into
 runs that threads take one after another; answers, and filters that are left out, come in the order of the
 events. A run is answered as if it had been asked about alone: of subscriptions that change meanwhile, it sees
 those of some moment of the call.
