@@ -23,6 +23,7 @@ SMALL_TABLES = {
 }
 AREAS = (
     "records",
+    "engine",
     "pipeline",
     "many",
     "stream",

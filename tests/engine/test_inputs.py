@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from decimal import Decimal
 from enum import IntEnum
@@ -68,6 +69,8 @@ FORMS: dict[str, Any] = {
     "polars": pl.DataFrame(ROWS),
     "dicts": ROWS,
     "events": [Event.from_row(row) for row in ROWS],
+    "json": [json.dumps(row) for row in ROWS],
+    "bytes": [json.dumps(row).encode() for row in ROWS],
     "generator": lambda: (row for row in ROWS),
     "views": TABLE.cast(VIEWS),
 }
@@ -258,7 +261,12 @@ def test_what_is_no_subscription() -> None:
 def test_what_is_no_event() -> None:
     found = engine("plain")
     for wrong, reason in (
-        (7, "an event is an Event or a mapping of attributes, not an int"),
+        (7, "an event is an Event, a mapping of attributes, or JSON, not an int"),
+        ("age = 35", "or JSON, and this text is none: not valid JSON"),
+        (b"[1]", "or JSON, and this text is none: expected a JSON object, found list"),
+        (b"\xff{}", "or JSON, and this text is none: not valid JSON"),
+        ('{"age": 18446744073709551616}', "attribute age: 18446744073709551616 does not fit into 64 bits"),
+        ('{"age": 1, "AGE": 2}', "attribute age is given twice"),
         (None, "not None"),
         ({7: 1}, "the attribute name 7 is not text"),
         ({"age": object()}, "attribute age: a value of type object is not supported"),
@@ -269,13 +277,30 @@ def test_what_is_no_event() -> None:
     for many, reason in (
         ({"age": 35}, "the events are a dict: give a table, or a list of events and mappings"),
         (7, "the events are an int"),
-        ([7], "an event is an Event or a mapping"),
+        ([7], "an event is an Event, a mapping"),
+        (["{}", "{"], "this text is none: not valid JSON"),
+        (b"{}", "the events are a bytes: give a table, or a list of events and mappings"),
         (pd.DataFrame({"age": [object()]}), "is not a table that Arrow can read"),
     ):
         with pytest.raises(EventError, match=reason):
             found.match_batch(many)
         with pytest.raises(EventError, match=reason):
             found.match_events(many)
+
+
+def test_json_is_as_good_as_a_mapping() -> None:
+    found = engine("ranked")
+    for row in ROWS:
+        for text in (json.dumps(row), json.dumps(row).encode(), bytearray(json.dumps(row).encode())):
+            assert found.match(text) == found.match(row)  # type: ignore[arg-type]
+            assert found.top(bytes(text, "utf-8") if isinstance(text, str) else bytes(text), 2) == found.top(
+                row, 2
+            )
+        assert found.explain(json.dumps(row), "s1") == found.explain(row, "s1")
+    # An id of its own, one of its row, and a document.
+    assert rows(found.match_batch(['{"age": 35}', '{"ID": "x", "age": 36}'])) == [("0", "s1"), ("x", "s1")]
+    shop = Engine.build([{"id": "s", "filter": "//item", "dialect": "xpath"}])
+    assert shop.match('{"datacontenttype": "xml", "data": "<item/>"}') == ["s"]
 
 
 def test_documents_as_mappings_and_tables() -> None:

@@ -32,8 +32,23 @@ if TYPE_CHECKING:
     from headgate.core.event import Event, Id
 
 
+LISTED = 1 << 16
+"""Ids of a base that are kept as Python has them, at most: those that were asked for first."""
 NAMED = 1 << 18
 """Matches handed on together, with their ids: texts of 8 KB each would still fit into an Arrow array."""
+
+
+class _Names(dict[int, Any]):
+    """Ids by number; fills itself, up to a size."""
+
+    def __init__(self, ids: Ids) -> None:
+        self._ids = ids
+
+    def __missing__(self, number: int) -> Id:
+        found = self._ids[number]
+        if len(self) < LISTED:
+            self[number] = found
+        return found
 
 
 class FrozenBase(ABC):
@@ -52,6 +67,17 @@ class FrozenBase(ABC):
     def id_array(self) -> pa.Array[Any]:
         """Return the ids for Arrow."""
         return self.ids.to_arrow()
+
+    def listed(self, numbers: NDArray[np.int32]) -> list[Id]:
+        """List the ids of some numbers."""
+        if self.ids.numbered or len(numbers) > LISTED:
+            return self.ids.some(numbers)
+        names = self._names
+        return [names[number] for number in numbers.tolist()]
+
+    @cached_property
+    def _names(self) -> _Names:
+        return _Names(self.ids)
 
     def named(
         self, rows: NDArray[np.int64], numbers: NDArray[Any], identities: pa.Array[Any]

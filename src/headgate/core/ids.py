@@ -121,6 +121,18 @@ class Ids(Sequence["Id"]):
             return self._stored.place([str(identity) for identity in identities], 0, len(self)) >> 1
         return np.searchsorted(self._stored, np.array(identities, np.int64))
 
+    def some(self, numbers: NDArray[np.int32]) -> list[Id]:
+        """List the ids of some numbers.
+
+        >>> Ids.of(["b", "d", "f"]).some(np.array([0, 2], np.int32))
+        ['b', 'f']
+        """
+        stored = self._stored
+        found: list[Id] = (
+            [*stored.pick(numbers)] if isinstance(stored, TextPool) else stored[numbers].tolist()
+        )
+        return found
+
     def __len__(self) -> int:
         """Count the ids."""
         return self._stored.size

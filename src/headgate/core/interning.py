@@ -106,6 +106,25 @@ class TextPool(NamedTuple):
         data, ends = self.data.tobytes(), self.offsets.tolist()
         return [data[a:b].decode() for a, b in pairwise(ends)]
 
+    def pick(self, places: NDArray[Any]) -> list[str]:
+        """Return the texts at some places.
+
+        >>> TextPool.build(["art", "news", "zoo"]).pick(np.array([2, 0]))
+        ['zoo', 'art']
+        """
+        data = memoryview(self.data.data)
+        begin, end = self.offsets[places].tolist(), self.offsets[places + 1].tolist()
+        return [str(data[a:b], "utf-8") for a, b in zip(begin, end, strict=True)]
+
+    def some(self, first: int, last: int) -> TextPool:
+        """Return the texts from one to another, where they lie.
+
+        >>> TextPool.build(["art", "news", "zoo"]).some(1, 3).texts()
+        ['news', 'zoo']
+        """
+        offsets = self.offsets[first : last + 1]
+        return TextPool(offsets - offsets[0], self.data[offsets[0] : offsets[-1]])
+
     def place(self, values: Sequence[str], first: int, last: int) -> NDArray[np.int64]:
         """Place texts among the sorted run `first` to `last`: 2r + 1 if equal to the r-th, 2r if before it.
 

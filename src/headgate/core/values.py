@@ -129,11 +129,12 @@ def flatten(data: Mapping[str, object]) -> dict[Path, object]:
     {('age',): 5, ('user',): {'City': 'Bern'}, ('user', 'city'): 'Bern'}
     """
     flat: dict[Path, object] = {}
-    _flatten(data, (), flat)
+    flatten_into(flat, data, ())
     return flat
 
 
-def _flatten(data: Mapping[str, object], prefix: Path, flat: dict[Path, object]) -> None:
+def flatten_into(flat: dict[Path, object], data: Mapping[str, object], prefix: Path) -> None:
+    """Do the same for an object within a record, whose own path is given."""
     if len(prefix) > MAX_DEPTH:
         raise EventError(f"attribute {dotted(prefix)}: objects nest deeper than {MAX_DEPTH}")
     for name, value in data.items():
@@ -147,7 +148,7 @@ def _flatten(data: Mapping[str, object], prefix: Path, flat: dict[Path, object])
         check(value, path)
         flat[path] = value
         if type(value) is dict:
-            _flatten(value, path, flat)
+            flatten_into(flat, value, path)
 
 
 def check(value: object, path: Path, depth: int = 0) -> None:

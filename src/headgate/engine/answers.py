@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from headgate.core.omission import RenamedOmissions
 from headgate.core.values import kind_of
 from headgate.engine.inputs import event_of
 from headgate.engine.question import RANK, SCORE
+from headgate.engine.threads import portions
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
@@ -81,6 +83,7 @@ def table_of(
     asked: Iterable[tuple[Events, Column]],
     top: Top | None,
     statistics: Statistics | None = None,
+    threads: int = 1,
 ) -> pa.Table:
     """Put answers about all events into one table, and count them."""
     kinds: dict[str, pa.DataType] = {SUBSCRIPTION_ID: pa.int64() if backend.numbered else pa.string()}
@@ -92,9 +95,9 @@ def table_of(
         ids = names.type
         backend.check_sources(events, names)
         found += (
-            backend.portions(events, names, top, MOST)
+            portions(backend, events, names, top, MOST, threads)
             if statistics is None
-            else statistics.portions(backend, events, names, top, MOST)
+            else statistics.portions(backend, events, names, top, MOST, threads=threads)
         )
     schema = pa.schema({EVENT_ID: ids, **kinds})
     # One without rows does not know the types of its ids.
@@ -123,9 +126,13 @@ def lists_of(
                 else statistics.portions(backend, events, rows, None, MOST, ids)
             )
             for part in parts:
-                for row, identity in zip(*(column.to_pylist() for column in part.columns), strict=True):
-                    found[begin + row].append(identity)
-    return [sorted(each) for each in found]
+                row, names = np.asarray(part.column(0)), part.column(1).to_pylist()
+                edges = [0, *(np.flatnonzero(np.diff(row)) + 1).tolist(), len(row)]
+                for first, last in pairwise(edges if len(row) else ()):
+                    found[begin + row[first]] += names[first:last]
+    for each in found:
+        each.sort()
+    return found
 
 
 def _by_row(ids: Column) -> Callable[[Omission], Omission]:

@@ -57,10 +57,10 @@ class Engine(Queries, Updates):
     A filter looks at one kind of content: at records, RDF, XML, or what others have added. One engine may
     have filters of several kinds: the content type of an event says which of them are asked.
 
-    An event is an `Event`, or a mapping of attributes: its `id` and `source` are those of the event. Many
-    events are a list of these, or a table: of Arrow, of pandas, of Polars, or of whatever else has
-    `__arrow_c_stream__`. Subscriptions, nodes and edges may be mappings and tables too, with the names of
-    their fields. NumPy's scalars, decimals and pandas' timestamps count as what they are.
+    An event is an `Event`, a mapping of attributes, or JSON, the text of one: its `id` and `source` are those
+    of the event. Many events are a list of these, or a table: of Arrow, of pandas, of Polars, or of whatever
+    else has `__arrow_c_stream__`. Subscriptions, nodes and edges may be mappings and tables too, with the
+    names of their fields. NumPy's scalars, decimals and pandas' timestamps count as what they are.
 
     Any number of threads may ask while others change. Kernels let go of the interpreter's lock, so programs
     on `asyncio` ask with `await asyncio.to_thread(engine.match, event)`.

@@ -1,6 +1,6 @@
 """What an engine may be given, and what it takes it for: events, tables of events, subscriptions.
 
-    one event            an Event, or a mapping of attributes
+    one event            an Event, a mapping of attributes, or JSON: the text of one object
     many events          a list of these, or a table
     subscriptions        a Subscription, a mapping of its fields, a list of these, or a table
 
@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from headgate.core.arguments import listed, told, usable_id, with_article
-from headgate.core.event import ID, JSON, SOURCE, Event
+from headgate.core.event import ID, JSON, SOURCE, Event, is_plain, read_object
 from headgate.core.subscription import Subscription
 from headgate.core.values import fold
 from headgate.engine.native import native_row, plain
@@ -34,24 +34,51 @@ if TYPE_CHECKING:
 Model = TypeVar("Model")
 _STREAM, _ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
 _EVENTS = "give a table, or a list of events and mappings"
+_ONE = "an event is an Event, a mapping of attributes, or JSON"
+_TEXTS = (str, bytes, bytearray, memoryview)
 
 
 def event_of(given: object, identity: Id = 0) -> Event:
-    """Take an event, or make one of a mapping; `identity` is the id of one that has none.
+    """Take an event, or make one of a mapping or of JSON; `identity` is the id of one that has none.
 
     A mapping is read as a row is: its `id` and `source` are those of the event, and `datacontenttype` and
-    `data` make it a document.
+    `data` make it a document. JSON is the text of one such object.
 
     >>> event_of({"id": "e1", "source": "pub", "age": 35}).source, event_of({"age": 35}).id
     ('pub', 0)
+    >>> event_of(b'{"id": "e1", "age": 35}')
+    Event(id='e1', data={'id': 'e1', 'age': 35}, time=None, source=None, content_type='application/json')
     """
+    if type(given) is dict:
+        return _of_row(native_row(given), identity)
     if isinstance(given, Event):
         return _taken(given)
+    if isinstance(given, _TEXTS):
+        return _of_row(_object(given), identity)
     if not isinstance(given, Mapping):
         many = ": for many events there are match_events and match_batch"
         hint = many if _is_table(given) or isinstance(given, list | tuple) else ""
-        raise EventError(f"an event is an Event or a mapping of attributes, not {told(given)}{hint}")
-    row = _with_id(native_row(given))
+        raise EventError(f"{_ONE}, not {told(given)}{hint}")
+    return _of_row(native_row(given), identity)
+
+
+def _object(given: Any) -> dict[str, Any]:
+    """Read JSON, which has no values that need another look."""
+    try:
+        return read_object(given if isinstance(given, str | bytes) else bytes(given))
+    except EventError as error:
+        raise EventError(f"{_ONE}, and this text is none: {error}") from None
+
+
+def _of_row(row: dict[Any, Any], identity: Id) -> Event:
+    """Make an event of a row with values as Python has them."""
+    if is_plain(row):
+        own, source = row.get(ID), row.get(SOURCE)
+        if own is None:
+            own = identity
+        if (type(own) is str or type(own) is int) and type(source) is not Decimal:
+            return Event.record(own, row, source if type(source) is str or type(source) is int else None)
+    row = _with_id(row)
     for name in row:
         if not isinstance(name, str):
             raise EventError(f"the attribute name {name!r} is not text")

@@ -38,7 +38,7 @@ def native_row(row: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return a mapping with values as Python has them; a dict of such is not copied."""
     if type(row) is dict and _USUAL.issuperset(map(type, row.values())):
         return row
-    return {name: native(value) for name, value in row.items()}
+    return {name: value if type(value) in _USUAL else native(value) for name, value in row.items()}
 
 
 def _native(value: Any) -> Any:

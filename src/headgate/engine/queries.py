@@ -9,6 +9,7 @@ from headgate.contents.registry import kind_of
 from headgate.core.ranks import check_k, read_factors
 from headgate.engine.inputs import asked_of, event_of, id_of
 from headgate.engine.question import Top, checked_column
+from headgate.engine.threads import check_threads
 from headgate.errors import SubscriptionError
 from headgate.graph.path_cost import DECAY, MINUS, PathCost
 from headgate.ranking.model import EXACT, check_asked
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from headgate.rdf.index.bindings import Bindings
     from headgate.xml.answers.answers import Answer
 
-    AnyEvent = Event | Mapping[str, Any]
+    AnyEvent = Event | Mapping[str, Any] | str | bytes
 
 
 class Queries:
@@ -61,7 +62,13 @@ class Queries:
     # Asking about one event
 
     def match(self, event: AnyEvent) -> list[Id]:
-        """List the subscriptions that get an event, sorted."""
+        """List the subscriptions that get an event, sorted; JSON is as good as a mapping.
+
+        >>> from headgate import Engine
+        >>> engine = Engine.build([{"id": "s1", "filter": "age > 30"}, {"id": "s2", "filter": "age > 20"}])
+        >>> engine.match({"age": 35}), engine.match(b'{"age": 25}')
+        (['s1', 's2'], ['s2'])
+        """
         given = event_of(event)
         if self._statistics is None:
             return self.backend.match(given)
@@ -174,10 +181,11 @@ class Queries:
 
         return find_unknown(self.backend, asked_of(events))
 
-    def match_batch(self, events: Any) -> pa.Table:
+    def match_batch(self, events: Any, *, threads: int = 1) -> pa.Table:
         """Match a table of events, or a list: (event_id, subscription_id), in the order of the events.
 
-        Rows without an `id` have the number of their row. In a graph the column `source` names nodes.
+        Rows without an `id` have the number of their row. In a graph the column `source` names nodes. Several
+        `threads` share the index, and give the same table.
 
         >>> import pyarrow as pa
         >>> from headgate import Engine
@@ -187,7 +195,7 @@ class Queries:
         """
         from headgate.engine.answers import table_of
 
-        return table_of(self.backend, asked_of(events), None, self._statistics)
+        return table_of(self.backend, asked_of(events), None, self._statistics, check_threads(threads))
 
     def match_events(self, events: Any) -> list[list[Id]]:
         """List for each of some events the subscriptions that get it, sorted; many at once.
@@ -212,12 +220,14 @@ class Queries:
         decay: float = DECAY,
         hops: bool = False,
         k_column: str | None = None,
+        threads: int = 1,
     ) -> pa.Table:
         """Find the best k for each event of a table or a list: (event_id, subscription_id, score, rank).
 
         `score` is what the subscription is ranked by, and ranks count from 1. Where nothing is ranked, the
         first matches are the best, with the score 0. `k_column` names an attribute by which each event says
-        how many it wants, at most k: one that has no whole number there wants k. All else is as in `top`.
+        how many it wants, at most k: one that has no whole number there wants k. `threads` are as for
+        `match_batch`, and all else is as in `top`.
 
         >>> from headgate import Engine, Subscription
         >>> engine = Engine.build(
@@ -229,4 +239,5 @@ class Queries:
         from headgate.engine.answers import table_of
 
         asked = self._asked(k, mode, factors, PathCost(by, decay, hops), k_column)
-        return table_of(self.backend, asked_of(events) if k else (), asked, self._statistics)
+        given = asked_of(events) if k else ()
+        return table_of(self.backend, given, asked, self._statistics, check_threads(threads))

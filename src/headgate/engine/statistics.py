@@ -25,6 +25,7 @@ from headgate.core.omission import RenamedOmissions
 from headgate.core.stepping import within
 from headgate.engine.counters import Counters, Sample, as_array, as_moments
 from headgate.engine.statistics_columns import merged, schema_of
+from headgate.engine.threads import portions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -139,6 +140,7 @@ class Statistics:
         top: Top | None,
         most: int,
         names: Column | None = None,
+        threads: int = 1,
     ) -> Iterator[pa.RecordBatch]:
         """Ask about many events, in portions, and count the answers.
 
@@ -146,7 +148,7 @@ class Statistics:
         """
         self.count(len(events))
         left_out: list[Omission] = []
-        answers = self.answers(backend, events, ids, top, most, names)
+        answers = self.answers(backend, events, ids, top, most, names, threads)
         yield from within(lambda: RenamedOmissions(_noted(left_out)), answers)
         self.exceed(left_out)
 
@@ -163,17 +165,26 @@ class Statistics:
         top: Top | None,
         most: int,
         names: Column | None = None,
+        threads: int = 1,
     ) -> Iterator[pa.RecordBatch]:
         """Do the same for those who count the events, and filters that were too much, themselves."""
-        yield from self._asked(backend, events, ids, top, most, names)
+        yield from self._asked(backend, events, ids, top, most, names, threads)
         self._measure(backend, events)
 
     def _asked(
-        self, backend: Backend, events: Events, ids: Column, top: Top | None, most: int, names: Column | None
+        self,
+        backend: Backend,
+        events: Events,
+        ids: Column,
+        top: Top | None,
+        most: int,
+        names: Column | None,
+        threads: int,
     ) -> Iterator[pa.RecordBatch]:
-        found = backend.match_numbers(events) if top is None else None
+        # Threads may see a base and the one that comes after it, whose places differ.
+        found = backend.match_numbers(events) if top is None and threads == 1 else None
         if found is None:
-            for batch in backend.portions(events, ids, top, most):
+            for batch in portions(backend, events, ids, top, most, threads):
                 self.add(batch, names)
                 yield batch
             return

@@ -203,6 +203,7 @@ class Scratch:
     def __init__(self, filters: int) -> None:
         self.seen = np.zeros(filters, np.int32)
         self.out = np.empty(1 << 16, np.int32)
+        self.count = np.zeros(1, np.int64)
         self.matches = 0
         self.asked = 0
         self._stamp = 1

@@ -11,8 +11,6 @@ import pyarrow as pa
 from headgate.core.jit import kernel
 from headgate.core.plane_build import Conjunctions, build_planes
 from headgate.core.planes import Cells, Planes
-from headgate.records.events.columns import columns_of
-from headgate.records.events.encode import encode, encode_events
 from headgate.records.index.arrays import FLAGS, GLOB_OP, TREE, TRUE_OP
 from headgate.records.index.checking import other_checks, tree_holds
 from headgate.records.index.restoring import full_entries
@@ -90,14 +88,11 @@ class RecordFilterPlanes:
 
     def encode(self, events: Iterable[Event]) -> RecordEvents:
         """Encode events."""
-        rows = [event.attributes for event in events]
-        if len(rows) == 1:
-            return RecordEvents(self._base.encoder.encode(rows[0]))
-        return RecordEvents(encode_events(rows, self._base.built))
+        return RecordEvents(self._base.encode(list(events)))
 
     def encode_batch(self, batch: pa.RecordBatch) -> RecordEvents:
         """Encode an Arrow batch of events."""
-        return RecordEvents(encode(columns_of(batch), self._base.built))
+        return RecordEvents(self._base.encode(batch))
 
     def holds(self, encoded: RecordEvents, e: int, positions: Ints) -> NDArray[np.bool_]:
         """Tell of some filters whether they hold for event `e`."""

@@ -15,8 +15,6 @@ from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
-from headgate.records.events.columns import columns_of
-from headgate.records.events.encode import encode
 from headgate.records.explain.explain import Explanation, explain
 from headgate.records.explain.why_not import NearMiss, why_not
 from headgate.records.index.build import BuiltIndex, build, by_events, by_filters
@@ -167,7 +165,7 @@ class RecordIndex(LiveIndex[State]):
         state = self._state
         rows, filters = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
         for begin in range(0, len(events), CHUNK):
-            found = state.match(columns_of(slice_of(events, begin, begin + CHUNK)))
+            found = state.match(slice_of(events, begin, begin + CHUNK))
             rows.append(found.events + begin)
             filters.append(found.filters)
         return _named(state, np.concatenate(rows), np.concatenate(filters), identities)
@@ -213,10 +211,9 @@ class RecordIndex(LiveIndex[State]):
     def check_costs(self, events: pa.RecordBatch | Sequence[Event]) -> CheckCosts:
         """Match some events again, and count what is checked; filters that came lately are left out."""
         base = self._state.base
-        columns = columns_of(events)
-        encoded = encode(columns, base.built)
+        encoded = base.encode(events)
         candidates, work = (np.zeros(len(base.ids), np.int64) for _ in range(2))
-        count_checks(base.built.arrays, encoded, columns.count, base.removed, candidates, work)
+        count_checks(base.built.arrays, encoded, len(events), base.removed, candidates, work)
         return CheckCosts(base.ids, np.where(base.removed, -1, candidates), work)
 
     def filter_planes(self, first: int, size: int) -> RecordFilterPlanes | None:
@@ -247,10 +244,10 @@ def _pairs(
     size = max(1, most // max(1, len(base.ids)))
     for first in range(0, len(events), CHUNK):
         # Encoded together, whatever comes of them: most of that costs the same for few.
-        columns = columns_of(slice_of(events, first, first + CHUNK))
-        encoded = encode(columns, base.built)
-        for begin in range(0, columns.count, size):
-            end = min(columns.count, begin + size)
+        some = slice_of(events, first, first + CHUNK)
+        encoded = base.encode(some)
+        for begin in range(0, len(some), size):
+            end = min(len(some), begin + size)
             found = base.match(encoded.some(begin, end), end - begin)
             at = first + begin
             yield at, first + end, Pairs(found.events + at, found.filters)

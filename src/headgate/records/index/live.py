@@ -16,7 +16,9 @@ from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import SnapshotError
-from headgate.records.events.encode import SingleEncoder, encode
+from headgate.records.events.columns import columns_of
+from headgate.records.events.encode import encode
+from headgate.records.events.rows import RowEncoder
 from headgate.records.index import kernels, walking
 from headgate.records.index.arrays import Events, RecordArrays, Scratch
 from headgate.records.index.build import BuiltIndex, build
@@ -27,14 +29,14 @@ from headgate.records.programs.programs import concatenate, in_columns, take
 from headgate.records.tail.tail import Tail
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path as FilePath
 
     from numpy.typing import NDArray
 
     from headgate.contents.live import Moment
     from headgate.core.event import Event, Id
-    from headgate.records.events.columns import Columns
+    from headgate.records.events.rows import Room
     from headgate.records.index.build import Weigh
     from headgate.records.tail.tail import TailView
 
@@ -101,9 +103,15 @@ class Base(FrozenBase):
         return np.asarray(self.id_array.cast(pa.int64()))
 
     @cached_property
-    def encoder(self) -> SingleEncoder:
-        """Return what encodes one event at a time."""
-        return SingleEncoder(self.built)
+    def encoder(self) -> RowEncoder:
+        """Return what encodes events given as Python values."""
+        return RowEncoder(self.built)
+
+    def encode(self, events: pa.RecordBatch | Sequence[Event]) -> Events:
+        """Encode events: an Arrow batch by its columns, Python values event by event."""
+        if isinstance(events, pa.RecordBatch):
+            return encode(columns_of(events), self.built)
+        return self.encoder.encode(events)
 
     def match(self, events: Events, count: int) -> Pairs:
         """Match encoded events."""
@@ -123,6 +131,26 @@ class Base(FrozenBase):
             done = reached
         return Pairs(np.repeat(np.arange(count), counts), np.concatenate([np.zeros(0, np.int32), *parts]))
 
+    def match_one(self, event: Event) -> NDArray[np.int32]:
+        """Match one event given as Python values; returns the filters, rising."""
+        scratch = self._scratch()
+        encoded = self.encoder.encode_one(event, self._room())
+        while True:
+            reached = kernels.match_events(
+                self.built.arrays,
+                encoded,
+                0,
+                1,
+                scratch.seen,
+                scratch.stamps(1),
+                self.removed,
+                scratch.out,
+                scratch.count,
+            )
+            if reached:
+                return scratch.out[: scratch.count[0]].copy()
+            scratch.grow()
+
     def first(self, event: Event, count: int, at_least: int = 0) -> NDArray[np.int64]:
         """List the first matches from `at_least` on, at most `count`, in rising order.
 
@@ -132,7 +160,7 @@ class Base(FrozenBase):
         scratch.asked += 1
         if at_least > 0 or (scratch.matches > WORTH * count and scratch.asked % LOOK_AGAIN):
             return self.cursor(event).take(at_least, count)
-        found = self.match(self.encoder.encode(event.attributes), 1).filters
+        found = self.match_one(event)
         scratch.matches = len(found)
         return found[:count].astype(np.int64)
 
@@ -141,6 +169,13 @@ class Base(FrozenBase):
         found = getattr(self._local, "scratch", None)
         if found is None:
             found = self._local.scratch = Scratch(len(self.ids))
+        return found
+
+    def _room(self) -> Room:
+        """Return this thread's room for one event."""
+        found: Room | None = getattr(self._local, "room", None)
+        if found is None:
+            found = self._local.room = self.encoder.room()
         return found
 
     def cursor(self, event: Event) -> Cursor:
@@ -158,7 +193,7 @@ class Cursor:
         self.event = event
         self._arrays = base.built.arrays
         self._removed = base.removed
-        self._encoded = base.encoder.encode(event.attributes)
+        self._encoded = base.encoder.encode((event,))
         self._fail = np.zeros((len(self._arrays.unkeyed_at) + 63) // 64, np.uint64)
         room = 256
         while True:
@@ -224,26 +259,26 @@ class State(LiveState[Base, Tail]):
     def __init__(self, base: Base) -> None:
         super().__init__(base, Tail())
 
-    def match(self, columns: Columns) -> Pairs:
+    def match(self, events: pa.RecordBatch | Sequence[Event]) -> Pairs:
         """Match a batch of events."""
         view, removed = self.tail.view(), self.tail_removed
-        found = self.base.match(encode(columns, self.base.built), columns.count)
+        found = self.base.match(self.base.encode(events), len(events))
         if not view.filters:
             return found
+        columns = columns_of(events)
         for path in view.compared:
             columns.refuse_foreign(path)
         counts, places = self.tail.match_columns(view, columns, columns.count, removed)
-        events = np.concatenate([found.events, np.repeat(np.arange(columns.count), counts)])
+        rows = np.concatenate([found.events, np.repeat(np.arange(columns.count), counts)])
         numbers = np.concatenate([found.filters, places + np.int32(len(self.base.ids))])
-        order = np.argsort(events, kind="stable")
-        return Pairs(events[order], numbers[order])
+        order = np.argsort(rows, kind="stable")
+        return Pairs(rows[order], numbers[order])
 
     def match_one(self, event: Event) -> list[Id]:
         """List the ids that match one event, sorted."""
         base = self.base
         view, removed = self.tail.view(), self.tail_removed
-        found = base.match(base.encoder.encode(event.attributes), 1)
-        ids = [base.ids[number] for number in found.filters.tolist()]
+        ids = base.listed(base.match_one(event))
         if view.filters:
             ids.extend(self._of_tail(view, event, removed))
             ids.sort()

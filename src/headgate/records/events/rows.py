@@ -1,0 +1,370 @@
+"""Events as they are sent to the codes of an index, in one pass over their names and values.
+
+    name     ──► Attribute          by its exact spelling; folded once
+    type     ──► Codes, or None     of the attribute, by the exact type of the value
+    value    ──► (place, code)      where it goes in the row of codes, and what
+
+All three are dictionaries, so a value that was seen before costs three look-ups. What a value must be (text
+that UTF-8 can hold, a number of 64 bits) is checked when it is first seen. Values of which more is wanted
+than codes (objects, arrays, texts that LIKE looks at) wait until the pass is over.
+
+Whatever is odd (a value of a foreign type, two names that only case tells apart, no dict at all) is left to
+the flattened attributes of the event, which refuse it in their own words or have it read slowly.
+`encode_events` does the same by columns, and is what this is held against.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from array import array
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headgate.core.event import JSON
+from headgate.core.interning import TextPool
+from headgate.core.values import MAX_DEPTH, Kind, check, flatten_into, fold, kind_of
+from headgate.errors import EventError
+from headgate.records.events.line_codes import LineCodes
+from headgate.records.index.arrays import Events
+from headgate.records.index.grams import GRAMS, event_grams
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.core.event import Event
+    from headgate.core.values import Path
+    from headgate.records.index.build import BuiltIndex
+
+    Found = tuple[Any, int | tuple[int, ...]]
+    """A place or a slice of a row, and what to write there."""
+
+KEPT = 1 << 14
+"""Values of one type of an attribute whose codes are kept, at most."""
+LONGEST = 64
+"""Letters of a text whose code is kept, at most."""
+SPELLINGS = 1 << 13
+"""Names of attributes that are kept, at most, all levels of objects together."""
+
+_KEPT = (type(None), bool, int, float, str, dt.date)
+"""Types of which values are kept. Of equal decimals one may be refused, and moments hardly come twice."""
+_SCALARS = (*_KEPT, Decimal, dt.datetime)
+_FORMS = (bool, int, str)
+"""What LIKE sees."""
+
+
+class _Odd(Exception):  # noqa: N818 -- nothing is wrong yet
+    """An event that has to be read slowly."""
+
+
+class Codes(dict[Any, "Found"]):
+    """Where the values of one type of an attribute go, and their codes; fills itself."""
+
+    def __init__(self, attribute: Attribute, kind: type) -> None:
+        self._attribute = attribute
+        self._keep = kind in _KEPT
+        self._text = kind is str
+
+    def __missing__(self, value: Any) -> Found:
+        check(value, self._attribute.path)
+        found = self._attribute.find(value, kind_of(value))
+        if self._keep and not (self._text and len(value) > LONGEST):
+            if len(self) >= KEPT:
+                self.clear()
+            self[value] = found
+        return found
+
+
+class _Checked(dict[Any, "Found"]):
+    """The values of an attribute that no filter names: they go nowhere, and are checked all the same."""
+
+    def __init__(self, nowhere: int) -> None:
+        super().__init__(dict.fromkeys((None, True, False), (nowhere, 0)))
+        self._found = (nowhere, 0)
+
+    def __missing__(self, value: Any) -> Found:
+        check(value, ())
+        return self._found
+
+
+class Attribute:
+    """An attribute, and what to do with a value of it.
+
+    types      by the type of a value, where its codes are; None is to wait until all others are read
+    place      its lines in a row; of an attribute that no filter names, the place behind all lines
+    multi      the lines that take the codes of its elements, if it is an array
+    side       the patterns, and `gram` the line of grams, that look at its text; -1 for none
+    inside     the names in it, if it is an object of which filters name some
+    """
+
+    def __init__(
+        self, path: Path, lines: Sequence[LineCodes], nowhere: int, side: int = -1, gram: int = -1
+    ) -> None:
+        self.path = path
+        self.side = side
+        self.gram = gram
+        self.inside: Level | None = None
+        self.multi = [line for line in lines if line.multi]
+        self.seen = side >= 0 or gram >= 0
+        """Whether LIKE looks at it."""
+        self.named = bool(lines) or self.seen
+        """Whether filters look at it, and not only at what is in it."""
+        self._lines = lines
+        self._found: dict[tuple[int, ...], Found] = {}
+        first = lines[0].number if lines else nowhere
+        assert [line.number for line in lines] == list(range(first, first + len(lines)))
+        self.place = first if len(lines) < 2 else slice(first, first + len(lines))
+        self.codes = {kind: Codes(self, kind) for kind in _SCALARS}
+        self.types: dict[type, Codes | _Checked | None] = {**self.codes, list: None, tuple: None, dict: None}
+        if self.seen:
+            self.types.update(dict.fromkeys(_FORMS))
+
+    def find(self, value: object, kind: Kind) -> Found:
+        """Return the codes of a value that was checked; on a line of elements 1 if it is an array."""
+        codes = tuple(
+            int(kind is Kind.ARRAY) if line.multi else line.code(value, kind) for line in self._lines
+        )
+        found = self._found.get(codes)
+        if found is None:
+            # Once for all values that have them: most codes belong to many.
+            one = codes[0] if codes else 0
+            found = self._found[codes] = (self.place, codes if len(codes) > 1 else one)
+        return found
+
+
+class Level:
+    """The attributes at one level of objects, by their names as they are spelled.
+
+    types         what each name's values are looked up in; learned when a name is first seen
+    twice         whether an attribute was spelled in two ways: one event may have both, and is refused
+    """
+
+    def __init__(self, prefix: Path, known: Mapping[str, Attribute], unnamed: Attribute) -> None:
+        self.prefix = prefix
+        self.types: dict[str, dict[type, Codes | _Checked | None]] = {}
+        self.twice = False
+        self._known = known
+        self._unnamed = unnamed
+        self._spelled: dict[str, str] = {}
+
+    def attribute(self, name: str) -> Attribute:
+        """Return the attribute of a name."""
+        return self._known.get(fold(name), self._unnamed)
+
+    def learn(self, name: object, kind: type) -> Codes | _Checked | None:
+        """Return what values of a name and a type are looked up in, where one of the two is new."""
+        if not isinstance(name, str):
+            raise _Odd
+        found = self.attribute(name)
+        if kind not in found.types:
+            raise _Odd
+        folded = fold(name)
+        if len(self.types) >= SPELLINGS and (found is self._unnamed or folded in self._spelled):
+            self.twice = True
+            return found.types[kind]
+        if self._spelled.setdefault(folded, name) != name:
+            # Before it is kept: another thread may look it up right then.
+            self.twice = True
+        self.types[name] = found.types
+        return found.types[kind]
+
+    def distinct(self, data: Mapping[str, object]) -> bool:
+        """Tell whether no two names of an object are the same but for their case."""
+        return not self.twice or len({fold(name) for name in data}) == len(data)
+
+
+class _Batch:
+    """What a batch of events has beside a row of codes for each: elements of arrays, and texts."""
+
+    def __init__(self) -> None:
+        self.elements: dict[int, list[tuple[int, list[int]]]] = {}
+        self.texts: list[tuple[Attribute, int, str]] = []
+
+    def forget(self, e: int) -> None:
+        """Take back what was read of the last event."""
+        for found in self.elements.values():
+            while found and found[-1][0] == e:
+                found.pop()
+        while self.texts and self.texts[-1][1] == e:
+            self.texts.pop()
+
+
+class Room:
+    """Where one event at a time is encoded: `codes` are those of `events`, to be written by Python."""
+
+    def __init__(self, events: Events) -> None:
+        self.events = events
+        self.codes = memoryview(events.codes.data).cast("B").cast("i") if events.codes.size else array("i")
+
+
+class RowEncoder:
+    """Encodes events that are given as Python values, one or many; any number of threads may ask it."""
+
+    def __init__(self, built: BuiltIndex) -> None:
+        lines = built.lines
+        owned: list[list[LineCodes]] = [[] for _ in built.attributes]
+        gram: dict[int, int] = {}
+        # One place more, for values that go nowhere.
+        self._nulls = [0] * (lines.size + 1)
+        for line in range(lines.size):
+            attribute = int(lines.line_attribute[line])
+            if lines.line_multi[line] == GRAMS:
+                gram[attribute] = line
+                continue
+            made = LineCodes(built, line)
+            owned[attribute].append(made)
+            self._nulls[line] = 0 if made.multi else made.null
+        sides = {attribute: side for side, attribute in enumerate(built.arrays.glob_attribute.tolist())}
+        self.attributes = {
+            path: Attribute(path, owned[number], lines.size, sides.get(number, -1), gram.get(number, -1))
+            for number, path in enumerate(built.attributes)
+        }
+        self._grams = {
+            line: lines.grams[lines.gram_start[line] : lines.gram_start[line + 1]] for line in gram.values()
+        }
+        self._lines, self._sides = lines.size, len(sides)
+        self.level = self._levels()
+        self._one = self._packed(_Batch(), np.zeros((1, lines.size), np.int32))
+        """An event without elements and texts; nobody writes to what it has."""
+
+    def _levels(self) -> Level:
+        """Make the levels of objects that filters name; returns the uppermost."""
+        unnamed = Attribute((), (), self._lines)
+        unnamed.types.update({kind: _Checked(self._lines) for kind in _SCALARS})
+        known: dict[Path, dict[str, Attribute]] = {(): {}}
+        for path in list(self.attributes):
+            for size in range(len(path), 0, -1):
+                # An object of which filters name some, and not itself, has no lines.
+                own = self.attributes.setdefault(path[:size], Attribute(path[:size], (), self._lines))
+                known.setdefault(path[: size - 1], {})[path[size - 1]] = own
+        levels = {prefix: Level(prefix, each, unnamed) for prefix, each in known.items()}
+        for prefix, each in levels.items():
+            if prefix:
+                self.attributes[prefix].inside = each
+        return levels[()]
+
+    def encode(self, events: Sequence[Event]) -> Events:
+        """Encode events; refuses one that is no record, or has what no column could hold."""
+        batch = _Batch()
+        codes = array("i")
+        for e, event in enumerate(events):
+            codes.fromlist(self._row(event, e, batch))
+        rows = np.frombuffer(codes, np.int32) if codes else np.zeros(0, np.int32)
+        rows = rows.reshape(len(events), self._lines)
+        if len(rows) == 1 and not batch.elements and not batch.texts:
+            return self._one._replace(codes=rows)
+        return self._packed(batch, rows)
+
+    def room(self) -> Room:
+        """Make room for one event at a time; each thread needs its own."""
+        return Room(self._one._replace(codes=np.zeros((1, self._lines), np.int32)))
+
+    def encode_one(self, event: Event, room: Room) -> Events:
+        """Encode one event; in `room` if it has nothing but codes, which lasts until that is used again."""
+        batch = _Batch()
+        row = self._row(event, 0, batch)
+        room.codes[:] = array("i", row)
+        if batch.elements or batch.texts:
+            return self._packed(batch, room.events.codes)
+        return room.events
+
+    def _row(self, event: Event, e: int, batch: _Batch) -> list[int]:
+        """Return the codes of an event; the rest goes to the batch."""
+        data, row = event.data, self._nulls.copy()
+        if type(data) is dict and event.content_type == JSON:
+            try:
+                self._read(data, self.level, row, e, batch)
+            except (_Odd, EventError):
+                row = self._nulls.copy()
+                batch.forget(e)
+            else:
+                del row[-1]
+                return row
+        self._read_flat(event.attributes, row, e, batch)
+        del row[-1]
+        return row
+
+    def _read(self, data: dict[str, Any], level: Level, row: list[Any], e: int, batch: _Batch) -> None:
+        """Read a record, or an object in one."""
+        late, types = [], level.types
+        for name, value in data.items():
+            try:
+                codes = types[name][type(value)]
+            except KeyError:
+                codes = level.learn(name, type(value))
+            if codes is None:
+                late.append((name, value))
+            else:
+                place, code = codes[value]
+                row[place] = code
+        if level.twice and not level.distinct(data):
+            raise _Odd
+        for name, value in late:
+            attribute = level.attribute(name)
+            if type(value) is dict:
+                self._read_object(value, attribute, level.prefix, row, e, batch)
+            else:
+                check(value, attribute.path)
+                self._add(value, attribute, row, e, batch)
+
+    def _read_object(
+        self, value: dict[str, Any], attribute: Attribute, prefix: Path, row: list[Any], e: int, batch: _Batch
+    ) -> None:
+        place, code = attribute.find(value, Kind.OBJECT)
+        row[place] = code
+        if attribute.inside is None:
+            flatten_into({}, value, (*prefix, ""))
+        elif len(prefix) >= MAX_DEPTH:
+            raise _Odd
+        else:
+            self._read(value, attribute.inside, row, e, batch)
+
+    def _read_flat(self, attributes: Mapping[Path, object], row: list[Any], e: int, batch: _Batch) -> None:
+        """Read the flattened attributes of an event, which were checked."""
+        for path, value in attributes.items():
+            attribute = self.attributes.get(path)
+            if attribute is not None and attribute.named:
+                self._add(value, attribute, row, e, batch)
+
+    def _add(self, value: Any, attribute: Attribute, row: list[Any], e: int, batch: _Batch) -> None:
+        """Read one value that was checked."""
+        kind = kind_of(value)
+        place, code = attribute.find(value, kind)
+        row[place] = code
+        if kind is Kind.ARRAY:
+            kinds = [kind_of(item) for item in value]
+            for line in attribute.multi:
+                found = [line.code(item, own) for item, own in zip(value, kinds, strict=True)]
+                batch.elements.setdefault(line.number, []).append((e, found))
+        elif attribute.seen and type(value) in _FORMS:
+            batch.texts.append((attribute, e, str(value).lower() if kind is Kind.BOOL else str(value)))
+
+    def _packed(self, batch: _Batch, codes: NDArray[np.int32]) -> Events:
+        """Lay out what a batch has."""
+        count = len(codes)
+        text_of = np.full((self._sides, count), -1, np.int32)
+        pool = TextPool.build(text for _, _, text in batch.texts)
+        by_gram: dict[int, NDArray[np.int32]] = {}
+        for number, (attribute, e, _) in enumerate(batch.texts):
+            if attribute.side >= 0:
+                text_of[attribute.side, e] = number
+            if attribute.gram >= 0:
+                by_gram.setdefault(attribute.gram, np.full(count, -1, np.int32))[e] = number
+        multi_start = np.zeros((self._lines, count + 1), np.int64)
+        parts, total = [np.zeros(0, np.int32)], 0
+        for line, elements in batch.elements.items():
+            sizes = np.zeros(count + 1, np.int64)
+            sizes[[e + 1 for e, _ in elements]] = [len(found) for _, found in elements]
+            multi_start[line] = total + np.cumsum(sizes)
+            parts.append(np.array([code for _, found in elements for code in found], np.int32))
+            total += len(parts[-1])
+        for line, places in by_gram.items():
+            begin, grams = event_grams(places, pool, self._grams[line])
+            multi_start[line] = total + begin
+            parts.append(grams)
+            total += len(grams)
+        # A copy, because kernels are not compiled for texts that are read-only here and writable elsewhere.
+        return Events(codes, multi_start, np.concatenate(parts), text_of, pool.offsets, pool.data.copy())
