@@ -99,6 +99,7 @@ class Top(NamedTuple):
 
 def checked_column(name: str | None) -> str | None:
     """Refuse what is no name of a column."""
-    if name is not None and (not isinstance(name, str) or not all(name.split("."))):
+    given: object = name
+    if given is not None and not (isinstance(given, str) and all(given.split("."))):
         raise TableError(f"{name!r} is not a name of a column: give a name, or names with dots")
     return name

@@ -152,9 +152,9 @@ class StreamSettings(Best):
         check_values(settings_of(StreamSettings), self)
         if self.report is not None and not self.report.endswith(".html"):
             raise TableError(f"{self.report} is not the name of a page: let it end in .html")
-        told = (self.mode not in {None, EXACT}, self.factors, self.by, self.decay, self.hops)
-        told += (self.top_column,)
-        if self.top is None and any(told):
+        more = (self.factors, self.by, self.decay, self.hops, self.top_column)
+        told = self.mode not in {None, EXACT} or any(more)
+        if self.top is None and told:
             raise TableError("mode, factors and such say which are best: say with top how many are wanted")
         if self.factors and self.mode != RELAXED:
             raise TableError("factors weigh clauses that hold, and exact matching weighs none: use relaxed")
