@@ -102,7 +102,7 @@ def list_reached(
     out: NDArray[np.int64],
     start: NDArray[np.int64],
 ) -> None:
-    """List the positions that each event comes to: what `bfs-then-match` matches. Without room, only counts."""
+    """List the positions that each event comes to: what `bfs-then-match` matches. Or only counts."""
     n = 0
     for e in range(len(source)):
         walk(g, o, planes, cells, e, source[e], given, wanted, s, out, 0)

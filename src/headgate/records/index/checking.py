@@ -31,18 +31,78 @@ def _points(parts: Parts, p: int) -> int:
 
 
 @kernel
-def check_words(parts: Parts, p: int) -> int:
-    """Count the words of a part."""
-    if parts.part_line[p] < 0:
-        return 1
-    count = parts.set_start[p + 1] - parts.set_start[p]
-    points = _points(parts, p)
+def _size(count: int, total: int) -> int:
+    """Count the words of a set of so many intervals, with so many codes."""
+    points = total if 0 < total < 2 * count else -1
     if points == 1:
         return 2
     if count == 1 and points < 0:
         return 3
     n, each = (points, 1) if points > 0 else (count, 2)
     return 1 + n * each + (1 if n == 0 or n > SHORT else 0)
+
+
+@kernel
+def name_left_out(
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    line_base: NDArray[np.int32],
+    line_multi: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    line: NDArray[np.int32],
+    low: NDArray[np.int32],
+    high: NDArray[np.int32],
+) -> int:
+    """Write the sets of parts, or what they leave out, if that is shorter; returns the intervals.
+
+    With no room in `low`, only counts. A part that is written by what it leaves out has NOT_LINE in its line.
+    """
+    fill = len(low) > 0
+    n = 0
+    for p in range(len(parts.part_line)):
+        first, last = parts.set_start[p], parts.set_start[p + 1]
+        own = parts.part_line[p]
+        line[p] = own
+        if own >= 0 and not line_multi[own] and kind[parts.part_leaf[p]] == 0 and last > first:
+            codes = line_base[own + 1] - line_base[own]
+            total, gaps = 0, 0
+            before = 0
+            for i in range(first, last):
+                total += parts.set_high[i] - parts.set_low[i] + 1
+                gaps += parts.set_low[i] > before + 1
+                before = parts.set_high[i]
+            gaps += before < codes - 1
+            outside = codes - 1 - total
+            if parts.set_low[first] > 0 and gaps and _size(gaps, outside) < _size(last - first, total):
+                line[p] = own | (1 << 14)
+                before = 0
+                for i in range(first, last + 1):
+                    until = parts.set_low[i] if i < last else codes
+                    if until > before + 1:
+                        if fill:
+                            low[n], high[n] = before + 1, until - 1
+                        n += 1
+                    if i < last:
+                        before = parts.set_high[i]
+                start[p + 1] = n
+                continue
+        if fill:
+            for i in range(first, last):
+                low[n + i - first], high[n + i - first] = parts.set_low[i], parts.set_high[i]
+        n += last - first
+        start[p + 1] = n
+    return n
+
+
+@kernel
+def check_words(parts: Parts, p: int) -> int:
+    """Count the words of a part."""
+    if parts.part_line[p] < 0:
+        return 1
+    total = 0
+    for i in range(parts.set_start[p], parts.set_start[p + 1]):
+        total += parts.set_high[i] - parts.set_low[i] + 1
+    return _size(parts.set_start[p + 1] - parts.set_start[p], total)
 
 
 @kernel
@@ -160,7 +220,7 @@ def check_at(index: RecordArrays, events: Events, e: int, pc: int) -> tuple[bool
     op = word & 15
     if op < 12:
         shape = op & 3
-        line = (word >> 4) & 0xFFFF
+        line = (word >> 4) & 0x3FFF
         n = word >> 20
         at = pc + 1
         if shape == 0:
@@ -173,7 +233,11 @@ def check_at(index: RecordArrays, events: Events, e: int, pc: int) -> tuple[bool
                 at += 1
             end = at + (n if shape == 2 else 2 * n)
         if op < 4:
-            return _inside(stream, shape, n, at, events.codes[e, line]), end
+            code = events.codes[e, line]
+            inside = _inside(stream, shape, n, at, code)
+            if word >> 18 & 1:
+                return not inside and code != 0, end
+            return inside, end
         first, last = events.multi_start[line, e], events.multi_start[line, e + 1]
         if op < 8:
             for i in range(first, last):
@@ -214,13 +278,17 @@ def scalar_checks(stream: NDArray[np.int32], codes: NDArray[np.int32], e: int, p
         op = word & 15
         if op > 3:
             return pc
-        code = codes[e, (word >> 4) & 0xFFFF]
+        code = codes[e, (word >> 4) & 0x3FFF]
+        # Whether operands are what is left out, which code 0 always is.
+        left_out = (word >> 18) & 1 == 1
+        if left_out & (code == 0):
+            return -1
         if op == 0:
-            if code != stream[pc + 1]:
+            if (code == stream[pc + 1]) == left_out:
                 return -1
             pc += 2
         elif op == 1:
-            if code < stream[pc + 1] or code > stream[pc + 2]:
+            if ((code >= stream[pc + 1]) & (code <= stream[pc + 2])) == left_out:
                 return -1
             pc += 3
         else:
@@ -229,7 +297,7 @@ def scalar_checks(stream: NDArray[np.int32], codes: NDArray[np.int32], e: int, p
             if n == 0:
                 n = stream[pc]
                 pc += 1
-            if not _inside(stream, op, n, pc, code):
+            if _inside(stream, op, n, pc, code) == left_out:
                 return -1
             pc += n if op == 2 else 2 * n
     return end
