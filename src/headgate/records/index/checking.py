@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from headgate.records.index.lines import Parts
 
 
+_NOT = 1 << 18
+"""NOT_LINE, where it stands in a word."""
 SHORT = 2047
 """More operands than fit beside the operator are counted by a word of their own."""
 
@@ -235,7 +237,7 @@ def check_at(index: RecordArrays, events: Events, e: int, pc: int) -> tuple[bool
         if op < 4:
             code = events.codes[e, line]
             inside = _inside(stream, shape, n, at, code)
-            if word >> 18 & 1:
+            if word & _NOT:
                 return not inside and code != 0, end
             return inside, end
         first, last = events.multi_start[line, e], events.multi_start[line, e + 1]
@@ -279,16 +281,22 @@ def scalar_checks(stream: NDArray[np.int32], codes: NDArray[np.int32], e: int, p
         if op > 3:
             return pc
         code = codes[e, (word >> 4) & 0x3FFF]
-        # Whether operands are what is left out, which code 0 always is.
-        left_out = (word >> 18) & 1 == 1
-        if left_out & (code == 0):
-            return -1
-        if op == 0:
-            if (code == stream[pc + 1]) == left_out:
+        if word & _NOT:
+            # Operands are what is left out, as code 0 always is.
+            n = word >> 20
+            pc += 1
+            if op > 1 and n == 0:
+                n = stream[pc]
+                pc += 1
+            if code == 0 or _inside(stream, op, n, pc, code):
+                return -1
+            pc += op + 1 if op < 2 else (n if op == 2 else 2 * n)
+        elif op == 0:
+            if code != stream[pc + 1]:
                 return -1
             pc += 2
         elif op == 1:
-            if ((code >= stream[pc + 1]) & (code <= stream[pc + 2])) == left_out:
+            if code < stream[pc + 1] or code > stream[pc + 2]:
                 return -1
             pc += 3
         else:
@@ -297,7 +305,7 @@ def scalar_checks(stream: NDArray[np.int32], codes: NDArray[np.int32], e: int, p
             if n == 0:
                 n = stream[pc]
                 pc += 1
-            if _inside(stream, op, n, pc, code) == left_out:
+            if not _inside(stream, op, n, pc, code):
                 return -1
             pc += n if op == 2 else 2 * n
     return end

@@ -310,6 +310,28 @@ def sort_by_bits(
                 n += 1
 
 
+@bare
+def merge_behind(
+    out: NDArray[np.int32], first: int, middle: int, last: int, aside: NDArray[np.int32]
+) -> None:
+    """Merge out[middle:last] into out[first:middle], both rising; `aside` has room for the former.
+
+    From the end on: what stays in front is not touched.
+    """
+    count = last - middle
+    for i in range(count):
+        aside[i] = out[middle + i]
+    i, j, n = middle - 1, count - 1, last - 1
+    while j >= 0:
+        if i >= first and out[i] > aside[j]:
+            out[n] = out[i]
+            i -= 1
+        else:
+            out[n] = aside[j]
+            j -= 1
+        n -= 1
+
+
 @kernel
 def match_events(
     index: RecordArrays,
@@ -335,6 +357,7 @@ def match_events(
     bits = np.zeros((len(removed) + 63) // 64, np.uint64)
     words = np.zeros((len(bits) + 63) // 64, np.uint64)
     doubt = np.zeros(len(fail), np.uint64)
+    aside = np.empty(0, np.int32)
     n = 0
     for e in range(begin, end):
         before = n
@@ -342,6 +365,7 @@ def match_events(
             n = run_unkeyed(index, events, e, fail, doubt, seen, stamp + e, removed, out, n)
             if n < 0:
                 return e
+        unkeyed = n
         found = find_clusters(index, events, e, atoms, masks, lines, clusters)
         while found < 0:
             clusters = np.empty((2 * len(clusters), 2), np.int32)
@@ -350,5 +374,10 @@ def match_events(
         if n < 0:
             return e
         counts[e] = n - before
-        sort_by_bits(out, before, n, bits, words)
+        # Unkeyed entries are in the order of their filters.
+        sort_by_bits(out, unkeyed, n, bits, words)
+        if before < unkeyed < n:
+            if len(aside) < n - unkeyed:
+                aside = np.empty(2 * (n - unkeyed), np.int32)
+            merge_behind(out, before, unkeyed, n, aside)
     return end
