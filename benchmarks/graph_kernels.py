@@ -90,6 +90,54 @@ def match_alone(planes: Planes, cells: Cells, events: int) -> int:
 
 
 @bare
+def list_reached(
+    g: GraphArrays,
+    o: Overlay,
+    planes: Planes,
+    cells: Cells,
+    given: NDArray[np.uint64],
+    wanted: NDArray[np.uint64],
+    source: NDArray[np.int32],
+    s: Scratch,
+    out: NDArray[np.int64],
+    start: NDArray[np.int64],
+) -> None:
+    """List the positions that each event comes to: what `bfs-then-match` matches. Or only counts."""
+    n = 0
+    for e in range(len(source)):
+        walk(g, o, planes, cells, e, source[e], given, wanted, s, out, 0)
+        for w in range(len(s.stamp)):
+            if s.stamp[w] != s.counts[EPOCH]:
+                continue
+            reached = s.reach[w]
+            while reached:
+                bit = lowest(reached)
+                reached ^= bit
+                if len(out):
+                    out[n] = 64 * w + place_of(bit)
+                n += 1
+        start[e + 1] = n
+
+
+@bare
+def match_reached(
+    planes: Planes,
+    cells: Cells,
+    is_open: NDArray[np.uint64],
+    start: NDArray[np.int64],
+    reached: NDArray[np.int64],
+) -> int:
+    """Match for each event the positions that it comes to, one by one; returns how many hold."""
+    found = 0
+    for e in range(len(start) - 1):
+        for i in range(start[e], start[e + 1]):
+            p = reached[i]
+            if is_open[p >> 6] >> np.uint64(p & 63) & np.uint64(1) or decide(planes, cells, e, p) == YES:
+                found += 1
+    return found
+
+
+@bare
 def count_doubts(
     g: GraphArrays,
     o: Overlay,

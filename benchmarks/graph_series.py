@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 AUTO, INDEX, BFS = "auto", "index-then-bfs", "bfs-then-match"
 PLANES = "index alone: planes, all words"
 POSTINGS = "index alone: match_batch of the record room, from Arrow to Arrow"
+MATCHING = "match() of what bfs-then-match comes to, by itself"
 CLEARING = "clearing sets, a part of all but auto"
 SLOW = ("general", "scc-skip")
 BY_NEXT = " over RecordIndex.next, in Python"
@@ -136,6 +137,15 @@ class Evaluation:
         }
         return interleaved(works, 3)[""] / events / filters
 
+    def reached(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """List the positions that events come to, those of one event behind those of the one before."""
+        start, none = np.zeros(self.events + 1, np.int64), np.zeros(0, np.int64)
+        args = (self.arrays, self.overlay, self.planes, self.ready.cells, self.given, self.wanted)
+        graph_kernels.list_reached(*args, self.ready.source, self.scratch, none, start)
+        found = np.zeros(int(start[-1]), np.int64)
+        graph_kernels.list_reached(*args, self.ready.source, self.scratch, found, start)
+        return start, found
+
     def doubts(self) -> NDArray[np.int64]:
         """Count what planes are asked and leave open; see `graph_kernels`."""
         found = np.zeros(5, np.int64)
@@ -169,6 +179,9 @@ class Evaluation:
             own = np.sort(self.all[ends[e] - wanted[e] : ends[e]])
             for name in self.names[1:]:
                 assert np.array_equal(self._one(name, e), own), (name, e)
+        start, reached = self.reached()
+        held = graph_kernels.match_reached(self.planes, self.ready.cells, self.overlay.open, start, reached)
+        assert held == wanted.sum()
         return float(wanted.mean())
 
     def _one(self, name: str, e: int) -> NDArray[np.int64]:
@@ -208,6 +221,10 @@ def measure(
     works[f"first {CLEARING}"] = lambda: graph_kernels.clear_sets(evaluation.sets, evaluation.events)
     ready = evaluation.ready
     if alone and len(ready.filters):
+        start, reached = evaluation.reached()
+        works[f"total {MATCHING}"] = lambda: graph_kernels.match_reached(
+            evaluation.planes, ready.cells, evaluation.overlay.open, start, reached
+        )
         works[f"total {PLANES}"] = evaluation.index_alone
         works[f"total {POSTINGS}"] = lambda: ready.filters.match_batch(ready.events)
     seconds = interleaved(works, rounds)

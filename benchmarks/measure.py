@@ -23,22 +23,17 @@ if TYPE_CHECKING:
     from headgate.records.programs.programs import Programs
 
 
-def best(work: Callable[[], object], times: int = 3) -> float:
+def best(work: Callable[[], object], times: int = 3, clock: Callable[[], float] = time.perf_counter) -> float:
     """Return the seconds of the quickest of some runs, after one that is not counted."""
     work()
-    found = []
-    for _ in range(times):
-        begun = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - begun)
-    return min(found)
+    return min(once(work, clock) for _ in range(times))
 
 
-def once(work: Callable[[], object]) -> float:
+def once(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
     """Return the seconds of one run."""
-    begun = time.perf_counter()
+    begun = clock()
     work()
-    return time.perf_counter() - begun
+    return clock() - begun
 
 
 def make_base(programs: Programs, weigh: Weigh) -> tuple[Base, float]:

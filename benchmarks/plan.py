@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.plan_data import check_delivery, make_case, say, small_case, warm
 from benchmarks.plan_exact import measure_exact
+from benchmarks.plan_growth import measure_growth
 from benchmarks.plan_loga import measure_loga
 from benchmarks.plan_tables import goals, measure_program, table_2
 
@@ -66,5 +67,6 @@ def run(size: str) -> list[Result]:
         results += measure_exact(f"{views} views", small_case(case, views), chosen.seconds)
         say(f"solved {views} views exactly")
     results += check_delivery(chosen.delivering, chosen.delivered)
+    results += measure_growth(chosen.delivering)
     # Seconds say nothing about so few views, and a small set is not rewritten as a large one is.
     return results if size == "full" else [replace(result, goal=None) for result in results]

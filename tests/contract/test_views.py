@@ -15,6 +15,7 @@ import pytest
 from headgate import Engine, Node, Options
 from headgate.core.event import N_TRIPLES, XML, Event
 from headgate.core.subscription import SPARQL, SQL, XPATH, Subscription
+from headgate.engine.grown_views import GrownViews, names_of
 from headgate.engine.views import views_at, views_of
 from headgate.errors import PlanError, SubscriptionError
 from headgate.graph.index import GraphIndex
@@ -122,6 +123,27 @@ def test_embedding_is_a_preorder_that_the_filters_keep(kind: Kind, seed: int) ->
         for word in (0, 1):
             assert not int(views.demands[2 * source + word]) & ~int(views.offers[2 * target + word])
     assert all(each == sorted(set(each)) for each in labels)
+
+
+@every_kind
+@pytest.mark.parametrize("seed", seeds(5))
+def test_whatever_embeds_is_near(kind: Kind, seed: int) -> None:
+    """Views that are laid out apart name the same, and what embeds in one is found by its names."""
+    texts = kind.draw(random.Random(seed), SIZE)[0]
+    views = kind.views(texts)
+    names = [next(names_of(kind.views([text]))) for text in texts]
+    assert list(names_of(views)) == names
+    half = len(texts) // 2
+    grown = GrownViews(kind.views(texts[:half]), [], lambda _: views)
+    for view in range(half, len(texts)):
+        grown.add(view, names[view])
+    embeds, _ = _matrix(views)
+    alive = np.random.default_rng(seed).random(len(texts)) < 0.8
+    for target in range(len(texts)):
+        near = grown.near([names[target]], alive)
+        assert near == sorted(set(near))
+        assert set(np.flatnonzero(embeds[:, target] & alive).tolist()) <= set(near)
+        assert all(alive[each] for each in near)
 
 
 @every_kind

@@ -31,6 +31,7 @@ class SetViews:
     shown: NDArray[np.uint64]
     label_offsets: NDArray[np.int64]
     labels: NDArray[np.int32]
+    names: range
     demands: NDArray[np.uint64]
     offers: NDArray[np.uint64]
     needed: NDArray[np.uint64]
@@ -50,6 +51,7 @@ class SetViews:
             shown,
             np.cumsum([0, *map(len, rows)]),
             np.array([label for row in rows for label in row], np.int32),
+            range(ELEMENTS // 2),
             signatures,
             signatures,
             sets | (shown << np.uint64(32)),

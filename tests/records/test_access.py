@@ -20,7 +20,7 @@ from headgate.errors import FilterError
 from headgate.records.events.encode import encode_batch
 from headgate.records.index import build
 from headgate.records.index.access import MOST_SPOILERS
-from headgate.records.index.arrays import DUPLICATE, FLAGS, POINTS, RANGES, check_length
+from headgate.records.index.arrays import DUPLICATE, FLAGS, POINTS, check_length
 from headgate.records.index.build import by_events, by_filters
 from headgate.records.index.checking import SHORT
 from headgate.records.index.index import RecordIndex
@@ -364,8 +364,9 @@ def test_lists_with_more_values_than_a_check_counts_in_its_first_word(negated: b
     texts = [f"{some} AND b = 1", f"{some} AND NOT (b <=> 1)", *steps]
     index = index_of(texts, shares(RARE, a=COMMON))
     assert access_of(index.built)[0] == {"code"}
-    lengths = _words_of(index.built, RANGES if negated else POINTS)
-    assert set(lengths) == {2 + (2 * count if negated else count)}
+    lengths = _words_of(index.built, POINTS)
+    # What is left out has code 0 without being named: here the first value, which nothing else asks for.
+    assert set(lengths) == {2 + (count - 1 if negated else count)}
     for _ in range(2):
         for a in (-1, 0, 1, 2, 3, 4, 5.0, 2 * count, end - width, end - 1, end, "4", "x", None):
             for b in (1, 2, None):
@@ -395,6 +396,44 @@ def test_sparse_and_dense_spoilers() -> None:
         Event("e", {"a": a, "b": b, "c": 4}) for a in (0, 1, 2, 3, "x", None, 0.0) for b in (0, 1, 199)
     ]
     agree(index, texts, events)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_buckets_tell_of_wide_negations(seed: int) -> None:
+    """Ranges that leave out many codes are decided by a value's bucket, or checked if it is at an end."""
+    rng = random.Random(seed)
+
+    def wide(name: str) -> str:
+        low = rng.randrange(400)
+        return f"{name} NOT BETWEEN {low} AND {low + rng.randrange(65, 300)}"
+
+    few = ["s LIKE '%a%'", "d != 3", "array_contains(t, 1)", "(c > 5 OR d > 7)", "a IS NOT NULL"]
+    texts = [
+        " AND ".join([wide("a"), *([wide("b")] * (n % 3 > 0)), *rng.sample(few, n % 5 == 0)])
+        for n in range(400)
+    ]
+    texts += [f"a > {n}" for n in range(3)] + ["TRUE", "NOT (a BETWEEN 5 AND 100 OR b < 40)"]
+    index = index_of(texts, shares(COMMON))
+    arrays = index.built.arrays
+    assert set().union(*access_of(index.built).values()) >= {"unkeyed"}
+    assert len(arrays.bucket_out) == 64
+    assert arrays.bucket_out.any()
+    assert arrays.bucket_open.any()
+    sure = np.unpackbits(arrays.unkeyed_open.view(np.uint8), bitorder="little")[: len(arrays.unkeyed_at)] == 0
+    assert (sure & (arrays.unkeyed_words > 0)).sum() > 100
+    events = [
+        Event(n, {"a": rng.randrange(-5, 720), "b": rng.randrange(-5, 720), "s": rng.choice("ab"), "t": [1]})
+        for n in range(60)
+    ]
+    events += [Event(100, {"a": 300}), Event(101, {}), Event(102, {"a": 7.5, "b": None, "c": 9, "d": 1})]
+    agree(index, texts, events)
+    for number in range(0, 400, 7):
+        index.unsubscribe(number)
+    left = [n for n in holding(texts, events[0]) if n % 7 or n >= 400]
+    assert index.match(events[0]) == left
+    index.compact()
+    check(index)
+    assert index.match(events[0]) == left
 
 
 def test_a_negation_that_leaves_out_many_codes_is_checked() -> None:

@@ -23,6 +23,7 @@ from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs.program import Program, compile_program
 from headgate.records.tail.code import MOST_POINTS
+from headgate.records.tail.events import _Texts, text_hash
 from headgate.records.tail.tail import Tail
 from tests.records import edges
 from tests.records.programs import sound, spelled
@@ -372,3 +373,11 @@ def test_values_that_cannot_be_matched_raise() -> None:
     assert one(tail, {("b",): b"x"}) == []
     with pytest.raises(EventError, match="a value of type bytes is not supported"):
         one(tail, {("a",): b"x"})
+
+
+@given(st.lists(st.binary(max_size=12), max_size=8))
+def test_hashes_of_many_texts_are_those_of_each(texts: list[bytes]) -> None:
+    pool = TextPool(np.cumsum([0, *map(len, texts)]), np.frombuffer(bytearray().join(texts), np.uint8))
+    found = _Texts()
+    assert found.add(pool) == 0
+    assert found.finish()[2].tolist() == [text_hash(text) for text in texts]

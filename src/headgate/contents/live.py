@@ -121,6 +121,7 @@ class LiveState(Generic[BaseT, TailT]):
         self.changes = 0
         """How many changes there were: it rises with every one."""
         self._places: dict[Id, int] = {}
+        self._late_array: pa.Array[Any] | None = None
         self._gone = 0
 
     @property
@@ -208,13 +209,22 @@ class LiveState(Generic[BaseT, TailT]):
         inside = numbers < base
         if inside.all():
             return self.base.id_array.take(numbers)
-        kind = pa.int64() if self.numbered else pa.string()
-        used, places = np.unique(numbers[~inside], return_inverse=True)
-        late = pa.array([self.tail_ids[number - base] for number in used.tolist()], kind)
-        both = pa.concat_arrays([self.base.id_array.cast(kind), late])
-        at = numbers.astype(np.int64)
-        at[~inside] = base + places
+        own, late = self.base.id_array, self._late_ids()
+        early = own.cast(late.type).take(numbers[inside])
+        both = pa.concat_arrays([early, late.take(numbers[~inside] - base)])
+        at = np.empty(len(numbers), np.int64)
+        at[inside] = np.arange(len(early))
+        at[~inside] = np.arange(len(early), len(numbers))
         return both.take(at)
+
+    def _late_ids(self) -> pa.Array[Any]:
+        """Return the ids of the tail for Arrow; those of earlier calls are kept."""
+        count, known = self.late, self._late_array
+        if known is None or len(known) < count:
+            kind = pa.int64() if self.numbered else pa.string()
+            more = pa.array(self.tail_ids[0 if known is None else len(known) : count], kind)
+            known = self._late_array = more if known is None else pa.concat_arrays([known, more])
+        return known
 
     def named(self, early: Mapping[int, str], late: Mapping[int, str]) -> list[tuple[Id, str]]:
         """Give filters that were left out their ids: of the base, and of the tail; not those that went."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from numpy.typing import NDArray
 
@@ -55,6 +55,10 @@ class Views(Results, Protocol):
         """Return the labels of all views, rising within each view, counted from 0."""
 
     @property
+    def names(self) -> Sequence[Hashable]:
+        """Return what labels stand for, by number: the same in all views of the room."""
+
+    @property
     def demands(self) -> NDArray[np.uint64]:
         """Return bits, two words a view, which must be among the `offers` of what it embeds in."""
 
@@ -87,6 +91,7 @@ class ArrayViews(ABC):
 
     label_offsets: NDArray[np.int64]
     labels: NDArray[np.int32]
+    names: Sequence[Hashable]
     demands: NDArray[np.uint64]
     offers: NDArray[np.uint64]
     needed: NDArray[np.uint64]

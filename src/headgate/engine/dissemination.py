@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from headgate.core.arguments import told
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.subscription import Subscription
+from headgate.engine.grown_views import GrownViews, names_of
 from headgate.engine.inputs import event_of, events_of, id_of, subscriptions_of
 from headgate.engine.views import views_of
 from headgate.errors import PlanError
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from headgate.plan.running.changes import Change
     from headgate.plan.running.network import Network
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
-
-_VIEW = re.compile(r"^([^'\"]*?)\bview (\d+)\b")
-"""The first view that a step names, before any text of a filter."""
 
 
 class Feeding(NamedTuple):
@@ -88,8 +85,9 @@ class Dissemination:
     ) -> None:
         self.network = network
         """The network as it was planned first."""
-        self._views = views
         self._subscriptions = list(subscriptions)
+        self._views = GrownViews(views, self._subscriptions, taken.views)
+        self._dialects = {each.dialect for each in subscriptions}
         self._numbers = {each.id: number for number, each in enumerate(subscriptions)}
         self._rows, self._bytes = sizes
         self._settings = settings
@@ -160,16 +158,13 @@ class Dissemination:
             return Feeding(level, (), ("by the source",))
         begin, end = now.rewritings.input_offsets[chosen : chosen + 2]
         inputs = [numbers[each] for each in now.rewritings.inputs[begin:end].tolist()]
-        steps = (
-            _VIEW.sub(lambda found: f"{found[1]}view {self._subscriptions[int(found[2])].id!r}", line)
-            for line in self._views.plan_of(number, inputs)
-        )
+        steps = self._views.plan_of(number, inputs, lambda view: repr(self._subscriptions[view].id))
         return Feeding(level, self._named(inputs), tuple(steps))
 
     def subscribe(self, *subscriptions: Subscription) -> None:
         """Add subscriptions, each at a new site; refuses all if one is there or nobody can feed it.
 
-        Views are built anew for it, so add many at once.
+        They are compared with those that may feed them, and the others are left as they are.
         """
         subscriptions = tuple(one for each in subscriptions for one in subscriptions_of(each))
         new: set[Id] = set()
@@ -179,27 +174,33 @@ class Dissemination:
             if each.id in new:
                 raise PlanError(f"id {each.id!r} is given twice: give each once")
             new.add(each.id)
-        given = [*self._subscriptions, *subscriptions]
+        if not subscriptions:
+            return
+        content_of(self._dialects | {each.dialect for each in subscriptions}, "the views")
         first = len(self._subscriptions)
-        views = self._taken.views(given)
+        names = list(names_of(self._taken.views(subscriptions)))
+        near = self._views.near(names, self._plan_alive())
+        views = self._taken.views([*(self._subscriptions[number] for number in near), *subscriptions])
         size = self._bytes.mean() if len(self._bytes) else 1.0
         rows = np.append(self._rows, np.full(len(subscriptions), self._rows.mean() if first else 1.0))
         large = np.append(self._bytes, np.full(len(subscriptions), size))
-        options = _options(views, self._settings, first, self._plan_alive(), rows, large)
-        for number, (each, (rewritings, source)) in enumerate(
-            zip(subscriptions, options, strict=True), first
+        numbers = np.array([*near, *range(first, len(rows))], np.int64)
+        options = _options(views, self._settings, len(near), rows[numbers], large[numbers])
+        for number, (each, named, (rewritings, source)) in enumerate(
+            zip(subscriptions, names, options, strict=True), first
         ):
             bounds = self._settings
             site = self._plan.add_site(
                 *(bounds.relax * bound for bound in (bounds.fan_out, bounds.bandwidth, bounds.cpu))
             )
             # A view that is refused has a number all the same.
-            self._views = views
             self._subscriptions.append(each)
+            self._views.add(number, named)
+            self._dialects.add(each.dialect)
             self._sites.append(site)
             self._rows, self._bytes = rows[: number + 1], large[: number + 1]
             try:
-                self._plan.add(site, rewritings, source)
+                self._plan.add(site, [_renumbered(each, numbers) for each in rewritings], source)
             except PlanError as error:
                 for earlier in subscriptions[: number - first]:
                     self._plan.withdraw(self._numbers.pop(earlier.id))
@@ -211,6 +212,7 @@ class Dissemination:
         number = self._number(identity)
         found = self._plan.withdraw(number)
         del self._numbers[identity]
+        self._views.forget(number)
         return self._changed(found)
 
     def fail(self, identity: Id) -> ChangeEffect:
@@ -218,6 +220,7 @@ class Dissemination:
         number = self._number(identity)
         found = self._plan.fail(self._sites[number])
         del self._numbers[identity]
+        self._views.forget(number)
         return self._changed(found)
 
     def replan(self) -> None:
@@ -294,7 +297,7 @@ class _Taken(NamedTuple):
 class _Some:
     """Some of the views, counted from 0, as far as a plan is carried out with them."""
 
-    def __init__(self, views: Views, numbers: Sequence[int]) -> None:
+    def __init__(self, views: GrownViews, numbers: Sequence[int]) -> None:
         self._views = views
         self._numbers = numbers
 
@@ -333,13 +336,12 @@ def _options(
     views: Views,
     settings: Settings,
     first: int,
-    alive: NDArray[np.bool_],
     rows: NDArray[np.float64],
     sizes: NDArray[np.float64],
 ) -> list[tuple[list[Option], Option]]:
-    """Find how views from `first` on can be fed: by those before them that are there, and by the source."""
+    """Find how views from `first` on can be fed: by those before them, and by the source."""
     targets = np.arange(first, len(views), dtype=np.int32)
-    found = _earlier(embedding_graph(views, targets=targets, threads=settings.threads), alive)
+    found = _earlier(embedding_graph(views, targets=targets, threads=settings.threads))
     rewritings = find_rewritings(
         views.needed, found, settings.search, targets=targets, weights=sizes, threads=settings.threads
     ).rewritings
@@ -361,12 +363,15 @@ def _options(
     return options
 
 
-def _earlier(embeddings: Embeddings, alive: NDArray[np.bool_]) -> Embeddings:
-    """Keep the sources that come before their target and are there still."""
+def _renumbered(option: Option, numbers: NDArray[np.int64]) -> Option:
+    """Name the inputs of a rewriting by their numbers among all views."""
+    return option._replace(inputs=tuple(numbers[list(option.inputs)].tolist()))
+
+
+def _earlier(embeddings: Embeddings) -> Embeddings:
+    """Keep the sources that come before their target."""
     targets = np.repeat(np.arange(len(embeddings.offsets) - 1), np.diff(embeddings.offsets))
-    there = np.ones(len(embeddings.offsets) - 1, np.bool_)
-    there[: len(alive)] = alive
-    kept = (embeddings.sources < targets) & there[embeddings.sources]
+    kept = embeddings.sources < targets
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
     return embeddings._replace(
         offsets=before[embeddings.offsets], sources=embeddings.sources[kept], masks=embeddings.masks[kept]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ from headgate.core.subscription import Subscription
 from headgate.errors import FilterError, GraphError, SnapshotError
 from headgate.graph.arrays import GraphArrays
 from headgate.graph.model import EDGE, NODE
+from headgate.graph.walk import walking
 from headgate.graph.walk.hits import StrategyChooser
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class Base:
         self.arrays = arrays
         self.names = names
         self.content = content
+        self._local = threading.local()
 
     @classmethod
     def build(cls, built: BuiltGraph, names: Names, room: ContentRoom) -> Base:
@@ -158,6 +161,30 @@ class Base:
         source = np.repeat(np.arange(arrays.vertices), np.diff(arrays.child_start))
         alone = not arrays.vertices or int(arrays.component[-1]) + 1 == arrays.vertices
         return alone and not bool((source == arrays.child).any())
+
+    def scratch(self, words: int) -> walking.Scratch:
+        """Return this thread's scratch space, with room for so many words: all views share it."""
+        found: walking.Scratch | None = getattr(self._local, "scratch", None)
+        if found is None or len(found.stamp) < words:
+            # Vertices that come later find room for a while.
+            room = words if words == self.arrays.words else words + words // 8 + 64
+            found = self._local.scratch = walking.scratch(room, len(self.planes.axis_line))
+        return found
+
+    def servers(self, place: int) -> list[int]:
+        """List the vertices that serve a subscription, given by the place of its id."""
+        order, start = self._servers
+        found: list[int] = order[start[place] : start[place + 1]].tolist() if place + 1 < len(start) else []
+        return found
+
+    @cached_property
+    def _servers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Sort the vertices that serve by what they serve."""
+        serves = self.arrays.serves
+        vertices = np.flatnonzero(serves >= 0)
+        order = vertices[np.argsort(serves[vertices], kind="stable")]
+        places = np.arange(len(self.names.subscription_ids) + 1)
+        return order, np.searchsorted(serves[order], places)
 
     def find(self, node: int | str) -> int:
         """Find the vertex of a node, -1 for none."""

@@ -371,13 +371,22 @@ def _base(parts: Parts, room: ContentRoom) -> Base:
 
 def _served(view: View, vertices: NDArray[np.int64]) -> list[Id]:
     """List the subscriptions that some vertices serve, sorted by id."""
-    if view.later is not None:
-        places = {view.serves(vertex) for vertex in vertices.tolist()} - {-1}
-        return sorted(view.subscription_id(place) for place in places)
-    serves = view.arrays.serves[vertices]
-    # Places are in the order of ids.
-    found: Any = view.base.subscription_array.take(np.unique(serves[serves >= 0]))
-    return list(found.to_pylist())
+    if view.later is None:
+        places = view.arrays.serves[vertices]
+    else:
+        first, p = view.arrays.vertices, vertices - view.arrays.roots
+        vertices = vertices[view.serving[p >> 6] >> (p & 63).astype(np.uint64) & np.uint64(1) > 0]
+        old = vertices < first
+        late = view.later.serves[vertices[~old] - first]
+        places = np.concatenate([view.arrays.serves[vertices[old]], late])
+    places = np.unique(places[places >= 0])
+    # Places of the base are in the order of ids.
+    known = len(view.base.names.subscription_ids)
+    early: Any = view.base.subscription_array.take(places[places < known])
+    found: list[Id] = early.to_pylist()
+    if len(found) < len(places):
+        found = sorted([*found, *(view.subscription_id(int(place)) for place in places[len(found) :])])
+    return found
 
 
 def _nodes(view: View, vertices: NDArray[np.int64]) -> list[Id]:

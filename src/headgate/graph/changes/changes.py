@@ -6,6 +6,8 @@
                      view knows which of them are its own
     a root that something leads to     gets a new vertex: roots have no position
 
+A view copies what changed since the last one, and shares the rest with it.
+
 A new edge that leads against the numbering turns skipping off: one that joins two components to one does, as
 section 3.3 says, and so does one that merely comes late.
 """
@@ -16,10 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.contents.growing import Growing
 from headgate.core.ids import check_id
 from headgate.core.subscription import SQL, Subscription
 from headgate.errors import GraphError, SubscriptionError
-from headgate.graph.arrays import bits_of
+from headgate.graph.changes.copies import Copied, GrowingBits
+from headgate.graph.changes.rows import NO_CHILDREN, ChangedRows
 from headgate.graph.changes.view import Additions, View
 from headgate.graph.model import EDGE, NODE, SUBSCRIPTION
 from headgate.graph.walk.walking import Overlay, unchanged
@@ -44,53 +48,66 @@ class Changes:
         self._base = base
         self._room = room
         self._arrays = base.arrays
-        self._children: dict[int, dict[int, float]] = {}
-        self._stands_for: list[int] = []
-        self._place: list[int] = []
-        self._serves: list[int] = []
-        self._score: list[float] = []
-        self._pass_cost: list[float] = []
-        self._moved: dict[Id, int] = {}
-        self._node_ids: list[Id] = []
-        self._node_kinds: list[str] = []
-        self._subscription_ids: list[Id] = []
+        self._rows = ChangedRows(base.arrays)
+        self._stands_for = Growing(np.uint8)
+        self._place = Growing(np.int32)
+        self._serves = Copied(Growing(np.int32))
+        self._score = Growing(np.float64)
+        self._pass_cost = Growing(np.float64)
+        self._component = Growing(np.int32)
+        self._component.extend(base.arrays.component)
+        self._moved: Copied[dict[Id, int]] = Copied({})
+        # Vertices of the base whose node has another vertex now, or none.
+        self._left: set[int] = set()
+        self._node_ids: Copied[list[Id]] = Copied([])
+        self._node_kinds: Copied[list[str]] = Copied([])
+        self._subscription_ids: Copied[list[Id]] = Copied([])
         self._subscription_place: dict[Id, int] = {}
-        self._rescored: dict[int, float] = {}
-        self._edge_ends: list[tuple[Id, Id]] = []
+        # New vertices that serve a subscription, by its place.
+        self._servants: dict[int, list[int]] = {}
+        self._rescored: Copied[dict[int, float]] = Copied({})
+        self._edge_ends: Copied[list[tuple[Id, Id]]] = Copied([])
         self._filters: Content | None = None
-        self._filter_vertex: list[int] = []
-        self._open: set[int] = set()
-        self._closed: set[int] = set()
+        self._filter_vertex = Copied(Growing(np.int64))
+        self._filters_of: dict[int, list[int]] = {}
+        self._open = GrowingBits(base.arrays.open)
+        self._dirty = GrowingBits(np.zeros(0, np.uint64))
+        self._serving = GrowingBits(base.arrays.serving)
         self._silent: set[int] = set()
+        self._mute: Copied[set[int]] = Copied(set())
         self._skipping = True
 
     # What users change
 
     def add_node(self, node: Node) -> None:
         """Add a node; refuses an id that is there."""
-        self._check_id(node.id, self._base.names.node_ids, self._node_ids, "node")
+        self._check_id(node.id, self._base.names.node_ids, self._node_ids.value, "node")
         if node.subscription is not None:
             self._check_id(
-                node.subscription, self._base.names.subscription_ids, self._subscription_ids, "subscription"
+                node.subscription,
+                self._base.names.subscription_ids,
+                self._subscription_ids.value,
+                "subscription",
             )
         if self._find(node.id) >= 0:
             raise GraphError(f"node {node.id!r} is in the graph already: remove it first")
         filter_number = self._add_filter(node.filter, node.dialect)
-        place = len(self._base.names.node_ids) + len(self._node_ids)
-        self._node_ids.append(node.id)
-        self._node_kinds.append(node.kind)
+        place = len(self._base.names.node_ids) + len(self._node_ids.value)
+        self._node_ids.changing().append(node.id)
+        self._node_kinds.changing().append(node.kind)
         vertex = self._new_vertex(NODE, place, filter_number, pass_cost=node.cost)
-        self._moved[node.id] = vertex
+        self._move(node.id, vertex)
         if node.subscription is not None:
             self._serve(vertex, node.subscription, node.score)
 
     def remove_node(self, identity: Id) -> None:
         """Remove a node, its edges, and the subscriptions that hang nowhere else."""
         vertex = self._node(identity)
-        hanging = [child for child in self._children_of(vertex) if self._stand(child)[0] == SUBSCRIPTION]
+        children = self._rows[vertex].child.tolist()
+        hanging = [child for child in children if self._stand(child)[0] == SUBSCRIPTION]
         self._close(vertex)
-        self._children[vertex] = {}
-        self._moved[identity] = -1
+        self._rows[vertex] = NO_CHILDREN
+        self._move(identity, -1)
         for child in hanging:
             if not self._hangs(child):
                 self._close(child)
@@ -106,8 +123,8 @@ class Changes:
         if filter_number is None:
             self._lead(source, target, edge.cost)
             return
-        place = len(self._base.names.edge_ends) + len(self._edge_ends)
-        self._edge_ends.append((edge.source, edge.target))
+        place = len(self._base.names.edge_ends) + len(self._edge_ends.value)
+        self._edge_ends.changing().append((edge.source, edge.target))
         middle = self._new_vertex(EDGE, place, filter_number)
         self._lead(source, middle, edge.cost)
         self._lead(middle, target, 0.0)
@@ -115,14 +132,15 @@ class Changes:
     def remove_edge(self, source: Id, target: Id) -> None:
         """Remove every edge from one node to another; refuses if there is none."""
         begin, end = self._node(source), self._node(target)
-        children = self._own(begin)
+        row = self._rows[begin]
         split = [
-            child for child in children if self._stand(child)[0] == EDGE and end in self._children_of(child)
+            child
+            for child in row.child.tolist()
+            if self._stand(child)[0] == EDGE and end in self._rows[child]
         ]
-        if end not in children and not split:
+        if end not in row and not split:
             raise GraphError(f"there is no edge from {source!r} to {target!r}")
-        for child in (end, *split):
-            children.pop(child, None)
+        self._rows[begin] = row.without([end, *split])
         for middle in split:
             self._close(middle)
 
@@ -133,17 +151,17 @@ class Changes:
         vertex = self._reachable(identity)
         self._forget_filters(vertex)
         position = vertex - self._arrays.roots
-        self._closed.add(position)
-        self._open.discard(position)
+        self._dirty.set(position)
+        self._open.clear(position)
         if number is None:
-            self._open.add(position)
+            self._open.set(position)
         else:
-            self._filter_vertex[number] = vertex
+            self._give_filter(number, vertex)
 
     def subscribe(self, subscription: Subscription) -> None:
         """Hang a subscription at its node; refuses an id that is there."""
         self._check_id(
-            subscription.id, self._base.names.subscription_ids, self._subscription_ids, "subscription"
+            subscription.id, self._base.names.subscription_ids, self._subscription_ids.value, "subscription"
         )
         if self._servers(subscription.id):
             raise SubscriptionError(f"id {subscription.id!r} is subscribed already: unsubscribe it first")
@@ -152,7 +170,7 @@ class Changes:
         node = self._node(subscription.node)
         number = self._add_filter(subscription.filter, subscription.dialect)
         place = self._subscription(subscription.id)
-        self._rescored.pop(place, None)
+        self._rescored.changing().pop(place, None)
         vertex = self._new_vertex(SUBSCRIPTION, place, number, serves=place, score=subscription.score)
         self._lead(node, vertex, 0.0)
 
@@ -170,7 +188,7 @@ class Changes:
         """Give a subscription another score, wherever it is served; refuses one that is not there."""
         if not self._servers(identity):
             raise SubscriptionError(f"there is no subscription {identity!r} here")
-        self._rescored[self._known_subscription(identity)] = score
+        self._rescored.changing()[self._known_subscription(identity)] = score
 
     def serves(self, identity: Id) -> bool:
         """Tell whether a subscription is served anywhere."""
@@ -178,58 +196,49 @@ class Changes:
 
     def view(self) -> View:
         """Return the graph as it is now."""
-        arrays, first = self._arrays, self._arrays.vertices
-        count = first + len(self._stands_for)
+        arrays = self._arrays
+        count = arrays.vertices + self._stands_for.size
         words = (count - arrays.roots + 63) // 64
-        swap = np.full(count, -1, np.int32)
-        rows = [sorted(children.items()) for children in self._children.values()]
-        swap[list(self._children)] = np.arange(len(rows), dtype=np.int32)
-        # Vertices that came later have no row in the base, not even an empty one.
-        bare = np.flatnonzero(swap[first:] < 0) + first
-        swap[bare] = len(rows)
-        sizes = [len(row) for row in rows] + [0]
-        start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
-        opened, serving = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
-        opened[: arrays.words], serving[: arrays.words] = arrays.open, arrays.serving
-        dirty = bits_of(np.array(sorted(self._closed), np.int64), words)
-        opened = (opened & ~dirty) | bits_of(np.array(sorted(self._open), np.int64), words)
-        speaking = np.flatnonzero(np.array(self._serves, np.int64) >= 0) + first - arrays.roots
-        serving |= bits_of(speaking, words)
-        silent = np.array(sorted(self._silent), np.int64)
-        serving &= ~bits_of(silent[silent >= 0], words)
-        last = int(arrays.component[-1]) + 1 if first else 0
+        rows = self._rows.lay_out(count)
         overlay = Overlay(
-            swap=swap,
-            start=start,
-            child=np.array([child for row in rows for child, _ in row], np.int32),
-            open=opened,
-            dirty=dirty,
-            component=np.concatenate([arrays.component, last + np.arange(count - first, dtype=np.int32)]),
+            swap=rows.swap,
+            start=rows.start,
+            child=rows.child,
+            open=self._open.copy(words),
+            dirty=self._dirty.copy(words),
+            component=self._component.used,
         )
         later = Additions(
-            stands_for=np.array(self._stands_for, np.uint8),
-            place=np.array(self._place, np.int32),
-            serves=np.array(self._serves, np.int32),
-            score=np.array(self._score, np.float64),
-            pass_cost=np.array(self._pass_cost, np.float64),
-            moved=dict(self._moved),
-            mute=silent[silent < 0] + arrays.roots,
-            node_ids=list(self._node_ids),
-            node_kinds=list(self._node_kinds),
-            subscription_ids=list(self._subscription_ids),
-            rescored=dict(self._rescored),
-            edge_ends=list(self._edge_ends),
+            stands_for=self._stands_for.used,
+            place=self._place.used,
+            serves=self._serves.copy().used,
+            score=self._score.used,
+            pass_cost=self._pass_cost.used,
+            moved=self._moved.copy(),
+            mute=np.array(sorted(self._mute.copy()), np.int64),
+            node_ids=self._node_ids.copy(),
+            node_kinds=self._node_kinds.copy(),
+            subscription_ids=self._subscription_ids.copy(),
+            rescored=self._rescored.copy(),
+            edge_ends=self._edge_ends.copy(),
             filters=self._filters,
-            filter_vertex=np.array(self._filter_vertex, np.int64),
+            filter_vertex=self._filter_vertex.copy().used,
         )
-        costs = np.array([cost for row in rows for _, cost in row], np.float64)
-        return View(self._base, overlay, costs, later, serving, skipping=self._skipping)
+        serving = self._serving.copy(words)
+        return View(self._base, overlay, rows.cost, later, serving, skipping=self._skipping)
 
     # Vertices
 
     def _find(self, identity: Id) -> int:
-        found = self._moved.get(identity)
+        found = self._moved.value.get(identity)
         return self._base.find(identity) if found is None else found
+
+    def _move(self, identity: Id, vertex: int) -> None:
+        """Let another vertex stand for a node, or none (-1)."""
+        before = self._base.find(identity)
+        if before >= 0:
+            self._left.add(before)
+        self._moved.changing()[identity] = vertex
 
     def _node(self, identity: Id) -> int:
         vertex = self._find(identity)
@@ -252,12 +261,15 @@ class Changes:
             score=float(self._arrays.score[vertex]),
             pass_cost=float(self._arrays.pass_cost[vertex]),
         )
-        for child, cost in self._own(vertex).items():
-            self._lead(moved, child, cost)
+        row = self._rows[vertex]
+        self._rows[moved] = row
+        if len(row.child):
+            # The new vertex comes behind all of them.
+            self._skipping = False
         # The old vertex stands for nobody any more.
-        self._children[vertex] = {}
-        self._silent.add(vertex - self._arrays.roots)
-        self._moved[identity] = moved
+        self._rows[vertex] = NO_CHILDREN
+        self._silence(vertex)
+        self._move(identity, moved)
         return moved
 
     def _new_vertex(
@@ -270,73 +282,72 @@ class Changes:
         score: float = 0.0,
         pass_cost: float = 0.0,
     ) -> int:
-        vertex = self._arrays.vertices + len(self._stands_for)
+        vertex = self._arrays.vertices + self._stands_for.size
+        self._component.append(int(self._component.used[-1]) + 1 if vertex else 0)
         self._stands_for.append(stands_for)
         self._place.append(place)
-        self._serves.append(serves)
+        self._serves.changing().append(-1)
         self._score.append(score)
         self._pass_cost.append(pass_cost)
+        if serves >= 0:
+            self._set_serving(vertex, serves)
         if filter_number is None:
-            self._open.add(vertex - self._arrays.roots)
+            self._open.set(vertex - self._arrays.roots)
         else:
-            self._filter_vertex[filter_number] = vertex
+            self._give_filter(filter_number, vertex)
         return vertex
+
+    def _set_serving(self, vertex: int, place: int) -> None:
+        """Let a new vertex serve a subscription."""
+        self._serves.changing().used[vertex - self._arrays.vertices] = place
+        self._serving.set(vertex - self._arrays.roots)
+        self._servants.setdefault(place, []).append(vertex)
 
     def _stand(self, vertex: int) -> tuple[int, int]:
         first = self._arrays.vertices
         if vertex < first:
             return int(self._arrays.stands_for[vertex]), int(self._arrays.place[vertex])
-        return self._stands_for[vertex - first], self._place[vertex - first]
+        return int(self._stands_for.used[vertex - first]), int(self._place.used[vertex - first])
 
     def _close(self, vertex: int) -> None:
         """Let nothing pass a vertex any more."""
         position = vertex - self._arrays.roots
         if position >= 0:
-            self._closed.add(position)
-            self._open.discard(position)
+            self._dirty.set(position)
+            self._open.clear(position)
         self._forget_filters(vertex)
         self._silence(vertex)
 
     def _silence(self, vertex: int) -> None:
         """Let a vertex serve nobody any more."""
-        self._silent.add(vertex - self._arrays.roots)
-        if vertex >= self._arrays.vertices:
-            self._serves[vertex - self._arrays.vertices] = -1
+        position, own = vertex - self._arrays.roots, vertex - self._arrays.vertices
+        self._silent.add(position)
+        if position < 0:
+            self._mute.changing().add(vertex)
+            return
+        self._serving.clear(position)
+        if own >= 0:
+            served = int(self._serves.value.used[own])
+            if served >= 0:
+                self._servants[served].remove(vertex)
+                self._serves.changing().used[own] = -1
 
     def _hangs(self, vertex: int) -> bool:
         """Tell whether a node still leads to a subscription."""
         arrays = self._arrays
         first = np.flatnonzero(arrays.child == vertex)
         parents = set((np.searchsorted(arrays.child_start, first, side="right") - 1).tolist())
-        parents = {v for v in parents if v not in self._children}
-        return bool(parents) or any(vertex in children for children in self._children.values())
+        parents = {v for v in parents if v not in self._rows}
+        return bool(parents) or self._rows.leads_to(vertex)
 
     # Children
 
-    def _children_of(self, vertex: int) -> dict[int, float]:
-        found = self._children.get(vertex)
-        if found is not None or vertex >= self._arrays.vertices:
-            return found or {}
-        first, last = self._arrays.child_start[vertex], self._arrays.child_start[vertex + 1]
-        children, costs = self._arrays.child[first:last], self._arrays.child_cost[first:last]
-        return dict(zip(children.tolist(), costs.tolist(), strict=True))
-
-    def _own(self, vertex: int) -> dict[int, float]:
-        """Return the children of a vertex, for changing them."""
-        if vertex not in self._children:
-            self._children[vertex] = self._children_of(vertex)
-        return self._children[vertex]
-
     def _lead(self, source: int, target: int, cost: float) -> None:
         """Let one vertex lead to another; of parallel edges the cheapest counts."""
-        children = self._own(source)
-        children[target] = min(cost, children.get(target, cost))
-        if source == target or self._component(source) > self._component(target):
+        self._rows[source] = self._rows[source].joined(target, cost)
+        components = self._component.used
+        if source == target or components[source] > components[target]:
             self._skipping = False
-
-    def _component(self, vertex: int) -> int:
-        first = self._arrays.vertices
-        return int(self._arrays.component[vertex]) if vertex < first else first + vertex
 
     # Filters and subscriptions
 
@@ -346,21 +357,26 @@ class Changes:
             return None
         if self._filters is None:
             self._filters = self._room.build([])
-        number = len(self._filter_vertex)
+        number = self._filter_vertex.value.size
         self._filters.subscribe(Subscription(number, text, dialect))
-        self._filter_vertex.append(-1)
+        self._filter_vertex.changing().append(-1)
         return number
 
+    def _give_filter(self, number: int, vertex: int) -> None:
+        self._filter_vertex.changing().used[number] = vertex
+        self._filters_of.setdefault(vertex, []).append(number)
+
     def _forget_filters(self, vertex: int) -> None:
-        self._filter_vertex = [-1 if owner == vertex else owner for owner in self._filter_vertex]
+        for number in self._filters_of.pop(vertex, ()):
+            self._filter_vertex.changing().used[number] = -1
 
     def _subscription(self, identity: Id) -> int:
         """Return the place of a subscription's id, a new one if need be."""
         place = self._known_subscription(identity)
         if place < 0:
-            place = len(self._base.names.subscription_ids) + len(self._subscription_ids)
+            place = len(self._base.names.subscription_ids) + len(self._subscription_ids.value)
             self._subscription_place[identity] = place
-            self._subscription_ids.append(identity)
+            self._subscription_ids.changing().append(identity)
         return place
 
     def _known_subscription(self, identity: Id) -> int:
@@ -373,20 +389,14 @@ class Changes:
         place = self._known_subscription(identity)
         if place < 0:
             return []
-        first, roots = self._arrays.vertices, self._arrays.roots
-        base = np.flatnonzero(self._arrays.serves == place).tolist()
-        gone = {vertex for vertex in self._moved_from() if vertex < roots}
-        later = [first + i for i, serves in enumerate(self._serves) if serves == place]
-        return [v for v in base if v - roots not in self._silent and v not in gone] + later
-
-    def _moved_from(self) -> list[int]:
-        """List the vertices of the base whose node has another vertex now, or none."""
-        return [self._base.find(identity) for identity in self._moved]
+        roots = self._arrays.roots
+        base = [v for v in self._base.servers(place) if v - roots not in self._silent]
+        return [v for v in base if v >= roots or v not in self._left] + self._servants.get(place, [])
 
     def _serve(self, vertex: int, subscription: Id, score: float) -> None:
         """Let a new node serve a subscription: itself, or by leading to where it hangs."""
         self._check_id(
-            subscription, self._base.names.subscription_ids, self._subscription_ids, "subscription"
+            subscription, self._base.names.subscription_ids, self._subscription_ids.value, "subscription"
         )
         servers = self._servers(subscription)
         for server in servers:
@@ -394,12 +404,15 @@ class Changes:
                 self._lead(vertex, server, 0.0)
                 return
         own, place = vertex - self._arrays.vertices, self._subscription(subscription)
+        rescored = self._rescored.value.get(place)
         if not servers:
-            self._rescored.pop(place, None)
-        elif place in self._rescored:
+            self._rescored.changing().pop(place, None)
+        elif rescored is not None:
             # Several nodes may serve one subscription: the highest score counts.
-            self._rescored[place] = max(self._rescored[place], score)
-        self._serves[own], self._score[own] = place, score
+            self._rescored.changing()[place] = max(rescored, score)
+        # No view has this vertex yet.
+        self._score.used[own] = score
+        self._set_serving(vertex, place)
 
     @staticmethod
     def _check_id(identity: Id, ids: Ids, later: list[Id], noun: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.core.ids import Ids
+from headgate.graph.changes.rows import owners
 from headgate.graph.model import EDGE, SUBSCRIPTION, Parts
 
 if TYPE_CHECKING:
@@ -88,15 +89,13 @@ def _edges(view: View) -> tuple[Ints, Ints, NDArray[np.float64]]:
     if not len(overlay.swap):
         return source, arrays.child.astype(np.int64), arrays.child_cost
     kept = overlay.swap[source] < 0
-    row = np.repeat(np.arange(len(overlay.start) - 1), np.diff(overlay.start))
-    # Several vertices share the empty row of those without children, which has no edges.
-    owner = np.zeros(len(overlay.start), np.int64)
-    swapped = np.flatnonzero(overlay.swap >= 0)
-    owner[overlay.swap[swapped]] = swapped
+    rows = len(overlay.start) - 1
+    owner = np.repeat(owners(overlay.swap, rows), np.diff(overlay.start))
+    now = owner >= 0
     return (
-        np.concatenate([source[kept], owner[row]]),
-        np.concatenate([arrays.child[kept], overlay.child]).astype(np.int64),
-        np.concatenate([arrays.child_cost[kept], view.swap_cost]),
+        np.concatenate([source[kept], owner[now]]),
+        np.concatenate([arrays.child[kept], overlay.child[now]]).astype(np.int64),
+        np.concatenate([arrays.child_cost[kept], view.swap_cost[now]]),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -85,7 +84,6 @@ class View:
         self.vertices = len(overlay.component)
         self._everyone = np.full(self.words, ~np.uint64(0))
         self._nobody = np.zeros(self.words, np.uint64)
-        self._local = threading.local()
         self.ways = base.ways
 
     # Names
@@ -278,10 +276,7 @@ class View:
 
     def scratch(self) -> walking.Scratch:
         """Return this thread's scratch space."""
-        found: walking.Scratch | None = getattr(self._local, "scratch", None)
-        if found is None:
-            found = self._local.scratch = walking.scratch(self.words, len(self.base.planes.axis_line))
-        return found
+        return self.base.scratch(self.words)
 
     def _prepare(self, event: Event) -> tuple[Planes, Encoded | None, Cells, Words]:
         """Encode an event, and match what cannot be matched when it is reached."""

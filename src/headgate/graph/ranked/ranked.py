@@ -20,6 +20,7 @@ import numpy as np
 
 from headgate.errors import GraphError
 from headgate.graph.base import NO_CELLS, no_planes
+from headgate.graph.changes.rows import owners
 from headgate.graph.model import NODE, SUBSCRIPTION
 from headgate.graph.path_cost import DECAY, MINUS, TIMES, PathCost
 from headgate.graph.ranked import kernels
@@ -193,15 +194,12 @@ def _best(view: View, serves: NDArray[np.int32], score: NDArray[np.float64]) -> 
 def _new_ends(view: View) -> NDArray[np.int64]:
     """List the ends of the edges that the base does not have."""
     arrays, overlay = view.arrays, view.overlay
-    owner = np.zeros(len(overlay.start) - 1, np.int64)
-    swapped = np.flatnonzero(overlay.swap >= 0)
-    owner[overlay.swap[swapped]] = swapped
-    source = np.repeat(owner, np.diff(overlay.start))
+    owner = np.repeat(owners(overlay.swap, len(overlay.start) - 1), np.diff(overlay.start))
     before = np.repeat(np.arange(arrays.vertices), np.diff(arrays.child_start))
     replaced = overlay.swap[before] >= 0
     old = before[replaced] * view.vertices + arrays.child[replaced]
     child = overlay.child.astype(np.int64)
-    return child[~np.isin(source * view.vertices + child, old)]
+    return child[(owner >= 0) & ~np.isin(owner * view.vertices + child, old)]
 
 
 def order_by_id(view: View) -> NDArray[np.float64]:

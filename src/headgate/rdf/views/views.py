@@ -162,6 +162,7 @@ class RdfViews(ArrayViews):
         self.patterns = tuple(_plain(pattern) for pattern in patterns)
         self.taxonomy = taxonomy
         self._atoms, self._terms, (self.label_offsets, self.labels) = _lay(self.patterns)
+        self.names = self._terms
         self.needed = self._atoms.needed
         firsts: dict[object, int] = {}
         self.equals = np.array(

@@ -91,8 +91,10 @@ def count_failures(
         while pc < at and failed < limit:
             word = stream[pc]
             op = word & 15
-            line = (word >> 4) & 0xFFFF
-            if op == 0:
+            line = (word >> 4) & 0x3FFF
+            if op < 4 and word >> 18 & 1:
+                holds, pc = check_at(index, events, 0, pc)
+            elif op == 0:
                 holds = codes[0, line] == stream[pc + 1]
                 pc += 2
             elif op == 1:
@@ -146,7 +148,7 @@ def tree_failures(
                 # A constant stays what it is.
                 if op >= 14:
                     continue
-                price += 1 if op < 4 and several[(word >> 4) & 0xFFFF] else 2
+                price += 1 if op < 4 and several[(word >> 4) & 0x3FFF] else 2
             elif way == 1 and holds:
                 continue
             if to == -1:

@@ -31,6 +31,8 @@ def pair_slot(code: np.uint64, slots: int) -> np.int64:
 POINT, RANGE, POINTS, RANGES = range(4)
 """What a check compares a code with; of an element line plus 4 for ANY and 8 for ALL."""
 GLOB_OP, NOT_GLOB_OP, TRUE_OP, FALSE_OP = range(12, 16)
+NOT_LINE = 14
+"""The bit of a line's number, which has as many bits, that says that operands are what a check leaves out."""
 
 DUPLICATE, REFERENCE, TREE = 1, 2, 4
 """Flags of an entry: it may be found twice; its checks stand elsewhere; its checks have jumps."""
@@ -58,6 +60,7 @@ class RecordArrays(NamedTuple):
                        in rising order of filters within a cluster
         check          [op | line << 4 | n << 20, operands…]; n = 0 with several operands: n comes next
           POINT c      RANGE low high      POINTS n codes      RANGES n pairs      GLOB pattern
+                       with NOT beside a line of single values, operands are what is left out, but for code 0
         pattern g      glob_tokens[glob_start[g]:glob_start[g + 1]] over glob_attribute[glob_side[g]]
         tree           every check is followed by two jumps, counted from the first check: if true, if false
 
@@ -69,8 +72,13 @@ class RecordArrays(NamedTuple):
 
         spoiler a      conjunctions that atom a rules out: spoiled[spoil_start[a]:spoil_start[a + 1]], or,
                        where spoil_row[a] >= 0, the bits of that row of `spoil_bits`
-        unkeyed m      entry at stream[unkeyed_at[m]]; checks that spoilers do not decide come first, their
-                       words are unkeyed_words[m]
+        unkeyed m      entry at stream[unkeyed_at[m]], which begins with unkeyed_head[m]; checks that spoilers
+                       do not decide come first, their words are unkeyed_words[m]
+
+    What leaves out more codes than there are spoilers for is told by buckets. Of a bucket with a row r, of
+    bucket_row by its place among the buckets, bucket_out[r] has the bits of conjunctions that no code in it
+    allows, and bucket_open[r] of those that only some allow. What is neither out nor open holds, unless it
+    is in `unkeyed_open`: it has checks that buckets say nothing about.
     """
 
     line_base: NDArray[np.int32]
@@ -89,6 +97,11 @@ class RecordArrays(NamedTuple):
     spoil_bits: NDArray[np.uint64]
     unkeyed_at: NDArray[np.int32]
     unkeyed_words: NDArray[np.int32]
+    unkeyed_head: NDArray[np.int32]
+    unkeyed_open: NDArray[np.uint64]
+    bucket_row: NDArray[np.int32]
+    bucket_out: NDArray[np.uint64]
+    bucket_open: NDArray[np.uint64]
     glob_start: NDArray[np.int64]
     glob_tokens: NDArray[np.int16]
     glob_side: NDArray[np.int32]
@@ -116,6 +129,8 @@ class RecordArrays(NamedTuple):
         assert {int(where) for where in self.slot_at[self.slot_print > 0]} == heads
         assert all(full[where] == number for where, number in references)
         assert all(int(where) in full for where in self.unkeyed_at)
+        assert np.array_equal(self.stream[self.unkeyed_at], self.unkeyed_head)
+        assert not bool((self.bucket_out & self.bucket_open).any())
         assert bool((np.diff(self.stream[self.unkeyed_at] >> FLAGS) >= 0).all())
 
     def _check_entries(

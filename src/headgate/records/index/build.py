@@ -21,6 +21,7 @@ from headgate.records.events.encode import encode
 from headgate.records.index import access, clusters, trees
 from headgate.records.index.access import Atoms, number_atoms
 from headgate.records.index.arrays import DUPLICATE, RecordArrays
+from headgate.records.index.checking import name_left_out
 from headgate.records.index.clusters import Entities
 from headgate.records.index.grams import add_grams, rarest
 from headgate.records.index.lines import Lines, Parts, make_lines
@@ -269,8 +270,9 @@ def _lay_out(
         order = np.lexsort((decided, each))
         entities = entities._replace(parts=entities.parts[order])
         decided = decided[order]
+    written = _written(parts, kind, atoms)
     words = np.zeros(count, np.int64)
-    clusters.entity_words(parts, entities, words)
+    clusters.entity_words(written, entities, words)
     at = np.full(count, -1, np.int64)
     single_start = np.zeros(atoms.size + 1, np.int32)
     end = clusters.place_entries(key, of, terms, words, at, single_start, 0)
@@ -283,15 +285,16 @@ def _lay_out(
         )
     stream = np.zeros(total, np.int32)
     pair_at = np.zeros(int((np.diff(key[key >= access.PAIR], prepend=0) != 0).sum()), np.int64)
-    clusters.write_clusters(parts, kind, globs, entities, key, of, words, at, stream, 0, pair_at)
-    clusters.write_apart(parts, kind, globs, entities, apart, words, at, stream)
+    clusters.write_clusters(written, kind, globs, entities, key, of, words, at, stream, 0, pair_at)
+    clusters.write_apart(written, kind, globs, entities, apart, words, at, stream)
     slots = int(len(pair_at) / LOAD) + 1
     slot_print, slot_at = np.zeros(slots, np.uint8), np.zeros(slots, np.int32)
     pair_mask = np.zeros(atoms.size, np.uint64)
     line_of = clusters.lines_of_atoms(atoms.line_base, atoms.level_base, atoms.size)
     clusters.fill_slots(stream, pair_at, line_of, slot_print, slot_at, pair_mask)
+    buckets = _buckets(parts, kind, atoms, entities, lone, decided)
     undecided = words[lone]
-    clusters.undecided_words(parts, entities, lone, decided, undecided)
+    clusters.undecided_words(written, entities, lone, decided, undecided)
     is_glob = programs.leaf_kind >= GLOB
     glob_words = np.diff(programs.glob_start)[is_glob]
     glob_attribute, glob_side = np.unique(programs.leaf_attribute[is_glob], return_inverse=True)
@@ -312,6 +315,11 @@ def _lay_out(
         spoil_bits=spoilers.bits,
         unkeyed_at=at[lone].astype(np.int32),
         unkeyed_words=undecided.astype(np.int32),
+        unkeyed_head=stream[at[lone]],
+        unkeyed_open=buckets.always,
+        bucket_row=buckets.row,
+        bucket_out=buckets.out,
+        bucket_open=buckets.open,
         glob_start=starts(glob_words),
         glob_tokens=programs.glob_tokens,
         glob_side=glob_side.astype(np.int32),
@@ -320,6 +328,51 @@ def _lay_out(
     for array in arrays:
         array.flags.writeable = False
     return arrays
+
+
+def _written(parts: Parts, kind: NDArray[np.uint8], atoms: Atoms) -> Parts:
+    """Return the parts as checks name them: by what they hold for, or by what they leave out."""
+    none, start = np.zeros(0, np.int32), np.zeros(len(parts.part_line) + 1, np.int64)
+    line = np.zeros(len(parts.part_line), np.int32)
+    given = (parts, kind, atoms.line_base, atoms.line_multi, start, line)
+    low, high = np.zeros((2, name_left_out(*given, none, none)), np.int32)
+    name_left_out(*given, low, high)
+    return parts._replace(part_line=line, set_start=start, set_low=low, set_high=high)
+
+
+class _Buckets(NamedTuple):
+    row: NDArray[np.int32]
+    out: NDArray[np.uint64]
+    open: NDArray[np.uint64]
+    always: NDArray[np.uint64]
+
+
+def _buckets(
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    atoms: Atoms,
+    entities: Entities,
+    lone: NDArray[np.int32],
+    decided: NDArray[np.uint8],
+) -> _Buckets:
+    """Tell for buckets of lines that many unkeyed entries look at what is out and what is open there."""
+    counts = np.zeros(len(atoms.level_base), np.int64)
+    clusters.count_open(parts, kind, atoms, entities, lone, decided, counts)
+    codes = int(atoms.line_base[-1])
+    row = np.full(atoms.size - codes, -1, np.int32)
+    first = np.zeros(len(row), np.int32)
+    rows = 0
+    for line in np.flatnonzero((counts * DENSE > len(lone)) & (counts > 64)).tolist():
+        begin = int(atoms.level_base[line]) - codes
+        own = atoms.quantile[atoms.line_base[line] + 1 : atoms.line_base[line + 1]]
+        first[begin : begin + 32] = 1 + np.searchsorted(own, np.arange(32))
+        row[begin : begin + 32] = rows + np.arange(32)
+        rows += 32
+    words = (len(lone) + 63) // 64
+    out, opened = np.zeros((2, rows, words), np.uint64)
+    always = np.zeros(words, np.uint64)
+    clusters.mark_buckets(parts, kind, atoms, entities, lone, decided, row, first, out, opened, always)
+    return _Buckets(row, out, opened, always)
 
 
 class _Spoilers(NamedTuple):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from headgate.records.index.lines import Parts
 
 
+_NOT = 1 << 18
+"""NOT_LINE, where it stands in a word."""
 SHORT = 2047
 """More operands than fit beside the operator are counted by a word of their own."""
 
@@ -31,18 +33,78 @@ def _points(parts: Parts, p: int) -> int:
 
 
 @kernel
-def check_words(parts: Parts, p: int) -> int:
-    """Count the words of a part."""
-    if parts.part_line[p] < 0:
-        return 1
-    count = parts.set_start[p + 1] - parts.set_start[p]
-    points = _points(parts, p)
+def _size(count: int, total: int) -> int:
+    """Count the words of a set of so many intervals, with so many codes."""
+    points = total if 0 < total < 2 * count else -1
     if points == 1:
         return 2
     if count == 1 and points < 0:
         return 3
     n, each = (points, 1) if points > 0 else (count, 2)
     return 1 + n * each + (1 if n == 0 or n > SHORT else 0)
+
+
+@kernel
+def name_left_out(
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    line_base: NDArray[np.int32],
+    line_multi: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    line: NDArray[np.int32],
+    low: NDArray[np.int32],
+    high: NDArray[np.int32],
+) -> int:
+    """Write the sets of parts, or what they leave out, if that is shorter; returns the intervals.
+
+    With no room in `low`, only counts. A part that is written by what it leaves out has NOT_LINE in its line.
+    """
+    fill = len(low) > 0
+    n = 0
+    for p in range(len(parts.part_line)):
+        first, last = parts.set_start[p], parts.set_start[p + 1]
+        own = parts.part_line[p]
+        line[p] = own
+        if own >= 0 and not line_multi[own] and kind[parts.part_leaf[p]] == 0 and last > first:
+            codes = line_base[own + 1] - line_base[own]
+            total, gaps = 0, 0
+            before = 0
+            for i in range(first, last):
+                total += parts.set_high[i] - parts.set_low[i] + 1
+                gaps += parts.set_low[i] > before + 1
+                before = parts.set_high[i]
+            gaps += before < codes - 1
+            outside = codes - 1 - total
+            if parts.set_low[first] > 0 and gaps and _size(gaps, outside) < _size(last - first, total):
+                line[p] = own | (1 << 14)
+                before = 0
+                for i in range(first, last + 1):
+                    until = parts.set_low[i] if i < last else codes
+                    if until > before + 1:
+                        if fill:
+                            low[n], high[n] = before + 1, until - 1
+                        n += 1
+                    if i < last:
+                        before = parts.set_high[i]
+                start[p + 1] = n
+                continue
+        if fill:
+            for i in range(first, last):
+                low[n + i - first], high[n + i - first] = parts.set_low[i], parts.set_high[i]
+        n += last - first
+        start[p + 1] = n
+    return n
+
+
+@kernel
+def check_words(parts: Parts, p: int) -> int:
+    """Count the words of a part."""
+    if parts.part_line[p] < 0:
+        return 1
+    total = 0
+    for i in range(parts.set_start[p], parts.set_start[p + 1]):
+        total += parts.set_high[i] - parts.set_low[i] + 1
+    return _size(parts.set_start[p + 1] - parts.set_start[p], total)
 
 
 @kernel
@@ -160,7 +222,7 @@ def check_at(index: RecordArrays, events: Events, e: int, pc: int) -> tuple[bool
     op = word & 15
     if op < 12:
         shape = op & 3
-        line = (word >> 4) & 0xFFFF
+        line = (word >> 4) & 0x3FFF
         n = word >> 20
         at = pc + 1
         if shape == 0:
@@ -173,7 +235,11 @@ def check_at(index: RecordArrays, events: Events, e: int, pc: int) -> tuple[bool
                 at += 1
             end = at + (n if shape == 2 else 2 * n)
         if op < 4:
-            return _inside(stream, shape, n, at, events.codes[e, line]), end
+            code = events.codes[e, line]
+            inside = _inside(stream, shape, n, at, code)
+            if word & _NOT:
+                return not inside and code != 0, end
+            return inside, end
         first, last = events.multi_start[line, e], events.multi_start[line, e + 1]
         if op < 8:
             for i in range(first, last):
@@ -214,8 +280,18 @@ def scalar_checks(stream: NDArray[np.int32], codes: NDArray[np.int32], e: int, p
         op = word & 15
         if op > 3:
             return pc
-        code = codes[e, (word >> 4) & 0xFFFF]
-        if op == 0:
+        code = codes[e, (word >> 4) & 0x3FFF]
+        if word & _NOT:
+            # Operands are what is left out, as code 0 always is.
+            n = word >> 20
+            pc += 1
+            if op > 1 and n == 0:
+                n = stream[pc]
+                pc += 1
+            if code == 0 or _inside(stream, op, n, pc, code):
+                return -1
+            pc += op + 1 if op < 2 else (n if op == 2 else 2 * n)
+        elif op == 0:
             if code != stream[pc + 1]:
                 return -1
             pc += 2

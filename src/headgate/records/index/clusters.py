@@ -15,6 +15,7 @@ from headgate.records.index.trees import tree_words, write_tree
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.records.index.access import Atoms
     from headgate.records.index.lines import Parts
 
     Ints = NDArray[np.int64]
@@ -251,6 +252,87 @@ def count_spoilers(
                 code += 1
                 if not whole:
                     break
+
+
+@kernel
+def count_open(
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    atoms: Atoms,
+    entities: Entities,
+    which: NDArray[np.int32],
+    decided: NDArray[np.uint8],
+    counts: Ints,
+) -> None:
+    """Count by line the parts of some entities that spoilers leave open and buckets could tell of."""
+    for m in range(len(which)):
+        t = which[m]
+        if t >= len(entities.start) - 1:
+            continue
+        for i in range(entities.start[t], entities.start[t + 1]):
+            p = entities.parts[i]
+            line = parts.part_line[p]
+            if not decided[i] and line >= 0 and kind[parts.part_leaf[p]] == 0 and atoms.level_base[line] >= 0:
+                counts[line] += 1
+
+
+@kernel
+def mark_buckets(
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    atoms: Atoms,
+    entities: Entities,
+    which: NDArray[np.int32],
+    decided: NDArray[np.uint8],
+    row: NDArray[np.int32],
+    first: NDArray[np.int32],
+    out: NDArray[np.uint64],
+    opened: NDArray[np.uint64],
+    always: NDArray[np.uint64],
+) -> None:
+    """Mark for each bucket with a row which of some entities it rules out, and which it leaves open.
+
+    Bucket b of a line has the codes from first[b] up to first[b + 1], where b is its place among all buckets;
+    the codes of a line's last bucket end where those of the next line begin. `always` gets what has checks
+    that no bucket tells of.
+    """
+    terms = len(entities.start) - 1
+    behind = atoms.line_base[len(atoms.line_base) - 1]
+    for m in range(len(which)):
+        t = which[m]
+        w, bit = m >> 6, np.uint64(1) << np.uint64(m & 63)
+        if t >= terms:
+            always[w] |= bit
+            continue
+        for i in range(entities.start[t], entities.start[t + 1]):
+            if decided[i]:
+                continue
+            p = entities.parts[i]
+            line = parts.part_line[p]
+            told = line >= 0 and kind[parts.part_leaf[p]] == 0 and atoms.level_base[line] >= 0
+            begin = atoms.level_base[line] - behind if told else 0
+            if not told or row[begin] < 0:
+                always[w] |= bit
+                continue
+            s, last = parts.set_start[p], parts.set_start[p + 1]
+            for b in range(begin, begin + 32):
+                low, high = (
+                    first[b],
+                    first[b + 1]
+                    if b + 1 < begin + 32
+                    else np.int32(atoms.line_base[line + 1] - atoms.line_base[line]),
+                )
+                covered = 0
+                while s < last and parts.set_high[s] < low:
+                    s += 1
+                k = s
+                while k < last and parts.set_low[k] < high:
+                    covered += min(high - 1, parts.set_high[k]) - max(low, parts.set_low[k]) + 1
+                    k += 1
+                if covered == 0:
+                    out[row[b], w] |= bit
+                elif covered < high - low:
+                    opened[row[b], w] |= bit
 
 
 @kernel

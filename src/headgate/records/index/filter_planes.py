@@ -60,7 +60,8 @@ class RecordFilterPlanes:
         arrays, stream = self._base.built.arrays, self._base.built.arrays.stream
         counted = np.zeros(2, np.int64)
         check_count, asks = np.zeros(len(self._entries), np.int64), np.zeros(len(self._entries), np.uint8)
-        _read_checks(stream, self._entries, check_count, asks, _NO_CHECKS, counted)
+        line_base = self._base.built.arrays.line_base
+        _read_checks(stream, line_base, self._entries, check_count, asks, _NO_CHECKS, counted)
         checks = Checks(
             np.zeros(counted[0], np.int32),
             np.zeros(counted[0], np.uint8),
@@ -68,7 +69,7 @@ class RecordFilterPlanes:
             np.zeros(counted[1], np.int32),
             np.zeros(counted[1], np.int32),
         )
-        _read_checks(stream, self._entries, check_count, asks, checks, counted)
+        _read_checks(stream, line_base, self._entries, check_count, asks, checks, counted)
         return Conjunctions(
             line_codes=np.diff(arrays.line_base).astype(np.int32),
             conjunction_start=self._start.astype(np.int32),
@@ -123,6 +124,7 @@ _NO_CHECKS = Checks(
 @kernel
 def _read_checks(
     stream: NDArray[np.int32],
+    line_base: NDArray[np.int32],
     entries: Ints,
     check_count: Ints,
     asks: NDArray[np.uint8],
@@ -155,17 +157,27 @@ def _read_checks(
                 n = stream[pc]
                 pc += 1
             width = 1 + (shape & 1)
+            line, left_out = (word >> 4) & 0x3FFF, word >> 18 & 1
+            found = 0
+            for j in range(n + left_out):
+                if left_out:
+                    low = stream[pc + width * j - 1] + 1 if j else 1
+                    high = line_base[line + 1] - line_base[line] - 1 if j == n else stream[pc + width * j] - 1
+                    if low > high:
+                        continue
+                else:
+                    low, high = stream[pc + width * j], stream[pc + width * j + width - 1]
+                if fill:
+                    out.low[r + found], out.high[r + found] = low, high
+                found += 1
             if fill:
-                out.line[k] = (word >> 4) & 0xFFFF
+                out.line[k] = line
                 out.kind[k] = op >> 2
-                out.ranges[k] = n
-                for j in range(n):
-                    out.low[r + j] = stream[pc + width * j]
-                    out.high[r + j] = stream[pc + width * j + width - 1]
+                out.ranges[k] = found
             pc += n * width
             check_count[i] += 1
             k += 1
-            r += n
+            r += found
     counted[0], counted[1] = k, r
 
 

@@ -20,7 +20,8 @@ from headgate.records.explain.why_not import NearMiss, why_not
 from headgate.records.index.build import BuiltIndex, build, by_events, by_filters
 from headgate.records.index.costs import count_checks
 from headgate.records.index.filter_planes import RecordFilterPlanes
-from headgate.records.index.live import ROOM, Base, Pairs, State, compact
+from headgate.records.index.live import ROOM, Base, State, compact
+from headgate.records.index.matcher import Pairs
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.splitting import split
 from headgate.records.programs.binding import compile_filter, compile_filters, parse_text
@@ -50,9 +51,9 @@ class RecordIndex(LiveIndex[State]):
     """Record filters: match, and subscribe and unsubscribe while others match.
 
     Any number of threads may read while one or more write. What a reader sees is the state at some moment of
-    its call. New filters go into a tail, which `compact` folds into the base; that happens by itself, in a
-    thread of its own, once the tail is a quarter of the base (`compact_after` is the least tail for it, None
-    turns it off).
+    its call. New filters go into a tail, which becomes a small index of its own from time to time; `compact`
+    folds all of that into the base, which happens by itself, in a thread of its own, once they are a quarter
+    of the base (`compact_after` is the least for it, None turns it off).
 
     >>> from headgate import Event, Subscription
     >>> from headgate.records.index.index import RecordIndex
@@ -72,7 +73,7 @@ class RecordIndex(LiveIndex[State]):
     """The filter that every event matches."""
 
     def __init__(self, base: Base, *, weigh: Weigh = by_filters, compact_after: int | None = 16_384) -> None:
-        super().__init__(State(base), compact_after)
+        super().__init__(State(base, weigh), compact_after)
         self._weigh = weigh
 
     @classmethod
@@ -229,6 +230,10 @@ class RecordIndex(LiveIndex[State]):
         """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""
         text = to_sql(subscription.filter, subscription.dialect)
         self._add(subscription.id, text, self._compiled(text))
+
+    def settle(self) -> None:
+        """Wait until what was subscribed lately is indexed, as far as it will be without a compaction."""
+        self._state.tail.settle()
 
     def _compiled(self, text: str) -> Program:
         return compile_filter(text)

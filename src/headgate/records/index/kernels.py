@@ -158,43 +158,63 @@ def spoil(index: RecordArrays, events: Events, e: int, fail: NDArray[np.uint64])
 
 
 @bare
+def look_at_buckets(
+    index: RecordArrays, events: Events, e: int, fail: NDArray[np.uint64], doubt: NDArray[np.uint64]
+) -> None:
+    """Mark the unkeyed entries that the event's buckets rule out, and those that must be checked."""
+    for w in range(len(doubt)):
+        doubt[w] = index.unkeyed_open[w]
+    codes, line_base, level_base = events.codes, index.line_base, index.level_base
+    bucket_row, bucket_out, bucket_open = index.bucket_row, index.bucket_out, index.bucket_open
+    behind = line_base[len(line_base) - 1]
+    for line in range(len(line_base) - 1):
+        code = codes[e, line]
+        if level_base[line] < 0 or code == 0:
+            continue
+        row = bucket_row[level_base[line] + np.int64(index.quantile[line_base[line] + code]) - behind]
+        if row >= 0:
+            for w in range(len(fail)):
+                fail[w] |= bucket_out[row, w]
+                doubt[w] |= bucket_open[row, w]
+
+
+@bare
 def run_unkeyed(
     index: RecordArrays,
     events: Events,
     e: int,
     fail: NDArray[np.uint64],
+    doubt: NDArray[np.uint64],
     seen: NDArray[np.int32],
     stamp: int,
     removed: NDArray[np.uint8],
-    left: NDArray[np.int64],
     out: NDArray[np.int32],
     n: int,
 ) -> int:
     """Add the filters of unkeyed entries that hold to out[n:]; returns the new n, -1 if out is too short.
 
-    The survivors of a word are listed before they are checked, by a loop over its bits that has no branch to
-    foresee: a quarter less time than testing bit after bit.
+    Most that are not ruled out hold, and are not looked at any further.
     """
     spoil(index, events, e, fail)
+    look_at_buckets(index, events, e, fail, doubt)
     stream, codes = index.stream, events.codes
-    places, words = index.unkeyed_at, index.unkeyed_words
+    places, words, heads = index.unkeyed_at, index.unkeyed_words, index.unkeyed_head
     count = len(places)
+    if count & 63:
+        fail[len(fail) - 1] |= ~np.uint64(0) << np.uint64(count & 63)
     for w in range(len(fail)):
-        word = ~fail[w]
-        if word == 0:
-            continue
-        some = 0
-        for bit in range(min(64, count - 64 * w)):
-            left[some] = 64 * w + bit
-            some += int((word >> np.uint64(bit)) & np.uint64(1))
-        for i in range(some):
-            m = left[i]
-            at = places[m]
-            head = stream[at]
+        some = ~fail[w]
+        unsure = doubt[w]
+        while some:
+            bit = lowest(some)
+            some ^= bit
+            m = 64 * w + place_of(bit)
+            head = heads[m]
             number = head >> 3
             if (head & 1 and seen[number] == stamp) or removed[number]:
                 continue
-            if words[m]:
+            if unsure & bit and words[m]:
+                at = places[m]
                 end = at + 2 + words[m]
                 if head & 4:
                     if not tree_holds(index, events, e, at + 2):
@@ -290,6 +310,28 @@ def sort_by_bits(
                 n += 1
 
 
+@bare
+def merge_behind(
+    out: NDArray[np.int32], first: int, middle: int, last: int, aside: NDArray[np.int32]
+) -> None:
+    """Merge out[middle:last] into out[first:middle], both rising; `aside` has room for the former.
+
+    From the end on: what stays in front is not touched.
+    """
+    count = last - middle
+    for i in range(count):
+        aside[i] = out[middle + i]
+    i, j, n = middle - 1, count - 1, last - 1
+    while j >= 0:
+        if i >= first and out[i] > aside[j]:
+            out[n] = out[i]
+            i -= 1
+        else:
+            out[n] = aside[j]
+            j -= 1
+        n -= 1
+
+
 @kernel
 def match_events(
     index: RecordArrays,
@@ -314,15 +356,16 @@ def match_events(
     fail = np.zeros((len(index.unkeyed_at) + 63) // 64, np.uint64)
     bits = np.zeros((len(removed) + 63) // 64, np.uint64)
     words = np.zeros((len(bits) + 63) // 64, np.uint64)
-    # One place more than bits: what is not a survivor is written behind those that are.
-    left = np.empty(65, np.int64)
+    doubt = np.zeros(len(fail), np.uint64)
+    aside = np.empty(0, np.int32)
     n = 0
     for e in range(begin, end):
         before = n
         if len(fail):
-            n = run_unkeyed(index, events, e, fail, seen, stamp + e, removed, left, out, n)
+            n = run_unkeyed(index, events, e, fail, doubt, seen, stamp + e, removed, out, n)
             if n < 0:
                 return e
+        unkeyed = n
         found = find_clusters(index, events, e, atoms, masks, lines, clusters)
         while found < 0:
             clusters = np.empty((2 * len(clusters), 2), np.int32)
@@ -331,5 +374,10 @@ def match_events(
         if n < 0:
             return e
         counts[e] = n - before
-        sort_by_bits(out, before, n, bits, words)
+        # Unkeyed entries are in the order of their filters.
+        sort_by_bits(out, unkeyed, n, bits, words)
+        if before < unkeyed < n:
+            if len(aside) < n - unkeyed:
+                aside = np.empty(2 * (n - unkeyed), np.int32)
+            merge_behind(out, before, unkeyed, n, aside)
     return end

@@ -18,15 +18,15 @@ from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import SnapshotError
 from headgate.records.events.columns import columns_of
 from headgate.records.events.encode import encode
-from headgate.records.events.rows import RowEncoder
-from headgate.records.index import kernels, walking
-from headgate.records.index.arrays import Events, RecordArrays, Scratch
+from headgate.records.index import walking
+from headgate.records.index.arrays import RecordArrays
 from headgate.records.index.build import BuiltIndex, build
 from headgate.records.index.lines import Lines
+from headgate.records.index.matcher import Matcher, Pairs
 from headgate.records.index.restoring import read_programs
 from headgate.records.programs.binding import compile_filter
 from headgate.records.programs.programs import concatenate, in_columns, take
-from headgate.records.tail.tail import Tail
+from headgate.records.tail.layers import Layers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 
     from headgate.contents.live import Moment
     from headgate.core.event import Event, Id
-    from headgate.records.events.rows import Room
+    from headgate.records.events.rows import RowEncoder
+    from headgate.records.index.arrays import Events
     from headgate.records.index.build import Weigh
-    from headgate.records.tail.tail import TailView
+    from headgate.records.tail.layers import LateView
 
 
 ROOM = RECORDS
-LAYOUT = 3
+LAYOUT = 4
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 
 
@@ -52,19 +53,13 @@ LOOK_AGAIN = 64
 """One event in so many that are asked for their first matches is asked for all, to see how many it has."""
 
 
-class Pairs(NamedTuple):
-    """Matches as numbers: filter `filters[i]` holds for event `events[i]`; sorted by event, then filter."""
-
-    events: NDArray[np.int64]
-    filters: NDArray[np.int32]
-
-
 class Base(FrozenBase):
     """Filters, numbered by the order of their ids. Only `removed` ever changes: from 0 to 1."""
 
     def __init__(self, ids: Ids, filters: TextPool, built: BuiltIndex) -> None:
         super().__init__(ids, filters)
         self.built = built
+        self._matcher = Matcher(built)
         self._local = threading.local()
 
     @classmethod
@@ -102,10 +97,10 @@ class Base(FrozenBase):
         """Return the ids, which must be whole numbers, as an array."""
         return np.asarray(self.id_array.cast(pa.int64()))
 
-    @cached_property
+    @property
     def encoder(self) -> RowEncoder:
         """Return what encodes events given as Python values."""
-        return RowEncoder(self.built)
+        return self._matcher.encoder
 
     def encode(self, events: pa.RecordBatch | Sequence[Event]) -> Events:
         """Encode events: an Arrow batch by its columns, Python values event by event."""
@@ -115,68 +110,24 @@ class Base(FrozenBase):
 
     def match(self, events: Events, count: int) -> Pairs:
         """Match encoded events."""
-        scratch = self._scratch()
-        counts = np.zeros(count, np.int64)
-        parts: list[NDArray[np.int32]] = []
-        done = 0
-        while done < count:
-            stamp = scratch.stamps(count) - done
-            reached = kernels.match_events(
-                self.built.arrays, events, done, count, scratch.seen, stamp, self.removed, scratch.out, counts
-            )
-            if reached == done:
-                scratch.grow()
-                continue
-            parts.append(scratch.out[: counts[done:reached].sum()].copy())
-            done = reached
-        return Pairs(np.repeat(np.arange(count), counts), np.concatenate([np.zeros(0, np.int32), *parts]))
+        return self._matcher.match(events, count, self.removed)
 
     def match_one(self, event: Event) -> NDArray[np.int32]:
         """Match one event given as Python values; returns the filters, rising."""
-        scratch = self._scratch()
-        encoded = self.encoder.encode_one(event, self._room())
-        while True:
-            reached = kernels.match_events(
-                self.built.arrays,
-                encoded,
-                0,
-                1,
-                scratch.seen,
-                scratch.stamps(1),
-                self.removed,
-                scratch.out,
-                scratch.count,
-            )
-            if reached:
-                return scratch.out[: scratch.count[0]].copy()
-            scratch.grow()
+        return self._matcher.match_one(event, self.removed)
 
     def first(self, event: Event, count: int, at_least: int = 0) -> NDArray[np.int64]:
         """List the first matches from `at_least` on, at most `count`, in rising order.
 
         One by one if events have had many more matches than are wanted lately, otherwise all and then cut.
         """
-        scratch = self._scratch()
+        scratch = self._matcher.scratch()
         scratch.asked += 1
         if at_least > 0 or (scratch.matches > WORTH * count and scratch.asked % LOOK_AGAIN):
             return self.cursor(event).take(at_least, count)
         found = self.match_one(event)
         scratch.matches = len(found)
         return found[:count].astype(np.int64)
-
-    def _scratch(self) -> Scratch:
-        """Return this thread's scratch space."""
-        found = getattr(self._local, "scratch", None)
-        if found is None:
-            found = self._local.scratch = Scratch(len(self.ids))
-        return found
-
-    def _room(self) -> Room:
-        """Return this thread's room for one event."""
-        found: Room | None = getattr(self._local, "room", None)
-        if found is None:
-            found = self._local.room = self.encoder.room()
-        return found
 
     def cursor(self, event: Event) -> Cursor:
         """Return this thread's cursor over the matches of an event; asked again, it goes on where it was."""
@@ -253,11 +204,21 @@ class Cursor:
         return out[:found]
 
 
-class State(LiveState[Base, Tail]):
-    """Base and tail. A writer publishes a filter by the tail's count, raised last."""
+class LateMatches(NamedTuple):
+    """The late filters that hold for an event in one view, in the order of their ids."""
 
-    def __init__(self, base: Base) -> None:
-        super().__init__(base, Tail())
+    event: Event
+    view: LateView
+    ids: list[Id]
+    places: list[int]
+
+
+class State(LiveState[Base, Layers]):
+    """Base and late filters. A writer publishes a filter by the view of these, put in place last."""
+
+    def __init__(self, base: Base, weigh: Weigh) -> None:
+        super().__init__(base, Layers(weigh))
+        self._local = threading.local()
 
     def match(self, events: pa.RecordBatch | Sequence[Event]) -> Pairs:
         """Match a batch of events."""
@@ -266,21 +227,23 @@ class State(LiveState[Base, Tail]):
         if not view.filters:
             return found
         columns = columns_of(events)
-        for path in view.compared:
-            columns.refuse_foreign(path)
-        counts, places = self.tail.match_columns(view, columns, columns.count, removed)
-        rows = np.concatenate([found.events, np.repeat(np.arange(columns.count), counts)])
-        numbers = np.concatenate([found.filters, places + np.int32(len(self.base.ids))])
-        order = np.argsort(rows, kind="stable")
+        late = view.match_columns(columns, removed)
+        rows = np.concatenate([found.events, *(part.events for part in late)])
+        behind = np.int32(len(self.base.ids))
+        numbers = np.concatenate([found.filters, *(part.filters + behind for part in late)])
+        # Rows of a batch fit into 16 bits as a rule, and numbers so small are sorted by their digits.
+        small = rows.astype(np.uint16) if columns.count < 1 << 16 else rows
+        order = np.argsort(small, kind="stable")
         return Pairs(rows[order], numbers[order])
 
     def match_one(self, event: Event) -> list[Id]:
         """List the ids that match one event, sorted."""
         base = self.base
         view, removed = self.tail.view(), self.tail_removed
-        ids = base.listed(base.match_one(event))
+        ids = base.listed(base.match_one(event)) if len(base.ids) else []
         if view.filters:
-            ids.extend(self._of_tail(view, event, removed))
+            places = view.match_one(event, removed)
+            ids.extend(self.tail_ids[place] for place in places.tolist())
             ids.sort()
         return ids
 
@@ -294,9 +257,10 @@ class State(LiveState[Base, Tail]):
             number = base.cursor(event).next(base.ids.place(at_least))
             first = None if number < 0 else base.ids[number]
         if view.filters:
-            found = sorted(self._of_tail(view, event, removed))
-            later = found[bisect_left(found, at_least) :][:1]
-            return min([*later, *([] if first is None else [first])], default=None)
+            late = self._late(view, event, removed)
+            for at in range(bisect_left(late.ids, at_least), len(late.ids)):
+                if not removed[late.places[at]]:
+                    return late.ids[at] if first is None else min(first, late.ids[at])
         return first
 
     def numbers(self, event: Event, count: int | None, at_least: int | None) -> NDArray[np.int64]:
@@ -307,13 +271,23 @@ class State(LiveState[Base, Tail]):
         found = base.first(event, len(base.ids) if count is None else count, first)
         ids: NDArray[np.int64] = base.numbers[found]
         if view.filters:
-            late = np.array(self._of_tail(view, event, removed), np.int64)
+            matches = self._late(view, event, removed)
+            late = np.array(matches.ids, np.int64)[removed[matches.places] == 0]
             ids = np.sort(np.concatenate([ids, late if at_least is None else late[late >= at_least]]))
         return ids[:count]
 
-    def _of_tail(self, view: TailView, event: Event, removed: NDArray[np.uint8]) -> list[Id]:
-        found = self.tail.match_one(view, event.attributes, removed)
-        return [self.tail_ids[place] for place in found.tolist()]
+    def _late(self, view: LateView, event: Event, removed: NDArray[np.uint8]) -> LateMatches:
+        """Return the late filters that hold; this thread keeps them for when it asks about the event again.
+
+        What is removed after that is still among them.
+        """
+        known: LateMatches | None = getattr(self._local, "late", None)
+        if known is None or known.event is not event or known.view is not view:
+            found = view.match_one(event, removed).tolist()
+            rows: list[tuple[Id, int]] = sorted((self.tail_ids[place], place) for place in found)
+            known = LateMatches(event, view, [each for each, _ in rows], [place for _, place in rows])
+            self._local.late = known
+        return known
 
 
 def compact(moment: Moment[State], weigh: Weigh) -> State:
@@ -326,4 +300,4 @@ def compact(moment: Moment[State], weigh: Weigh) -> State:
     left = read_programs(base.built, keep, lambda f: in_columns([compile_filter(base.filters.text(f))]))
     programs = concatenate([left, state.tail.programs(late)])
     ids, filters, order = state.merged(keep, late)
-    return State(Base(ids, filters, build(take(programs, order), weigh)))
+    return State(Base(ids, filters, build(take(programs, order), weigh)), weigh)

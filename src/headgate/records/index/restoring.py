@@ -261,7 +261,8 @@ def _read_entries(
                     attribute[leaves] = glob_attribute[glob_side[word >> 4]]
                 pc += 1
             else:
-                line = (word >> 4) & 0xFFFF
+                line = (word >> 4) & 0x3FFF
+                left_out = word >> 18 & 1
                 shape, n = op & 3, word >> 20
                 pc += 1
                 if shape >= 2 and n == 0:
@@ -271,9 +272,20 @@ def _read_entries(
                 if shape < 2:
                     n = 1
                 runs = 0
-                for k in range(n):
-                    lo = stream[pc + width * k]
-                    hi = stream[pc + width * k + width - 1]
+                for k in range(n + left_out):
+                    if left_out:
+                        # Between what is left out, and behind it.
+                        lo = stream[pc + width * k - 1] + 1 if k else 1
+                        hi = (
+                            line_base[line + 1] - line_base[line] - 1
+                            if k == n
+                            else stream[pc + width * k] - 1
+                        )
+                        if lo > hi:
+                            continue
+                    else:
+                        lo = stream[pc + width * k]
+                        hi = stream[pc + width * k + width - 1]
                     s, e = cell_start[line_base[line] + lo], cell_start[line_base[line] + hi + 1]
                     while s < e:
                         length = min(reach[s], e - s)

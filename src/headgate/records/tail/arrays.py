@@ -5,13 +5,10 @@ Compiled code knows these fields by place: kernels that take them go through `he
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    import numpy as np
     from numpy.typing import NDArray
 
 VALUE, ANY, ALL, GLOB, NOT_GLOB, TRUE, FALSE, AND, OR = range(9)
@@ -89,31 +86,3 @@ class TailEvents(NamedTuple):
     offsets: NDArray[np.int64]
     data: NDArray[np.uint8]
     hashes: NDArray[np.int64]
-
-
-class Growing:
-    """An array with room at its end. What is in it stays; growing makes another array."""
-
-    def __init__(self, kind: type[np.generic]) -> None:
-        self.array: NDArray[Any] = np.zeros(64, kind)
-        self.size = 0
-
-    def reserve(self, more: int) -> None:
-        """Make room for some more items."""
-        room = len(self.array)
-        if self.size + more > room:
-            grown = np.zeros(max(self.size + more, 2 * room), self.array.dtype)
-            grown[: self.size] = self.array[: self.size]
-            self.array = grown
-
-    def extend(self, items: Sequence[int] | NDArray[Any]) -> None:
-        """Append items."""
-        self.reserve(len(items))
-        self.array[self.size : self.size + len(items)] = items
-        self.size += len(items)
-
-    def append(self, item: int) -> None:
-        """Append one item."""
-        self.reserve(1)
-        self.array[self.size] = item
-        self.size += 1

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from headgate.contents.growing import Growing
 from headgate.records.programs.leaves import FACETS_OF_KIND, TEXT_FACETS, Facet, GlobLeaf, Quantifier
 from headgate.records.programs.program import AND, MAX_HEIGHT, TRUE
 from headgate.records.programs.programs import TOP
 from headgate.records.tail import arrays as ops
-from headgate.records.tail.arrays import OPS, SIZES, Growing
+from headgate.records.tail.arrays import OPS, SIZES
 from headgate.records.tail.events import Sides, flags_of, text_hash
 from headgate.records.tail.kernels import mix
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from array import array
 from decimal import Decimal
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
@@ -16,6 +15,7 @@ from headgate.records.events.encode import CASTS, OWN, text_forms
 from headgate.records.programs.decimals import decimal_key, decimal_text
 from headgate.records.programs.leaves import TEXT_FACETS, Facet, float_key
 from headgate.records.tail.arrays import ELEMENT, FACETS, TEXT, TailEvents
+from headgate.records.tail.kernels import hash_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -144,12 +144,20 @@ class _Texts:
         lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(pool.offsets) for pool in self._pools)])
         offsets = np.cumsum(lengths)
         data = np.concatenate([np.zeros(0, np.uint8), *(pool.data for pool in self._pools)])
-        return offsets, data, _hashes(data.tobytes(), offsets.tolist())
+        hashes = np.empty(len(offsets) - 1, np.int64)
+        hash_texts(data, offsets, _REMAINDERS, hashes)
+        return offsets, data, hashes
 
 
-def _hashes(data: bytes, ends: list[int]) -> NDArray[np.int64]:
-    found = (text_hash(data[begin:end]) for begin, end in pairwise(ends))
-    return np.fromiter(found, np.int64, len(ends) - 1)
+def _remainders() -> NDArray[np.int64]:
+    """Return what a byte adds to a CRC-32."""
+    found = np.arange(256)
+    for _ in range(8):
+        found = np.where(found & 1, (found >> 1) ^ 0xEDB88320, found >> 1)
+    return found
+
+
+_REMAINDERS = _remainders()
 
 
 def _keys(column: Column, facet: int, texts: _Texts) -> tuple[NDArray[np.int64] | int, NDArray[np.bool_]]:

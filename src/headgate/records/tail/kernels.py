@@ -27,6 +27,18 @@ def mix(column: int, key: int) -> int:
     return code ^ (code >> 32)
 
 
+@kernel
+def hash_texts(
+    data: NDArray[np.uint8], offsets: NDArray[np.int64], table: NDArray[np.int64], out: NDArray[np.int64]
+) -> None:
+    """Compute the CRC-32 of each text, as zlib does."""
+    for t in range(len(out)):
+        code = 0xFFFFFFFF
+        for i in range(offsets[t], offsets[t + 1]):
+            code = (code >> 8) ^ table[(code ^ np.int64(data[i])) & 0xFF]
+        out[t] = code ^ 0xFFFFFFFF
+
+
 @inner
 def _order(
     data: NDArray[np.uint8], start: int, stop: int, other: NDArray[np.uint8], begin: int, end: int

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.contents.growing import Growing
 from headgate.core.interning import TextPool
 from headgate.records.index.arrays import Scratch
 from headgate.records.programs.leaves import Facet
 from headgate.records.programs.programs import Programs, take
-from headgate.records.tail.arrays import Growing, TailArrays
+from headgate.records.tail.arrays import TailArrays
 from headgate.records.tail.code import NO_GUARD, Coder
 from headgate.records.tail.events import encode_columns, encode_one, within
 from headgate.records.tail.kernels import match_tail, read_back

@@ -71,8 +71,8 @@ class RecordViews(ArrayViews):
         needed = [0 if each is None else (1 << len(each)) - 1 or 1 for each in small]
         self.needed = np.array(needed, np.uint64)
         self._rows = Conjunctions(starts, flat, self.needed, offsets, weaker)
-        names = sorted({name for clause in distinct for name in clause.names})
-        places = {name: place for place, name in enumerate(names)}
+        self.names = sorted({name for clause in distinct for name in clause.names})
+        places = {name: place for place, name in enumerate(self.names)}
         self.label_offsets, self.labels = _rows(
             [
                 sorted({places[name] for number in each or () for name in distinct[number].names})

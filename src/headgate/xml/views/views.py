@@ -141,7 +141,7 @@ class XmlViews(ArrayViews):
         places: tuple[tuple[int, ...], ...],
         written: tuple[Pattern, ...],
         rows: Rows,
-        labels: tuple[NDArray[np.int64], NDArray[np.int32]],
+        labels: tuple[NDArray[np.int64], NDArray[np.int32], list[Label]],
         equals: NDArray[np.int32],
     ) -> None:
         """Take what `build` made."""
@@ -150,7 +150,7 @@ class XmlViews(ArrayViews):
         self._written = written
         self._rows = rows
         self.needed = rows.needed
-        self.label_offsets, self.labels = labels
+        self.label_offsets, self.labels, self.names = labels
         self.equals = equals
         self.demands, self.offers = np.zeros((2, 2 * len(patterns)), np.uint64)
         sign(rows, self.demands, self.offers)
@@ -221,7 +221,7 @@ def _where(what: str, node: Node, texts: tuple[str, ...] | None) -> tuple[str, .
 
 def _lay(
     patterns: Sequence[Pattern],
-) -> tuple[Rows, tuple[NDArray[np.int64], NDArray[np.int32]]]:
+) -> tuple[Rows, tuple[NDArray[np.int64], NDArray[np.int32], list[Label]]]:
     """Lay out those that take part in plans; the others have no rows and no labels."""
     small = [pattern if needed(pattern) else None for pattern in patterns]
     nodes = [node for pattern in small if pattern is not None for node in pattern.nodes]
@@ -255,7 +255,7 @@ def _lay(
         found.offsets,
         found.implied,
     )
-    return rows, (np.array(name_offsets, np.int64), np.array(names, np.int32))
+    return rows, (np.array(name_offsets, np.int64), np.array(names, np.int32), labels[len(wide) :])
 
 
 def _rows(
