@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from bisect import bisect_right
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -182,6 +182,15 @@ def _glob_texts(
 _NO_TEXTS = TextPool.build([])
 
 
+_MANY = 4_096
+"""Numbers that are not made objects: those of a line may be millions."""
+
+
+def _quick(values: NDArray[Any]) -> Sequence[int]:
+    """Return numbers for looking at single ones: a list is quicker, and takes far more memory."""
+    return values.tolist() if len(values) <= _MANY else memoryview(np.ascontiguousarray(values))
+
+
 class _Line:
     """One line, ready for single values."""
 
@@ -190,19 +199,19 @@ class _Line:
         self.number = line
         self.multi = bool(lines.line_multi[line])
         codes = lines.cell_code[lines.cell_base[line] : lines.cell_base[line + 1]]
-        self._codes: list[int] = codes.tolist()
+        self._codes = _quick(codes)
         self.null: int = self._codes[NULL_CELL]
         self.other: int = self._codes[OTHER_CELL]
         self.array: int = self._codes[ARRAY_CELL]
-        self._numbers: dict[Kind, tuple[list[int], int]] = {}
-        self._casts: list[tuple[Callable[[str], int | None], list[int], int]] = []
+        self._numbers: dict[Kind, tuple[Sequence[int], int]] = {}
+        self._casts: list[tuple[Callable[[str], int | None], Sequence[int], int]] = []
         self._texts: dict[str, int] | None = None
         self._forms = False
         self._place: Callable[[str], int] | None = None
         self._long: Callable[[str], int] | None = None
         for c in np.flatnonzero(lines.column_line == line).tolist():
             facet, first = Facet(int(lines.column_facet[c])), int(lines.column_cell[c])
-            thresholds = lines.thresholds[lines.threshold_start[c] : lines.threshold_start[c + 1]].tolist()
+            thresholds = _quick(lines.thresholds[lines.threshold_start[c] : lines.threshold_start[c + 1]])
             if facet in OWN:
                 self._numbers[OWN[facet]] = (thresholds, first)
             elif facet is Facet.LONG_DECIMAL:

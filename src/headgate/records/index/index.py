@@ -20,21 +20,23 @@ from headgate.records.events.encode import encode
 from headgate.records.explain.explain import Explanation, explain
 from headgate.records.explain.why_not import NearMiss, why_not
 from headgate.records.index.build import BuiltIndex, build, by_events, by_filters
+from headgate.records.index.coded import CodedRecordClauses, RecordCoder, code_clauses
 from headgate.records.index.costs import count_checks
 from headgate.records.index.filter_planes import RecordFilterPlanes
 from headgate.records.index.live import ROOM, Base, Pairs, State, compact
+from headgate.records.language.clause_columns import split_columns
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.splitting import split
 from headgate.records.programs.binding import compile_filter, compile_filters, parse_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path as FilePath
 
     from numpy.typing import NDArray
 
     from headgate.contents.live import FrozenBase, Moment
-    from headgate.contents.protocol import Clause
+    from headgate.contents.protocol import Clause, ClauseColumns
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.records.events.columns import Columns
@@ -111,6 +113,24 @@ class RecordIndex(LiveIndex[State]):
     def clauses(text: str, dialect: str = SQL) -> tuple[Clause, ...]:
         """Take a filter apart into what its topmost ANDs join; refuses a bad filter."""
         return split(text, dialect)
+
+    @staticmethod
+    def clause_columns(texts: TextPool) -> list[ClauseColumns]:
+        """Take apart filters in SQL that differ in their numbers only; the others are left out."""
+        return split_columns(texts)
+
+    @staticmethod
+    def coded_clauses(texts: TextPool) -> CodedRecordClauses:
+        """Find the codes of clauses in SQL."""
+        compiled = compile_filters(texts)
+        for refused in compiled.refused:
+            raise refused.error
+        return code_clauses(compiled.programs)
+
+    @staticmethod
+    def event_coder(arrays: Mapping[str, NDArray[Any]]) -> RecordCoder:
+        """Read what finds the codes of events, as it was saved."""
+        return RecordCoder.from_arrays(arrays)
 
     @classmethod
     def open(cls, path: FilePath, *, verify: bool = True) -> RecordIndex:
