@@ -121,6 +121,12 @@ class Ids(Sequence["Id"]):
             return self._stored.place([str(identity) for identity in identities], 0, len(self)) >> 1
         return np.searchsorted(self._stored, np.array(identities, np.int64))
 
+    def to_list(self) -> list[Id]:
+        """List all ids: sooner than one after the other."""
+        if isinstance(self._stored, TextPool):
+            return list(self._stored.texts())
+        return list(self._stored.tolist())
+
     def __len__(self) -> int:
         """Count the ids."""
         return self._stored.size

@@ -1,12 +1,14 @@
 """What is ranked, as it is at one moment: rows of weighted clauses, and filters by rank.
 
-`ClauseState`: rows of weighted clauses over an index of the distinct ones.
+`ClauseState`: rows of weighted clauses; of those that are no boxes, over an index of the distinct ones.
 
-content      an index of the distinct clauses; a clause's id is its number, which it keeps
-table        the rows that were built, with `Sums` over them
+table        the rows that were built
+boxed        those of them that are boxes of codes, and need no clause to be asked; `Sums` are over the others
+content      an index of the clauses that others have; a clause's id is its number, which it keeps
 late         the rows that came since, summed up one by one
 named        the attributes that clauses look at; those of later clauses in `late_names`
-hashes       of the texts of clauses, to find the number of one that is written again
+texts        of clauses, by number
+hashes       of the texts of clauses in the index, to find the number of one that is written again
 
 `ScoreState`: filters by rank; the first matches of their index are the best.
 
@@ -30,12 +32,15 @@ from headgate.ranking.filters.sums import Sums
 from headgate.ranking.rows import admit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Clause, Content
     from headgate.core.event import Event, Id
+    from headgate.core.interning import TextPool
+    from headgate.ranking.boxes.dense import Answers
+    from headgate.ranking.filters.boxed import Boxed
     from headgate.ranking.filters.clauses import Named, Weighted
     from headgate.ranking.rows import Admitted, Rows
 
@@ -89,32 +94,78 @@ def best(found: Ranking, k: int, rows: Rows) -> Ranking:
     return Ranking(found.rows[order], found.values[order])
 
 
+class Held(NamedTuple):
+    """What holds for an event: the clauses of the index, and its codes on the lines of boxes."""
+
+    numbers: Ints
+    codes: NDArray[np.int32]
+
+
+NO_NUMBERS = np.zeros(0, np.int64)
+NO_CODES = np.zeros((1, 0), np.int32)
+
+
 class ClauseState:
     """What is asked and changed; whoever holds it sees to it that nobody asks in the middle of a change."""
 
-    def __init__(self, rows: Rows, table: Weighted, names: Named, hashes: Ints, content: Content) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        table: Weighted,
+        names: Named,
+        hashes: Ints,
+        content: Content,
+        texts: TextPool,
+        boxed: Boxed | None = None,
+    ) -> None:
         self.rows = rows
         self.hashes = hashes
         self.table = table
         self.content = content
         self.named = names
+        self.texts = texts
+        self.boxed = boxed
         self.late = Growing()
         self._late_names: list[tuple[str, ...]] = []
         self._late_numbers: dict[str, int] = {}
         self._by_hash: Ints | None = None
         self._sums: Sums | None = None
         self._summing = threading.Lock()
+        self._nobody = np.zeros(table.size, np.uint8)
+        self._others: Ints | None = None
+        if boxed is not None:
+            others = np.ones(table.size, np.bool_)
+            others[boxed.rows] = False
+            self._others = np.flatnonzero(others)
 
     @property
     def count(self) -> int:
         """Count the clauses, also those that were dropped."""
         return len(self.named.start) - 1 + len(self._late_names)
 
+    @property
+    def others(self) -> Ints:
+        """List the rows that were built and are no boxes."""
+        return np.arange(self.table.size) if self._others is None else self._others
+
+    @property
+    def summing(self) -> bool:
+        """Tell whether any row is summed up by clauses that the index finds."""
+        return bool(self.late) or self._others is None or len(self._others) > 0
+
     # Asking
+
+    def held(self, event: Event) -> Held:
+        """Find what holds for an event."""
+        codes = NO_CODES if self.boxed is None else self.boxed.coder.codes(event)[None, :]
+        if not self.summing:
+            return Held(NO_NUMBERS, codes)
+        with self.naming():
+            return Held(self.content.numbers(event), codes)
 
     def factors(self, factors: Mapping[str, float]) -> Factors | None:
         """Return the factor of each clause; None if all are 1."""
-        if not factors:
+        if not factors or not self.summing:
             return None
         first = self.named.factors(factors)
         if not self._late_names:
@@ -124,31 +175,74 @@ class ClauseState:
         late = [np.prod([factors.get(name, 1.0) for name in names]) for names in self._late_names]
         return np.concatenate([first, np.array(late, np.float64)])
 
-    def best(self, numbers: Ints, k: int, factors: Factors | None, admitted: Admitted | None) -> Ranking:
-        """Find the best k rows, given the clauses that hold."""
+    def best(self, held: Held, k: int, factors: Mapping[str, float], admitted: Admitted | None) -> Ranking:
+        """Find the best k rows."""
         if callable(admitted):
-            return best(self.found(numbers, factors, admitted), k, self.rows)
+            return best(self.found(held, factors, admitted), k, self.rows)
+        mask = None if admitted is None else admitted.admitted(self.rows)
+        found = self._boxes(held.codes, k, factors, mask)
+        if not self.summing:
+            return found
+        summed_up = self.sums(held.numbers, k, self.factors(factors), mask)
+        return summed_up if self.boxed is None else best(found.with_(summed_up), k, self.rows)
+
+    def sums(
+        self, numbers: Ints, k: int, by_clause: Factors | None, mask: NDArray[np.bool_] | None
+    ) -> Ranking:
+        """Find the best k of the rows that are no boxes, given the clauses that hold."""
         rows, first = self.rows, self.table.size
-        mask = None if admitted is None else admitted.admitted(rows)
         at, values = self._base_sums().top(
             numbers,
             k,
-            factors=factors,
-            admitted=None if mask is None else mask[:first].view(np.uint8),
-            removed=rows.gone[:first].view(np.uint8) if rows.changed else None,
+            factors=by_clause,
+            admitted=None if mask is None else self._of_others(mask[:first]).view(np.uint8),
+            removed=self._of_others(rows.gone[:first]).view(np.uint8) if rows.changed else None,
         )
-        found = Ranking(at.astype(np.int64), values)
+        found = Ranking(at.astype(np.int64) if self._others is None else self._others[at], values)
         if not self.late:
             return found
-        late = self._late_sums(self._held(numbers, factors), factors)
+        late = self._late_sums(self._held(numbers, by_clause), by_clause)
         return best(found.with_(late if mask is None else late.where(mask[late.rows])), k, rows)
 
-    def found(self, numbers: Ints, factors: Factors | None, admitted: Admitted | None) -> Ranking:
-        """Sum up all rows of which anything holds, by row."""
-        held = self._held(numbers, factors)
-        found = summed(self.table, held, factors, ~self.rows.gone[: self.table.size])
+    def boxes(self, codes: NDArray[np.int32], k: int, factors: Mapping[str, float]) -> Answers:
+        """Find the best k boxes for each of some events."""
+        assert self.boxed is not None
+        return self.boxed.top(codes, k, factors, self._removed(None))
+
+    def _boxes(
+        self,
+        codes: NDArray[np.int32],
+        k: int,
+        factors: Mapping[str, float],
+        mask: NDArray[np.bool_] | None,
+    ) -> Ranking:
+        if self.boxed is None:
+            return Ranking(NO_NUMBERS, np.zeros(0))
+        found = self.boxed.top(codes, k, factors, self._removed(mask))
+        count = int(found.counts[0])
+        return Ranking(found.numbers[0, :count].astype(np.int64), found.values[0, :count])
+
+    def _removed(self, mask: NDArray[np.bool_] | None) -> NDArray[np.uint8]:
+        """Mark the rows that were built and may not be in an answer."""
+        first = self.table.size
+        if mask is not None:
+            return (self.rows.gone[:first] | ~mask[:first]).view(np.uint8)
+        return self.rows.gone[:first].view(np.uint8) if self.rows.changed else self._nobody
+
+    def _of_others(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return flags if self._others is None else flags[self._others]
+
+    def found(self, held: Held, factors: Mapping[str, float], admitted: Admitted | None) -> Ranking:
+        """Value all rows of which anything holds."""
+        by_clause = self.factors(factors)
+        flags = self._held(held.numbers, by_clause)
+        alive = ~self.rows.gone[: self.table.size]
+        if self.boxed is not None:
+            alive[self.boxed.rows] = False
+        found = summed(self.table, flags, by_clause, alive)
+        found = found.with_(self._boxes(held.codes, self.table.size, factors, None))
         if self.late:
-            found = found.with_(self._late_sums(held, factors))
+            found = found.with_(self._late_sums(flags, by_clause))
         return found if admitted is None else found.where(admit(self.rows, found.rows, admitted))
 
     def row(self, row: int) -> tuple[list[int], list[float]]:
@@ -177,7 +271,8 @@ class ClauseState:
             with self._summing:
                 found = self._sums
                 if found is None:
-                    found = self._sums = Sums.build(*self.table)
+                    table = self.table if self._others is None else self.table.take(self._others)
+                    found = self._sums = Sums.build(*table)
         return found
 
     def _late_sums(self, held: NDArray[np.bool_], factors: Factors | None) -> Ranking:
@@ -200,6 +295,23 @@ class ClauseState:
             return found._replace(subscription=None, reason=f"the clause {text}: {found.reason}")
 
         return RenamedOmissions(by_text)
+
+    def text(self, clause: int) -> str:
+        """Return the text of a clause."""
+        first = len(self.named.start) - 1
+        return self.texts.text(clause) if clause < first else self.content.filter(clause)
+
+    def is_box(self, row: int) -> bool:
+        """Tell whether a row is a box."""
+        if self.boxed is None or row >= self.table.size:
+            return False
+        at = int(np.searchsorted(self.boxed.rows, row))
+        return at < len(self.boxed.rows) and bool(self.boxed.rows[at] == row)
+
+    def index(self, clause: int, dialect: str) -> None:
+        """See to it that a clause is in the index: those that only boxes have are not."""
+        if clause not in self.content:
+            self.content.subscribe(Subscription(clause, self.text(clause), dialect))
 
     def number(self, clause: Clause, dialect: str) -> int:
         """Return the number of a clause; a new one is indexed."""
@@ -226,26 +338,31 @@ class ClauseState:
                 return number
         return None
 
-    def folded(self) -> ClauseState:
-        """Return a state with all rows that are left built anew; this one is not changed."""
+    def folded(self, box: Callable[[Weighted, TextPool], Boxed | None]) -> ClauseState:
+        """Return a state with all rows that are left built anew; this one is not changed.
+
+        `box` makes boxes of rows, given the texts of clauses.
+        """
         rows, kept = self.rows.folded()
         table = (joined(self.table, self.late.rows()) if self.late else self.table).take(kept)
-        names = self.named
+        names, texts = self.named, self.texts
         if self._late_names:
             places: dict[str, int] = {}
             each = [self.names_of(clause) for clause in range(self.count)]
             names = named(
                 [[places.setdefault(name, len(places)) for name in of] for of in each], tuple(places)
             )
+            texts = texts.with_(self._late_numbers)
         hashes = np.concatenate([self.hashes, hash_texts(self._late_numbers)])
-        fresh = ClauseState(rows, table, names, hashes, self.content)
+        fresh = ClauseState(rows, table, names, hashes, self.content, texts, box(table, texts))
         if self._sums is not None:
             fresh._base_sums()
         return fresh
 
     def drop_unused(self) -> int:
-        """Take clauses out of the content that no row has; returns how many. Only after `folded`."""
-        used = np.bincount(self.table.clause, minlength=self.count) > 0
+        """Take clauses out of the index that no row there has; returns how many. Only after `folded`."""
+        asked = self.table if self._others is None else self.table.take(self._others)
+        used = np.bincount(asked.clause, minlength=self.count) > 0
         dropped = [clause for clause in np.flatnonzero(~used).tolist() if clause in self.content]
         for clause in dropped:
             self.content.unsubscribe(clause)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from bisect import bisect_right
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -182,13 +183,26 @@ def _glob_texts(
 _NO_TEXTS = TextPool.build([])
 
 
-_MANY = 4_096
-"""Numbers that are not made objects: those of a line may be millions."""
+_MANY, _STEP = 4_096, 256
+"""Numbers of which objects are made: those of a line may be millions. Of more, one in so many."""
 
 
-def _quick(values: NDArray[Any]) -> Sequence[int]:
-    """Return numbers for looking at single ones: a list is quicker, and takes far more memory."""
-    return values.tolist() if len(values) <= _MANY else memoryview(np.ascontiguousarray(values))
+class _Long:
+    """Many rising numbers, and some of them for a first look: the others are seldom in a cache."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._all = memoryview(np.ascontiguousarray(values))
+        self._some: list[int] = values[::_STEP].tolist()
+
+    def place(self, key: int) -> int:
+        """Count those that are at most a key."""
+        begin = max(0, bisect_right(self._some, key) - 1) * _STEP
+        return bisect_right(self._all, key, begin, min(begin + _STEP, len(self._all)))
+
+
+def _placing_among(values: NDArray[Any]) -> Callable[[int], int]:
+    """Return what counts the numbers that are at most a key."""
+    return _Long(values).place if len(values) > _MANY else partial(bisect_right, values.tolist())
 
 
 class _Line:
@@ -199,28 +213,30 @@ class _Line:
         self.number = line
         self.multi = bool(lines.line_multi[line])
         codes = lines.cell_code[lines.cell_base[line] : lines.cell_base[line + 1]]
-        self._codes = _quick(codes)
+        self._codes: Sequence[int] = (
+            codes.tolist() if len(codes) <= _MANY else memoryview(np.ascontiguousarray(codes))
+        )
         self.null: int = self._codes[NULL_CELL]
         self.other: int = self._codes[OTHER_CELL]
         self.array: int = self._codes[ARRAY_CELL]
-        self._numbers: dict[Kind, tuple[Sequence[int], int]] = {}
-        self._casts: list[tuple[Callable[[str], int | None], Sequence[int], int]] = []
+        self._numbers: dict[Kind, tuple[Callable[[int], int], int]] = {}
+        self._casts: list[tuple[Callable[[str], int | None], Callable[[int], int], int]] = []
         self._texts: dict[str, int] | None = None
         self._forms = False
         self._place: Callable[[str], int] | None = None
         self._long: Callable[[str], int] | None = None
         for c in np.flatnonzero(lines.column_line == line).tolist():
             facet, first = Facet(int(lines.column_facet[c])), int(lines.column_cell[c])
-            thresholds = _quick(lines.thresholds[lines.threshold_start[c] : lines.threshold_start[c + 1]])
+            thresholds = lines.thresholds[lines.threshold_start[c] : lines.threshold_start[c + 1]]
             if facet in OWN:
-                self._numbers[OWN[facet]] = (thresholds, first)
+                self._numbers[OWN[facet]] = (_placing_among(thresholds), first)
             elif facet is Facet.LONG_DECIMAL:
                 self._long = _placing(built, c, codes[first:])
             elif facet in TEXT_FACETS:
                 self._open_texts(built, c, first, codes)
                 self._forms = facet is Facet.TEXT
             else:
-                self._casts.append((CASTS[facet], thresholds, first))
+                self._casts.append((CASTS[facet], _placing_among(thresholds), first))
 
     def _open_texts(self, built: BuiltIndex, c: int, first: int, codes: NDArray[np.int32]) -> None:
         """Look named texts up; others are placed among them only if some filter covers the gaps."""
@@ -245,8 +261,8 @@ class _Line:
                 assert isinstance(value, Decimal)
                 return self._long(decimal_text(value))
             return self.array if kind is Kind.ARRAY else self.other
-        thresholds, first = known
-        return self._codes[first + bisect_right(thresholds, _number(value))]
+        place, first = known
+        return self._codes[first + place(_number(value))]
 
     def _text(self, text: str) -> int:
         if self._texts is not None:
@@ -254,10 +270,10 @@ class _Line:
             if found is not None:
                 return found
             return self._place(text) if self._place is not None else 0
-        for cast, thresholds, first in self._casts:
+        for cast, place, first in self._casts:
             key = cast(text)
             if key is not None:
-                return self._codes[first + bisect_right(thresholds, key)]
+                return self._codes[first + place(key)]
         return self.other
 
 

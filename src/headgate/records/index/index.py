@@ -90,7 +90,7 @@ class RecordIndex(LiveIndex[State]):
         given = list(subscriptions)
         ids = Ids.of(subscription.id for subscription in given)
         texts = {subscription.id: to_sql(subscription.filter, subscription.dialect) for subscription in given}
-        ordered = [texts[identity] for identity in ids]
+        ordered = [texts[identity] for identity in ids.to_list()]
         compiled = compile_filters(ordered)
         for refused in compiled.refused:
             raise refused.error

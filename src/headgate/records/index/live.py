@@ -50,6 +50,10 @@ LOOK_AGAIN = 64
 """One event in so many that are asked for their first matches is asked for all, to see how many it has."""
 
 
+WINDOW, LONGEST = 1024, 16_384
+"""Filters that are looked at together for the first matches: at least, and at most."""
+
+
 class Pairs(NamedTuple):
     """Matches as numbers: filter `filters[i]` holds for event `events[i]`; sorted by event, then filter."""
 
@@ -131,7 +135,8 @@ class Base(FrozenBase):
         scratch = self._scratch()
         scratch.asked += 1
         if at_least > 0 or (scratch.matches > WORTH * count and scratch.asked % LOOK_AGAIN):
-            return self.cursor(event).take(at_least, count)
+            each = len(self.ids) // max(1, scratch.matches)
+            return self.cursor(event).take(at_least, count, max(WINDOW, 3 * count * each // 2))
         found = self.match(self.encoder.encode(event.attributes), 1).filters
         scratch.matches = len(found)
         return found[:count].astype(np.int64)
@@ -174,16 +179,20 @@ class Cursor:
         self._clusters = self._begin.copy()
         self._unkeyed = 0
         self._passed = 0
+        self._walked = 0
+        self._ahead = np.zeros(0, np.int64)
 
     def next(self, at_least: int) -> int:
         """Find the first match from `at_least` on, or -1."""
         if at_least < self._passed:
             self._rewind()
+        if len(self._ahead):
+            return int(next(iter(self.take(at_least, 1)), -1))
         number, self._unkeyed = walking.next_match(
             self._arrays,
             self._encoded,
             0,
-            at_least,
+            max(at_least, self._walked),
             self._clusters,
             len(self._clusters),
             self._fail,
@@ -191,31 +200,41 @@ class Cursor:
             self._removed,
         )
         # The match itself has been passed: asking for it again starts anew.
-        self._passed = number + 1 if number >= 0 else np.iinfo(np.int64).max
+        self._passed = self._walked = number + 1 if number >= 0 else np.iinfo(np.int64).max
         return int(number)
 
-    def take(self, at_least: int, count: int) -> NDArray[np.int64]:
-        """List the first matches from `at_least` on, at most `count`."""
+    def take(self, at_least: int, count: int, window: int = WINDOW) -> NDArray[np.int64]:
+        """List the first matches from `at_least` on, at most `count`; `window` is how far to look at first."""
         if at_least < self._passed:
             self._rewind()
-        out = np.empty(min(count, len(self._removed)), np.int64)
-        found, self._unkeyed = walking.next_matches(
-            self._arrays,
-            self._encoded,
-            0,
-            at_least,
-            self._clusters,
-            len(self._clusters),
-            self._fail,
-            self._unkeyed,
-            self._removed,
-            out,
-        )
-        if found < len(out):
+        known = self._ahead[np.searchsorted(self._ahead, at_least) :]
+        known = known[self._removed[known] == 0]
+        wanted = min(count, len(self._removed)) - len(known)
+        if wanted > 0 and self._walked < len(self._removed):
+            longest = min(LONGEST, len(self._removed))
+            out = np.empty(wanted + longest, np.int64)
+            found, self._unkeyed, self._walked = walking.next_matches(
+                self._arrays,
+                self._encoded,
+                0,
+                max(at_least, self._walked),
+                self._clusters,
+                len(self._clusters),
+                self._fail,
+                self._unkeyed,
+                self._removed,
+                wanted,
+                window,
+                np.zeros((longest + 63) // 64, np.uint64),
+                out,
+            )
+            known = np.concatenate([known, out[:found]])
+        self._ahead = known[count:]
+        if len(known) < count:
             self._passed = np.iinfo(np.int64).max
-        elif found:
-            self._passed = int(out[-1]) + 1
-        return out[:found]
+        elif count:
+            self._passed = int(known[count - 1]) + 1
+        return known[:count]
 
 
 class State(LiveState[Base, Tail]):
