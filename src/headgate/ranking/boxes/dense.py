@@ -128,6 +128,8 @@ class DenseRelaxed(_Dense):
 
 NO_WAYS = Ways(np.zeros(0, np.int32), np.zeros((0, 0), np.int32))
 """All rows are added up in the order of the dimensions."""
+for _column in NO_WAYS:
+    _column.flags.writeable = False
 _SLACK = 1 + 1e-12
 """What another order of some hundred terms may add to a sum, and more."""
 

@@ -78,7 +78,7 @@ class Boxed:
             names = self.coder.names
             given = [factors.get(names[line], 1.0) for line in self.line.tolist()]
             asked = valuation(np.array(given, np.float64), self.ways, summed_alike=self.summed_alike)
-        x = codes[:, self.line].astype(self.dense.low.dtype)
+        x = np.ascontiguousarray(codes[:, self.line], self.dense.low.dtype)
         k = min(k, len(self.rows))
         return best_relaxed(self.dense, self.sketch, self.ways, removed, x, x, k, asked)
 

@@ -84,7 +84,7 @@ class RankExplanation:
 
     def lines(self) -> list[str]:
         """Say it for people: the rank, place k, and what was missing."""
-        through = [f"ranked through {self.through}"] if self.through else []
+        through = [f"ranked through {self.through}"] if self.through == BOXED else []
         return [self._first(), *self._place(), *self._parts(), *self._missing(), *through]
 
     def _first(self) -> str:

@@ -67,7 +67,9 @@ def _split(texts: TextPool, family: Family) -> ClauseColumns | None:
         count[:, c] = around + lengths[:, first[c] : first[c + 1]].sum(axis=1)
     offsets = starts(count.ravel())
     data = np.empty(int(offsets[-1]), np.uint8)
-    _write(texts.data, family.at, family.end, glue.offsets, glue.data, first, data)
+    given = texts.data.view()
+    given.flags.writeable = False
+    _write(given, family.at, family.end, glue.offsets, glue.data, first, data)
     return ClauseColumns(family.rows, tuple(clause.names for clause in printed), TextPool(offsets, data))
 
 

@@ -68,6 +68,8 @@ def find_families(texts: TextPool, least: int = LEAST) -> tuple[list[Family], In
     >>> [family.rows.tolist() for family in found], found[0].mantissa.tolist(), rest.tolist()
     ([[0, 1]], [[1], [25]], [2, 3])
     """
+    if texts.size < least:
+        return [], np.arange(texts.size)
     digests, numbers = read_numbers(texts)
     taken = np.zeros(texts.size, np.bool_)
     order = np.argsort(digests, kind="stable")
@@ -78,7 +80,7 @@ def find_families(texts: TextPool, least: int = LEAST) -> tuple[list[Family], In
             continue
         rows = order[first:last]
         alike = np.zeros(len(rows), np.bool_)
-        _compare(texts.data, texts.offsets, numbers, rows, alike)
+        _compare(*_as_read(texts), numbers, rows, alike)
         rows = rows[alike]
         width = int(numbers.start[rows[0] + 1] - numbers.start[rows[0]])
         places = numbers.start[rows][:, None] + np.arange(width)
@@ -92,14 +94,23 @@ def read_numbers(texts: TextPool) -> tuple[NDArray[np.uint64], Numbers]:
     counts = np.zeros(texts.size, np.int64)
     digests = np.zeros(texts.size, np.uint64)
     nothing = Numbers(*(np.zeros(0, kind) for kind in (np.int64, np.int64, np.uint8, np.int64, np.int64)))
-    _scan(texts.data, texts.offsets, MAX_TEXT, counts, digests, nothing, 0)
+    given = (*_as_read(texts), MAX_TEXT, counts, digests)
+    _scan(*given, nothing, 0)
     start = starts(counts)
     size = int(start[-1])
     numbers = Numbers(
         start, *(np.zeros(size, kind) for kind in (np.int64, np.uint8, np.int64, np.int64))
     )
-    _scan(texts.data, texts.offsets, MAX_TEXT, counts, digests, numbers, 1)
+    _scan(*given, numbers, 1)
     return digests, numbers
+
+
+def _as_read(texts: TextPool) -> tuple[Bytes, Ints]:
+    """Return the arrays of texts as kernels know them, wherever they lie."""
+    found = texts.data.view(), texts.offsets.view()
+    for array in found:
+        array.flags.writeable = False
+    return found
 
 
 @inner
