@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ from tests.records.random_filters import random_filter
 from tests.seeds import examples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import random
     from pathlib import Path
 
     from headgate.core.ranks import Weights
@@ -31,18 +30,17 @@ if TYPE_CHECKING:
 seeds = st.randoms(use_true_random=False)
 VALUES: tuple[object, ...] = (
     *(0, 1, 2, 3, 5, 7, -1, 2**53, 2**53 + 1, 0.5, 1.5, 2.5, 3.0, float("nan")),
-    *(Decimal("1.5"), Decimal("2.500"), Decimal("3")),
+    *(Decimal("1.5"), Decimal("2.500"), Decimal(3)),
     *("x", "y", "z", "2", "2.5", True, None),
 )
 NUMBERS = ("0", "1", "2", "3", "5", "7", "-1", "9007199254740993", "0.5", "1.5", "2.5", "1.25", "-0.5")
 
 
 @pytest.fixture(autouse=True)
-def few_boxes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def few_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make boxes of any number of rows, whatever they have in common."""
     monkeypatch.setattr(boxed, "LEAST", 1)
     monkeypatch.setattr(boxed, "FULL", 0.0)
-    yield
 
 
 def random_clause(rng: random.Random) -> str:
@@ -85,7 +83,9 @@ def check(
         wanted = relaxed(subscriptions, event, k, room=RecordIndex, factors=factors)
         assert index.top(event, k, "relaxed", factors=factors) == wanted
         rows = index.top_events([event, event], k, "relaxed", factors=factors).to_pylist()
-        assert [(row["subscription_id"], row["score"]) for row in rows] == [(each.subscription, each.value) for each in wanted] * 2
+        assert [(row["subscription_id"], row["score"]) for row in rows] == [
+            (each.subscription, each.value) for each in wanted
+        ] * 2
 
 
 @examples(10)
@@ -118,9 +118,7 @@ def test_boxes_while_subscriptions_change_and_after(
         else:
             weights = [rng.random() for _ in RecordIndex.clauses(changed.filter)]
             index.set_weights(changed.id, weights)
-            there[changed.id] = Subscription(
-                changed.id, changed.filter, score=changed.score, weights=weights
-            )
+            there[changed.id] = Subscription(changed.id, changed.filter, score=changed.score, weights=weights)
     events = [random_event(rng, n) for n in range(2)]
     check(index, list(there.values()), events, rng)
     path = tmp_path_factory.mktemp("boxes") / "snapshot"
@@ -163,7 +161,10 @@ def test_an_explanation_says_what_ranked_it() -> None:
     )
     event = Event("e", {"a": 4, "b": 1})
     found = index.explain_rank(event, "s", 1, "relaxed")
-    assert [(each.filter, each.held) for each in found.clauses] == [("a BETWEEN 1 AND 5", True), ("b > 2", False)]
+    assert [(each.filter, each.held) for each in found.clauses] == [
+        ("a BETWEEN 1 AND 5", True),
+        ("b > 2", False),
+    ]
     assert (found.rank, found.value, found.through) == (1, 0.5, BOXED)
     assert index.explain_rank(event, "t", 1, "relaxed").through == SUMMED
     assert f"ranked through {BOXED}" in found.lines()
@@ -180,4 +181,7 @@ def test_sums_of_boxes_are_in_the_order_of_the_clauses() -> None:
     )
     assert index.clauses.boxes == 2
     best = index.top(Event("e", {"a": 9, "b": 9}), 5, "relaxed")
-    assert [(each.subscription, each.value) for each in best] == [("s", (0.1 + 0.2) + 0.3), ("t", (0.3 + 0.2) + 0.1)]
+    assert [(each.subscription, each.value) for each in best] == [
+        ("s", (0.1 + 0.2) + 0.3),
+        ("t", (0.3 + 0.2) + 0.1),
+    ]

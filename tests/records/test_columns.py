@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import random
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate import Event, Subscription
 from headgate.core.interning import TextPool
 from headgate.errors import FilterError
 from headgate.records.index.coded import code_clauses
@@ -19,8 +20,10 @@ from headgate.records.programs import families
 from headgate.records.programs.binding import compile_filter, compile_filters
 from headgate.records.programs.families import find_families
 from headgate.records.programs.programs import Programs, in_columns, take
-from headgate import Event, Subscription
 from tests.seeds import examples
+
+if TYPE_CHECKING:
+    import random
 
 seeds = st.randoms(use_true_random=False)
 FORMS = (
@@ -47,7 +50,9 @@ def random_number(rng: random.Random) -> str:
             str(rng.randrange(-20, 0)),
             f"{rng.randrange(20)}.{rng.randrange(100)}",
             f"-{rng.randrange(3)}.{rng.randrange(10)}",
-            rng.choice(["007", "-0", "0.0", "-0.0", "999999999999999", "9007199254740993", "1.0000000000000001"]),
+            rng.choice(
+                ["007", "-0", "0.0", "-0.0", "999999999999999", "9007199254740993", "1.0000000000000001"]
+            ),
             rng.choice(["0.1", "0.10", "123456789.012345", "1234567890.123456"]),
         ]
     )

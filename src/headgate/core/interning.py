@@ -97,7 +97,9 @@ class TextPool(NamedTuple):
         >>> TextPool.build(["art", "news"]).take(np.array([1, 1])).texts()
         ['news', 'news']
         """
-        return TextPool.from_arrow(self.to_arrow().take(pa.array(places))) if len(places) else TextPool.build(())
+        return (
+            TextPool.from_arrow(self.to_arrow().take(pa.array(places))) if len(places) else TextPool.build(())
+        )
 
     def with_(self, texts: Iterable[str]) -> TextPool:
         """Put more texts behind."""

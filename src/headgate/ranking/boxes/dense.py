@@ -166,7 +166,18 @@ def best_relaxed(
         scratch = Scratch(np.empty(LONGEST // BLOCK), np.empty(BLOCK), make_page(d))
         heap = _heap(found)
         relaxed_many(
-            dense, sketch, ways, removed, x, y, asked, heap, scratch, found.values, found.numbers, found.counts
+            dense,
+            sketch,
+            ways,
+            removed,
+            x,
+            y,
+            asked,
+            heap,
+            scratch,
+            found.values,
+            found.numbers,
+            found.counts,
         )
     return found
 

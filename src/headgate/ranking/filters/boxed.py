@@ -1,6 +1,6 @@
 """Rows whose clauses are intervals of codes, as boxes in tiers and blocks (`ranking/boxes`).
 
-A line of codes that rows have clauses on is a dimension; a line that a row has n clauses on is n of them. Codes
+A line of codes that rows have clauses on is a dimension; one that a row has n clauses on is n of them. Codes
 are small whole numbers, which floats hold exactly, whatever the values that they stand for are.
 
     row     a BETWEEN 1 AND 5 AND b > 2 AND b < 9        weights 0.5, 1, 2
@@ -69,9 +69,7 @@ class Boxed:
         self.coder = coder
         self._plain = valuation(np.ones(len(line)), ways, summed_alike=summed_alike)
 
-    def top(
-        self, codes: Ints32, k: int, factors: Mapping[str, float], removed: NDArray[np.uint8]
-    ) -> Answers:
+    def top(self, codes: Ints32, k: int, factors: Mapping[str, float], removed: NDArray[np.uint8]) -> Answers:
         """Find the best k rows for each of some events, given by their codes; `removed` is by row."""
         asked = self._plain
         if factors:
@@ -86,7 +84,9 @@ class Boxed:
         """Return it as arrays, for a snapshot."""
         arrays: dict[str, NDArray[Any]] = dict(self.coder.to_arrays())
         arrays.update({_DENSE + name: array for name, array in self.dense._asdict().items()})
-        arrays.update({_SKETCH + name: array for name, array in self.sketch._asdict().items() if name != "unit"})
+        arrays.update(
+            {_SKETCH + name: array for name, array in self.sketch._asdict().items() if name != "unit"}
+        )
         arrays[_UNIT] = np.array([self.sketch.unit])
         arrays.update(ways_of=self.ways.of, ways_order=self.ways.order, line=self.line, rows=self.rows)
         arrays["summed_alike"] = np.array([self.summed_alike], np.uint8)

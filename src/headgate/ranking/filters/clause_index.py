@@ -30,7 +30,7 @@ from headgate.ranking.filters.batches import matched, places_within
 from headgate.ranking.filters.clauses import hash_texts, weigh
 from headgate.ranking.filters.collecting import box_rows, collect
 from headgate.ranking.filters.explain import BOXED, SUMMED, ClauseValue, RankExplanation, explain_relaxed
-from headgate.ranking.filters.state import NO_NUMBERS, ClauseState
+from headgate.ranking.filters.state import NO_NUMBERS, ClauseState, Held
 from headgate.ranking.model import Best
 from headgate.ranking.rows import Moments, Rows
 
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from headgate.core.ranks import Weights
     from headgate.ranking.filters.batches import EventBatch
     from headgate.ranking.filters.clauses import ClauseTable
-    from headgate.ranking.filters.state import Held
     from headgate.ranking.rows import Admitted
 
     Ints = NDArray[np.int64]
@@ -181,7 +180,7 @@ class ClauseIndex:
 
         def ask() -> list[Best]:
             state = self._state
-            found = state.best(state.held(event), k, read, admitted)
+            found = state.best(Held(state, event), k, read, admitted)
             ids = state.rows.ids(found.rows)
             return [Best(each, value) for each, value in zip(ids, found.values.tolist(), strict=True)]
 
@@ -198,7 +197,7 @@ class ClauseIndex:
             state = self._state
             found = _boxes_of(state, asked, k, read)
             if state.summing:
-                summed_up = _sums_of(state, asked, k, read)
+                summed_up = _sums_of(state, asked, k, read, _floors(found, len(asked.identities), k))
                 found = summed_up if state.boxed is None else _merged(found, summed_up, k, state.rows)
             return found.events, state.rows.to_arrow(found.rows), found.values
 
@@ -220,7 +219,7 @@ class ClauseIndex:
         def ask() -> RankExplanation:
             state = self._state
             row = state.rows.get(identity)
-            held = state.held(event)
+            held = Held(state, event)
             found = state.found(held, read, admitted)
             clauses = _values(state, row, event, held, read, self._room)
             explained = explain_relaxed(found, row, clauses, k, state.rows)
@@ -305,10 +304,30 @@ def _boxes_of(state: ClauseState, asked: EventBatch, k: int, factors: Mapping[st
     return _Found(events, found.numbers[there].astype(np.int64), found.values[there])
 
 
-def _sums_of(state: ClauseState, asked: EventBatch, k: int, factors: Mapping[str, float]) -> _Found:
+def _floors(found: _Found, count: int, k: int) -> NDArray[np.float64]:
+    """Return by event what a row must be worth to be among the best k, given those that are found."""
+    floors = np.full(count, -np.inf)
+    last = places_within(found.events) == k - 1
+    floors[found.events[last]] = found.values[last]
+    return floors
+
+
+def _sums_of(
+    state: ClauseState,
+    asked: EventBatch,
+    k: int,
+    factors: Mapping[str, float],
+    floors: NDArray[np.float64],
+) -> _Found:
+    """Find the best of the rows that are no boxes, for the events in which one may be among the best k."""
+    open_events = state.most(factors) >= floors
+    if not open_events.any():
+        return _Found(NO_NUMBERS, NO_NUMBERS, np.zeros(0))
     with state.naming():
         matched_pairs = matched(asked, state.content)
     events, numbers = (np.asarray(column, np.int64) for column in matched_pairs.columns)
+    kept = open_events[events]
+    events, numbers = events[kept], numbers[kept]
     cuts = np.flatnonzero(np.diff(events)) + 1
     by_clause = state.factors(factors)
     places = events[np.concatenate([np.zeros(1, np.int64), cuts])] if len(events) else events

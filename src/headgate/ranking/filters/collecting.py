@@ -68,7 +68,9 @@ def _table(columns: ClauseColumns, subscriptions: Sequence[Subscription]) -> Cla
         np.tile(np.array([place for own in places for place in own], np.int32), count),
     )
     rows = Weighted(
-        np.arange(count + 1) * width, np.arange(count * width, dtype=np.int32), _weights(columns.names, chosen)
+        np.arange(count + 1) * width,
+        np.arange(count * width, dtype=np.int32),
+        _weights(columns.names, chosen),
     )
     return ClauseTable(rows, columns.texts, named)
 
@@ -91,7 +93,7 @@ def _weights(names: tuple[tuple[str, ...], ...], chosen: Sequence[Subscription])
 def _quickly(
     names: tuple[tuple[str, ...], ...], chosen: Sequence[Subscription]
 ) -> NDArray[np.float64] | None:
-    """Return the weights where nothing is odd about them: a plain number for each attribute, or for each clause."""
+    """Return the weights where nothing is odd about them: none, or a plain number for each attribute."""
     width = len(names)
     if all(each.weights is None for each in chosen):
         return np.ones(len(chosen) * width)
@@ -134,7 +136,9 @@ def _joined(tables: Sequence[ClauseTable], places: Ints) -> ClauseTable:
         name.append(np.array(own, np.int32)[table.named.name] if own else table.named.name)
         lengths.append(np.diff(table.named.start))
     texts = [table.texts for table in tables]
-    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.diff(t.offsets) for t in texts]))])
+    ends = np.concatenate(
+        [np.zeros(1, np.int64), np.cumsum(np.concatenate([np.diff(t.offsets) for t in texts]))]
+    )
     pool = TextPool(ends, np.concatenate([text.data for text in texts]))
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(lengths))])
     in_order = bool((places[1:] > places[:-1]).all())
@@ -154,4 +158,6 @@ def box_rows(table: Weighted, texts: TextPool, room: ContentRoom) -> Boxed | Non
         return boxed.make_boxes(table, room.coded_clauses(texts))
     numbers = np.flatnonzero(used)
     place = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    return boxed.make_boxes(table._replace(clause=place[table.clause]), room.coded_clauses(texts.take(numbers)))
+    return boxed.make_boxes(
+        table._replace(clause=place[table.clause]), room.coded_clauses(texts.take(numbers))
+    )

@@ -20,6 +20,7 @@ content           the filters, with their keys for ids
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -94,15 +95,31 @@ def best(found: Ranking, k: int, rows: Rows) -> Ranking:
     return Ranking(found.rows[order], found.values[order])
 
 
-class Held(NamedTuple):
-    """What holds for an event: the clauses of the index, and its codes on the lines of boxes."""
+class Held:
+    """What holds for an event, found when it is asked for."""
 
-    numbers: Ints
-    codes: NDArray[np.int32]
+    def __init__(self, state: ClauseState, event: Event) -> None:
+        self._state, self._event = state, event
+
+    @cached_property
+    def codes(self) -> NDArray[np.int32]:
+        """Return the codes of the event on the lines of boxes, as one row."""
+        boxed = self._state.boxed
+        return NO_CODES if boxed is None else boxed.coder.codes(self._event)[None, :]
+
+    @cached_property
+    def numbers(self) -> Ints:
+        """List the clauses of the index that hold."""
+        if not self._state.summing:
+            return NO_NUMBERS
+        with self._state.naming():
+            return self._state.content.numbers(self._event)
 
 
 NO_NUMBERS = np.zeros(0, np.int64)
 NO_CODES = np.zeros((1, 0), np.int32)
+_SAFE = 1 + 1e-9
+"""What rounding may take from a bound, and more."""
 
 
 class ClauseState:
@@ -132,6 +149,8 @@ class ClauseState:
         self._sums: Sums | None = None
         self._summing = threading.Lock()
         self._nobody = np.zeros(table.size, np.uint8)
+        self._most: float | None = None
+        self._late_most = 0.0
         self._others: Ints | None = None
         if boxed is not None:
             others = np.ones(table.size, np.bool_)
@@ -155,13 +174,19 @@ class ClauseState:
 
     # Asking
 
-    def held(self, event: Event) -> Held:
-        """Find what holds for an event."""
-        codes = NO_CODES if self.boxed is None else self.boxed.coder.codes(event)[None, :]
+    def most(self, factors: Mapping[str, float]) -> float:
+        """Bound what a row that is no box can be worth; -inf if there is none."""
         if not self.summing:
-            return Held(NO_NUMBERS, codes)
-        with self.naming():
-            return Held(self.content.numbers(event), codes)
+            return -np.inf
+        if self._most is None:
+            asked = self.table if self._others is None else self.table.take(self._others)
+            row = np.repeat(np.arange(asked.size), np.diff(asked.start))
+            self._most = float(np.bincount(row, asked.weight, minlength=1).max(initial=0.0))
+        most = max(self._most, self._late_most)
+        # A clause may look at several attributes, and each factor multiplies it.
+        for factor in factors.values():
+            most *= max(1.0, factor)
+        return most * _SAFE
 
     def factors(self, factors: Mapping[str, float]) -> Factors | None:
         """Return the factor of each clause; None if all are 1."""
@@ -181,7 +206,7 @@ class ClauseState:
             return best(self.found(held, factors, admitted), k, self.rows)
         mask = None if admitted is None else admitted.admitted(self.rows)
         found = self._boxes(held.codes, k, factors, mask)
-        if not self.summing:
+        if len(found.rows) == k and (not k or self.most(factors) < found.values[-1]):
             return found
         summed_up = self.sums(held.numbers, k, self.factors(factors), mask)
         return summed_up if self.boxed is None else best(found.with_(summed_up), k, self.rows)
@@ -286,6 +311,7 @@ class ClauseState:
         """Append a row."""
         self.rows.add(identity)
         self.late.append(clauses, weights)
+        self._late_most = max(self._late_most, sum(weights))
 
     def naming(self) -> RenamedOmissions:
         """Tell of clauses that the content leaves out by their text: many subscriptions may have one."""

@@ -175,9 +175,7 @@ def build(programs: Programs, weigh: Weigh = by_filters, *, posting: float = acc
     return found.shell(programs)._replace(arrays=arrays)
 
 
-def without_filters(
-    attributes: tuple[Path, ...], filters: int, lines: Lines, texts: TextPool
-) -> BuiltIndex:
+def without_filters(attributes: tuple[Path, ...], filters: int, lines: Lines, texts: TextPool) -> BuiltIndex:
     """Return what events can be encoded for, without filters."""
     return BuiltIndex(_no_arrays(lines), lines, texts, attributes, filters)
 

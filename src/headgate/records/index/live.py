@@ -134,12 +134,22 @@ class Base(FrozenBase):
         """
         scratch = self._scratch()
         scratch.asked += 1
-        if at_least > 0 or (scratch.matches > WORTH * count and scratch.asked % LOOK_AGAIN):
-            each = len(self.ids) // max(1, scratch.matches)
-            return self.cursor(event).take(at_least, count, max(WINDOW, 3 * count * each // 2))
+        if at_least > 0:
+            return self.cursor(event).take(at_least, count)
+        if scratch.matches > WORTH * count and scratch.asked % LOOK_AGAIN:
+            return self._first(self.encoder.encode(event.attributes), count, scratch.matches)
         found = self.match(self.encoder.encode(event.attributes), 1).filters
         scratch.matches = len(found)
         return found[:count].astype(np.int64)
+
+    def _first(self, encoded: Events, count: int, matches: int) -> NDArray[np.int64]:
+        """List the first matches of an event, of which there may be so many in all."""
+        filters = len(self.ids)
+        window = min(max(WINDOW, 3 * count * filters // (2 * matches)), LONGEST)
+        longest = min(4 * window, LONGEST, filters)
+        out = np.empty(min(count, filters) + longest, np.int64)
+        given = (self.built.arrays, encoded, 0, self.removed)
+        return out[: walking.first_matches(*given, count, window, longest, out)][:count]
 
     def _scratch(self) -> Scratch:
         """Return this thread's scratch space."""
@@ -204,14 +214,14 @@ class Cursor:
         return int(number)
 
     def take(self, at_least: int, count: int, window: int = WINDOW) -> NDArray[np.int64]:
-        """List the first matches from `at_least` on, at most `count`; `window` is how far to look at first."""
+        """List the first matches from `at_least` on, at most `count`; `window`: how far to look at first."""
         if at_least < self._passed:
             self._rewind()
         known = self._ahead[np.searchsorted(self._ahead, at_least) :]
         known = known[self._removed[known] == 0]
         wanted = min(count, len(self._removed)) - len(known)
         if wanted > 0 and self._walked < len(self._removed):
-            longest = min(LONGEST, len(self._removed))
+            longest = min(LONGEST, max(4 * window, WINDOW), len(self._removed))
             out = np.empty(wanted + longest, np.int64)
             found, self._unkeyed, self._walked = walking.next_matches(
                 self._arrays,

@@ -183,14 +183,12 @@ def next_matches(
 
     Filters are looked at in windows of numbers, each twice as long as the one before, cluster after cluster,
     as `match_events` does it. Returns how many were found, the next unkeyed entry, and up to which number
-    all were. All bits are zero before and after; out has room for a whole window behind those that are wanted.
+    all were. All bits are zero before and after; out has room for a whole window behind what is wanted.
     """
     count, begin, longest = 0, at_least, 64 * len(bits)
     while count < wanted and begin < len(removed):
         limit = min(begin + min(window, longest), len(removed))
-        unkeyed = walk_window(
-            index, events, e, begin, limit, clusters, found, fail, unkeyed, removed, bits
-        )
+        unkeyed = walk_window(index, events, e, begin, limit, clusters, found, fail, unkeyed, removed, bits)
         for w in range((limit - begin + 63) >> 6):
             word = bits[w]
             bits[w] = 0
@@ -202,3 +200,33 @@ def next_matches(
         begin = limit
         window *= 2
     return count, unkeyed, begin
+
+
+@kernel
+def first_matches(
+    index: RecordArrays,
+    events: Events,
+    e: int,
+    removed: NDArray[np.uint8],
+    wanted: int,
+    window: int,
+    longest: int,
+    out: NDArray[np.int64],
+) -> int:
+    """Find the first filters that hold, as `next_matches` does, from the first on; returns how many."""
+    fail = np.zeros((len(index.unkeyed_at) + 63) // 64, np.uint64)
+    most = 2 * len(index.line_base)
+    atoms, masks = np.empty(most, np.int32), np.empty(most, np.uint64)
+    lines = np.empty(most, np.uint8)
+    clusters = np.empty((max(256, most), 2), np.int32)
+    if len(fail):
+        spoil(index, events, e, fail)
+    found = find_clusters(index, events, e, atoms, masks, lines, clusters)
+    while found < 0:
+        clusters = np.empty((2 * len(clusters), 2), np.int32)
+        found = find_clusters(index, events, e, atoms, masks, lines, clusters)
+    bits = np.zeros((longest + 63) // 64, np.uint64)
+    count, _, _ = next_matches(
+        index, events, e, 0, clusters, found, fail, 0, removed, wanted, window, bits, out
+    )
+    return count

@@ -1,8 +1,8 @@
 """Many filters in clauses at once: those that differ in their numbers only are taken apart by columns.
 
-One text of a family (`families`) is taken apart as `splitting` does it. What is printed of each of its clauses
-has the clause's numbers in it, and nothing else in it depends on them; so the clauses of the other texts are
-the same with their own numbers.
+One text of a family (`families`) is taken apart as `splitting` does it. What is printed of each of its
+clauses has the clause's numbers in it, and nothing else in it depends on them; so the clauses of the other
+texts are the same with their own numbers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def split_columns(texts: TextPool) -> list[ClauseColumns]:
-    """Take apart all filters, in SQL, that are plain clauses joined by AND and differ from many in numbers only.
+    """Take apart the filters in SQL that are plain clauses joined by AND, and have many like them.
 
     >>> found = split_columns(TextPool.build([f"a>{n} AND b = 'x'" for n in range(40)]))
     >>> found[0].names, found[0].texts.texts()[:4]

@@ -1,6 +1,6 @@
 """Filters of a family (`families`) to programs by columns: what one of them is made of, all are.
 
-The first text is cut into clauses and these are asked about (`shapes`, `clauses`), once for the family. Then a
+The first text is cut into clauses and these are asked about (`shapes`, `clauses`), once for all. Then a
 clause that compares an attribute with numbers is, for all texts at once, a range of keys on each facet; the
 others are the same leaf in every text. What `compile_filter` would merge is intersected: several comparisons
 of one attribute under the only AND. Texts in which nothing is left of a leaf are for others to read.
@@ -16,7 +16,6 @@ from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.interning import TextPool
 from headgate.core.jit import kernel
 from headgate.records.programs import clauses
-from headgate.records.programs.clauses import Atom
 from headgate.records.programs.decimals import double_numbers
 from headgate.records.programs.families import read_numbers
 from headgate.records.programs.leaf_writer import LeafWriter
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.values import Path
+    from headgate.records.programs.clauses import Atom
     from headgate.records.programs.families import Family
     from headgate.records.programs.shapes import Shape, Skeleton
 
@@ -62,7 +62,7 @@ class Slot(NamedTuple):
 
 
 def read_slots(shape: Shape, count: int) -> list[Slot] | None:
-    """Tell what the clauses of a family are, given one text and how many numbers each has; None if unknown."""
+    """Tell what the clauses of a family are, given one text and how many numbers it has; None if unknown."""
     # A name is known when it comes for the second time.
     for clause in shape.clauses * 2:
         clauses.model(clause)
@@ -73,12 +73,18 @@ def read_slots(shape: Shape, count: int) -> list[Slot] | None:
         return None
     found: list[Slot] = []
     for clause, role, first, last in zip(
-        shape.clauses, shape.skeleton.roles, numbers.start[:-1].tolist(), numbers.start[1:].tolist(), strict=True
+        shape.clauses,
+        shape.skeleton.roles,
+        numbers.start[:-1].tolist(),
+        numbers.start[1:].tolist(),
+        strict=True,
     ):
         if first == last:
             slot = _constant(clause, negated=role.negated)
         else:
-            slot = None if role.negated else _comparison(clause, range(first, last), numbers.scale[first:last])
+            slot = (
+                None if role.negated else _comparison(clause, range(first, last), numbers.scale[first:last])
+            )
         sign = 0 if slot is None else slot.leaf.sign if slot.leaf else AND if slot.op == BETWEEN else 0
         if slot is None or sign not in {0, role.sign}:
             return None
@@ -163,7 +169,7 @@ class _Leaf(NamedTuple):
 
 
 def compile_family(shape: Shape, slots: Sequence[Slot], family: Family) -> tuple[Programs, Flags] | None:
-    """Compile all texts; returns their programs, and which they are of. None if leaves may merge otherwise."""
+    """Compile all texts; returns programs, and which they are of. None if leaves may merge otherwise."""
     joined = _joined(shape.skeleton, slots)
     if joined is None:
         return None
@@ -183,7 +189,9 @@ def compile_family(shape: Shape, slots: Sequence[Slot], family: Family) -> tuple
         leaves.append(_Leaf(-1, found, first.facets, first.path))
     if not good.all():
         leaves = [
-            leaf if leaf.ranges is None else leaf._replace(ranges=Ranges(*(ends[good] for ends in leaf.ranges)))
+            leaf
+            if leaf.ranges is None
+            else leaf._replace(ranges=Ranges(*(ends[good] for ends in leaf.ranges)))
             for leaf in leaves
         ]
     return lay_out(writer, leaves, tokens, int(good.sum())), good
@@ -193,9 +201,7 @@ def _joined(skeleton: Skeleton, slots: Sequence[Slot]) -> tuple[list[list[int]],
     """Put slots together that are one leaf; returns these, and the tokens over them."""
     paths = [slot.path for slot in slots]
     if len(set(paths)) == len(paths):
-        return [[slot] for slot in range(len(slots))], list(
-            skeleton.fill([*range(len(slots)), AND, OR])
-        )
+        return [[slot] for slot in range(len(slots))], list(skeleton.fill([*range(len(slots)), AND, OR]))
     if len(skeleton.groups) > 1 or skeleton.roles[0].sign != AND:
         return None
     members: dict[Path, list[int]] = {}
@@ -212,7 +218,7 @@ def _joined(skeleton: Skeleton, slots: Sequence[Slot]) -> tuple[list[list[int]],
 
 
 def lay_out(writer: LeafWriter, leaves: Sequence[_Leaf], tokens: Sequence[int], count: int) -> Programs:
-    """Lay programs of one form end to end: the writer's leaves come first, then the distinct ones of each slot."""
+    """Lay programs of one form end to end: the writer's leaves first, then the distinct ones of each slot."""
     common = writer.finish((), ())
     attributes = list(common.attributes)
     lengths, facets = [np.diff(common.range_start)], [common.range_facet]

@@ -1,7 +1,7 @@
 """Texts that differ in their numbers only, and these numbers in columns.
 
     price BETWEEN 1.5 AND 20.0 AND size > 7
-    price BETWEEN 0.9 AND 3.5 AND size > 12      one family: rows 0 and 1, numbers (1.5, 20.0, 7), (0.9, 3.5, 12)
+    price BETWEEN 0.9 AND 3.5 AND size > 12      one family, numbers (1.5, 20.0, 7) and (0.9, 3.5, 12)
 
 A number is what `shapes` takes for one, with at most 15 digits, and written as it would be printed. Texts of
 a family are the same, byte for byte, around their numbers; each number has the sign and the kind, whole or
@@ -90,7 +90,7 @@ def find_families(texts: TextPool, least: int = LEAST) -> tuple[list[Family], In
 
 
 def read_numbers(texts: TextPool) -> tuple[NDArray[np.uint64], Numbers]:
-    """Read the numbers of texts, and sum up all else of each in 64 bits; 0 if one of them is not read here."""
+    """Read the numbers of texts, and sum up all else of each in 64 bits; 0 if one is not read here."""
     counts = np.zeros(texts.size, np.int64)
     digests = np.zeros(texts.size, np.uint64)
     nothing = Numbers(*(np.zeros(0, kind) for kind in (np.int64, np.int64, np.uint8, np.int64, np.int64)))
@@ -98,9 +98,7 @@ def read_numbers(texts: TextPool) -> tuple[NDArray[np.uint64], Numbers]:
     _scan(*given, nothing, 0)
     start = starts(counts)
     size = int(start[-1])
-    numbers = Numbers(
-        start, *(np.zeros(size, kind) for kind in (np.int64, np.uint8, np.int64, np.int64))
-    )
+    numbers = Numbers(start, *(np.zeros(size, kind) for kind in (np.int64, np.uint8, np.int64, np.int64)))
     _scan(*given, numbers, 1)
     return digests, numbers
 
@@ -115,13 +113,13 @@ def _as_read(texts: TextPool) -> tuple[Bytes, Ints]:
 
 @inner
 def _blank(sign: int) -> bool:
-    return sign == _SPACE or _TAB <= sign <= _LINE or sign == _RETURN
+    return sign in (_SPACE, _RETURN) or _TAB <= sign <= _LINE
 
 
 @inner
 def _opens(sign: int) -> bool:
     """Tell whether a minus may follow a sign: a blank, a parenthesis or a comma."""
-    return _blank(sign) or sign == _OPEN or sign == _COMMA
+    return _blank(sign) or sign in (_OPEN, _COMMA)
 
 
 @inner
@@ -155,7 +153,7 @@ def _number(data: Bytes, at: int, stop: int) -> tuple[int, int, int, bool]:
                 mantissa = 10 * mantissa + (data[i] - _ZERO)
             scale += 1
             i += 1
-    if i < stop and not (_blank(data[i]) or data[i] == _CLOSE or data[i] == _COMMA):
+    if i < stop and not (_blank(data[i]) or data[i] in (_CLOSE, _COMMA)):
         return at, 0, 0, False
     return i, mantissa, scale, plain and digits <= DIGITS and scale <= DIGITS
 
@@ -206,16 +204,14 @@ def _scan(
             i = after
         if not fill:
             if taken:
-                digests[t] = digest if digest else np.uint64(1)
+                digests[t] = digest or np.uint64(1)
                 counts[t] = count
             else:
                 digests[t] = np.uint64(0)
 
 
 @kernel
-def _compare(
-    data: Bytes, offsets: Ints, numbers: Numbers, rows: Ints, alike: NDArray[np.bool_]
-) -> None:
+def _compare(data: Bytes, offsets: Ints, numbers: Numbers, rows: Ints, alike: NDArray[np.bool_]) -> None:
     """Tell which texts are like the first: digests may be the same by chance."""
     model = rows[0]
     width = numbers.start[model + 1] - numbers.start[model]
