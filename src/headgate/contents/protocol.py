@@ -313,8 +313,11 @@ class CodesClauses(Protocol):
     def clause_columns(self, texts: TextPool) -> list[ClauseColumns]:
         """Take apart filters in the room's own dialect that are alike; the others are left out."""
 
-    def coded_clauses(self, texts: TextPool) -> CodedClauses:
-        """Find the codes of clauses in the room's own dialect."""
+    def compiled_clauses(self, texts: TextPool) -> CompiledFilters:
+        """Compile clauses in the room's own dialect."""
+
+    def coded_clauses(self, compiled: Any) -> CodedClauses:
+        """Find the codes of clauses that were compiled."""
 
     def event_coder(self, arrays: Mapping[str, NDArray[Any]]) -> EventCoder:
         """Read what `EventCoder.to_arrays` gave."""

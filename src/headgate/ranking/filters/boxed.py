@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.protocol import CodedClauses, EventCoder
     from headgate.ranking.boxes.dense import Answers
-    from headgate.ranking.filters.clauses import Weighted
+    from headgate.ranking.filters.clauses import Named, Weighted
 
     Ints = NDArray[np.int64]
     Ints32 = NDArray[np.int32]
@@ -105,6 +105,27 @@ class Boxed:
             bool(arrays["summed_alike"][0]),
             coder,
         )
+
+
+def may_be_boxes(table: Weighted, named: Named) -> bool:
+    """Tell whether coding clauses is worth it: whether enough rows look at enough of few attributes."""
+    if table.size < LEAST:
+        return False
+    alone = np.diff(named.start) == 1
+    name = np.full(len(alone), -1, np.int64)
+    name[alone] = named.name[named.start[:-1][alone]]
+    kept = name[table.clause]
+    # First the rows that are about attributes one by one, then those of them that are about the commonest.
+    for _ in range(2):
+        rows = np.logical_and.reduceat(kept >= 0, table.start[:-1])
+        clauses = kept[np.repeat(rows, np.diff(table.start))]
+        uses = np.bincount(clauses, minlength=1)
+        if rows.sum() < LEAST:
+            return False
+        rare = np.ones(len(uses) + 1, np.bool_)
+        rare[np.argsort(-uses, kind="stable")[:MOST]] = False
+        kept = np.where(rare[np.minimum(kept, len(uses))], -1, kept)
+    return len(clauses) >= FULL * int(rows.sum()) * int((uses > 0).sum())
 
 
 def make_boxes(table: Weighted, coded: CodedClauses) -> Boxed | None:

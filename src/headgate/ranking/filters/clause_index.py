@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.contents.protocol import Clause
+from headgate.contents.protocol import Clause, CodesClauses
 from headgate.core.ids import Ids
 from headgate.core.ranks import check_k, read_factors
 from headgate.core.snapshot import open_with_inside
@@ -28,7 +28,7 @@ from headgate.ranking.filters.base import (
 )
 from headgate.ranking.filters.batches import matched, places_within
 from headgate.ranking.filters.clauses import hash_texts, weigh
-from headgate.ranking.filters.collecting import box_rows, collect
+from headgate.ranking.filters.collecting import box_rows, box_table, collect
 from headgate.ranking.filters.explain import BOXED, SUMMED, ClauseValue, RankExplanation, explain_relaxed
 from headgate.ranking.filters.state import NO_NUMBERS, ClauseState, Held
 from headgate.ranking.model import Best
@@ -84,7 +84,9 @@ class ClauseIndex:
         cls, ids: Ids, table: ClauseTable, *, room: ContentRoom, compiled: CompiledFilters | None = None
     ) -> ClauseIndex:
         """Index clauses that are in columns, in the order of ids; `compiled` has their programs, if there."""
-        boxed = box_rows(table.rows, table.texts, room)
+        if compiled is None and isinstance(room, CodesClauses):
+            compiled = room.compiled_clauses(table.texts)
+        boxed = None if compiled is None else box_table(table, compiled, room)
         asked = np.ones(table.texts.size, np.bool_)
         if boxed is not None:
             others = np.ones(table.rows.size, np.bool_)
@@ -282,7 +284,7 @@ class ClauseIndex:
             self._fold()
 
     def _fold(self) -> None:
-        fresh = self._state.folded(lambda table, texts: box_rows(table, texts, self._room))
+        fresh = self._state.folded(lambda *rows: box_rows(*rows, self._room))
         with self._moments.changing():
             self._state = fresh
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.protocol import ClauseColumns, ContentRoom
+    from headgate.contents.protocol import ClauseColumns, CompiledFilters, ContentRoom
     from headgate.core.subscription import Subscription
     from headgate.ranking.filters.boxed import Boxed
 
@@ -149,15 +149,19 @@ def _joined(tables: Sequence[ClauseTable], places: Ints) -> ClauseTable:
     )
 
 
-def box_rows(table: Weighted, texts: TextPool, room: ContentRoom) -> Boxed | None:
+def box_table(table: ClauseTable, compiled: CompiledFilters, room: ContentRoom) -> Boxed | None:
     """Make boxes of the rows that can be boxes, if the room codes clauses and there are enough of them."""
-    if not isinstance(room, CodesClauses) or table.size < boxed.LEAST:
+    if not isinstance(room, CodesClauses) or not boxed.may_be_boxes(table.rows, table.named):
+        return None
+    return boxed.make_boxes(table.rows, room.coded_clauses(compiled))
+
+
+def box_rows(table: Weighted, texts: TextPool, named: Named, room: ContentRoom) -> Boxed | None:
+    """Do the same where clauses are not compiled, and rows may not have all of them."""
+    if not isinstance(room, CodesClauses) or not boxed.may_be_boxes(table, named):
         return None
     used = np.bincount(table.clause, minlength=texts.size) > 0
-    if used.all():
-        return boxed.make_boxes(table, room.coded_clauses(texts))
     numbers = np.flatnonzero(used)
     place = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    return boxed.make_boxes(
-        table._replace(clause=place[table.clause]), room.coded_clauses(texts.take(numbers))
-    )
+    compiled = room.compiled_clauses(texts if used.all() else texts.take(numbers))
+    return boxed.make_boxes(table._replace(clause=place[table.clause]), room.coded_clauses(compiled))

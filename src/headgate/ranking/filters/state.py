@@ -364,10 +364,10 @@ class ClauseState:
                 return number
         return None
 
-    def folded(self, box: Callable[[Weighted, TextPool], Boxed | None]) -> ClauseState:
+    def folded(self, box: Callable[[Weighted, TextPool, Named], Boxed | None]) -> ClauseState:
         """Return a state with all rows that are left built anew; this one is not changed.
 
-        `box` makes boxes of rows, given the texts of clauses.
+        `box` makes boxes of rows, given the texts and names of clauses.
         """
         rows, kept = self.rows.folded()
         table = (joined(self.table, self.late.rows()) if self.late else self.table).take(kept)
@@ -380,7 +380,7 @@ class ClauseState:
             )
             texts = texts.with_(self._late_numbers)
         hashes = np.concatenate([self.hashes, hash_texts(self._late_numbers)])
-        fresh = ClauseState(rows, table, names, hashes, self.content, texts, box(table, texts))
+        fresh = ClauseState(rows, table, names, hashes, self.content, texts, box(table, texts, names))
         if self._sums is not None:
             fresh._base_sums()
         return fresh

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from headgate.contents.protocol import Clause, ClauseColumns
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
+    from headgate.records.compiling import RecordCompiledFilters
     from headgate.records.events.columns import Columns
     from headgate.records.index.build import Weigh
     from headgate.records.programs.program import Program
@@ -120,11 +121,18 @@ class RecordIndex(LiveIndex[State]):
         return split_columns(texts)
 
     @staticmethod
-    def coded_clauses(texts: TextPool) -> CodedRecordClauses:
-        """Find the codes of clauses in SQL."""
+    def compiled_clauses(texts: TextPool) -> RecordCompiledFilters:
+        """Compile clauses in SQL."""
+        from headgate.records.compiling import RecordCompiledFilters
+
         compiled = compile_filters(texts)
         for refused in compiled.refused:
             raise refused.error
+        return RecordCompiledFilters(compiled.programs)
+
+    @staticmethod
+    def coded_clauses(compiled: RecordCompiledFilters) -> CodedRecordClauses:
+        """Find the codes of clauses that were compiled."""
         return code_clauses(compiled.programs)
 
     @staticmethod
