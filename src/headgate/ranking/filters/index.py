@@ -18,7 +18,7 @@ from headgate.ranking.filters.base import ROOM
 from headgate.ranking.filters.clause_index import ClauseIndex
 from headgate.ranking.filters.explain import BY_RANK, RankExplanation
 from headgate.ranking.filters.keys import RankKeys, rank
-from headgate.ranking.filters.state import ScoreState
+from headgate.ranking.filters.score_state import ScoreState
 from headgate.ranking.model import EXACT, MODES, RELAXED, Best, check_asked
 from headgate.ranking.rows import Moments, Rows
 
