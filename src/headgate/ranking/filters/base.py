@@ -119,7 +119,7 @@ def open_clauses(path: Path, *, verify: bool) -> FrozenClauses:
     )
 
 
-def save_boxes(path: Path, boxed: Boxed) -> None:
+def save_boxes(boxed: Boxed, path: Path) -> None:
     """Write a snapshot of boxes."""
     counts = {"boxes": len(boxed.rows)}
     write_snapshot(path, BOXES_ROOM, boxed.to_arrays(), counts=counts, about={"layout": LAYOUT})

@@ -115,17 +115,21 @@ def may_be_boxes(table: Weighted, named: Named) -> bool:
     name = np.full(len(alone), -1, np.int64)
     name[alone] = named.name[named.start[:-1][alone]]
     kept = name[table.clause]
-    # First the rows that are about attributes one by one, then those of them that are about the commonest.
-    for _ in range(2):
-        rows = np.logical_and.reduceat(kept >= 0, table.start[:-1])
-        clauses = kept[np.repeat(rows, np.diff(table.start))]
-        uses = np.bincount(clauses, minlength=1)
-        if rows.sum() < LEAST:
-            return False
-        rare = np.ones(len(uses) + 1, np.bool_)
-        rare[np.argsort(-uses, kind="stable")[:MOST]] = False
-        kept = np.where(rare[np.minimum(kept, len(uses))], -1, kept)
-    return len(clauses) >= FULL * int(rows.sum()) * int((uses > 0).sum())
+    rows, clauses = _whole_rows(table, kept)
+    if rows < LEAST:
+        return False
+    uses = np.bincount(clauses, minlength=1)
+    rare = np.ones(len(uses) + 1, np.bool_)
+    rare[np.argsort(-uses, kind="stable")[:MOST]] = False
+    # Now those that are about the commonest attributes only.
+    rows, clauses = _whole_rows(table, np.where(rare[np.minimum(kept, len(uses))], -1, kept))
+    return rows >= LEAST and len(clauses) >= FULL * rows * len(np.unique(clauses))
+
+
+def _whole_rows(table: Weighted, kept: Ints) -> tuple[int, Ints]:
+    """Count the rows of which no clause is -1, and return what their clauses are."""
+    rows = np.logical_and.reduceat(kept >= 0, table.start[:-1])
+    return int(rows.sum()), kept[np.repeat(rows, np.diff(table.start))]
 
 
 def make_boxes(table: Weighted, coded: CodedClauses) -> Boxed | None:
@@ -197,7 +201,8 @@ def _commonest(line: Ints32, use: Ints32) -> NDArray[np.bool_]:
     count = np.bincount(pair)
     kept = np.zeros(len(count), np.bool_)
     kept[np.argsort(-count, kind="stable")[:MOST]] = True
-    return kept[pair]
+    found: NDArray[np.bool_] = kept[pair]
+    return found
 
 
 def _number_dimensions(line: Ints32, use: Ints32, start: Ints) -> tuple[Ints, Ints32]:

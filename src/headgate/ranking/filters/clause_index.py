@@ -8,6 +8,7 @@ those of the attributes that it looks at, and one of 0 is as if it did not hold.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ from headgate.ranking.model import Best
 from headgate.ranking.rows import Moments, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     import pyarrow as pa
@@ -124,10 +125,11 @@ class ClauseIndex:
         """Write a snapshot, compacted if need be."""
         with self._moments.lock:
             self.compact()
-            state, inside = self._state, {CONTENT: self._state.content.save}
+            state = self._state
             boxed = state.boxed
+            inside: dict[str, Callable[[Path], None]] = {CONTENT: state.content.save}
             if boxed is not None:
-                inside[BOXES] = lambda place: save_boxes(place, boxed)
+                inside[BOXES] = partial(save_boxes, boxed)
             frozen = FrozenClauses(
                 state.rows.base, state.table, state.named, state.hashes, state.texts, boxed is not None
             )
@@ -284,7 +286,7 @@ class ClauseIndex:
             self._fold()
 
     def _fold(self) -> None:
-        fresh = self._state.folded(lambda *rows: box_rows(*rows, self._room))
+        fresh = self._state.folded(partial(box_rows, self._room))
         with self._moments.changing():
             self._state = fresh
 
@@ -295,6 +297,10 @@ class _Found(NamedTuple):
     events: Ints
     rows: Ints
     values: NDArray[np.float64]
+
+    def take(self, places: NDArray[Any]) -> _Found:
+        """Pick some, by place or by flag."""
+        return _Found(self.events[places], self.rows[places], self.values[places])
 
 
 def _boxes_of(state: ClauseState, asked: EventBatch, k: int, factors: Mapping[str, float]) -> _Found:
@@ -343,11 +349,13 @@ def _sums_of(
 
 def _merged(first: _Found, second: _Found, k: int, rows: Rows) -> _Found:
     """Keep the best k of each event; equal values by id."""
-    both = _Found(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
-    order = np.lexsort((rows.places(both.rows), -both.values, both.events))
-    both = _Found(*(column[order] for column in both))
-    kept = places_within(both.events) < k
-    return _Found(*(column[kept] for column in both))
+    both = _Found(
+        np.concatenate([first.events, second.events]),
+        np.concatenate([first.rows, second.rows]),
+        np.concatenate([first.values, second.values]),
+    )
+    both = both.take(np.lexsort((rows.places(both.rows), -both.values, both.events)))
+    return both.take(places_within(both.events) < k)
 
 
 def _values(

@@ -156,7 +156,7 @@ def box_table(table: ClauseTable, compiled: CompiledFilters, room: ContentRoom) 
     return boxed.make_boxes(table.rows, room.coded_clauses(compiled))
 
 
-def box_rows(table: Weighted, texts: TextPool, named: Named, room: ContentRoom) -> Boxed | None:
+def box_rows(room: ContentRoom, table: Weighted, texts: TextPool, named: Named) -> Boxed | None:
     """Do the same where clauses are not compiled, and rows may not have all of them."""
     if not isinstance(room, CodesClauses) or not boxed.may_be_boxes(table, named):
         return None

@@ -191,7 +191,7 @@ class _Long:
     """Many rising numbers, and some of them for a first look: the others are seldom in a cache."""
 
     def __init__(self, values: NDArray[Any]) -> None:
-        self._all = memoryview(np.ascontiguousarray(values))
+        self._all = np.ascontiguousarray(values).data
         self._some: list[int] = values[::_STEP].tolist()
 
     def place(self, key: int) -> int:
@@ -214,7 +214,7 @@ class _Line:
         self.multi = bool(lines.line_multi[line])
         codes = lines.cell_code[lines.cell_base[line] : lines.cell_base[line + 1]]
         self._codes: Sequence[int] = (
-            codes.tolist() if len(codes) <= _MANY else memoryview(np.ascontiguousarray(codes))
+            codes.tolist() if len(codes) <= _MANY else np.ascontiguousarray(codes).data
         )
         self.null: int = self._codes[NULL_CELL]
         self.other: int = self._codes[OTHER_CELL]

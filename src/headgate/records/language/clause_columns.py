@@ -78,7 +78,11 @@ def _cut(pieces: Sequence[str], printed: Sequence[Clause], width: int) -> tuple[
     _, given = read_numbers(TextPool.build(pieces))
     pool = TextPool.build([clause.filter for clause in printed])
     digests, written = read_numbers(pool)
-    alike = all(np.array_equal(a, b) for a, b in zip(given[:3], written[:3], strict=True))
+    alike = (
+        np.array_equal(given.start, written.start)
+        and np.array_equal(given.mantissa, written.mantissa)
+        and np.array_equal(given.scale, written.scale)
+    )
     if not alike or given.start[-1] != width or not digests.all():
         return None
     glue: list[str] = []

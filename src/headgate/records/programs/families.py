@@ -55,10 +55,6 @@ class Family(NamedTuple):
     at: Ints
     end: Ints
 
-    def some(self, kept: NDArray[np.bool_]) -> Family:
-        """Keep some of the texts."""
-        return Family(*(column[kept] for column in self))
-
 
 def find_families(texts: TextPool, least: int = LEAST) -> tuple[list[Family], Ints]:
     """Find all families of at least so many texts; returns them, and the texts that are in none.
@@ -84,7 +80,8 @@ def find_families(texts: TextPool, least: int = LEAST) -> tuple[list[Family], In
         rows = rows[alike]
         width = int(numbers.start[rows[0] + 1] - numbers.start[rows[0]])
         places = numbers.start[rows][:, None] + np.arange(width)
-        found.append(Family(rows, *(column[places] for column in numbers[1:])))
+        _, mantissa, scale, at, end = numbers
+        found.append(Family(rows, mantissa[places], scale[places], at[places], end[places]))
         taken[rows] = True
     return found, np.flatnonzero(~taken)
 
@@ -93,14 +90,16 @@ def read_numbers(texts: TextPool) -> tuple[NDArray[np.uint64], Numbers]:
     """Read the numbers of texts, and sum up all else of each in 64 bits; 0 if one is not read here."""
     counts = np.zeros(texts.size, np.int64)
     digests = np.zeros(texts.size, np.uint64)
-    nothing = Numbers(*(np.zeros(0, kind) for kind in (np.int64, np.int64, np.uint8, np.int64, np.int64)))
     given = (*_as_read(texts), MAX_TEXT, counts, digests)
-    _scan(*given, nothing, 0)
-    start = starts(counts)
-    size = int(start[-1])
-    numbers = Numbers(start, *(np.zeros(size, kind) for kind in (np.int64, np.uint8, np.int64, np.int64)))
+    _scan(*given, _room(np.zeros(1, np.int64)), 0)
+    numbers = _room(starts(counts))
     _scan(*given, numbers, 1)
     return digests, numbers
+
+
+def _room(start: Ints) -> Numbers:
+    mantissa, at, end = (np.zeros(int(start[-1]), np.int64) for _ in range(3))
+    return Numbers(start, mantissa, np.zeros(len(at), np.uint8), at, end)
 
 
 def _as_read(texts: TextPool) -> tuple[Bytes, Ints]:
@@ -140,7 +139,7 @@ def _number(data: Bytes, at: int, stop: int) -> tuple[int, int, int, bool]:
         if digits or data[i] != _ZERO:
             digits += 1
         if digits <= DIGITS:
-            mantissa = 10 * mantissa + (data[i] - _ZERO)
+            mantissa = 10 * mantissa + (int(data[i]) - _ZERO)
         whole += 1
         i += 1
     plain = whole == 1 or data[at] != _ZERO
@@ -150,7 +149,7 @@ def _number(data: Bytes, at: int, stop: int) -> tuple[int, int, int, bool]:
             if digits or data[i] != _ZERO:
                 digits += 1
             if digits <= DIGITS:
-                mantissa = 10 * mantissa + (data[i] - _ZERO)
+                mantissa = 10 * mantissa + (int(data[i]) - _ZERO)
             scale += 1
             i += 1
     if i < stop and not (_blank(data[i]) or data[i] in (_CLOSE, _COMMA)):
