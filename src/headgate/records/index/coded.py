@@ -94,7 +94,7 @@ def code_clauses(programs: Programs) -> CodedRecordClauses:
     >>> from headgate.records.programs.binding import compile_filters
     >>> found = code_clauses(compile_filters(["a > 1", "a BETWEEN 2 AND 3", "a = 1 OR b = 2"]).programs)
     >>> found.line.tolist(), found.low.tolist(), found.high.tolist()
-    ([0, 0, -1], [1, 1], [2, 1])
+    ([0, 0, -1], [1, 2], [2, 2])
     """
     alone = np.diff(programs.token_start) == 1
     token = np.where(alone, programs.tokens[programs.token_start[:-1]], -1)
