@@ -155,6 +155,11 @@ class ClauseIndex:
         return len(np.unique(np.concatenate([state.table.clause, state.late.rows().clause])))
 
     @property
+    def asked(self) -> int:
+        """Count the clauses that an event is matched with."""
+        return len(self._state.content)
+
+    @property
     def boxes(self) -> int:
         """Count the rows that are boxes."""
         boxed = self._state.boxed
