@@ -14,6 +14,7 @@ from benchmarks.ranking_methods import (
     measure_figures_7_and_8,
 )
 from benchmarks.ranking_sparse import measure_sparse
+from benchmarks.ranking_sql import measure_sql
 from benchmarks.ranking_structures import measure_figure_6, measure_table_2
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Size(NamedTuple):
     """Subscriptions, changes."""
     engine: tuple[int, int]
     """Filters, events."""
+    sql: tuple[int, int]
+    """Filters of intervals, events."""
 
 
 SIZES = {
@@ -54,6 +57,7 @@ SIZES = {
         (100, 2_000, 10),
         (2_000, 50),
         (500, 10),
+        (2_000, 20),
     ),
     "full": Size(
         (100_000, 200_000, 500_000, 1_000_000),
@@ -67,6 +71,7 @@ SIZES = {
         (500, 1_000_000, 200),
         (1_000_000, 2_000),
         (100_000, 200),
+        (1_000_000, 400),
     ),
 }
 GOALS = "Goals"
@@ -87,5 +92,6 @@ def run(size: str) -> list[Result]:
     results += measure_sparse(*chosen.sparse, rounds=min(3, chosen.rounds))
     results += measure_changes(*chosen.changes, queries=min(200, chosen.queries))
     results += measure_engine(*chosen.engine)
+    results += measure_sql(*chosen.sql)
     # What takes microseconds says nothing about so few boxes.
     return results if size == "full" else [replace(result, goal=None) for result in results]

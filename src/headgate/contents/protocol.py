@@ -58,6 +58,52 @@ class Clause(NamedTuple):
     names: tuple[str, ...]
 
 
+class ClauseColumns(NamedTuple):
+    """Filters that were taken apart together: their places, and their clauses, one filter after another.
+
+    All have as many clauses; `names` are the attributes that each clause looks at.
+    """
+
+    rows: NDArray[np.int64]
+    names: tuple[tuple[str, ...], ...]
+    texts: TextPool
+
+
+class CodedClauses(Protocol):
+    """Clauses that are sets of codes: one looks at one line, and an event has one code on each line.
+
+    line[c]             the line of clause c; -1 if it is no such clause
+    low, high           the codes of clause c are the intervals from start[c] up to start[c + 1], both ends in
+    names[l]            the attribute that a line is about, folded
+    """
+
+    line: NDArray[np.int32]
+    start: NDArray[np.int64]
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+
+    @property
+    def coder(self) -> EventCoder:
+        """Return what finds the codes of events."""
+
+
+class EventCoder(Protocol):
+    """What finds the codes of events on lines."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the attribute that each line is about, folded."""
+
+    def codes(self, event: Event) -> NDArray[np.int32]:
+        """Return the code of an event on each line."""
+
+    def many_codes(self, events: pa.RecordBatch | Sequence[Event]) -> NDArray[np.int32]:
+        """Return the codes of many events, one row each."""
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return it as arrays, for a snapshot."""
+
+
 class Verdict(Protocol):
     """Why a filter holds for an event or not."""
 
@@ -258,6 +304,23 @@ class ContentRoom(Protocol):
         graph pattern, which must hold for the same nodes. Each clause that is written counts, also if it is
         written twice.
         """
+
+
+@runtime_checkable
+class CodesClauses(Protocol):
+    """A room whose clauses may be sets of codes, and whose filters may be taken apart together."""
+
+    def clause_columns(self, texts: TextPool) -> list[ClauseColumns]:
+        """Take apart filters in the room's own dialect that are alike; the others are left out."""
+
+    def compiled_clauses(self, texts: TextPool) -> CompiledFilters:
+        """Compile clauses in the room's own dialect."""
+
+    def coded_clauses(self, compiled: Any) -> CodedClauses:
+        """Find the codes of clauses that were compiled."""
+
+    def event_coder(self, arrays: Mapping[str, NDArray[Any]]) -> EventCoder:
+        """Read what `EventCoder.to_arrays` gave."""
 
 
 class FilterWriter(Protocol):

@@ -133,6 +133,12 @@ class Ids(Sequence["Id"]):
         )
         return found
 
+    def to_list(self) -> list[Id]:
+        """List all ids: sooner than one after the other."""
+        if isinstance(self._stored, TextPool):
+            return list(self._stored.texts())
+        return list(self._stored.tolist())
+
     def __len__(self) -> int:
         """Count the ids."""
         return self._stored.size

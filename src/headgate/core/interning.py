@@ -91,6 +91,22 @@ class TextPool(NamedTuple):
         buffers = [None, pa.py_buffer(self.offsets.data), pa.py_buffer(self.data.data)]
         return pa.Array.from_buffers(pa.large_string(), self.size, buffers)
 
+    def take(self, places: NDArray[np.integer[Any]]) -> TextPool:
+        """Pick texts, in the order given.
+
+        >>> TextPool.build(["art", "news"]).take(np.array([1, 1])).texts()
+        ['news', 'news']
+        """
+        return (
+            TextPool.from_arrow(self.to_arrow().take(pa.array(places))) if len(places) else TextPool.build(())
+        )
+
+    def with_(self, texts: Iterable[str]) -> TextPool:
+        """Put more texts behind."""
+        more = TextPool.build(texts)
+        offsets = np.concatenate([self.offsets, more.offsets[1:] + self.offsets[-1]])
+        return TextPool(offsets, np.concatenate([self.data, more.data]))
+
     @property
     def size(self) -> int:
         """Count the texts."""

@@ -82,9 +82,11 @@ class RankedFilters(Backend):
         return found
 
     def at_once(self, top: Top | None, most: int) -> int:
-        """Say how many events may have all subscriptions as answers."""
-        del top
-        return max(1, most // max(1, len(self.index)))
+        """Say how many events may have all subscriptions as answers, or all clauses that are asked."""
+        each = len(self.index)
+        if top is not None and top.mode != EXACT and self.index.relaxed:
+            each = self.index.clauses.asked + top.k
+        return max(1, most // max(1, each))
 
     def _portions(self, events: Events, ids: Column, top: Top | None, most: int) -> Iterator[pa.RecordBatch]:
         """Ask about some events at a time."""

@@ -213,7 +213,7 @@ def read_ranks(compiled: pa.Table, part: str, rows: Ints, contents: Contents) ->
 def ranked_index(filters: Filters, ranks: Ranks, contents: Contents) -> RankedIndex:
     """Index ranked subscriptions."""
     keys, order = rank(ranks.scores)
-    content = filters.programs.take(order).index(Ids(keys), _take_texts(filters.texts, order))
+    content = filters.programs.take(order).index(Ids(keys), filters.texts.take(order))
     relaxed = clause_index(filters.ids, ranks, np.arange(len(filters.ids)), contents)
     return RankedIndex.from_contents(filters.ids, ranks.scores, content, relaxed, room=contents.room)
 
@@ -222,11 +222,10 @@ def clause_index(ids: Ids, ranks: Ranks, places: Ints, contents: Contents) -> Cl
     """Index the clauses of some subscriptions, by their places; those that only others have are left out."""
     rows = ranks.clauses.rows.take(places)
     used, clause = np.unique(rows.clause, return_inverse=True)
-    texts, named = _take_texts(ranks.clauses.texts, used), _take_named(ranks.clauses.named, used)
+    texts, named = ranks.clauses.texts.take(used), _take_named(ranks.clauses.named, used)
     table = ClauseTable(rows._replace(clause=clause.astype(np.int32)), texts, named)
-    numbers = Ids(np.arange(len(used), dtype=np.int64))
-    content = ranks.programs.take(used.astype(np.int64)).index(numbers, texts)
-    return ClauseIndex.from_table(ids, table, room=contents.room, content=content)
+    compiled = ranks.programs.take(used.astype(np.int64))
+    return ClauseIndex.from_table(ids, table, room=contents.room, compiled=compiled)
 
 
 def with_unfiltered(ranks: Ranks, filtered: NDArray[np.bool_], always: str) -> Ranks:
@@ -250,10 +249,6 @@ def with_unfiltered(ranks: Ranks, filtered: NDArray[np.bool_], always: str) -> R
     scores = np.zeros(len(filtered))
     scores[filtered] = ranks.scores
     return Ranks(scores, table, programs)
-
-
-def _take_texts(pool: TextPool, places: NDArray[np.integer[Any]]) -> TextPool:
-    return TextPool.from_arrow(pool.to_arrow().take(places)) if len(places) else TextPool.build(())
 
 
 def _take_named(named: Named, places: NDArray[np.integer[Any]]) -> Named:

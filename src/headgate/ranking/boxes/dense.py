@@ -6,12 +6,21 @@ most of the others. In one dimension a scored interval index is better than all 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from headgate.ranking.boxes.dense_build import LONGEST, make_dense
-from headgate.ranking.boxes.dense_kernels import MAX, SUM, Best, Scratch, Valuation, exact_many, relaxed_many
+from headgate.ranking.boxes.dense_kernels import (
+    MAX,
+    SUM,
+    Best,
+    Scratch,
+    Valuation,
+    Ways,
+    exact_many,
+    relaxed_many,
+)
 from headgate.ranking.boxes.ends import narrowed
 from headgate.ranking.boxes.sketch import MOST, make_page, make_sketch
 from headgate.ranking.intervals.scan import BLOCK
@@ -21,7 +30,11 @@ from headgate.ranking.intervals.structures import Auto
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.ranking.boxes.dense_build import Dense
+    from headgate.ranking.boxes.sketch import Sketch
+
     Columns = NDArray[np.float64]
+    Floats = NDArray[np.floating[Any]]
 
 _SKETCHED = 3
 """Dimensions from which a sketch pays."""
@@ -103,38 +116,70 @@ class DenseRelaxed(_Dense):
 
         Values are sums, or with `largest` the largest weight. A factor of 0 drops a dimension.
         """
-        d = len(self.dense.low)
-        found, removed = _room(len(x), k, self._rows), self._nobody if removed is None else removed
-        given = np.ones(d) if factors is None else np.asarray(factors, np.float64)
-        if d == 0 or not given.any():
-            return found
+        removed = self._nobody if removed is None else removed
+        given = np.ones(len(self.dense.low)) if factors is None else np.asarray(factors, np.float64)
         if self._line is not None and given[0] == 1.0 and removed is self._nobody:
             # With another factor, weights that differ may round to the same value, and ids decide.
             return self._line.top_many(x[:, 0], y[:, 0], k)
-        counted = bool(np.isin(given, [0.0, 1.0]).all())
-        asked = Valuation(
-            given,
-            np.argsort(-given, kind="stable"),
-            MAX if largest else SUM,
-            plain=bool((given == 1.0).all()),
-            sketched=counted and not largest and _SKETCHED <= d <= MOST,
-        )
         xs, ys = narrowed(x, y, self.dense.low.dtype.type)
+        asked = valuation(given, NO_WAYS, largest=largest)
+        return best_relaxed(self.dense, self._sketch, NO_WAYS, removed, xs, ys, min(k, self._rows), asked)
+
+
+NO_WAYS = Ways(np.zeros(0, np.int32), np.zeros((0, 0), np.int32))
+"""All rows are added up in the order of the dimensions."""
+for _column in NO_WAYS:
+    _column.flags.writeable = False
+_SLACK = 1 + 1e-12
+"""What another order of some hundred terms may add to a sum, and more."""
+
+
+def valuation(
+    factors: NDArray[np.float64], ways: Ways, *, largest: bool = False, summed_alike: bool = False
+) -> Valuation:
+    """Say how values are made; `summed_alike` tells that weights add up to the same in any order."""
+    counted = bool(((factors == 0.0) | (factors == 1.0)).all())
+    return Valuation(
+        factors,
+        np.argsort(-factors, kind="stable"),
+        MAX if largest else SUM,
+        plain=bool((factors == 1.0).all()),
+        sketched=counted and not largest and _SKETCHED <= len(factors) <= MOST,
+        slack=1.0 if not len(ways.of) or (counted and summed_alike) else _SLACK,
+    )
+
+
+def best_relaxed(
+    dense: Dense,
+    sketch: Sketch,
+    ways: Ways,
+    removed: NDArray[np.uint8],
+    x: Floats,
+    y: Floats,
+    k: int,
+    asked: Valuation,
+) -> Answers:
+    """Find the best k, of no more rows than there are, for each of many questions."""
+    d = len(dense.low)
+    found = _room(len(x), k, k)
+    if d and asked.factors.any():
         scratch = Scratch(np.empty(LONGEST // BLOCK), np.empty(BLOCK), make_page(d))
+        heap = _heap(found)
         relaxed_many(
-            self.dense,
-            self._sketch,
+            dense,
+            sketch,
+            ways,
             removed,
-            xs,
-            ys,
+            x,
+            y,
             asked,
-            _heap(found),
+            heap,
             scratch,
             found.values,
             found.numbers,
             found.counts,
         )
-        return found
+    return found
 
 
 class DenseExact(_Dense):

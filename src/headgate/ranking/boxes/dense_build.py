@@ -102,9 +102,9 @@ def make_dense(
     number = np.where(order < n, order, NO_ROW).astype(np.int32)
     blocks = (d, rows // BLOCK, BLOCK)
     best = weight_.reshape(blocks).max(2)
-    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
     top = np.concatenate([bound, np.full(1, -np.inf)])[order]
-    return Dense(
+    found = Dense(
         low_,
         high_,
         weight_,
@@ -117,6 +117,9 @@ def make_dense(
         np.array([top[a:b].max() for a, b in pairwise(starts.tolist())], np.float64),
         np.maximum.reduceat(best, starts[:-1] // BLOCK, axis=1) if n else best,
     )
+    for array in found:
+        array.flags.writeable = False
+    return found
 
 
 def _tier_sizes(rows: int) -> list[int]:

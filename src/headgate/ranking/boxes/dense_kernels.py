@@ -44,6 +44,7 @@ class Valuation(NamedTuple):
     falling    the dimensions, the highest factor first
     plain      whether all factors are 1
     sketched   whether the sketch speaks for them
+    slack      by what a sum may fall short of one of the same terms in another order, as a factor
     """
 
     factors: NDArray[np.float64]
@@ -51,6 +52,18 @@ class Valuation(NamedTuple):
     how: int
     plain: bool
     sketched: bool
+    slack: float
+
+
+class Ways(NamedTuple):
+    """Orders of dimensions in which values are added up, where that is not the order of the dimensions.
+
+    of       by row: which; 0 is the order of the dimensions. Empty if all rows are added up in that
+    order    by way: its dimensions, behind them -1
+    """
+
+    of: NDArray[np.int32]
+    order: NDArray[np.int32]
 
 
 @bare_inner
@@ -179,9 +192,23 @@ def any_dimension_holds(dense: Dense, row: int, x: Floats, y: Floats, factors: N
 
 
 @bare_inner
+def value_in_order(dense: Dense, row: int, x: Floats, y: Floats, asked: Valuation, ways: Ways) -> float:
+    """Add up the weights of what holds of a row in its own order."""
+    way, value = ways.of[row], 0.0
+    for n in range(ways.order.shape[1]):
+        j = ways.order[way, n]
+        if j < 0:
+            break
+        if asked.factors[j] > 0.0 and dense.low[j, row] <= x[j] and dense.high[j, row] >= y[j]:
+            value += np.float64(dense.weight[j, row]) * asked.factors[j]
+    return value
+
+
+@bare_inner
 def relaxed_one(
     dense: Dense,
     sketch: Sketch,
+    ways: Ways,
     removed: NDArray[np.uint8],
     x: Floats,
     y: Floats,
@@ -191,33 +218,36 @@ def relaxed_one(
     scratch: Scratch,
 ) -> int:
     """Find the best rows by the weights of what holds; returns how many."""
-    size = 0
+    size, slack = 0, asked.slack
     if asked.sketched:
         note_question(sketch, x, y, scratch.page)
     for tier in range(len(dense.bound)):
-        if room == 0 or (size == room and tier_bound(dense, tier, asked) < best.value[0]):
+        if room == 0 or (size == room and tier_bound(dense, tier, asked) * slack < best.value[0]):
             break
         first, end = dense.start[tier], dense.start[tier + 1]
         relaxed_bounds(dense, first, end, x, y, asked, scratch.bound)
         for block in range(first, end):
             if size == room:
-                if worse(scratch.bound[block - first], dense.first[block], best.value[0], best.number[0]):
+                bound = scratch.bound[block - first] * slack
+                if worse(bound, dense.first[block], best.value[0], best.number[0]):
                     continue
                 if asked.sketched and not may_reach(
                     sketch, block, asked.factors, best.value[0], scratch.page
                 ):
                     continue
             highest = relaxed_values(dense, block, x, y, asked, scratch.value)
-            if size == room and highest < best.value[0]:
+            if size == room and highest * slack < best.value[0]:
                 continue
             for i in range(BLOCK):
                 value = scratch.value[i]
-                if size == room and value < best.value[0]:
+                if size == room and value * slack < best.value[0]:
                     continue
                 row = block * BLOCK + i
                 number = dense.number[row]
                 if number == NO_ROW or removed[number]:
                     continue
+                if len(ways.of) and ways.of[row]:
+                    value = value_in_order(dense, row, x, y, asked, ways)
                 if value > 0.0 or any_dimension_holds(dense, row, x, y, asked.factors):
                     size = put(best, size, room, value, number)
     return size
@@ -227,6 +257,7 @@ def relaxed_one(
 def relaxed_many(
     dense: Dense,
     sketch: Sketch,
+    ways: Ways,
     removed: NDArray[np.uint8],
     x: Floats,
     y: Floats,
@@ -239,7 +270,9 @@ def relaxed_many(
 ) -> None:
     """Answer many questions, each with as many of the best as there is room for."""
     for i in range(len(x)):
-        counts[i] = relaxed_one(dense, sketch, removed, x[i], y[i], asked, values.shape[1], best, scratch)
+        counts[i] = relaxed_one(
+            dense, sketch, ways, removed, x[i], y[i], asked, values.shape[1], best, scratch
+        )
         drain(best, counts[i], values[i], numbers[i])
 
 

@@ -68,7 +68,10 @@ def make_sketch(low: Floats, high: Floats, weight: Floats) -> Sketch:
         cells[0, j] = np.searchsorted(edge[j], low[j], "right")
         cells[1, j] = np.searchsorted(edge[j], high[j], "right")
     units = np.ceil(weight.astype(np.float64) / unit).clip(0, 255).astype(np.uint8)
-    return Sketch(cells[0], cells[1], units, edge, unit)
+    found = Sketch(cells[0], cells[1], units, edge, unit)
+    for array in found[:4]:
+        array.flags.writeable = False
+    return found
 
 
 def make_page(d: int) -> Page:

@@ -3,18 +3,21 @@
 ranking/                ids, scores, keys
 filters/              the content room's snapshot of the filters by rank
 clauses/              rows of weighted clauses; also inside a graph
-filters/            the content room's snapshot of the distinct clauses
+filters/            the content room's snapshot of the distinct clauses of rows that are no boxes
+boxes/              the other rows, with the lines of codes that they are over
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headgate.contents.protocol import CodesClauses
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.rooms import FILTERS, RANKING
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import SnapshotError
+from headgate.ranking.filters.boxed import Boxed
 from headgate.ranking.filters.clauses import Named, Weighted
 
 if TYPE_CHECKING:
@@ -24,13 +27,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from headgate.contents.protocol import ContentRoom
     from headgate.core.snapshot import Snapshot
 
-ROOM, CLAUSES_ROOM = RANKING, "clauses"
-LAYOUT = 1
+ROOM, CLAUSES_ROOM, BOXES_ROOM = RANKING, "clauses", "boxes"
+LAYOUT = 2
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 CONTENT = FILTERS
 """The snapshot of the filters, inside that of the ranking."""
+BOXES = "boxes"
+"""The snapshot of boxes, inside that of clauses."""
 
 
 class Frozen(NamedTuple):
@@ -75,32 +81,55 @@ def open_frozen(path: Path, *, verify: bool) -> Frozen:
     )
 
 
-def save_clauses(
-    path: Path,
-    ids: Ids,
-    table: Weighted,
-    named: Named,
-    hashes: NDArray[np.int64],
-    inside: Mapping[str, Callable[[Path], None]],
-) -> None:
-    """Write a snapshot of rows of weighted clauses, in the order of ids."""
-    arrays: dict[str, NDArray[Any]] = {**ids.to_arrays(), **table._asdict()}
+class FrozenClauses(NamedTuple):
+    """Rows of weighted clauses, in the order of ids; `boxed` tells whether boxes are inside."""
+
+    ids: Ids
+    table: Weighted
+    named: Named
+    hashes: NDArray[np.int64]
+    texts: TextPool
+    boxed: bool
+
+
+def save_clauses(path: Path, frozen: FrozenClauses, inside: Mapping[str, Callable[[Path], None]]) -> None:
+    """Write a snapshot of rows of weighted clauses."""
+    named = frozen.named
+    arrays: dict[str, NDArray[Any]] = {**frozen.ids.to_arrays(), **frozen.table._asdict()}
     arrays["name_offsets"], arrays["name_data"] = TextPool.build(named.names)
-    arrays["name_start"], arrays["name"], arrays["hashes"] = named.start, named.name, hashes
-    counts = {"subscriptions": len(ids), "clauses": len(named.start) - 1}
-    write_snapshot(path, CLAUSES_ROOM, arrays, counts=counts, about={"layout": LAYOUT}, inside=inside)
+    arrays["name_start"], arrays["name"], arrays["hashes"] = named.start, named.name, frozen.hashes
+    arrays["clause_offsets"], arrays["clause_data"] = frozen.texts
+    counts = {"subscriptions": len(frozen.ids), "clauses": len(named.start) - 1}
+    about = {"layout": LAYOUT, "boxed": frozen.boxed}
+    write_snapshot(path, CLAUSES_ROOM, arrays, counts=counts, about=about, inside=inside)
 
 
-def open_clauses(path: Path, *, verify: bool) -> tuple[Ids, Weighted, Named, NDArray[np.int64]]:
+def open_clauses(path: Path, *, verify: bool) -> FrozenClauses:
     """Open a snapshot of rows of weighted clauses, without what is inside."""
-    arrays = _opened(path, CLAUSES_ROOM, "clauses", verify=verify).arrays
+    snapshot = _opened(path, CLAUSES_ROOM, "clauses", verify=verify)
+    arrays = snapshot.arrays
     names = TextPool(arrays["name_offsets"], arrays["name_data"]).texts()
-    return (
+    return FrozenClauses(
         Ids.from_arrays(arrays),
         Weighted(arrays["start"], arrays["clause"], arrays["weight"]),
         Named(tuple(names), arrays["name_start"], arrays["name"]),
         arrays["hashes"],
+        TextPool(arrays["clause_offsets"], arrays["clause_data"]),
+        bool(snapshot.about["boxed"]),
     )
+
+
+def save_boxes(boxed: Boxed, path: Path) -> None:
+    """Write a snapshot of boxes."""
+    counts = {"boxes": len(boxed.rows)}
+    write_snapshot(path, BOXES_ROOM, boxed.to_arrays(), counts=counts, about={"layout": LAYOUT})
+
+
+def open_boxes(path: Path, room: ContentRoom, *, verify: bool) -> Boxed:
+    """Open a snapshot of boxes."""
+    arrays = _opened(path, BOXES_ROOM, "boxes", verify=verify).arrays
+    assert isinstance(room, CodesClauses), "boxes are made by rooms that code clauses"
+    return Boxed.from_arrays(arrays, room.event_coder(arrays))
 
 
 def _opened(path: Path, room: str, what: str, *, verify: bool) -> Snapshot:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.protocol import Content
+    from headgate.contents.protocol import Content, EventCoder
     from headgate.core.event import Event
     from headgate.ranking.filters.keys import RankKeys
 
@@ -34,6 +34,9 @@ class EventBatch(Protocol):
     def match(self, content: Content) -> pa.RecordBatch:
         """Match them, with their places for ids."""
 
+    def codes(self, coder: EventCoder) -> NDArray[np.int32]:
+        """Return their codes, one row each."""
+
 
 class ArrowEvents:
     """Events in an Arrow batch, with a column `id`; `identities` stand for that."""
@@ -45,6 +48,10 @@ class ArrowEvents:
     def match(self, content: Content) -> pa.RecordBatch:
         """Match them, with their places for ids."""
         return content.match_batch(self._batch, _places(self._batch.num_rows))
+
+    def codes(self, coder: EventCoder) -> NDArray[np.int32]:
+        """Return their codes, one row each."""
+        return coder.many_codes(self._batch)
 
 
 class EventList:
@@ -59,6 +66,10 @@ class EventList:
     def match(self, content: Content) -> pa.RecordBatch:
         """Match them, with their places for ids."""
         return content.match_events(self._events, _places(len(self._events)))
+
+    def codes(self, coder: EventCoder) -> NDArray[np.int32]:
+        """Return their codes, one row each."""
+        return coder.many_codes(self._events)
 
 
 def matched(asked: EventBatch, content: Content) -> pa.RecordBatch:

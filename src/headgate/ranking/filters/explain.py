@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from headgate.ranking.rows import Rows
 
 
+BY_RANK = "filters by rank: the first that match are the best"
+BOXED = "boxes: its clauses are intervals of codes, in tiers and blocks"
+SUMMED = "sums: its clauses are asked by themselves, and what holds is added up"
+"""How a subscription is ranked."""
+
+
 class ClauseValue(NamedTuple):
     """A clause of one filter and one event: its text, what it counts, and whether it held."""
 
@@ -43,6 +49,7 @@ class RankExplanation:
     clauses    relaxed: each clause, with what it counts and whether it held
     blocked    what keeps the event from it, whatever its filter: why no node is reached where it hangs
     enough     relaxed: the fewest clauses that failed and would have brought it in; None if all would not
+    through    the structure that ranks it
     """
 
     subscription: Id
@@ -56,6 +63,7 @@ class RankExplanation:
     clauses: tuple[ClauseValue, ...] = ()
     enough: tuple[ClauseValue, ...] | None = None
     blocked: tuple[str, ...] = ()
+    through: str = ""
 
     @property
     def rank(self) -> int | None:
@@ -76,7 +84,8 @@ class RankExplanation:
 
     def lines(self) -> list[str]:
         """Say it for people: the rank, place k, and what was missing."""
-        return [self._first(), *self._place(), *self._parts(), *self._missing()]
+        through = [f"ranked through {self.through}"] if self.through == BOXED else []
+        return [self._first(), *self._place(), *self._parts(), *self._missing(), *through]
 
     def _first(self) -> str:
         if self.entered:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -17,9 +16,9 @@ from headgate.errors import SubscriptionError
 from headgate.ranking.filters import base, batches
 from headgate.ranking.filters.base import ROOM
 from headgate.ranking.filters.clause_index import ClauseIndex
-from headgate.ranking.filters.explain import RankExplanation
+from headgate.ranking.filters.explain import BY_RANK, RankExplanation
 from headgate.ranking.filters.keys import RankKeys, rank
-from headgate.ranking.filters.state import ScoreState
+from headgate.ranking.filters.score_state import ScoreState
 from headgate.ranking.model import EXACT, MODES, RELAXED, Best, check_asked
 from headgate.ranking.rows import Moments, Rows
 
@@ -84,7 +83,7 @@ class RankedIndex:
         given = list(subscriptions)
         ids = Ids.of(subscription.id for subscription in given)
         by_id = {subscription.id: subscription for subscription in given}
-        ordered = [by_id[identity] for identity in ids]
+        ordered = [by_id[identity] for identity in ids.to_list()]
         scores = np.array([subscription.score for subscription in ordered], np.float64)
         keys, rows = rank(scores)
         content = room.build(
@@ -273,8 +272,7 @@ class RankedIndex:
     ) -> pa.RecordBatch:
         check_asked(k, mode, factors)
         if mode == RELAXED:
-            matched = partial(batches.matched, asked)
-            return batches.ranking(asked, *self.clauses.top_many(matched, k, factors=factors))
+            return batches.ranking(asked, *self.clauses.top_many(asked, k, factors=factors))
 
         def ask() -> pa.RecordBatch:
             state = self._state
@@ -318,6 +316,7 @@ class RankedIndex:
                 before=int(np.searchsorted(keys, key)),
                 last=Best(state.rows.id(last[0]), float(state.scores[last[0]])) if last else None,
                 verdict=verdict,
+                through=BY_RANK,
             )
 
         return self._moments.reading(ask)

@@ -1,23 +1,18 @@
-"""What is ranked, as it is at one moment: rows of weighted clauses, and filters by rank.
+"""What is ranked by its clauses, as it is at one moment: boxes, and rows over an index of clauses.
 
-`ClauseState`: rows of weighted clauses over an index of the distinct ones.
-
-content      an index of the distinct clauses; a clause's id is its number, which it keeps
-table        the rows that were built, with `Sums` over them
+table        the rows that were built
+boxed        those of them that are boxes of codes, and need no clause to be asked; `Sums` are over the others
+content      an index of the clauses that others have; a clause's id is its number, which it keeps
 late         the rows that came since, summed up one by one
 named        the attributes that clauses look at; those of later clauses in `late_names`
-hashes       of the texts of clauses, to find the number of one that is written again
-
-`ScoreState`: filters by rank; the first matches of their index are the best.
-
-rows, scores      subscriptions and what they are ranked by
-keys              whole numbers in the order of ranks
-content           the filters, with their keys for ids
+texts        of clauses, by number
+hashes       of the texts of clauses in the index, to find the number of one that is written again
 """
 
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,17 +20,19 @@ import numpy as np
 from headgate.core.omission import Omission, RenamedOmissions
 from headgate.core.subscription import Subscription
 from headgate.ranking.filters.clauses import Growing, hash_text, hash_texts, joined, named
-from headgate.ranking.filters.keys import RankKeys
 from headgate.ranking.filters.sums import Sums
 from headgate.ranking.rows import admit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Clause, Content
     from headgate.core.event import Event, Id
+    from headgate.core.interning import TextPool
+    from headgate.ranking.boxes.dense import Answers
+    from headgate.ranking.filters.boxed import Boxed
     from headgate.ranking.filters.clauses import Named, Weighted
     from headgate.ranking.rows import Admitted, Rows
 
@@ -89,32 +86,102 @@ def best(found: Ranking, k: int, rows: Rows) -> Ranking:
     return Ranking(found.rows[order], found.values[order])
 
 
+class Held:
+    """What holds for an event, found when it is asked for."""
+
+    def __init__(self, state: ClauseState, event: Event) -> None:
+        self._state, self._event = state, event
+
+    @cached_property
+    def codes(self) -> NDArray[np.int32]:
+        """Return the codes of the event on the lines of boxes, as one row."""
+        boxed = self._state.boxed
+        return NO_CODES if boxed is None else boxed.coder.codes(self._event)[None, :]
+
+    @cached_property
+    def numbers(self) -> Ints:
+        """List the clauses of the index that hold."""
+        if not self._state.summing:
+            return NO_NUMBERS
+        with self._state.naming():
+            return self._state.content.numbers(self._event)
+
+
+NO_NUMBERS = np.zeros(0, np.int64)
+NO_CODES = np.zeros((1, 0), np.int32)
+_SAFE = 1 + 1e-9
+"""What rounding may take from a bound, and more."""
+
+
 class ClauseState:
     """What is asked and changed; whoever holds it sees to it that nobody asks in the middle of a change."""
 
-    def __init__(self, rows: Rows, table: Weighted, names: Named, hashes: Ints, content: Content) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        table: Weighted,
+        names: Named,
+        hashes: Ints,
+        content: Content,
+        texts: TextPool,
+        boxed: Boxed | None = None,
+    ) -> None:
         self.rows = rows
         self.hashes = hashes
         self.table = table
         self.content = content
         self.named = names
+        self.texts = texts
+        self.boxed = boxed
         self.late = Growing()
         self._late_names: list[tuple[str, ...]] = []
         self._late_numbers: dict[str, int] = {}
         self._by_hash: Ints | None = None
         self._sums: Sums | None = None
         self._summing = threading.Lock()
+        self._nobody = np.zeros(table.size, np.uint8)
+        self._most: float | None = None
+        self._late_most = 0.0
+        self._others: Ints | None = None
+        if boxed is not None:
+            others = np.ones(table.size, np.bool_)
+            others[boxed.rows] = False
+            self._others = np.flatnonzero(others)
 
     @property
     def count(self) -> int:
         """Count the clauses, also those that were dropped."""
         return len(self.named.start) - 1 + len(self._late_names)
 
+    @property
+    def others(self) -> Ints:
+        """List the rows that were built and are no boxes."""
+        return np.arange(self.table.size) if self._others is None else self._others
+
+    @property
+    def summing(self) -> bool:
+        """Tell whether any row is summed up by clauses that the index finds."""
+        return bool(self.late) or self._others is None or len(self._others) > 0
+
     # Asking
+
+    def most(self, factors: Mapping[str, float]) -> float:
+        """Bound what a row that is no box can be worth; -inf if there is none."""
+        if not self.summing:
+            return -np.inf
+        if self._most is None:
+            asked = self.table if self._others is None else self.table.take(self._others)
+            row = np.repeat(np.arange(asked.size), np.diff(asked.start))
+            self._most = float(np.bincount(row, asked.weight, minlength=1).max(initial=0.0))
+        most = max(self._most, self._late_most)
+        # A clause may look at several attributes, and each factor multiplies it.
+        for factor in factors.values():
+            most *= max(1.0, factor)
+        return most * _SAFE
 
     def factors(self, factors: Mapping[str, float]) -> Factors | None:
         """Return the factor of each clause; None if all are 1."""
-        if not factors:
+        if not factors or not self.summing:
             return None
         first = self.named.factors(factors)
         if not self._late_names:
@@ -124,31 +191,74 @@ class ClauseState:
         late = [np.prod([factors.get(name, 1.0) for name in names]) for names in self._late_names]
         return np.concatenate([first, np.array(late, np.float64)])
 
-    def best(self, numbers: Ints, k: int, factors: Factors | None, admitted: Admitted | None) -> Ranking:
-        """Find the best k rows, given the clauses that hold."""
+    def best(self, held: Held, k: int, factors: Mapping[str, float], admitted: Admitted | None) -> Ranking:
+        """Find the best k rows."""
         if callable(admitted):
-            return best(self.found(numbers, factors, admitted), k, self.rows)
+            return best(self.found(held, factors, admitted), k, self.rows)
+        mask = None if admitted is None else admitted.admitted(self.rows)
+        found = self._boxes(held.codes, k, factors, mask)
+        if len(found.rows) == k and (not k or self.most(factors) < found.values[-1]):
+            return found
+        summed_up = self.sums(held.numbers, k, self.factors(factors), mask)
+        return summed_up if self.boxed is None else best(found.with_(summed_up), k, self.rows)
+
+    def sums(
+        self, numbers: Ints, k: int, by_clause: Factors | None, mask: NDArray[np.bool_] | None
+    ) -> Ranking:
+        """Find the best k of the rows that are no boxes, given the clauses that hold."""
         rows, first = self.rows, self.table.size
-        mask = None if admitted is None else admitted.admitted(rows)
         at, values = self._base_sums().top(
             numbers,
             k,
-            factors=factors,
-            admitted=None if mask is None else mask[:first].view(np.uint8),
-            removed=rows.gone[:first].view(np.uint8) if rows.changed else None,
+            factors=by_clause,
+            admitted=None if mask is None else self._of_others(mask[:first]).view(np.uint8),
+            removed=self._of_others(rows.gone[:first]).view(np.uint8) if rows.changed else None,
         )
-        found = Ranking(at.astype(np.int64), values)
+        found = Ranking(at.astype(np.int64) if self._others is None else self._others[at], values)
         if not self.late:
             return found
-        late = self._late_sums(self._held(numbers, factors), factors)
+        late = self._late_sums(self._held(numbers, by_clause), by_clause)
         return best(found.with_(late if mask is None else late.where(mask[late.rows])), k, rows)
 
-    def found(self, numbers: Ints, factors: Factors | None, admitted: Admitted | None) -> Ranking:
-        """Sum up all rows of which anything holds, by row."""
-        held = self._held(numbers, factors)
-        found = summed(self.table, held, factors, ~self.rows.gone[: self.table.size])
+    def boxes(self, codes: NDArray[np.int32], k: int, factors: Mapping[str, float]) -> Answers:
+        """Find the best k boxes for each of some events."""
+        assert self.boxed is not None
+        return self.boxed.top(codes, k, factors, self._removed(None))
+
+    def _boxes(
+        self,
+        codes: NDArray[np.int32],
+        k: int,
+        factors: Mapping[str, float],
+        mask: NDArray[np.bool_] | None,
+    ) -> Ranking:
+        if self.boxed is None:
+            return Ranking(NO_NUMBERS, np.zeros(0))
+        found = self.boxed.top(codes, k, factors, self._removed(mask))
+        count = int(found.counts[0])
+        return Ranking(found.numbers[0, :count].astype(np.int64), found.values[0, :count])
+
+    def _removed(self, mask: NDArray[np.bool_] | None) -> NDArray[np.uint8]:
+        """Mark the rows that were built and may not be in an answer."""
+        first = self.table.size
+        if mask is not None:
+            return (self.rows.gone[:first] | ~mask[:first]).view(np.uint8)
+        return self.rows.gone[:first].view(np.uint8) if self.rows.changed else self._nobody
+
+    def _of_others(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return flags if self._others is None else flags[self._others]
+
+    def found(self, held: Held, factors: Mapping[str, float], admitted: Admitted | None) -> Ranking:
+        """Value all rows of which anything holds."""
+        by_clause = self.factors(factors)
+        flags = self._held(held.numbers, by_clause)
+        alive = ~self.rows.gone[: self.table.size]
+        if self.boxed is not None:
+            alive[self.boxed.rows] = False
+        found = summed(self.table, flags, by_clause, alive)
+        found = found.with_(self._boxes(held.codes, self.table.size, factors, None))
         if self.late:
-            found = found.with_(self._late_sums(held, factors))
+            found = found.with_(self._late_sums(flags, by_clause))
         return found if admitted is None else found.where(admit(self.rows, found.rows, admitted))
 
     def row(self, row: int) -> tuple[list[int], list[float]]:
@@ -177,7 +287,8 @@ class ClauseState:
             with self._summing:
                 found = self._sums
                 if found is None:
-                    found = self._sums = Sums.build(*self.table)
+                    table = self.table if self._others is None else self.table.take(self._others)
+                    found = self._sums = Sums.build(*table)
         return found
 
     def _late_sums(self, held: NDArray[np.bool_], factors: Factors | None) -> Ranking:
@@ -191,6 +302,7 @@ class ClauseState:
         """Append a row."""
         self.rows.add(identity)
         self.late.append(clauses, weights)
+        self._late_most = max(self._late_most, sum(weights))
 
     def naming(self) -> RenamedOmissions:
         """Tell of clauses that the content leaves out by their text: many subscriptions may have one."""
@@ -200,6 +312,23 @@ class ClauseState:
             return found._replace(subscription=None, reason=f"the clause {text}: {found.reason}")
 
         return RenamedOmissions(by_text)
+
+    def text(self, clause: int) -> str:
+        """Return the text of a clause."""
+        first = len(self.named.start) - 1
+        return self.texts.text(clause) if clause < first else self.content.filter(clause)
+
+    def is_box(self, row: int) -> bool:
+        """Tell whether a row is a box."""
+        if self.boxed is None or row >= self.table.size:
+            return False
+        at = int(np.searchsorted(self.boxed.rows, row))
+        return at < len(self.boxed.rows) and bool(self.boxed.rows[at] == row)
+
+    def index(self, clause: int, dialect: str) -> None:
+        """See to it that a clause is in the index: those that only boxes have are not."""
+        if clause not in self.content:
+            self.content.subscribe(Subscription(clause, self.text(clause), dialect))
 
     def number(self, clause: Clause, dialect: str) -> int:
         """Return the number of a clause; a new one is indexed."""
@@ -226,149 +355,32 @@ class ClauseState:
                 return number
         return None
 
-    def folded(self) -> ClauseState:
-        """Return a state with all rows that are left built anew; this one is not changed."""
+    def folded(self, box: Callable[[Weighted, TextPool, Named], Boxed | None]) -> ClauseState:
+        """Return a state with all rows that are left built anew; this one is not changed.
+
+        `box` makes boxes of rows, given the texts and names of clauses.
+        """
         rows, kept = self.rows.folded()
         table = (joined(self.table, self.late.rows()) if self.late else self.table).take(kept)
-        names = self.named
+        names, texts = self.named, self.texts
         if self._late_names:
             places: dict[str, int] = {}
             each = [self.names_of(clause) for clause in range(self.count)]
             names = named(
                 [[places.setdefault(name, len(places)) for name in of] for of in each], tuple(places)
             )
+            texts = texts.with_(self._late_numbers)
         hashes = np.concatenate([self.hashes, hash_texts(self._late_numbers)])
-        fresh = ClauseState(rows, table, names, hashes, self.content)
+        fresh = ClauseState(rows, table, names, hashes, self.content, texts, box(table, texts, names))
         if self._sums is not None:
             fresh._base_sums()
         return fresh
 
     def drop_unused(self) -> int:
-        """Take clauses out of the content that no row has; returns how many. Only after `folded`."""
-        used = np.bincount(self.table.clause, minlength=self.count) > 0
+        """Take clauses out of the index that no row there has; returns how many. Only after `folded`."""
+        asked = self.table if self._others is None else self.table.take(self._others)
+        used = np.bincount(asked.clause, minlength=self.count) > 0
         dropped = [clause for clause in np.flatnonzero(~used).tolist() if clause in self.content]
         for clause in dropped:
             self.content.unsubscribe(clause)
         return len(dropped)
-
-
-BITE = 64
-"""How many matches are looked at together, at least, when not all are admitted."""
-
-
-class ScoreState:
-    """What is asked and changed; whoever holds it sees to it that nobody asks in the middle of a change.
-
-    `dialect` is what the content room writes its filters in.
-    """
-
-    def __init__(
-        self, rows: Rows, scores: NDArray[np.float64], keys: RankKeys, content: Content, dialect: str
-    ) -> None:
-        self.rows = rows
-        self.keys = keys
-        self.content = content
-        self._scores = scores
-        self._dialect = dialect
-
-    @property
-    def scores(self) -> NDArray[np.float64]:
-        """Return the scores by row."""
-        return self._scores[: self.rows.count]
-
-    @property
-    def changed(self) -> bool:
-        """Tell whether there is anything to fold."""
-        return self.rows.changed or self.keys.changed
-
-    def key(self, identity: Id) -> int:
-        """Return the key of a subscription; refuses one that is not here."""
-        return self.keys.key(self.rows.get(identity))
-
-    def naming(self) -> RenamedOmissions:
-        """Give filters that the content leaves out the ids of their subscriptions."""
-
-        def named(found: Omission) -> Omission:
-            rows = self.keys.rows(np.array([found.subscription], np.int64))
-            return found._replace(subscription=self.rows.id(int(rows[0])))
-
-        return RenamedOmissions(named)
-
-    def numbers(self, event: Event, count: int | None = None, at_least: int | None = None) -> Ints:
-        """List the first `count` keys from `at_least` on whose filters hold."""
-        with self.naming():
-            return self.content.numbers(event, count, at_least)
-
-    def first(self, event: Event, k: int, admitted: Admitted | None) -> Ints:
-        """List the rows of the best k that match."""
-        if admitted is None:
-            return self.keys.rows(self.numbers(event, k))
-        found, left, at_least = [np.zeros(0, np.int64)], k, None
-        while left:
-            asked = max(left, BITE)
-            keys = self.numbers(event, asked, at_least)
-            rows = self.keys.rows(keys)
-            found.append(rows[admit(self.rows, rows, admitted)][:left])
-            left -= len(found[-1])
-            if len(keys) < asked:
-                break
-            at_least = int(keys[-1]) + 1
-        return np.concatenate(found)
-
-    # Changing
-
-    def add(self, subscription: Subscription) -> None:
-        """Add a subscription."""
-        row = self.rows.add(subscription.id)
-        self._score(row, subscription.score)
-        try:
-            self._place(row, subscription.filter, subscription.dialect)
-        except BaseException:
-            self.rows.remove(subscription.id)
-            raise
-
-    def remove(self, identity: Id) -> None:
-        """Remove a subscription."""
-        row = self.rows.get(identity)
-        self.content.unsubscribe(self.keys.remove(row))
-        self.rows.remove(identity)
-
-    def rescore(self, identity: Id, score: float) -> None:
-        """Move a subscription to where another score puts it."""
-        row = self.rows.get(identity)
-        text = self.content.filter(self.keys.key(row))
-        self.content.unsubscribe(self.keys.remove(row))
-        self._score(row, score)
-        self._place(row, text, self._dialect)
-
-    def folded(self) -> ScoreState:
-        """Return a state with all rows that are left built anew; this one is not changed. Keys stay."""
-        rows, kept = self.rows.folded()
-        keys, old = self.keys.live()
-        fresh = np.zeros(self.rows.count, np.int64)
-        fresh[kept] = np.arange(len(kept))
-        return ScoreState(rows, self._scores[kept], RankKeys(keys, fresh[old]), self.content, self._dialect)
-
-    def _place(self, row: int, text: str, dialect: str) -> None:
-        """Index a filter under a key that stands where its row ranks."""
-        key, moves = self.keys.add(row, self._rank)
-        texts = [self.content.filter(move.old) for move in moves]
-        for move in moves:
-            self.content.unsubscribe(move.old)
-        for move, moved in zip(moves, texts, strict=True):
-            self.content.subscribe(Subscription(move.new, moved, self._dialect))
-        try:
-            self.content.subscribe(Subscription(key, text, dialect))
-        except BaseException:
-            self.keys.remove(row)
-            raise
-
-    def _rank(self, row: int) -> tuple[float, Id]:
-        return -float(self._scores[row]), self.rows.id(row)
-
-    def _score(self, row: int, score: float) -> None:
-        if row >= len(self._scores):
-            self._scores = np.concatenate([self._scores, np.zeros(max(64, len(self._scores)))])
-        elif not self._scores.flags.writeable:
-            self._scores = self._scores.copy()
-        self._scores[row] = score

@@ -130,7 +130,7 @@ class Choices(NamedTuple):
 
     def shell(self, programs: Programs) -> BuiltIndex:
         """Return what events can be encoded for, without filters."""
-        return _shell(programs, self.lines, self.texts)
+        return without_filters(programs.attributes, programs.filters, self.lines, self.texts)
 
 
 def choose(programs: Programs, weigh: Weigh = by_filters, *, posting: float = access.POSTING) -> Choices:
@@ -143,7 +143,8 @@ def choose(programs: Programs, weigh: Weigh = by_filters, *, posting: float = ac
             "divide them"
         )
     terms = make_terms(programs, parts)
-    atoms = number_atoms(lines, weigh(_shell(programs, lines, texts), parts, terms))
+    shell = without_filters(programs.attributes, programs.filters, lines, texts)
+    atoms = number_atoms(lines, weigh(shell, parts, terms))
     gram_atom = rarest(grams, atoms.line_base, atoms.weight)
     kind = programs.leaf_kind
     weights = np.zeros(len(parts.part_line))
@@ -175,8 +176,9 @@ def build(programs: Programs, weigh: Weigh = by_filters, *, posting: float = acc
     return found.shell(programs)._replace(arrays=arrays)
 
 
-def _shell(programs: Programs, lines: Lines, texts: TextPool) -> BuiltIndex:
-    return BuiltIndex(_no_arrays(lines), lines, texts, programs.attributes, programs.filters)
+def without_filters(attributes: tuple[Path, ...], filters: int, lines: Lines, texts: TextPool) -> BuiltIndex:
+    """Return what events can be encoded for, without filters."""
+    return BuiltIndex(_no_arrays(lines), lines, texts, attributes, filters)
 
 
 def _no_arrays(lines: Lines) -> RecordArrays:

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.jit import kernel
+from headgate.records.programs.leaves import Facet
 from headgate.records.programs.programs import starts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.records.programs.programs import Programs
+
     Ints = NDArray[np.int64]
 
 MAX = np.int64(2**63 - 1)
+_FRACTIONS = (Facet.FLOAT, Facet.STRING_FLOAT, Facet.DECIMAL)
+"""The facets of a range between two fractions that no whole number is in."""
 
 
 def cut_numbers(low: Ints, high: Ints) -> tuple[Ints, Ints, Ints]:
@@ -50,6 +55,36 @@ def cut_together(lows: list[Ints], highs: list[Ints]) -> tuple[list[Ints], Ints,
     return [row[fresh] for row in ordered], place[:count] + 1, last
 
 
+def with_empty_ranges(programs: Programs) -> Programs:
+    """Give leaves between two fractions the empty range that they have among whole numbers.
+
+    With it their facets are cut together with those of leaves that do take whole numbers: one line for both.
+    """
+    leaf = np.flatnonzero(np.diff(programs.range_start) == len(_FRACTIONS))
+    for place, facet in enumerate(_FRACTIONS):
+        leaf = leaf[programs.range_facet[programs.range_start[leaf] + place] == facet]
+    first = programs.range_start[leaf]
+    low, high = programs.range_low[first], programs.range_high[first]
+    # Within what doubles tell apart there is no doubt on which side of a whole number a key lies.
+    inner = (np.abs(_doubles(low)) < 2.0**53) & (np.abs(_doubles(high)) < 2.0**53)
+    first, above = first[inner], np.ceil(_doubles(low[inner])).astype(np.int64)
+    if not len(first):
+        return programs
+    added = np.zeros(programs.leaves, np.int64)
+    added[leaf[inner]] = 1
+    return programs._replace(
+        range_start=starts(np.diff(programs.range_start) + added),
+        range_facet=np.insert(programs.range_facet, first, np.uint8(Facet.INT)),
+        range_low=np.insert(programs.range_low, first, above),
+        range_high=np.insert(programs.range_high, first, above - 1),
+    )
+
+
+def _doubles(keys: Ints) -> NDArray[np.float64]:
+    """Turn the keys of doubles back."""
+    return np.where(keys < 0, keys ^ MAX, keys).view(np.float64)
+
+
 def number_codes(part: Ints, first: Ints, last: Ints, cells: int) -> tuple[NDArray[np.int32], Ints]:
     """Give cells that the same parts cover one code, in order of first appearance; 0 to those of none.
 
@@ -58,18 +93,35 @@ def number_codes(part: Ints, first: Ints, last: Ints, cells: int) -> tuple[NDArr
     """
     sums = np.zeros((2, cells + 1), np.uint64)
     _cover(part, first, last, sums)
-    order = np.lexsort((sums[1, :cells], sums[0, :cells]))
-    same = (sums[:, order[1:]] == sums[:, order[:-1]]).all(axis=0)
-    group = np.empty(cells, np.int64)
-    group[order] = np.cumsum(np.append(False, ~same)[:cells])
-    firsts = np.full(cells, cells, np.int64)
-    np.minimum.at(firsts, group, np.arange(cells))
-    first_of = firsts[group]
-    covered = (sums[0, :cells] != 0) | (sums[1, :cells] != 0)
-    opens = covered & (first_of == np.arange(cells))
-    before = starts(opens.astype(np.int64))
-    codes = np.where(covered, before[first_of] + 1, 0).astype(np.int32)
+    codes, before = np.zeros(cells, np.int32), np.zeros(cells + 1, np.int64)
+    slots = np.zeros(1 << max(4, (2 * cells).bit_length()), np.int32)
+    _number_sums(sums, slots, codes, before)
     return codes, before
+
+
+@kernel
+def _number_sums(
+    sums: NDArray[np.uint64], slots: NDArray[np.int32], codes: NDArray[np.int32], before: Ints
+) -> None:
+    """Number the sums of cells, equal ones alike, from 1 on; a slot holds the first cell of a sum, plus 1."""
+    found, mask = 0, np.uint64(len(slots) - 1)
+    for cell in range(len(codes)):
+        before[cell] = found
+        if sums[0, cell] == 0 and sums[1, cell] == 0:
+            continue
+        slot = np.int64(sums[0, cell] & mask)
+        while True:
+            first = slots[slot] - 1
+            if first < 0:
+                found += 1
+                slots[slot] = cell + 1
+                codes[cell] = found
+                break
+            if sums[0, first] == sums[0, cell] and sums[1, first] == sums[1, cell]:
+                codes[cell] = codes[first]
+                break
+            slot = np.int64(np.uint64(slot + 1) & mask)
+    before[len(codes)] = found
 
 
 @kernel

@@ -18,24 +18,27 @@ from headgate.core.subscription import SQL
 from headgate.records.explain.explain import Explanation, explain
 from headgate.records.explain.why_not import NearMiss, why_not
 from headgate.records.index.build import BuiltIndex, build, by_events, by_filters
+from headgate.records.index.coded import CodedRecordClauses, RecordCoder, code_clauses
 from headgate.records.index.costs import count_checks
 from headgate.records.index.filter_planes import RecordFilterPlanes
 from headgate.records.index.live import ROOM, Base, State, compact
 from headgate.records.index.matcher import Pairs
+from headgate.records.language.clause_columns import split_columns
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.splitting import split
 from headgate.records.programs.binding import compile_filter, compile_filters, parse_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path as FilePath
 
     from numpy.typing import NDArray
 
     from headgate.contents.live import FrozenBase, Moment
-    from headgate.contents.protocol import Clause
+    from headgate.contents.protocol import Clause, ClauseColumns
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
+    from headgate.records.compiling import RecordCompiledFilters
     from headgate.records.events.columns import Columns
     from headgate.records.index.build import Weigh
     from headgate.records.programs.program import Program
@@ -87,7 +90,7 @@ class RecordIndex(LiveIndex[State]):
         given = list(subscriptions)
         ids = Ids.of(subscription.id for subscription in given)
         texts = {subscription.id: to_sql(subscription.filter, subscription.dialect) for subscription in given}
-        ordered = [texts[identity] for identity in ids]
+        ordered = [texts[identity] for identity in ids.to_list()]
         compiled = compile_filters(ordered)
         for refused in compiled.refused:
             raise refused.error
@@ -110,6 +113,31 @@ class RecordIndex(LiveIndex[State]):
     def clauses(text: str, dialect: str = SQL) -> tuple[Clause, ...]:
         """Take a filter apart into what its topmost ANDs join; refuses a bad filter."""
         return split(text, dialect)
+
+    @staticmethod
+    def clause_columns(texts: TextPool) -> list[ClauseColumns]:
+        """Take apart filters in SQL that differ in their numbers only; the others are left out."""
+        return split_columns(texts)
+
+    @staticmethod
+    def compiled_clauses(texts: TextPool) -> RecordCompiledFilters:
+        """Compile clauses in SQL."""
+        from headgate.records.compiling import RecordCompiledFilters
+
+        compiled = compile_filters(texts)
+        for refused in compiled.refused:
+            raise refused.error
+        return RecordCompiledFilters(compiled.programs)
+
+    @staticmethod
+    def coded_clauses(compiled: RecordCompiledFilters) -> CodedRecordClauses:
+        """Find the codes of clauses that were compiled."""
+        return code_clauses(compiled.programs)
+
+    @staticmethod
+    def event_coder(arrays: Mapping[str, NDArray[Any]]) -> RecordCoder:
+        """Read what finds the codes of events, as it was saved."""
+        return RecordCoder.from_arrays(arrays)
 
     @classmethod
     def open(cls, path: FilePath, *, verify: bool = True) -> RecordIndex:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.interning import TextPool
-from headgate.records.index.cells import cut_numbers, cut_together, number_codes
+from headgate.records.index.cells import cut_numbers, cut_together, number_codes, with_empty_ranges
 from headgate.records.index.sides import APART, LONG, TOGETHER, split_leaves
 from headgate.records.programs.leaves import TEXT_FACETS, Facet
 from headgate.records.programs.programs import TOP, starts
@@ -103,6 +103,7 @@ class Parts(NamedTuple):
 
 def make_lines(programs: Programs) -> tuple[Lines, Parts, TextPool]:
     """Cut the lines of all attributes; returns them, the leaves on them, and the texts they name."""
+    programs = with_empty_ranges(programs)
     part_start, part_leaf, range_part, names = split_leaves(programs)
     count = len(part_leaf)
     ranks, ordered = _rank_texts(programs.texts)

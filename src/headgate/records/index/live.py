@@ -53,6 +53,10 @@ LOOK_AGAIN = 64
 """One event in so many that are asked for their first matches is asked for all, to see how many it has."""
 
 
+WINDOW, LONGEST = 1024, 16_384
+"""Filters that are looked at together for the first matches: at least, and at most."""
+
+
 class Base(FrozenBase):
     """Filters, numbered by the order of their ids. Only `removed` ever changes: from 0 to 1."""
 
@@ -123,11 +127,22 @@ class Base(FrozenBase):
         """
         scratch = self._matcher.scratch()
         scratch.asked += 1
-        if at_least > 0 or (scratch.matches > WORTH * count and scratch.asked % LOOK_AGAIN):
+        if at_least > 0:
             return self.cursor(event).take(at_least, count)
+        if scratch.matches > WORTH * count and scratch.asked % LOOK_AGAIN:
+            return self._first(self.encoder.encode((event,)), count, scratch.matches)
         found = self.match_one(event)
         scratch.matches = len(found)
         return found[:count].astype(np.int64)
+
+    def _first(self, encoded: Events, count: int, matches: int) -> NDArray[np.int64]:
+        """List the first matches of an event, of which there may be so many in all."""
+        filters = len(self.ids)
+        window = min(max(WINDOW, 3 * count * filters // (2 * matches)), LONGEST)
+        longest = min(4 * window, LONGEST, filters)
+        out = np.empty(min(count, filters) + longest, np.int64)
+        given = (self.built.arrays, encoded, 0, self.removed)
+        return out[: walking.first_matches(*given, count, window, longest, out)][:count]
 
     def cursor(self, event: Event) -> Cursor:
         """Return this thread's cursor over the matches of an event; asked again, it goes on where it was."""
@@ -160,16 +175,20 @@ class Cursor:
         self._clusters = self._begin.copy()
         self._unkeyed = 0
         self._passed = 0
+        self._walked = 0
+        self._ahead = np.zeros(0, np.int64)
 
     def next(self, at_least: int) -> int:
         """Find the first match from `at_least` on, or -1."""
         if at_least < self._passed:
             self._rewind()
+        if len(self._ahead):
+            return int(next(iter(self.take(at_least, 1)), -1))
         number, self._unkeyed = walking.next_match(
             self._arrays,
             self._encoded,
             0,
-            at_least,
+            max(at_least, self._walked),
             self._clusters,
             len(self._clusters),
             self._fail,
@@ -177,31 +196,41 @@ class Cursor:
             self._removed,
         )
         # The match itself has been passed: asking for it again starts anew.
-        self._passed = number + 1 if number >= 0 else np.iinfo(np.int64).max
+        self._passed = self._walked = number + 1 if number >= 0 else np.iinfo(np.int64).max
         return int(number)
 
-    def take(self, at_least: int, count: int) -> NDArray[np.int64]:
-        """List the first matches from `at_least` on, at most `count`."""
+    def take(self, at_least: int, count: int, window: int = WINDOW) -> NDArray[np.int64]:
+        """List the first matches from `at_least` on, at most `count`; `window`: how far to look at first."""
         if at_least < self._passed:
             self._rewind()
-        out = np.empty(min(count, len(self._removed)), np.int64)
-        found, self._unkeyed = walking.next_matches(
-            self._arrays,
-            self._encoded,
-            0,
-            at_least,
-            self._clusters,
-            len(self._clusters),
-            self._fail,
-            self._unkeyed,
-            self._removed,
-            out,
-        )
-        if found < len(out):
+        known = self._ahead[np.searchsorted(self._ahead, at_least) :]
+        known = known[self._removed[known] == 0]
+        wanted = min(count, len(self._removed)) - len(known)
+        if wanted > 0 and self._walked < len(self._removed):
+            longest = min(LONGEST, max(4 * window, WINDOW), len(self._removed))
+            out = np.empty(wanted + longest, np.int64)
+            found, self._unkeyed, self._walked = walking.next_matches(
+                self._arrays,
+                self._encoded,
+                0,
+                max(at_least, self._walked),
+                self._clusters,
+                len(self._clusters),
+                self._fail,
+                self._unkeyed,
+                self._removed,
+                wanted,
+                window,
+                np.zeros((longest + 63) // 64, np.uint64),
+                out,
+            )
+            known = np.concatenate([known, out[:found]])
+        self._ahead = known[count:]
+        if len(known) < count:
             self._passed = np.iinfo(np.int64).max
-        elif found:
-            self._passed = int(out[-1]) + 1
-        return out[:found]
+        elif count:
+            self._passed = int(known[count - 1]) + 1
+        return known[:count]
 
 
 class LateMatches(NamedTuple):

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.core.jit import kernel
-from headgate.records.index.checking import other_checks, tree_holds
+from headgate.core.bits import lowest, place_of
+from headgate.core.jit import bare, kernel
+from headgate.records.index.checking import other_checks, scalar_checks, tree_holds
 from headgate.records.index.kernels import find_clusters, spoil
 
 if TYPE_CHECKING:
@@ -91,7 +92,78 @@ def next_match(
             return number, unkeyed
 
 
-@kernel
+@bare
+def walk_window(
+    index: RecordArrays,
+    events: Events,
+    e: int,
+    begin: int,
+    limit: int,
+    clusters: NDArray[np.int32],
+    found: int,
+    fail: NDArray[np.uint64],
+    unkeyed: int,
+    removed: NDArray[np.uint8],
+    bits: NDArray[np.uint64],
+) -> int:
+    """Mark the filters from `begin` up to `limit` that hold, a bit each; returns the next unkeyed entry.
+
+    Clusters and unkeyed entries are passed up to the limit for good.
+    """
+    stream, codes = index.stream, events.codes
+    for c in range(found):
+        at, last = clusters[c, 0], clusters[c, 1]
+        while at < last:
+            head = stream[at]
+            number = head >> 3
+            if number >= limit:
+                break
+            place = at
+            if head & 2:
+                place = stream[at + 1]
+                at += 2
+            else:
+                at += 2 + stream[at + 1]
+            if number < begin or removed[number]:
+                continue
+            spot = number - begin
+            bit = np.uint64(1) << np.uint64(spot & 63)
+            if bits[spot >> 6] & bit:
+                continue
+            pc, end = place + 2, place + 2 + stream[place + 1]
+            if stream[place] & 4:
+                if not tree_holds(index, events, e, pc):
+                    continue
+            else:
+                pc = scalar_checks(stream, codes, e, pc, end)
+                if pc != end and (pc < 0 or not other_checks(index, events, e, pc, end)):
+                    continue
+            bits[spot >> 6] |= bit
+        clusters[c, 0] = at
+    count = len(index.unkeyed_at)
+    while unkeyed < count:
+        place = index.unkeyed_at[unkeyed]
+        number = stream[place] >> 3
+        if number >= limit:
+            break
+        words, ruled_out = index.unkeyed_words[unkeyed], fail[unkeyed >> 6] >> np.uint64(unkeyed & 63)
+        unkeyed += 1
+        if ruled_out & np.uint64(1) or number < begin or removed[number]:
+            continue
+        spot = number - begin
+        bit = np.uint64(1) << np.uint64(spot & 63)
+        if bits[spot >> 6] & bit:
+            continue
+        if stream[place] & 4 and words:
+            if not tree_holds(index, events, e, place + 2):
+                continue
+        elif words and not other_checks(index, events, e, place + 2, place + 2 + words):
+            continue
+        bits[spot >> 6] |= bit
+    return unkeyed
+
+
+@bare
 def next_matches(
     index: RecordArrays,
     events: Events,
@@ -102,15 +174,59 @@ def next_matches(
     fail: NDArray[np.uint64],
     unkeyed: int,
     removed: NDArray[np.uint8],
+    wanted: int,
+    window: int,
+    bits: NDArray[np.uint64],
     out: NDArray[np.int64],
-) -> tuple[int, int]:
-    """Find the first filters from `at_least` on that hold, as many as there is room; returns how many."""
-    count = 0
-    while count < len(out):
-        number, unkeyed = next_match(index, events, e, at_least, clusters, found, fail, unkeyed, removed)
-        if number < 0:
-            break
-        out[count] = number
-        count += 1
-        at_least = number + 1
-    return count, unkeyed
+) -> tuple[int, int, int]:
+    """Find the first filters from `at_least` on that hold: `wanted` and perhaps some more.
+
+    Filters are looked at in windows of numbers, each twice as long as the one before, cluster after cluster,
+    as `match_events` does it. Returns how many were found, the next unkeyed entry, and up to which number
+    all were. All bits are zero before and after; out has room for a whole window behind what is wanted.
+    """
+    count, begin, longest = 0, at_least, 64 * len(bits)
+    while count < wanted and begin < len(removed):
+        limit = min(begin + min(window, longest), len(removed))
+        unkeyed = walk_window(index, events, e, begin, limit, clusters, found, fail, unkeyed, removed, bits)
+        for w in range((limit - begin + 63) >> 6):
+            word = bits[w]
+            bits[w] = 0
+            while word:
+                bit = lowest(word)
+                word ^= bit
+                out[count] = begin + 64 * w + place_of(bit)
+                count += 1
+        begin = limit
+        window *= 2
+    return count, unkeyed, begin
+
+
+@kernel
+def first_matches(
+    index: RecordArrays,
+    events: Events,
+    e: int,
+    removed: NDArray[np.uint8],
+    wanted: int,
+    window: int,
+    longest: int,
+    out: NDArray[np.int64],
+) -> int:
+    """Find the first filters that hold, as `next_matches` does, from the first on; returns how many."""
+    fail = np.zeros((len(index.unkeyed_at) + 63) // 64, np.uint64)
+    most = 2 * len(index.line_base)
+    atoms, masks = np.empty(most, np.int32), np.empty(most, np.uint64)
+    lines = np.empty(most, np.uint8)
+    clusters = np.empty((max(256, most), 2), np.int32)
+    if len(fail):
+        spoil(index, events, e, fail)
+    found = find_clusters(index, events, e, atoms, masks, lines, clusters)
+    while found < 0:
+        clusters = np.empty((2 * len(clusters), 2), np.int32)
+        found = find_clusters(index, events, e, atoms, masks, lines, clusters)
+    bits = np.zeros((longest + 63) // 64, np.uint64)
+    count, _, _ = next_matches(
+        index, events, e, 0, clusters, found, fail, 0, removed, wanted, window, bits, out
+    )
+    return count

@@ -34,7 +34,7 @@ def split(text: str, dialect: str) -> tuple[Clause, ...]:
     Clause(filter='NOT (a = 1 OR b = 2)', names=('a', 'b'))
     """
     sql = to_sql(text, dialect)
-    return _plainly(sql) or tuple(_clause(each) for each in _joined(parse_text(sql)))
+    return _plainly(sql) or tuple(clause_of(each) for each in _joined(parse_text(sql)))
 
 
 def _plainly(text: str) -> tuple[Clause, ...] | None:
@@ -42,22 +42,30 @@ def _plainly(text: str) -> tuple[Clause, ...] | None:
 
     The same as the long way, which is mostly printing, without a second time for a clause that was seen.
     """
+    pieces = plain_clauses(text)
+    if pieces is None:
+        return None
+    found = []
+    for piece in pieces:
+        clause = _known.get(piece)
+        if clause is None:
+            expression = model(piece)
+            if expression is None:
+                return None
+            _known[piece] = clause = clause_of(expression)
+        found.append(clause)
+    return tuple(found)
+
+
+def plain_clauses(text: str) -> list[str] | None:
+    """Cut a filter that is plain clauses joined by AND; None for any other."""
     if len(text) > MAX_TEXT:
         return None
     parts = cut(text)
     between = [joint.strip(_BLANKS).upper() for joint in parts[::2]]
     if between != ["", *["AND"] * (len(between) - 2), ""] or len(parts) < 3:
         return None
-    found = []
-    for piece in parts[1::2]:
-        clause = _known.get(piece)
-        if clause is None:
-            expression = model(piece)
-            if expression is None:
-                return None
-            _known[piece] = clause = _clause(expression)
-        found.append(clause)
-    return tuple(found)
+    return parts[1::2]
 
 
 def _joined(expression: Expression) -> list[Expression]:
@@ -73,6 +81,7 @@ def _joined(expression: Expression) -> list[Expression]:
     return found
 
 
-def _clause(expression: Expression) -> Clause:
+def clause_of(expression: Expression) -> Clause:
+    """Write a part of a filter as a clause."""
     names = dict.fromkeys(dotted(each.attribute.path) for each in predicates(expression))
     return Clause(print_filter(expression), tuple(names))

@@ -14,21 +14,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+import numpy as np
+
+from headgate.core.interning import TextPool
 from headgate.errors import FilterError
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs import clauses
 from headgate.records.programs.clauses import Atom
+from headgate.records.programs.columns import compile_family, read_slots
+from headgate.records.programs.families import LEAST, find_families
 from headgate.records.programs.leaf_writer import LeafWriter
 from headgate.records.programs.program import AND, OR, Program, compile_program
-from headgate.records.programs.shapes import MAX_TEXT, ROLES, SLOT, cut, find_skeleton
+from headgate.records.programs.programs import concatenate, take
+from headgate.records.programs.shapes import ROLES, find_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from numpy.typing import NDArray
+
     from headgate.records.language.model import Expression
     from headgate.records.programs.leaves import Leaf
     from headgate.records.programs.programs import Programs
-    from headgate.records.programs.shapes import Role, Skeleton
+    from headgate.records.programs.shapes import Role, Shape, Skeleton
 
 
 T = TypeVar("T")
@@ -55,41 +63,23 @@ def compile_filter(text: str) -> Program:
     >>> compile_filter("a > 1 AND (b = 2 OR NOT c)").tokens
     (0, 1, 2, -2, -1)
     """
-    shape = _shape(text)
+    shape = find_shape(text)
     found = None if shape is None else _program(shape)
     return compile_program(normalise(_tree(text, shape))) if found is None else found
 
 
 def parse_text(text: str) -> Expression:
     """Parse a filter: what `parse_filter` returns, sooner."""
-    return _tree(text, _shape(text))
+    return _tree(text, find_shape(text))
 
 
 def bindable(text: str) -> bool:
     """Tell whether a text gets by without the parser, once its names have been seen."""
-    shape = _shape(text)
+    shape = find_shape(text)
     return shape is not None and any(_model(shape) is not None for _ in range(2))
 
 
-class _Shape(NamedTuple):
-    """A skeleton, and the texts of the clauses for its slots."""
-
-    skeleton: Skeleton
-    clauses: list[str]
-
-
-def _shape(text: str) -> _Shape | None:
-    if len(text) > MAX_TEXT:
-        return None
-    parts = cut(text)
-    skeleton = find_skeleton(SLOT.join(parts[::2]))
-    # A text may hold the sign that marks the slots.
-    if skeleton is None or 2 * skeleton.slots + 1 != len(parts):
-        return None
-    return _Shape(skeleton, parts[1::2])
-
-
-def _tree(text: str, shape: _Shape | None) -> Expression:
+def _tree(text: str, shape: Shape | None) -> Expression:
     found = None if shape is None else _model(shape)
     return _parse(text) if found is None else found
 
@@ -101,14 +91,14 @@ def _parse(text: str) -> Expression:
     return parse_filter(text)
 
 
-def _model(shape: _Shape) -> Expression | None:
+def _model(shape: Shape) -> Expression | None:
     # All of them, though one without a model is enough to give up: each may have a name to be sighted.
     found = [clauses.model(clause) for clause in shape.clauses]
     models = [model for model in found if model is not None]
     return shape.skeleton.bind(models) if len(models) == len(found) else None
 
 
-def _program(shape: _Shape) -> Program | None:
+def _program(shape: Shape) -> Program | None:
     skeleton = shape.skeleton
     leaves: list[Leaf] = []
     apart: list[int] = []
@@ -160,21 +150,59 @@ def _unmerged(skeleton: Skeleton, owners: Sequence[object], leaves: Sequence[obj
     return len({tuple(leaves[slot] for slot in group) for group in groups}) == len(groups)
 
 
-def compile_filters(texts: Iterable[str]) -> CompiledTexts:
-    """Compile many filters.
+def compile_filters(texts: Iterable[str] | TextPool) -> CompiledTexts:
+    """Compile many filters; those that differ in their numbers only by columns.
 
     >>> done = compile_filters(["a = 1", "a +", "b = 'x' AND a = 1"])
     >>> done.programs.tokens.tolist(), [(text.place, text.error.position) for text in done.refused]
     ([0, 1, 0, -1], [(1, 2)])
     """
+    given = texts if isinstance(texts, TextPool) else list(texts)
+    pool = given if isinstance(given, TextPool) else _pool(given)
+    parts, places = ([], []) if pool is None else _by_columns(pool)
+    count = given.size if isinstance(given, TextPool) else len(given)
+    left = np.ones(count, np.bool_)
+    left[np.concatenate([np.zeros(0, np.int64), *places])] = False
     binder = Binder()
-    refused = []
-    for place, text in enumerate(texts):
+    refused, own = [], []
+    for place in np.flatnonzero(left).tolist():
         try:
-            binder.add(text)
+            binder.add(given.text(place) if isinstance(given, TextPool) else given[place])
+            own.append(place)
         except FilterError as error:
             refused.append(RefusedText(place, error))
-    return CompiledTexts(binder.finish(), refused)
+    found = binder.finish()
+    if not parts:
+        return CompiledTexts(found, refused)
+    where = np.concatenate([np.array(own, np.int64), *places])
+    joined = concatenate([found, *parts]) if own or len(parts) > 1 else parts[0]
+    in_order = bool((where[1:] > where[:-1]).all())
+    return CompiledTexts(joined if in_order else take(joined, np.argsort(where)), refused)
+
+
+def _by_columns(texts: TextPool) -> tuple[list[Programs], list[NDArray[np.int64]]]:
+    """Compile texts that differ in their numbers only; returns programs, and whose they are."""
+    parts: list[Programs] = []
+    places: list[NDArray[np.int64]] = []
+    for family in find_families(texts)[0]:
+        shape = find_shape(texts.text(int(family.rows[0])))
+        slots = None if shape is None else read_slots(shape, family.mantissa.shape[1])
+        found = None if shape is None or slots is None else compile_family(shape, slots, family)
+        if found is not None:
+            programs, good = found
+            parts.append(programs)
+            places.append(family.rows[good])
+    return parts, places
+
+
+def _pool(texts: Sequence[str]) -> TextPool | None:
+    if len(texts) < LEAST:
+        return None
+    try:
+        return TextPool.build(texts)
+    except UnicodeEncodeError:
+        # Half a character, which the parser refuses.
+        return None
 
 
 class _NotBoundError(Exception):
@@ -246,7 +274,7 @@ class Binder:
 
     def add(self, text: str) -> None:
         """Append the program of the next filter; a text that is none raises, and no filter is appended."""
-        shape = _shape(text)
+        shape = find_shape(text)
         if shape is not None:
             if self._bind(shape):
                 self.bound += 1
@@ -269,8 +297,8 @@ class Binder:
         """Return all that was added."""
         return self._ledger.finish(self._lengths, self._tokens)
 
-    def _bind(self, shape: _Shape) -> bool:
-        skeleton, texts = shape
+    def _bind(self, shape: Shape) -> bool:
+        skeleton, texts = shape.skeleton, shape.clauses
         try:
             numbers = self._numbers_of(skeleton, texts)
         except _NotBoundError:

@@ -255,6 +255,26 @@ def find_skeleton(joints: str) -> Skeleton | None:
     return found
 
 
+class Shape(NamedTuple):
+    """A skeleton, the texts of the clauses for its slots, and what stands between them."""
+
+    skeleton: Skeleton
+    clauses: list[str]
+    joints: list[str]
+
+
+def find_shape(text: str) -> Shape | None:
+    """Cut a text into clauses; None if its joints are for the parser to read."""
+    if len(text) > MAX_TEXT:
+        return None
+    parts = cut(text)
+    skeleton = find_skeleton(SLOT.join(parts[::2]))
+    # A text may hold the sign that marks the slots.
+    if skeleton is None or 2 * skeleton.slots + 1 != len(parts):
+        return None
+    return Shape(skeleton, parts[1::2], parts[::2])
+
+
 def _ask(joints: str) -> Skeleton | None:
     if _nesting(joints) > _MAX_NESTING or _RUN.search(joints):
         return None
