@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from headgate import Event, Subscription
 from headgate.records import reference
+from headgate.records.index import live
 from headgate.records.index.index import RecordIndex
 from headgate.records.index.live import Cursor
 from tests.records.crowd import COMMON, MIDDLING, RARE, index_of, scaled, shares, tree_of, walk
@@ -159,3 +160,13 @@ def test_ids_at_the_ends() -> None:
         assert [index.next(event, each) for each in ends] == ends
         assert index.next(event, 1) == 2**63 - 1
         assert index.next(Event("e", {"a": 2}), -(2**63)) is None
+
+
+def test_windows_without_a_match_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "WINDOW", 64)
+    monkeypatch.setattr(live, "LONGEST", 64)
+    last = 6_000
+    index = RecordIndex.build(Subscription(n, f"a = {n % 2} OR b = {n}") for n in range(last))
+    base, event = index._state.base, Event("e", {"a": 7, "b": last - 1})  # noqa: SLF001
+    assert base.cursor(event).take(0, 3, 64).tolist() == [last - 1]
+    assert base._first(base.encoder.encode(event.attributes), 3, 5_000).tolist() == [last - 1]  # noqa: SLF001

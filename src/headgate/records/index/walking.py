@@ -198,7 +198,8 @@ def next_matches(
                 out[count] = begin + 64 * w + place_of(bit)
                 count += 1
         begin = limit
-        window *= 2
+        # Not beyond all bounds: there may be hundreds of windows.
+        window = min(2 * window, longest)
     return count, unkeyed, begin
 
 
