@@ -245,10 +245,14 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
         In come the columns `id`, `data` and `datacontenttype`. `identities` stand for the ids. An event that
         cannot be read is refused, with its id.
         """
-        texts = [_texts(column_of(batch, name), name) for name in (DATA, CONTENT_TYPE)]
         if identities is None:
             identities = column_of(batch, ID)
-        return self.match_documents(self._documents(list(zip(*texts, strict=True)), identities), identities)
+        return self.match_documents(self.read_batch(batch, identities), identities)
+
+    def read_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any]) -> list[Any]:
+        """Read the documents of a batch; one that cannot be read is refused, with its id."""
+        texts = [_texts(column_of(batch, name), name) for name in (DATA, CONTENT_TYPE)]
+        return self._documents(list(zip(*texts, strict=True)), identities)
 
     def match_events(
         self, events: Sequence[Event], identities: pa.Array[Any] | None = None
@@ -279,8 +283,7 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
         """Match some events again, and count what is checked; filters that came lately are left out."""
         base = self._state.base
         if isinstance(events, pa.RecordBatch):
-            texts = [_texts(column_of(events, name), name) for name in (DATA, CONTENT_TYPE)]
-            documents = self._documents(list(zip(*texts, strict=True)), column_of(events, ID))
+            documents = self.read_batch(events, column_of(events, ID))
         else:
             documents = [self._document(event) for event in events]
         candidates, work = np.zeros(len(base.ids), np.int64), np.zeros(len(base.ids))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headgate.contents.kind import Results, table_lines
+from headgate.contents.results import NOTHING, ResultRows
 from headgate.core.jit import kernel
 from headgate.xml.answers.listing import Tuples, list_tuples
 from headgate.xml.answers.structural import Flat, Ids, Shape, reduce_flat, shape_of
@@ -148,6 +149,14 @@ class PreparedPattern:
                 return None
             found = _compact(found, keep)
         return self._made(subject.texts, found)
+
+    def results(self, subject: Subject, limit: int) -> ResultRows:
+        """Return the tuples for a document as text; none if the pattern does not hold."""
+        answer = self.ask(subject)
+        if answer is None:
+            return NOTHING
+        tuples = answer.tuples(limit)
+        return ResultRows(tuples.names, tuples.written(), tuples.complete)
 
     def _passing(self, document: Document, found: Flat) -> NDArray[np.bool_]:
         """Tell which candidates pass the tests, the slow way."""

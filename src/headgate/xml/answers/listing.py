@@ -40,6 +40,13 @@ class Tuples(NamedTuple):
             for row in self.rows
         ]
 
+    def written(self) -> list[tuple[str, ...]]:
+        """Return the rows as text: an id as its numbers, with commas between."""
+        return [
+            tuple([each if isinstance(each, str) else ",".join(map(str, each)) for each in row])
+            for row in self.rows
+        ]
+
 
 def list_tuples(pattern: Pattern, ids: Sequence[Ids], values: Texts, contents: Texts, limit: int) -> Tuples:
     """List up to `limit` rows of what takes part in embeddings."""
