@@ -126,7 +126,9 @@ def _measure(
     rows = sum(len(row["results"]) for row in found)
     say(title)
     return [
-        Result("with results", best["bulk"], UNIT, best["singly"], "one match after the other", section=title),
+        Result(
+            "with results", best["bulk"], UNIT, best["singly"], "one match after the other", section=title
+        ),
         Result("ids alone", best["ids"], UNIT, section=title),
         Result("matches an event", len(found) / len(documents), "", section=title),
         Result("rows a match", rows / max(1, len(found)), "", section=title),

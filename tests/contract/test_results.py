@@ -145,7 +145,8 @@ def test_shards(content: str, graph: bool, tmp_path: Path) -> None:
         compile_subscriptions(str(tables["subscriptions"]), to, quiet=True, **more)
     shards = ShardEngines.open(tmp_path / "snapshot")
     events = events_of(world)
-    ids = pa.array([event.id for event in events])
+    names: list[Any] = [event.id for event in events]
+    ids = pa.array(names)
     wanted = expected(Library(world).engine, world, Question(), 1000)
     assert rows_of(shards.ask(events, ids, None, results=1000)) == wanted
 

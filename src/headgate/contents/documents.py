@@ -118,6 +118,15 @@ class DocumentState(LiveState[BaseT, TailT]):
             late = late[self.tail_removed[late] == 0]
         return np.concatenate([found, late + len(self.base.ids)]) if len(late) else found
 
+    def find_all(self, ids: Sequence[Id]) -> list[int]:
+        """Find the numbers of some subscriptions, -1 for none."""
+        base = self.base
+        if self._places or len(ids) < FEW or not len(base.ids):
+            return [self.find(each) for each in ids]
+        numbers = np.minimum(base.ids.places(ids), len(base.ids) - 1)
+        rows = zip(ids, base.ids.some(numbers.astype(np.int32)), numbers.tolist(), strict=True)
+        return [number if each == here and not base.removed[number] else -1 for each, here, number in rows]
+
     def id_of(self, number: int) -> Id:
         """Return the id of a number."""
         base = len(self.base.ids)

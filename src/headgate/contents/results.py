@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event, Id
 
+# The overloads are about types that are known before; these are not.
+_arrow: Any = pa
 RESULTS, COMPLETE = "results", "complete"
 """The columns."""
 RESULTS_TYPE: pa.DataType = pa.list_(pa.map_(pa.string(), pa.string()))
@@ -99,19 +101,21 @@ def with_results(
     given: list[ResultRows | None] = []
     kept: list[int] = []
     size = 0
-    rows, ids = found.column(EVENT_ID).to_pylist(), found.column(SUBSCRIPTION_ID).to_pylist()
+    rows: list[Any] = found.column(EVENT_ID).to_pylist()
+    ids: list[Any] = found.column(SUBSCRIPTION_ID).to_pylist()
     for place, each in groupby(range(found.num_rows), rows.__getitem__):
         at = list(each)
         answers = _of_event(events[place], homes([ids[one] for one in at]), limit)
         for one, answer in zip(at, answers, strict=True):
             if answer is None:
                 continue
-            rows_of = _bounded(answer)
-            if isinstance(rows_of, EventError):
-                tell(place, ids[one], f"it matches, but its results are too much: {rows_of}")
+            own = 0 if isinstance(answer, EventError) else _size(answer)
+            if isinstance(answer, EventError) or own > LARGEST:
+                tell(place, ids[one], f"it matches, but its results are too much: {_why(answer)}")
+                given.append(None)
             else:
-                size += _size(rows_of)
-            given.append(None if isinstance(rows_of, EventError) else rows_of)
+                size += own
+                given.append(answer)
             kept.append(one)
             if size > ENOUGH:
                 yield _with(found.take(pa.array(kept, pa.int64())), given)
@@ -119,10 +123,10 @@ def with_results(
     yield _with(found if len(kept) == found.num_rows else found.take(pa.array(kept, pa.int64())), given)
 
 
-def _bounded(answer: ResultRows | EventError) -> ResultRows | EventError:
-    if isinstance(answer, EventError) or _size(answer) <= LARGEST:
-        return answer
-    return EventError(
+def _why(answer: ResultRows | EventError) -> str:
+    if isinstance(answer, EventError):
+        return str(answer)
+    return (
         f"they have more than {LARGEST:,} characters; ask for fewer, send smaller events, or narrow the "
         "filter"
     )
@@ -131,23 +135,24 @@ def _bounded(answer: ResultRows | EventError) -> ResultRows | EventError:
 def _of_event(event: Event, homes: Iterable[Home | None], limit: int) -> list[ResultRows | EventError | None]:
     """Ask the filters of each index together."""
     found: list[ResultRows | EventError | None] = []
-    places: dict[int, tuple[Any, list[int], list[Any]]] = {}
+    asked: dict[int, tuple[Any, list[int], list[Any]]] = {}
     for place, home in enumerate(homes):
         found.append(None if home is None else NOTHING)
-        if home is not None and isinstance(home[0], Gives):
-            _, asked, own = places.setdefault(id(home[0]), (home[0], [], []))
-            asked.append(place)
-            own.append(home[1])
-    for content, asked, own in places.values():
-        for place, answer in zip(asked, content.results(event, own, limit), strict=True):
-            found[place] = answer
+        if home is not None:
+            content, identity = home
+            _, places, ids = asked.get(id(content)) or asked.setdefault(id(content), (content, [], []))
+            places.append(place)
+            ids.append(identity)
+    for content, places, ids in asked.values():
+        if isinstance(content, Gives):
+            for place, answer in zip(places, content.results(event, ids, limit), strict=True):
+                found[place] = answer
     return found
 
 
 def _size(answer: ResultRows) -> int:
-    return sum(map(len, answer.names)) * len(answer.rows) + sum(
-        len(text) for row in answer.rows for text in row
-    )
+    names = sum(map(len, answer.names)) * len(answer.rows)
+    return names + sum([len(text) for row in answer.rows for text in row])
 
 
 def _with(found: pa.RecordBatch, given: Sequence[ResultRows | None]) -> pa.RecordBatch:
@@ -167,11 +172,11 @@ def result_columns(given: Sequence[ResultRows | None]) -> tuple[pa.Array[Any], p
     widths = np.repeat(np.array([len(each.names) for each in there], np.int64), counts)
     names = [name for each in there for name in each.names * len(each.rows)]
     texts = [text for each in there for row in each.rows for text in row]
-    maps = pa.MapArray.from_arrays(
+    maps = _arrow.MapArray.from_arrays(
         _offsets(widths), pa.array(names, pa.string()), pa.array(texts, pa.string())
     )
     missing = pa.array([each is None for each in given], pa.bool_())
-    results = pa.ListArray.from_arrays(_offsets(counts), maps, type=RESULTS_TYPE, mask=missing)
+    results = _arrow.ListArray.from_arrays(_offsets(counts), maps, type=RESULTS_TYPE, mask=missing)
     return results, pa.array([each is not None and each.complete for each in given], pa.bool_())
 
 

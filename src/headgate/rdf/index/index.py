@@ -161,8 +161,7 @@ class RdfIndex(DocumentIndex[State]):
         facts = Facts(graph_of(event), state.base.taxonomy)
         texts: dict[Term, str] = {}
         found: list[ResultRows | EventError | None] = []
-        for identity in ids:
-            number = state.find(identity)
+        for number in state.find_all(ids):
             if number < 0:
                 found.append(None)
                 continue

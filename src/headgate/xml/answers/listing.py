@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +12,7 @@ from headgate.xml.answers.structural import flattened, reduce_flat, shape_of
 from headgate.xml.language.model import CONT, ID, ROOT, VAL, Node, Pattern, StructuralId
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -48,29 +50,76 @@ class Tuples(NamedTuple):
         ]
 
 
+class Listing:
+    """How what a pattern returns is listed, worked out once.
+
+    Whatever is no ancestor of a returning node can be left out: it embeds, wherever its parent goes. Of the
+    rest, one returning node after the other is bound to one id, and what no longer takes part is left out, so
+    that there is no dead end, and no combination comes twice.
+    """
+
+    def __init__(self, pattern: Pattern) -> None:
+        """Take what leads to a returning node."""
+        self.names = column_names(pattern)
+        self._returning = pattern.returning
+        self._things = [
+            (slot, node, what)
+            for slot, node in enumerate(self._returning)
+            for what in pattern.nodes[node].returns
+        ]
+        kept = set(self._returning)
+        for place in range(len(pattern.nodes) - 1, -1, -1):
+            if place in kept and pattern.nodes[place].parent != ROOT:
+                kept.add(pattern.nodes[place].parent)
+        self._chosen = sorted(kept)
+        moved = {ROOT: ROOT} | {place: number for number, place in enumerate(self._chosen)}
+        small = Pattern(
+            tuple(
+                Node(node.label, node.axis, moved[node.parent])
+                for node in (pattern.nodes[each] for each in self._chosen)
+            )
+        )
+        self._shape = shape_of(small)
+        self._bound = [moved[place] for place in self._returning]
+
+    def tuples(self, ids: Sequence[Ids], values: Texts, contents: Texts, limit: int) -> Tuples:
+        """List up to `limit` rows of what takes part in embeddings."""
+        columns = [
+            (slot, _column(what, ids[node], values[node], contents[node]))
+            for slot, node, what in self._things
+        ]
+        if len(self._returning) == 1:
+            # All of its ids take part, whatever the others are.
+            rows = [*islice(zip(*(column for _, column in columns), strict=True), limit + 1)]
+        else:
+            found = islice(self._combinations(ids), limit + 1)
+            rows = [tuple([column[each[slot]] for slot, column in columns]) for each in found]
+        return Tuples(self.names, tuple(rows[:limit]), len(rows) <= limit)
+
+    def _combinations(self, ids: Sequence[Ids]) -> Iterator[tuple[int, ...]]:
+        """Yield for each combination that an embedding has the place of each among the ids of its node."""
+        flat = flattened([ids[place] for place in self._chosen])
+        yield from _bind(self._shape, flat, self._bound, np.ones(len(flat.pre), np.bool_))
+
+
+listing_of: Callable[[Pattern], Listing] = lru_cache(maxsize=4096)(Listing)
+"""Work out how a pattern is listed, or find that it was lately."""
+
+
 def list_tuples(pattern: Pattern, ids: Sequence[Ids], values: Texts, contents: Texts, limit: int) -> Tuples:
     """List up to `limit` rows of what takes part in embeddings."""
-    returning = pattern.returning
-    rows: list[tuple[str | StructuralId, ...]] = []
-    for combination in _combinations(pattern, ids):
-        if len(rows) == limit:
-            return Tuples(column_names(pattern), tuple(rows), False)
-        row: list[str | StructuralId] = []
-        for node, place in zip(returning, combination, strict=True):
-            things = pattern.nodes[node].returns
-            row += [_thing(what, place, ids[node], values[node], contents[node]) for what in things]
-        rows.append(tuple(row))
-    return Tuples(column_names(pattern), tuple(rows), True)
+    return listing_of(pattern).tuples(ids, values, contents, limit)
 
 
-def _thing(
-    what: str, place: int, ids: Ids, values: tuple[str, ...] | None, contents: tuple[str, ...] | None
-) -> str | StructuralId:
+def _column(
+    what: str, ids: Ids, values: tuple[str, ...] | None, contents: tuple[str, ...] | None
+) -> Sequence[str | StructuralId]:
+    """Return what each id of a node returns."""
     if what == ID:
-        return StructuralId(int(ids.pre[place]), int(ids.post[place]), int(ids.level[place]))
+        return [*map(StructuralId._make, zip(*(part.tolist() for part in ids), strict=True))]
     column = {VAL: values, CONT: contents}[what]
     assert column is not None, "an answer has what its pattern returns"
-    return column[place]
+    return column
 
 
 def column_names(pattern: Pattern) -> tuple[str, ...]:
@@ -93,30 +142,6 @@ def column_names(pattern: Pattern) -> tuple[str, ...]:
         taken.add(name)
         names += [f"{name}.{what}" for what in node.returns]
     return tuple(names)
-
-
-def _combinations(pattern: Pattern, ids: Sequence[Ids]) -> Iterator[tuple[int, ...]]:
-    """Yield the places, among the ids of each returning node, of each combination that an embedding has.
-
-    Whatever is no ancestor of a returning node can be left out: it embeds, wherever its parent goes. Of the
-    rest, one returning node after the other is bound to one id, and what no longer takes part is left out, so
-    that there is no dead end, and no combination comes twice.
-    """
-    returning = set(pattern.returning)
-    for place in range(len(pattern.nodes) - 1, -1, -1):
-        if place in returning and pattern.nodes[place].parent != ROOT:
-            returning.add(pattern.nodes[place].parent)
-    chosen = sorted(returning)
-    moved = {ROOT: ROOT} | {place: number for number, place in enumerate(chosen)}
-    small = Pattern(
-        tuple(
-            Node(node.label, node.axis, moved[node.parent])
-            for node in (pattern.nodes[each] for each in chosen)
-        )
-    )
-    flat = flattened([ids[place] for place in chosen])
-    bound = [moved[place] for place in pattern.returning]
-    yield from _bind(shape_of(small), flat, bound, np.ones(len(flat.pre), np.bool_))
 
 
 def _bind(

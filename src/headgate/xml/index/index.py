@@ -141,8 +141,7 @@ class XmlIndex(DocumentIndex[State]):
         """
         state, subject = self._state, Subject(document_of(event))
         found: list[ResultRows | EventError | None] = []
-        for identity in ids:
-            number = state.find(identity)
+        for number in state.find_all(ids):
             try:
                 found.append(None if number < 0 else state.prepared(number).results(subject, limit))
             except EventError as error:
