@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
+from headgate.contents import settings
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
 from headgate.core.arguments import told
 from headgate.core.omission import tell
@@ -32,8 +33,6 @@ RESULTS, COMPLETE = "results", "complete"
 """The columns."""
 RESULTS_TYPE: pa.DataType = pa.list_(pa.map_(pa.string(), pa.string()))
 RESULT_COLUMNS: dict[str, pa.DataType] = {RESULTS: RESULTS_TYPE, COMPLETE: pa.bool_()}
-LIMIT, MOST = 1_000, 1_000_000
-"""Rows of a match: unless another number is asked for, and at most."""
 LARGEST = 16 << 20
 """Characters of a match, at most; texts that come again count again."""
 ENOUGH = 64 << 20
@@ -77,10 +76,11 @@ def read_limit(results: object) -> int | None:
     if results is None or results is False:
         return None
     if results is True:
-        return LIMIT
-    if not isinstance(results, int) or not 1 <= results <= MOST:
+        return settings.RESULTS
+    if not isinstance(results, int) or not 1 <= results <= settings.MOST_RESULTS:
         shown = results if isinstance(results, int | float | str) else told(results)
-        raise TableError(f"results is {shown!r}: give True, or how many rows of a match, from 1 to {MOST:,}")
+        most = f"from 1 to {settings.MOST_RESULTS:,}"
+        raise TableError(f"results is {shown!r}: give True, or how many rows of a match, {most}")
     return results
 
 
