@@ -169,7 +169,7 @@ def test_frames_as_rows(snapshot: Path) -> None:
 
 def test_frames_as_arrays(snapshot: Path) -> None:
     (found,) = match_frame([frame_rows()], frame_task(snapshot, shape=ARRAYS))
-    wanted = {row["id"]: [] for row in EVENTS}
+    wanted: dict[str, list[Row]] = {row["id"]: [] for row in EVENTS}
     for row in WANTED:
         wanted[row["event_id"]].append({name: value for name, value in row.items() if name != "event_id"})
     assert {row["event_id"]: row["matches"] for row in rows_of(found)} == wanted
@@ -191,7 +191,7 @@ def test_frames_and_what_is_refused(snapshot: Path, shape: str) -> None:
 def test_streams(snapshot: Path, tmp_path: Path, form: str) -> None:
     (tmp_path / "events").mkdir()
     put_lines(tmp_path / "events" / "1.jsonl", EVENTS)
-    places = {name: str(tmp_path / name) for name in ("events", "output", "state")}
+    places: dict[str, Any] = {name: str(tmp_path / name) for name in ("events", "output", "state")}
     settings = StreamSettings(snapshot=str(snapshot), **places, format=form, once=True, results=True)
     done = run_stream(settings, quiet=True)
     assert (done.matches, done.left_out) == (3, 1)

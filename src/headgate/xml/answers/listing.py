@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.core.jit import kernel
 from headgate.xml.answers.structural import flattened, reduce_flat, shape_of
 from headgate.xml.language.model import CONT, ID, ROOT, VAL, Node, Pattern, StructuralId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -80,7 +81,7 @@ class Listing:
             )
         )
         self._shape = shape_of(small)
-        self._bound = [moved[place] for place in self._returning]
+        self._bound = np.array([moved[place] for place in self._returning], np.int64)
 
     def tuples(self, ids: Sequence[Ids], values: Texts, contents: Texts, limit: int) -> Tuples:
         """List up to `limit` rows of what takes part in embeddings."""
@@ -88,18 +89,18 @@ class Listing:
             (slot, _column(what, ids[node], values[node], contents[node]))
             for slot, node, what in self._things
         ]
-        if len(self._returning) == 1:
+        if not columns:
+            # It holds in one way.
+            rows: list[tuple[str | StructuralId, ...]] = [()]
+        elif len(self._returning) == 1:
             # All of its ids take part, whatever the others are.
             rows = [*islice(zip(*(column for _, column in columns), strict=True), limit + 1)]
         else:
-            found = islice(self._combinations(ids), limit + 1)
-            rows = [tuple([column[each[slot]] for slot, column in columns]) for each in found]
+            flat = flattened([ids[place] for place in self._chosen])
+            places = list_places(self._shape, flat, self._bound, limit + 1).T.tolist()
+            given = [[column[place] for place in places[slot]] for slot, column in columns]
+            rows = [*zip(*given, strict=True)]
         return Tuples(self.names, tuple(rows[:limit]), len(rows) <= limit)
-
-    def _combinations(self, ids: Sequence[Ids]) -> Iterator[tuple[int, ...]]:
-        """Yield for each combination that an embedding has the place of each among the ids of its node."""
-        flat = flattened([ids[place] for place in self._chosen])
-        yield from _bind(self._shape, flat, self._bound, np.ones(len(flat.pre), np.bool_))
 
 
 listing_of: Callable[[Pattern], Listing] = lru_cache(maxsize=4096)(Listing)
@@ -144,24 +145,42 @@ def column_names(pattern: Pattern) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _bind(
-    shape: Shape,
-    flat: Flat,
-    bound: Sequence[int],
-    keep: NDArray[np.bool_],
-) -> Iterator[tuple[int, ...]]:
-    """Yield the combinations of the nodes in `bound`, all of what is kept takes part in."""
-    if not bound:
-        yield ()
-        return
-    start, stop = int(flat.offsets[bound[0]]), int(flat.offsets[bound[0] + 1])
-    for place in np.flatnonzero(keep[start:stop]).tolist():
-        if len(bound) == 1:
-            yield (place,)
+@kernel
+def list_places(shape: Shape, flat: Flat, bound: NDArray[np.int64], most: int) -> NDArray[np.int32]:
+    """List up to so many combinations of the nodes in `bound`: the place of each among the ids of its node.
+
+    All candidates take part in an embedding. `keeps[d]` says which still do when the first d nodes are bound.
+    """
+    depth, offsets = len(bound), flat.offsets
+    keeps = np.ones((depth, len(flat.pre)), np.bool_)
+    rows = np.empty((16, depth), np.int32)
+    upcoming = np.empty(depth, np.int64)
+    upcoming[0] = offsets[bound[0]]
+    chosen = np.empty(depth, np.int32)
+    count = d = 0
+    while d >= 0 and count < most:
+        start, stop = offsets[bound[d]], offsets[bound[d] + 1]
+        place = upcoming[d]
+        while place < stop and not keeps[d, place]:
+            place += 1
+        if place == stop:
+            d -= 1
             continue
-        fewer = keep.copy()
+        upcoming[d] = place + 1
+        chosen[d] = place - start
+        if d == depth - 1:
+            if count == len(rows):
+                larger = np.empty((2 * count, depth), np.int32)
+                larger[:count] = rows
+                rows = larger
+            rows[count] = chosen
+            count += 1
+            continue
+        fewer = keeps[d + 1]
+        fewer[:] = keeps[d]
         fewer[start:stop] = False
-        fewer[start + place] = True
+        fewer[place] = True
         reduce_flat(shape, flat, fewer)
-        for rest in _bind(shape, flat, bound[1:], fewer):
-            yield (place, *rest)
+        d += 1
+        upcoming[d] = offsets[bound[d]]
+    return rows[:count]
