@@ -33,10 +33,13 @@ class Size(NamedTuple):
 
     filters: int
     events: int
+    patterns: int
+    """Of XML, where most of them match."""
+    documents: int
     rounds: int
 
 
-SIZES = {"quick": Size(1_000, 4, 1), "full": Size(30_000, 40, 5)}
+SIZES = {"quick": Size(1_000, 4, 200, 2, 1), "full": Size(30_000, 40, 3_000, 5, 5)}
 
 
 def run(size: str) -> list[Result]:
@@ -70,7 +73,7 @@ def _rdf(title: str, workload: RdfWorkload, size: Size) -> list[Result]:
 
 def _xml(size: Size) -> list[Result]:
     workload = XMark(sizes=(30_000, 30_000))
-    texts = [print_pattern(pattern) for pattern in workload.views(size.filters, SEED)]
+    texts = [print_pattern(pattern) for pattern in workload.views(size.patterns, SEED)]
 
     def one(engine: Engine, event: Event, identity: Id) -> Rows:
         answer = engine.answer(event, identity)
@@ -79,9 +82,9 @@ def _xml(size: Size) -> list[Result]:
         return [dict(zip(found.names, row, strict=True)) for row in found.written()], found.complete
 
     return _measure(
-        f"XMark, 30 KB, {size.filters:,} patterns",
+        f"XMark, 30 KB, {size.patterns:,} patterns",
         [Subscription(number, text, XPATH) for number, text in enumerate(texts)],
-        workload.documents(np.arange(size.events), SEED),
+        workload.documents(np.arange(size.documents), SEED),
         XML,
         one,
         size.rounds,

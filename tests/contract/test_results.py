@@ -191,6 +191,20 @@ def test_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+def test_counted_and_by_threads() -> None:
+    """Statistics count the events by their ids, and threads change nothing."""
+    counted = []
+    for results in (False, True):
+        engine = Engine.build([Subscription("s", "//a{val}", XPATH), Subscription("t", "//b", XPATH)])
+        statistics = engine.statistics()
+        events = [Event(f"e{number}", f"<a>{number}</a>", content_type="xml") for number in range(600)]
+        found = engine.match_batch(events, results=results, threads=2)
+        assert found["event_id"].to_pylist() == [event.id for event in events]
+        counted.append(statistics.table().select(["subscription_id", "matches", "last_event"]).to_pylist())
+    assert counted[0] == counted[1]
+    assert found["results"].to_pylist() == [[[("a.val", str(number))]] for number in range(600)]
+
+
 def test_gone_meanwhile() -> None:
     """A subscription that is removed between its match and its results has no row."""
     engine = Engine.build([Subscription(each, "//a{val}", XPATH) for each in ("s1", "s2")])

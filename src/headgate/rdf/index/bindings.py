@@ -117,8 +117,11 @@ def parts_of(pattern: Pattern) -> list[Part]:
 
 def groups(parts: Iterable[Part], bound: Container[Term]) -> list[list[Part]]:
     """Group the parts that share variables, directly or not, but for those that are bound."""
+    given = list(parts)
+    if len(given) < 2:
+        return [given] if given else []
     found: list[tuple[frozenset[Term], list[Part]]] = []
-    for part in parts:
+    for part in given:
         free = frozenset(each for each in part.variables if each not in bound)
         touched = [each for each in found if each[0] & free]
         found = [each for each in found if not each[0] & free]
@@ -154,11 +157,16 @@ class _Join:
                 "narrow the filter"
             )
         bound = binding.keys()
-        left = [part for part in parts if not part.variables <= bound]
-        if not all(self._holds(part.what, binding) for part in parts if part.variables <= bound):
-            return []
+        left = []
+        for part in parts:
+            if not part.variables <= bound:
+                left.append(part)
+            elif not self._holds(part.what, binding):
+                return []
         if self.apart is not None and not self.apart.holds(binding):
             return []
+        if not left:
+            return [{}]
         # If nodes must be different, no part is free of the others.
         grouped = groups(left, binding) if self.apart is None else [left] if left else []
         asked = [(group, not self.wanted.isdisjoint(_free(group, binding))) for group in grouped]
