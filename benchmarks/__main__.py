@@ -36,6 +36,7 @@ AREAS = (
     "kernels",
     "local",
     "statistics",
+    "answers",
 )
 ON_SPARK = ("pipeline", "many", "stream")
 SETS: dict[str, tuple[str, ...]] = {

@@ -73,6 +73,11 @@ class Library(Surface):
             self._changed = self._change()
         self._asked = self._changed if question.changed and self._changed else self.engine
 
+    @property
+    def asked(self) -> Engine:
+        """Return the engine that questions go to."""
+        return self._asked
+
     def _answer(self, event: Event, question: Question) -> list[Match]:
         top = question.top
         if top is None:

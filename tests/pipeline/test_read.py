@@ -200,6 +200,10 @@ def test_a_value_that_is_none_of_them_is_refused_for_every_setting(tmp_path: Pat
             "match.tuples: it is for matches without a graph and without top: leave it out",
         ),
         (
+            MINIMAL + 'output = "m.csv.gz"\nresults = true\n',
+            "m.csv.gz is CSV, which has no lists: let the output end in .parquet or .jsonl",
+        ),
+        (
             MINIMAL.replace('subs.jsonl"', 'subs.jsonl"\nranked = false') + "top = 2\n",
             "match.top: subscriptions.ranked is false: leave that out, or leave out top",
         ),

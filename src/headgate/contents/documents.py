@@ -118,6 +118,15 @@ class DocumentState(LiveState[BaseT, TailT]):
             late = late[self.tail_removed[late] == 0]
         return np.concatenate([found, late + len(self.base.ids)]) if len(late) else found
 
+    def find_all(self, ids: Sequence[Id]) -> list[int]:
+        """Find the numbers of some subscriptions, -1 for none."""
+        base = self.base
+        if self._places or len(ids) < FEW or not len(base.ids):
+            return [self.find(each) for each in ids]
+        numbers = np.minimum(base.ids.places(ids), len(base.ids) - 1)
+        rows = zip(ids, base.ids.some(numbers.astype(np.int32)), numbers.tolist(), strict=True)
+        return [number if each == here and not base.removed[number] else -1 for each, here, number in rows]
+
     def id_of(self, number: int) -> Id:
         """Return the id of a number."""
         base = len(self.base.ids)
@@ -245,10 +254,14 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
         In come the columns `id`, `data` and `datacontenttype`. `identities` stand for the ids. An event that
         cannot be read is refused, with its id.
         """
-        texts = [_texts(column_of(batch, name), name) for name in (DATA, CONTENT_TYPE)]
         if identities is None:
             identities = column_of(batch, ID)
-        return self.match_documents(self._documents(list(zip(*texts, strict=True)), identities), identities)
+        return self.match_documents(self.read_batch(batch, identities), identities)
+
+    def read_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any]) -> list[Any]:
+        """Read the documents of a batch; one that cannot be read is refused, with its id."""
+        texts = [_texts(column_of(batch, name), name) for name in (DATA, CONTENT_TYPE)]
+        return self._documents(list(zip(*texts, strict=True)), identities)
 
     def match_events(
         self, events: Sequence[Event], identities: pa.Array[Any] | None = None
@@ -279,8 +292,7 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
         """Match some events again, and count what is checked; filters that came lately are left out."""
         base = self._state.base
         if isinstance(events, pa.RecordBatch):
-            texts = [_texts(column_of(events, name), name) for name in (DATA, CONTENT_TYPE)]
-            documents = self._documents(list(zip(*texts, strict=True)), column_of(events, ID))
+            documents = self.read_batch(events, column_of(events, ID))
         else:
             documents = [self._document(event) for event in events]
         candidates, work = np.zeros(len(base.ids), np.int64), np.zeros(len(base.ids))

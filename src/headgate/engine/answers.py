@@ -9,20 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from headgate.contents.documents import DocumentIndex
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
-from headgate.core.omission import RenamedOmissions
-from headgate.core.values import kind_of
+from headgate.contents.results import RESULT_COLUMNS, Gives, with_results
+from headgate.core.event import CONTENT_TYPE, SOURCE, Event, column_of
+from headgate.core.omission import RenamedOmissions, renaming
+from headgate.core.values import fold, kind_of
 from headgate.engine.inputs import event_of
 from headgate.engine.question import RANK, SCORE
 from headgate.engine.threads import portions
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from headgate.core.event import Event, Id
+    from headgate.contents.results import Home
+    from headgate.core.event import Id
     from headgate.core.omission import Omission
     from headgate.engine.backend import Backend, Column, Events
     from headgate.engine.question import Top
@@ -84,16 +88,22 @@ def table_of(
     top: Top | None,
     statistics: Statistics | None = None,
     threads: int = 1,
+    limit: int | None = None,
 ) -> pa.Table:
-    """Put answers about all events into one table, and count them."""
+    """Put answers about all events into one table, and count them; with a limit, results are among them."""
     kinds: dict[str, pa.DataType] = {SUBSCRIPTION_ID: pa.int64() if backend.numbered else pa.string()}
     if top is not None:
         kinds |= {SCORE: pa.float64(), RANK: pa.int32()}
+    if limit is not None:
+        kinds |= RESULT_COLUMNS
     found: list[pa.RecordBatch] = []
     ids: Any = pa.int64()
     for events, names in asked:
         ids = names.type
         backend.check_sources(events, names)
+        if limit is not None:
+            found += _with_results(backend, events, names, top, statistics, threads, limit)
+            continue
         found += (
             portions(backend, events, names, top, MOST, threads)
             if statistics is None
@@ -102,6 +112,59 @@ def table_of(
     schema = pa.schema({EVENT_ID: ids, **kinds})
     # One without rows does not know the types of its ids.
     return pa.Table.from_batches([_cast(each, schema) for each in found if each.num_rows], schema)
+
+
+def _with_results(
+    backend: Backend,
+    events: Events,
+    names: Column,
+    top: Top | None,
+    statistics: Statistics | None,
+    threads: int,
+    limit: int,
+) -> Iterator[pa.RecordBatch]:
+    """Ask about events that are read once, with what matches give."""
+    events = read_events(backend, events, names)
+    rows: Column = pa.array(np.arange(len(events)))
+    parts = (
+        portions(backend, events, rows, top, MOST, threads)
+        if statistics is None
+        else statistics.portions(backend, events, rows, top, MOST, names, threads)
+    )
+    return giving(parts, events, names, backend.homes, limit)
+
+
+def giving(
+    parts: Iterable[pa.RecordBatch],
+    events: Events,
+    ids: Column,
+    homes: Callable[[Sequence[Id]], Iterable[Home | None]],
+    limit: int,
+) -> Iterator[pa.RecordBatch]:
+    """Add what matches give to answers that name events by their rows, and give these their ids."""
+    given = (found for part in parts for found in with_results(part, events, homes, limit))
+    for found in renaming(_by_row(ids), given):
+        yield found.set_column(0, EVENT_ID, ids.take(found.column(EVENT_ID).cast(pa.int64())))
+
+
+def read_events(backend: Backend, events: Events, ids: Column) -> Events:
+    """Have documents in columns read at once, so that none is read again; one that is bad is told by its id.
+
+    What stays in columns has records only.
+    """
+    content = backend.contents[0]
+    if not isinstance(events, pa.RecordBatch) or not isinstance(content, Gives):
+        return events
+    names = [*map(fold, events.schema.names)]
+    if CONTENT_TYPE not in names:
+        return events
+    if not isinstance(content, DocumentIndex):
+        return list(_each(events, ids))
+    documents = content.read_batch(events, ids)
+    types = column_of(events, CONTENT_TYPE).to_pylist()
+    sources = column_of(events, SOURCE).to_pylist() if SOURCE in names else [None] * len(types)
+    rows: Any = zip(ids.to_pylist(), documents, types, sources, strict=True)
+    return [Event(name, data, content_type=kind, source=source) for name, data, kind, source in rows]
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -19,7 +19,7 @@ from headgate.core.subscription import Subscription
 from headgate.errors import GraphError, SubscriptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.live import FrozenBase
     from headgate.contents.protocol import CheckCosts, Content, ContentRoom, Verdict
+    from headgate.contents.results import Home
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.ranks import Weights
@@ -124,6 +125,10 @@ class Backend(ABC):
         """
         text = self.filter(identity) or self.room.always
         return self.room.build([Subscription(0, text, self.room.dialect)]), 0
+
+    def homes(self, ids: Sequence[Id]) -> Iterable[Home | None]:
+        """Find filters of subscriptions: the index that has each, and its id there; None if one is gone."""
+        return [(self.index, identity) for identity in ids]
 
     # Asking about one event
 

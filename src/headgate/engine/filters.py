@@ -9,7 +9,7 @@ from headgate.engine.backend import Backend, in_columns, in_slices
 from headgate.ranking.model import EXACT, Best
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy as np
     import pyarrow as pa
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.live import FrozenBase
     from headgate.contents.protocol import CheckCosts, Content
+    from headgate.contents.results import Home
     from headgate.core.event import Event, Id
     from headgate.engine.backend import Column, Events
     from headgate.engine.question import Top
@@ -68,6 +69,11 @@ class RankedFilters(Backend):
     def contents(self) -> list[Content]:
         """List the filters as they are indexed by rank."""
         return [self.index.content]
+
+    def homes(self, ids: Sequence[Id]) -> Iterable[Home | None]:
+        """Find filters by rank."""
+        found: list[Home | None] = self.index.homes(ids)
+        return found
 
     def top(self, event: Event, top: Top) -> list[RankedMatch] | list[Best]:
         """Ask the scores, or the clauses."""

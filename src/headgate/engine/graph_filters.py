@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import weakref
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from headgate.core.subscription import Subscription
 from headgate.engine.backend import Backend, in_columns
 from headgate.engine.question import RANK, SCORE
 from headgate.errors import EventError
 from headgate.ranking.model import EXACT, Best
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from headgate.contents.protocol import Content, ContentRoom
+    from headgate.contents.results import Home
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.ranks import Weights
-    from headgate.core.subscription import Subscription
     from headgate.engine.backend import Column, Events
     from headgate.engine.question import Top
     from headgate.engine.reached import ReachedClauses
+    from headgate.graph.changes.view import View
     from headgate.graph.index import GraphIndex
     from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.filters.clause_index import ClauseIndex
@@ -41,6 +46,7 @@ class GraphFilters(Backend):
         self._graph = index
         self._first = weakref.ref(index.view)
         self._reached: ReachedClauses | None = None
+        self._own: tuple[View, NDArray[np.int64]] | None = None
         if clauses is not None:
             from headgate.engine.reached import ReachedClauses
 
@@ -95,6 +101,27 @@ class GraphFilters(Backend):
         from headgate.engine.reached import own_filter
 
         return own_filter(self._graph.view, identity)
+
+    def homes(self, ids: Sequence[Id]) -> Iterable[Home | None]:
+        """Find the filters of subscriptions at their vertices; one that has none of its own always holds."""
+        from headgate.engine.reached import GONE, own_vertices
+        from headgate.graph.ranked.ranked import find
+
+        view = self._graph.view
+        if self._own is None or self._own[0] is not view:
+            self._own = view, own_vertices(view)
+        own = self._own[1]
+        for identity in ids:
+            place = find(view, identity)
+            vertex = GONE if place < 0 else int(own[place])
+            if vertex == GONE:
+                yield None
+            else:
+                yield (view.filter_id(vertex) if vertex >= 0 else None) or self._always
+
+    @cached_property
+    def _always(self) -> Home:
+        return self.room.build([Subscription(0, self.room.always, self.room.dialect)]), 0
 
     # Asking
 

@@ -181,11 +181,16 @@ class Queries:
 
         return find_unknown(self.backend, asked_of(events))
 
-    def match_batch(self, events: Any, *, threads: int = 1) -> pa.Table:
+    def match_batch(self, events: Any, *, threads: int = 1, results: bool | int = False) -> pa.Table:
         """Match a table of events, or a list: (event_id, subscription_id), in the order of the events.
 
         Rows without an `id` have the number of their row. In a graph the column `source` names nodes. Several
         `threads` share the index, and give the same table.
+
+        With `results` there are also the columns `results`, what each match gives (a list of maps: the
+        bindings of RDF, the tuples of XML, nothing of records), and `complete`, whether that is all. It is
+        True for 1,000 rows of a match at most, or their number. Results that are too much are NULL, and told
+        as filters that are left out.
 
         >>> import pyarrow as pa
         >>> from headgate import Engine
@@ -193,9 +198,11 @@ class Queries:
         >>> engine.match_batch(pa.table({"age": [35, 25, 15]})).to_pydict()
         {'event_id': [0, 0, 1], 'subscription_id': ['s1', 's2', 's2']}
         """
+        from headgate.contents.results import read_limit
         from headgate.engine.answers import table_of
 
-        return table_of(self.backend, asked_of(events), None, self._statistics, check_threads(threads))
+        limit = read_limit(results)
+        return table_of(self.backend, asked_of(events), None, self._statistics, check_threads(threads), limit)
 
     def match_events(self, events: Any) -> list[list[Id]]:
         """List for each of some events the subscriptions that get it, sorted; many at once.
@@ -221,13 +228,14 @@ class Queries:
         hops: bool = False,
         k_column: str | None = None,
         threads: int = 1,
+        results: bool | int = False,
     ) -> pa.Table:
         """Find the best k for each event of a table or a list: (event_id, subscription_id, score, rank).
 
         `score` is what the subscription is ranked by, and ranks count from 1. Where nothing is ranked, the
         first matches are the best, with the score 0. `k_column` names an attribute by which each event says
-        how many it wants, at most k: one that has no whole number there wants k. `threads` are as for
-        `match_batch`, and all else is as in `top`.
+        how many it wants, at most k: one that has no whole number there wants k. `threads` and `results` are
+        as for `match_batch`, and all else is as in `top`.
 
         >>> from headgate import Engine, Subscription
         >>> engine = Engine.build(
@@ -236,8 +244,10 @@ class Queries:
         >>> engine.top_batch([{"id": "e1", "age": 35}], 1).to_pylist()
         [{'event_id': 'e1', 'subscription_id': 's2', 'score': 2.0, 'rank': 1}]
         """
+        from headgate.contents.results import read_limit
         from headgate.engine.answers import table_of
 
         asked = self._asked(k, mode, factors, PathCost(by, decay, hops), k_column)
         given = asked_of(events) if k else ()
-        return table_of(self.backend, given, asked, self._statistics, check_threads(threads))
+        limit = read_limit(results)
+        return table_of(self.backend, given, asked, self._statistics, check_threads(threads), limit)

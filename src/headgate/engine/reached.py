@@ -17,7 +17,7 @@ from headgate.core.rooms import CLAUSES
 from headgate.core.subscription import Subscription
 from headgate.errors import SubscriptionError
 from headgate.graph.model import SUBSCRIPTION
-from headgate.graph.ranked.ranked import find, hanging, served, servers
+from headgate.graph.ranked.ranked import find, hanging, ranking_of, served, servers
 from headgate.ranking.filters.clause_index import ClauseIndex
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from headgate.ranking.rows import Rows
 
     Ints = NDArray[np.int64]
+
+
+SERVED, GONE = -1, -2
 
 
 class _Joined(NamedTuple):
@@ -202,6 +205,21 @@ def own_filter(view: View, subscription: Id) -> str | None:
     if place < 0 or not servers(view, place):
         raise SubscriptionError(f"there is no subscription {subscription!r} here")
     return _filter_at(view, place)
+
+
+def own_vertices(view: View) -> Ints:
+    """List the vertex that has the filter of each subscription, by place.
+
+    It is SERVED where only nodes serve it, and GONE where nothing does.
+    """
+    ranks = ranking_of(view).ranks
+    serves = ranks.serves
+    hung = np.flatnonzero((serves >= 0) & (ranks.stands_for == SUBSCRIPTION))[::-1]
+    found = np.full(view.subscriptions, GONE, np.int64)
+    found[serves[serves >= 0]] = SERVED
+    # Of several the first counts, which is written last.
+    found[serves[hung]] = hung
+    return found
 
 
 def comes_to(view: View, event: Event, subscription: Id) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.contents.results import RESULT_COLUMNS
 from headgate.core.machine import memory
 from headgate.core.omission import Omissions
 from headgate.core.stepping import within
@@ -55,11 +56,12 @@ def match_events(
     content_type: str | None = None,
     tuples: str | None = None,
     stats: str | None = None,
+    results: int | None = None,
     quiet: bool = False,
 ) -> MatchResult:
     """Match a table of events against a snapshot, as `spark.match.match_events` does."""
     more = {"content_type": content_type, "tuples": tuples, "stats": stats}
-    check_match(snapshot, events, output, rejected=rejected, **more)
+    check_match(snapshot, events, output, rejected=rejected, results=results, **more)
     target = open_target(snapshot, graph=graph, top=top)
     room = memory() // SHARE
     groups = target.groups(room)
@@ -75,11 +77,11 @@ def match_events(
         clock, begun, before = time.thread_time(), time.time(), engines.met
         matches = 0
         statistics = None if stats is None else engines.statistics()
-        schema = matches_schema(given.id_type, top, numbered=target.numbered)
+        schema = matches_schema(given.id_type, top, results, numbered=target.numbered)
         with step("matching", quiet=quiet) as matching:
             with writing(changes.staged(output), schema) as write:
                 for rows in given.rows:
-                    for found in named_matches(engines, rows, schema, top, left_out, statistics):
+                    for found in named_matches(engines, rows, schema, top, left_out, statistics, results):
                         write(found)
                         matches += found.num_rows
             if tuples is not None:
@@ -105,7 +107,7 @@ def match_events(
     )
 
 
-def matches_schema(id_type: str, top: Top | None, *, numbered: bool) -> pa.Schema:
+def matches_schema(id_type: str, top: Top | None, results: int | None = None, *, numbered: bool) -> pa.Schema:
     """Return the columns of matches."""
     types = {
         EVENT_ID: _KINDS[id_type],
@@ -113,6 +115,8 @@ def matches_schema(id_type: str, top: Top | None, *, numbered: bool) -> pa.Schem
     }
     if top is not None:
         types |= {SCORE: pa.float64(), RANK: pa.int32()}
+    if results is not None:
+        types |= RESULT_COLUMNS
     return pa.schema(types)
 
 
@@ -123,12 +127,13 @@ def named_matches(
     top: Top | None,
     left_out: dict[Omission, None],
     statistics: Statistics | None = None,
+    results: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Match some events, and give the matches their ids; what is left out of an event is added."""
     numbers = pa.array(np.arange(len(rows.events), dtype=np.int64))
     omitted = Omissions()
     counting = None if statistics is None else Counting(statistics, rows.ids)
-    for found in within(lambda: omitted, engines.ask(rows.events, numbers, top, counting)):
+    for found in within(lambda: omitted, engines.ask(rows.events, numbers, top, counting, results)):
         # Where another event has text for an id, all have.
         yield found.set_column(0, EVENT_ID, rows.ids.take(found.column(EVENT_ID))).cast(schema)
     if statistics is not None:

@@ -25,6 +25,7 @@ from headgate.core.ids import Ids
 from headgate.core.omission import RenamedOmissions
 from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
 from headgate.core.versions.current import at_current
+from headgate.engine.answers import giving, read_events
 from headgate.engine.engine import Engine
 from headgate.engine.statistics import Statistics
 from headgate.errors import GraphError, SubscriptionError
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.contents.results import Home
     from headgate.core.event import Id
     from headgate.core.ranks import Weights
     from headgate.core.snapshot import Snapshot
@@ -198,13 +200,27 @@ class ShardEngines:
         return [Ids.of(piece.engine.ids) for piece in self._pieces]
 
     def ask(
-        self, events: Events, ids: Column, top: Top | None, counting: Counting | None = None
+        self,
+        events: Events,
+        ids: Column,
+        top: Top | None,
+        counting: Counting | None = None,
+        results: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Ask for all matches of events, or the best of each, in portions; `ids` stand for theirs.
 
         Sources that are no nodes, or none of the shards that are here, lead nowhere: `refusals` tells them.
-        The best of an event are all in one portion.
+        The best of an event are all in one portion, unless what they give is large: with `results` there is
+        what each match gives, in so many rows at most.
         """
+        if results is not None:
+            events = read_events(self._pieces[0].engine.backend, events, ids)
+            if counting is not None:
+                counting = counting._replace(names=ids if counting.names is None else counting.names)
+            rows: Column = pa.array(np.arange(len(events)))
+            found = self.ask(events, rows, top, counting)
+            yield from giving(found, events, ids, self._homes, results)
+            return
         if self.graph:
             events = fitted(events, numbered=self.numbered_nodes)
         size = min(at_once(piece.engine, top) for piece in self._pieces)
@@ -213,6 +229,11 @@ class ShardEngines:
         for begin in range(0, len(events), size):
             some = slice_of(events, begin, begin + size)
             yield from self._ask(some, ids.slice(begin, len(some)), top, counting)
+
+    def _homes(self, ids: Sequence[Id]) -> Iterator[Home | None]:
+        """Find the filters of subscriptions on their shards."""
+        for identity in ids:
+            yield from self._known(identity).engine.backend.homes([identity])
 
     def _ask(
         self, events: Events, ids: Column, top: Top | None, counting: Counting | None

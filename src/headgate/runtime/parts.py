@@ -78,7 +78,7 @@ class PartWriter:
 
 
 def _lines(rows: pa.RecordBatch) -> Iterable[str]:
-    for row in rows.to_pylist():
+    for row in rows.to_pylist(maps_as_pydicts="strict"):
         yield json.dumps(row, ensure_ascii=False, default=lambda value: value.isoformat()) + "\n"
 
 

@@ -143,10 +143,15 @@ def check_match(
     content_type: str | None = None,
     tuples: str | None = None,
     stats: str | None = None,
+    results: int | None = None,
 ) -> None:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
     check_events_for(snapshot, events, content_type)
-    check_output(output)
+    if check_output(output) is Format.CSV and results is not None:
+        raise TableError(
+            f"{output} is CSV, which has no lists, and results are lists: let it end in .parquet or .jsonl, "
+            "or leave out --results"
+        )
     check_output(rejected)
     if tuples is not None:
         check_tuples(snapshot)

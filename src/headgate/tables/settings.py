@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.contents.settings import INPUT, OUTPUT, REFUSED, Documents
+from headgate.contents.settings import INPUT, OUTPUT, REFUSED, Documents, Giving
 from headgate.core.settings import Kind, setting
 from headgate.core.subscription import SQL, dialects
 from headgate.errors import TableError
@@ -112,7 +112,7 @@ class Best:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Match(Documents, Best):
+class Match(Documents, Best, Giving):
     """Match a table of events against a snapshot."""
 
     snapshot: str = setting("what `compile` wrote", kind=INPUT, key="compile.snapshot", metavar="DIRECTORY")
@@ -120,7 +120,9 @@ class Match(Documents, Best):
         "a [table](files.md#events) of events, or files of documents", kind=INPUT, key="events.table"
     )
     output: str = setting(
-        "a table of matches, (`event_id`, `subscription_id`); with `top` also `score` and `rank`", kind=OUTPUT
+        "a table of matches, (`event_id`, `subscription_id`); with `top` also `score` and `rank`, with "
+        "`results` also these",
+        kind=OUTPUT,
     )
     rejected: str | None = setting(
         "a table for refused events", None, kind=OUTPUT, shown=REFUSED, more=_ELSEWHERE
@@ -153,7 +155,7 @@ class Match(Documents, Best):
         """Return what the job takes."""
         names = ("snapshot", "events", "output", "rejected", "graph", "tuples", "stats")
         said = {name: getattr(self, name) for name in names}
-        return {**said, "top": self.best, "content_type": self.format}
+        return {**said, "top": self.best, "content_type": self.format, "results": self.limit}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from headgate.core.event import Event, Id
     from headgate.runtime.targets import Shard
     from headgate.xml.index.index import XmlIndex
-    from headgate.xml.language.model import StructuralId
 
 LIMIT = 1000
 """Rows for an event and a subscription, at most."""
@@ -60,17 +59,13 @@ def _of_event(index: XmlIndex, event: Event) -> Iterator[tuple[Any, ...]]:
     refused: dict[Id, str] = {}
     for identity, answer in index.answers(event, refused).items():
         found = answer.tuples(LIMIT)
-        for number, row in enumerate(found.rows, 1):
+        for number, row in enumerate(found.written(), 1):
             for name, value in zip(found.names, row, strict=True):
-                yield event.id, identity, number, name, _written(value)
+                yield event.id, identity, number, name, value
         if not found.complete:
             yield event.id, identity, LIMIT + 1, CUT, f"more than {LIMIT} tuples"
     for identity, reason in refused.items():
         yield event.id, identity, 0, REFUSED, reason
-
-
-def _written(value: str | StructuralId) -> str:
-    return value if isinstance(value, str) else ",".join(map(str, value))
 
 
 def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:

@@ -83,7 +83,7 @@ def writing(path: str, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch],
             if form is Format.CSV:
                 text.write(",".join(map(quoted, schema.names)) + "\n")
             line = _csv if form is Format.CSV else _json
-            yield lambda rows: text.writelines(map(line, rows.to_pylist()))
+            yield lambda rows: text.writelines(map(line, rows.to_pylist(maps_as_pydicts="strict")))
         file.replace(place)
         folder.rmdir()
 

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from headgate.contents.live import PortionedIndex
 from headgate.contents.mixed.texts import ALWAYS, read_dialect, with_dialect
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Answers, Binds, CheckCosts, Measures
+from headgate.contents.results import NOTHING, Gives
 from headgate.contents.sharing import once
 from headgate.core.event import CONTENT_TYPE, DATA, ID, JSON, column_of, media_type
 from headgate.core.ids import Ids
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
     from headgate.contents.kind import Kind
     from headgate.contents.mixed.kind import MixedKind
     from headgate.contents.protocol import Content, ContentRoom, Verdict
+    from headgate.contents.results import ResultRows
     from headgate.core.event import Event, Id
     from headgate.core.omission import Omission
+    from headgate.errors import EventError
 
     Column = pa.Array[Any]
 
@@ -237,6 +240,19 @@ class MixedIndex(PortionedIndex):
         for index, given in self._asked(event):
             if isinstance(index, Answers):
                 found |= index.answers(given, refused)
+        return found
+
+    def results(self, event: Event, ids: Sequence[Id], limit: int) -> list[ResultRows | EventError | None]:
+        """Return what some filters give for an event; nothing if it is of another kind."""
+        found: list[ResultRows | EventError | None] = [NOTHING if each in self else None for each in ids]
+        left = list(range(len(ids)))
+        for index, given in self._asked(event):
+            here = [place for place in left if ids[place] in index]
+            left = [place for place in left if ids[place] not in index]
+            if isinstance(index, Gives) and here:
+                answers = index.results(given, [ids[place] for place in here], limit)
+                for place, answer in zip(here, answers, strict=True):
+                    found[place] = answer
         return found
 
     def _member_and_event(self, event: Event, identity: Id) -> tuple[Member, Event | None]:

@@ -247,7 +247,7 @@ class View:
             return False
         return self.explain_filter(event, vertex).matches
 
-    def _filter_id(self, vertex: int) -> tuple[Content, int] | None:
+    def filter_id(self, vertex: int) -> tuple[Content, int] | None:
         """Find where the filter of a vertex is; None if it has none, or was removed."""
         p = vertex - self.arrays.roots
         bit = np.uint64(1) << np.uint64(p & 63)
@@ -263,12 +263,12 @@ class View:
 
     def filter_of(self, vertex: int) -> str | None:
         """Return the text of a vertex's filter."""
-        found = self._filter_id(vertex)
+        found = self.filter_id(vertex)
         return None if found is None else found[0].filter(found[1])
 
     def explain_filter(self, event: Event, vertex: int) -> Verdict:
         """Say why the filter of a vertex holds or not."""
-        found = self._filter_id(vertex)
+        found = self.filter_id(vertex)
         assert found is not None, "only vertices with a filter have something to explain"
         return found[0].explain(event, found[1])
 

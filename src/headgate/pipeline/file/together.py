@@ -10,6 +10,8 @@ from headgate.contents.registry import content_of, kind_of, kinds
 from headgate.core.settings import Kind, Problem, settings_of, unmet
 from headgate.pipeline.file.settings import TABLES
 from headgate.spark.stream.settings import is_broker
+from headgate.tables.packed import ending
+from headgate.tables.places import ENDINGS, Format
 from headgate.workloads.catalogue import RDF_NAMES
 from headgate.workloads.settings import GRAPHS, SELECTIVITIES
 
@@ -198,6 +200,9 @@ def _matched(pipeline: Pipeline, match: Match) -> Iterator[Problem]:
     graph = pipeline.compile.nodes is not None
     if match.top is not None and pipeline.compile.ranked is False and not graph:
         yield Problem(f"{label}.top", "subscriptions.ranked is false", "leave that out, or leave out top")
+    if match.results and ENDINGS.get(ending(match.output)) is Format.CSV:
+        why = f"{match.output} is CSV, which has no lists"
+        yield Problem(f"{label}.results", why, "let the output end in .parquet or .jsonl")
     if match.tuples is not None:
         said = pipeline.compile.dialect
         if said is not None and not kind_of(content_of([said], "the filters")).gives("tuples"):

@@ -178,6 +178,18 @@ class RankedIndex:
         """Return the text of a subscription's filter."""
         return self._moments.reading(lambda: self._state.content.filter(self._state.key(identity)))
 
+    def homes(self, ids: Sequence[Id]) -> list[tuple[Content, Id] | None]:
+        """Find the filters of subscriptions in the content: by their ranks; None for one that is not here."""
+
+        def ask() -> list[tuple[Content, Id] | None]:
+            state = self._state
+            return [
+                (state.content, state.key(identity)) if state.rows.find(identity) >= 0 else None
+                for identity in ids
+            ]
+
+        return self._moments.reading(ask)
+
     # Asking
 
     def match(self, event: Event) -> list[Id]:

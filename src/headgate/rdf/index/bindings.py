@@ -7,6 +7,7 @@ any more one by one: what is not asked for is looked for once, and not for each 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import islice, product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +19,7 @@ from headgate.rdf.language.rewrite import variables
 from headgate.rdf.reference import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from headgate.rdf.events.facts import Statement
@@ -55,11 +56,32 @@ def bindings(
     pattern: Pattern, graph: Graph, taxonomy: Taxonomy | None, options: Options, limit: int
 ) -> Bindings:
     """List the distinct bindings of the variables that a SELECT names; for an ASK, of all that have names."""
-    named = tuple(each for each in pattern.variables if not each.startswith("?:"))
-    names = named if pattern.form == ASK else pattern.selected
-    found = search(pattern, Facts(graph, taxonomy), options, names, limit + 1, STEPS * (1 + limit // 1000))
-    rows = tuple(tuple(each[name] for name in names) for each in found[:limit])
-    return Bindings(names, rows, len(found) <= limit)
+    return PreparedPattern(pattern).bindings(Facts(graph, taxonomy), options, limit)
+
+
+class PreparedPattern:
+    """A filter whose bindings are asked for in many events."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        """Take the filter apart."""
+        named = tuple(each for each in pattern.variables if not each.startswith("?:"))
+        self.names = named if pattern.form == ASK else pattern.selected
+        self.titles = tuple(name.removeprefix("?") for name in self.names)
+        self._wanted = frozenset(self.names)
+        self._parts = parts_of(pattern)
+        self._pattern = pattern
+
+    def bindings(self, facts: Facts, options: Options, limit: int) -> Bindings:
+        """List the distinct bindings in an event, which other filters may be asked about too."""
+        apart = Apart(self._pattern) if options.injective else None
+        join = _Join(facts, options, self._wanted, apart, STEPS * (1 + limit // 1000))
+        found = join.solve(self._parts, {}, limit + 1)
+        rows = tuple(tuple([each[name] for name in self.names]) for each in found[:limit])
+        return Bindings(self.names, rows, len(found) <= limit)
+
+
+prepared: Callable[[Pattern], PreparedPattern] = lru_cache(maxsize=4096)(PreparedPattern)
+"""Prepare a filter, or find that it was lately."""
 
 
 def search(
@@ -95,8 +117,11 @@ def parts_of(pattern: Pattern) -> list[Part]:
 
 def groups(parts: Iterable[Part], bound: Container[Term]) -> list[list[Part]]:
     """Group the parts that share variables, directly or not, but for those that are bound."""
+    given = list(parts)
+    if len(given) < 2:
+        return [given] if given else []
     found: list[tuple[frozenset[Term], list[Part]]] = []
-    for part in parts:
+    for part in given:
         free = frozenset(each for each in part.variables if each not in bound)
         touched = [each for each in found if each[0] & free]
         found = [each for each in found if not each[0] & free]
@@ -132,11 +157,16 @@ class _Join:
                 "narrow the filter"
             )
         bound = binding.keys()
-        left = [part for part in parts if not part.variables <= bound]
-        if not all(self._holds(part.what, binding) for part in parts if part.variables <= bound):
-            return []
+        left = []
+        for part in parts:
+            if not part.variables <= bound:
+                left.append(part)
+            elif not self._holds(part.what, binding):
+                return []
         if self.apart is not None and not self.apart.holds(binding):
             return []
+        if not left:
+            return [{}]
         # If nodes must be different, no part is free of the others.
         grouped = groups(left, binding) if self.apart is None else [left] if left else []
         asked = [(group, not self.wanted.isdisjoint(_free(group, binding))) for group in grouped]

@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from headgate.contents.documents import DocumentIndex
+from headgate.contents.results import ResultRows
 from headgate.core.rooms import RDF
 from headgate.core.subscription import SPARQL
 from headgate.errors import EventError, SubscriptionError
+from headgate.rdf.events.facts import Facts
 from headgate.rdf.events.reading import graph_of, read_graphs
 from headgate.rdf.explain.explain import Explanation, explain
-from headgate.rdf.index.bindings import Bindings, bindings
+from headgate.rdf.index.bindings import Bindings, TooLongError, bindings
 from headgate.rdf.index.build import build
 from headgate.rdf.index.columns import Writer
 from headgate.rdf.index.live import ROOM, Base, State, compact
-from headgate.rdf.language.model import Options
+from headgate.rdf.language.model import Options, plain
 from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.language.printing import print_pattern
 from headgate.rdf.language.splitting import split
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from headgate.core.subscription import Subscription
     from headgate.rdf.index.arrays import Encoded
     from headgate.rdf.index.columns import Columns
-    from headgate.rdf.language.model import Graph
+    from headgate.rdf.language.model import Graph, Term
 
 CHUNK = 256
 """Events whose text is read together."""
@@ -149,6 +151,33 @@ class RdfIndex(DocumentIndex[State]):
         state = self._state
         pattern = state.pattern(state.number_of(identity))
         return bindings(pattern, graph_of(event), state.base.taxonomy, state.base.options, limit)
+
+    def results(self, event: Event, ids: Sequence[Id], limit: int) -> list[ResultRows | EventError | None]:
+        """Return the bindings of some filters for an event, which is read once, without types and languages.
+
+        One that takes too long to find them has the reason in its place, and None stands for no filter.
+        """
+        state = self._state
+        facts = Facts(graph_of(event), state.base.taxonomy)
+        texts: dict[Term, str] = {}
+        found: list[ResultRows | EventError | None] = []
+        for number in state.find_all(ids):
+            if number < 0:
+                found.append(None)
+                continue
+            prepared = state.prepared(number)
+            try:
+                rows = prepared.bindings(facts, state.base.options, limit)
+            except TooLongError as error:
+                found.append(error)
+                continue
+            for row in rows.rows:
+                for term in row:
+                    if term not in texts:
+                        texts[term] = plain(term)
+            plain_rows = [tuple([texts[term] for term in row]) for row in rows.rows]
+            found.append(ResultRows(prepared.titles, plain_rows, rows.complete))
+        return found
 
     def explain(self, event: Event, identity: Id) -> Explanation:
         """Say why an event matches a subscription or not, edge by edge and filter by filter."""

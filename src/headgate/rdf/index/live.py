@@ -16,6 +16,7 @@ from headgate.core.snapshot import write_snapshot
 from headgate.rdf.events.encode import Features, features_of
 from headgate.rdf.index import laying
 from headgate.rdf.index.arrays import Checks, Dictionary, Edges, Entries, Groups, Patterns, RdfArrays
+from headgate.rdf.index.bindings import PreparedPattern, prepared
 from headgate.rdf.index.build import build
 from headgate.rdf.index.columns import Columns, concatenate, take
 from headgate.rdf.index.matching import Matcher
@@ -47,6 +48,10 @@ _PARTS: dict[str, Any] = {
 }
 
 
+_PREPARED = 1 << 14
+"""Filters that are kept ready to be asked for their bindings, some kilobytes each."""
+
+
 class Base(DocumentBase):
     """Patterns in arrays, with the options and the taxonomy under which they are asked."""
 
@@ -69,10 +74,15 @@ class Base(DocumentBase):
         self.taxonomy = taxonomy
         self.features = features_of(arrays) if features is None else features
         self.pattern = lru_cache(1024)(self._pattern)
+        self.prepared = lru_cache(_PREPARED)(self._prepared)
         self.matcher = Matcher(arrays, self.features, expressions.text, self.pattern, options, taxonomy)
 
     def _pattern(self, number: int) -> Pattern:
         return parse_filter(self.filters.text(number))
+
+    def _prepared(self, number: int) -> PreparedPattern:
+        # Not by `pattern`, whose few places are for filters that are checked while others are matched.
+        return PreparedPattern(self._pattern(number))
 
     @classmethod
     def open(cls, path: Path, *, taxonomy: Taxonomy | None = None, verify: bool = True) -> Base:
@@ -180,6 +190,11 @@ class State(DocumentState[Base, Tail]):
     def version(self) -> int:
         """Return the version of the taxonomy."""
         return self.base.taxonomy.version
+
+    def prepared(self, number: int) -> PreparedPattern:
+        """Return a filter that is ready to be asked for its bindings."""
+        base = len(self.base.ids)
+        return self.base.prepared(number) if number < base else prepared(self.tail.pattern(number - base))
 
 
 def compact(moment: Moment[State]) -> State:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as sf
 
 from headgate.contents.protocol import EVENT_ID
+from headgate.contents.results import read_limit
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.likeliest import likeliest
 from headgate.errors import TableError
@@ -76,6 +77,7 @@ def each_batch(
     rejected_changes: str | PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
     fold: int = FOLD,
+    results: bool | int = False,
 ) -> EachBatch:
     """Return what `foreachBatch` of a streaming DataFrame wants: matches of each batch go to `write`.
 
@@ -130,6 +132,7 @@ def each_batch(
         shape,
         dict(names or {}),
         write,
+        read_limit(results),
     )
 
 
@@ -158,6 +161,7 @@ class EachBatch:
     shape: str
     names: Mapping[str, str]
     write: Write
+    results: int | None = None
     _live: _Live | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -193,7 +197,9 @@ class EachBatch:
             version = live.subscriptions.at(pinned["snapshot"], pinned["since"], pinned["version"])
             best = self.settings.best
             frame = EventFrame(events, live.target(version.snapshot), self.columns, self.form)
-            found = frame.both(version, self.keep, self.shape, best, numbered=live.numbered).persist()
+            found = frame.both(
+                version, self.keep, self.shape, best, self.results, numbered=live.numbered
+            ).persist()
             try:
                 matches = found.where(sf.col(REASON).isNull()).drop(REASON, ROW)
                 refused = found.where(sf.col(REASON).isNotNull()).select(EVENT_ID, REASON, ROW)

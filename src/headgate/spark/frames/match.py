@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import (
     ArrayType,
+    BooleanType,
     DoubleType,
     IntegerType,
     LongType,
+    MapType,
     StringType,
     StructField,
     StructType,
 )
 
 from headgate.contents.protocol import SUBSCRIPTION_ID
+from headgate.contents.results import COMPLETE, RESULTS, read_limit
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.values import fold
 from headgate.errors import TableError
@@ -67,6 +70,7 @@ def match(
     content_type: str = CONTENT_TYPE,
     format: str | None = None,  # noqa: A002 -- as on the command line
     names: Mapping[str, str] | None = None,
+    results: bool | int = False,
 ) -> DataFrame:
     """Say who gets each event: the columns `event_id` and `subscription_id`, a row a match.
 
@@ -77,13 +81,19 @@ def match(
     documents, `content_type` their formats, and `format` is that of documents that name none. `names` gives
     other names to columns of the result, such as `{"subscription_id": "alert"}`.
 
+    With `results` there are two more columns: `results`, an array of maps, is what a match gives, bindings of
+    RDF and tuples of XML; `complete` says whether that is all. It is True for 1,000 rows of a match at most,
+    or their number. An array of matches has structs then. What is too much is NULL: `refused` with `exceeded`
+    and `results` tells it.
+
     Rows that are no events match nothing: `refused` lists them.
 
     >>> matched = match(events, "snapshot", id="event_uuid", keep=["price"])  # doctest: +SKIP
     """
     columns = EventColumns(id, source, data, content_type)
     target = open_target(os.fspath(snapshot))
-    return EventFrame(events, target, columns, format).matches(keep, shape, names, None)
+    limit = read_limit(results)
+    return EventFrame(events, target, columns, format).matches(keep, shape, names, None, limit)
 
 
 def top(
@@ -105,6 +115,7 @@ def top(
     content_type: str = CONTENT_TYPE,
     format: str | None = None,  # noqa: A002 -- as on the command line
     names: Mapping[str, str] | None = None,
+    results: bool | int = False,
 ) -> DataFrame:
     """Say who comes first: the best k of each event, with the columns `rank` and `value` besides.
 
@@ -118,7 +129,8 @@ def top(
     columns = EventColumns(id, source, data, content_type)
     wanted = Top.of(k, mode, factors, PathCost.of(by, decay, hops=hops), k_column)
     target = open_target(os.fspath(snapshot), top=wanted)
-    return EventFrame(events, target, columns, format).matches(keep, shape, names, wanted)
+    limit = read_limit(results)
+    return EventFrame(events, target, columns, format).matches(keep, shape, names, wanted, limit)
 
 
 def refused(
@@ -132,17 +144,19 @@ def refused(
     format: str | None = None,  # noqa: A002 -- as on the command line
     exceeded: bool = False,
     names: Mapping[str, str] | None = None,
+    results: bool | int = False,
 ) -> DataFrame:
     """List the rows that are no events: `event_id`, `reason`, and the `row` as JSON.
 
     With `exceeded` also filters that were too expensive for an event and left out of it; events are matched
-    for that. The other arguments are as in `match`.
+    for that, and with `results` also those whose results are too much. The other arguments are as in `match`.
 
     >>> bad = refused(events, "snapshot", id="event_uuid")  # doctest: +SKIP
     """
     columns = EventColumns(id, source, data, content_type)
     target = open_target(os.fspath(snapshot))
-    return EventFrame(events, target, columns, format).refused(names, exceeded=exceeded)
+    limit = read_limit(results)
+    return EventFrame(events, target, columns, format).refused(names, exceeded=exceeded, results=limit)
 
 
 class EventFrame:
@@ -159,7 +173,12 @@ class EventFrame:
         return self._target.groups(worker_memory(self._events.sparkSession))
 
     def matches(
-        self, keep: Sequence[str], shape: str, names: Mapping[str, str] | None, top: Top | None
+        self,
+        keep: Sequence[str],
+        shape: str,
+        names: Mapping[str, str] | None,
+        top: Top | None,
+        results: int | None = None,
     ) -> DataFrame:
         """Return matches of all groups of shards."""
         kept = self._kept(keep, shape)
@@ -178,8 +197,8 @@ class EventFrame:
         keyed = several and top is not None
         if keyed and top is not None and top.column is not None:
             raise TableError(NOT_BY_EVENT.format(self._target.title))
-        task = self._task(top)._replace(shape=shape, keyed=keyed)
-        schema = self._schema(shape, kept, top, numbered=self._target.numbered)
+        task = self._task(top)._replace(shape=shape, keyed=keyed, results=results)
+        schema = self._schema(shape, kept, top, results, numbered=self._target.numbered)
         if keyed:
             schema = schema.add(KEY, LongType())
         rows = self._given.rows(kept)
@@ -194,7 +213,14 @@ class EventFrame:
         return answered(renamed(found, names), Answered(rows, works, tuple(found.columns)))
 
     def both(
-        self, version: Version, keep: Sequence[str], shape: str, top: Top | None, *, numbered: bool
+        self,
+        version: Version,
+        keep: Sequence[str],
+        shape: str,
+        top: Top | None,
+        results: int | None,
+        *,
+        numbered: bool,
     ) -> DataFrame:
         """Return matches at a version of live subscriptions, and with them the rows that are no events.
 
@@ -202,8 +228,8 @@ class EventFrame:
         """
         kept = self._kept(keep, shape)
         task = self._given.task(version, VersionSources(version) if self._target.graph else None, top)
-        task = task._replace(numbered=numbered, shape=shape, keep=tuple(kept))
-        schema = self._schema(shape, kept, top, numbered=numbered)
+        task = task._replace(numbered=numbered, shape=shape, keep=tuple(kept), results=results)
+        schema = self._schema(shape, kept, top, results, numbered=numbered)
         for name in (REASON, ROW):
             if name in map(fold, kept):
                 raise TableError(f"column {name} tells of refused rows: rename it in the events to keep it")
@@ -217,9 +243,11 @@ class EventFrame:
             raise TableError(f"shape is {shape!r}: use {' or '.join(map(repr, SHAPES))}")
         return self._given.kept(keep)
 
-    def refused(self, names: Mapping[str, str] | None, *, exceeded: bool) -> DataFrame:
+    def refused(
+        self, names: Mapping[str, str] | None, *, exceeded: bool, results: int | None = None
+    ) -> DataFrame:
         """Return rows that are no events."""
-        task = self._task(None)._replace(exceeded=exceeded)
+        task = self._task(None)._replace(exceeded=exceeded, results=results)
         # Others are asked for the filters that they leave out, if that is wanted.
         others = self._groups[1:] if exceeded else ()
         tasks = [task, *(task._replace(group=group, tells=False) for group in others)]
@@ -229,13 +257,17 @@ class EventFrame:
         sources = self._target.sources(worker_memory(self._events.sparkSession))
         return self._given.task(self._groups[0], sources, top)
 
-    def _schema(self, shape: str, kept: Sequence[str], top: Top | None, *, numbered: bool) -> StructType:
+    def _schema(
+        self, shape: str, kept: Sequence[str], top: Top | None, results: int | None, *, numbered: bool
+    ) -> StructType:
         """Return the columns of the result."""
         subscription: DataType = LongType() if numbered else StringType()
         told: list[tuple[str, DataType]] = [(SUBSCRIPTION_ID, subscription)]
         if top is not None:
             told += [(RANK, IntegerType()), (VALUE, DoubleType())]
+        if results is not None:
+            told += [(RESULTS, ArrayType(MapType(StringType(), StringType()))), (COMPLETE, BooleanType())]
         if shape == ARRAYS:
-            each = subscription if top is None else StructType([StructField(*field) for field in told])
+            each = subscription if len(told) == 1 else StructType([StructField(*field) for field in told])
             told = [(MATCHES, ArrayType(each))]
         return self._given.schema(told, kept)

@@ -271,6 +271,7 @@ class Batches:
             seen=None if window is None else self._seen.paths(),
             oldest=0 if window is None else int(record["at"] / _MICROS - window),
             counts=self.statistics is not None,
+            results=self._settings.limit,
             struck=struck,
         )
         found = rows.match(task, self._files(number))
@@ -289,7 +290,8 @@ class Batches:
     @property
     def _ddl(self) -> str:
         ranked = ", score double, rank int" if self._settings.best is not None else ""
-        return f"event_id string, subscription_id {'long' if self._numbered else 'string'}{ranked}"
+        given = ", results array<map<string, string>>, complete boolean" if self._settings.results else ""
+        return f"event_id string, subscription_id {'long' if self._numbered else 'string'}{ranked}{given}"
 
     def _after(self, number: int, record: Record) -> None:
         """Forget what no batch needs any more."""

@@ -80,7 +80,8 @@ def opened(
         if settings.metrics_port is not None:
             open_.enter_context(telling.metrics.serve(settings.metrics_port))
         numbered = bool(state.fixed("numbered", subscriptions.numbered))
-        sink = open_sink(match_schema(numbered=numbered, top=settings.best), telling)
+        schema = match_schema(numbered=numbered, top=settings.best, results=settings.limit)
+        sink = open_sink(schema, telling)
         open_.callback(sink.close)
         last = -1 if state.last is None else int(state.last["batch"])
         batches = Batches(

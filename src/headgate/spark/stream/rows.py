@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.contents.results import RESULT_COLUMNS
 from headgate.runtime.questions import RANK, SCORE
 
 if TYPE_CHECKING:
@@ -70,12 +71,14 @@ NAMED = 1000
 """How many origins are named in a batch's record, at most."""
 
 
-def match_schema(*, numbered: bool, top: Top | None) -> pa.Schema:
+def match_schema(*, numbered: bool, top: Top | None, results: int | None = None) -> pa.Schema:
     """Return the columns of a match; ids of events are text whatever they were."""
     named: pa.DataType = pa.int64() if numbered else pa.string()
     found: dict[str, pa.DataType] = {EVENT_ID: pa.string(), SUBSCRIPTION_ID: named}
     if top is not None:
         found |= {SCORE: pa.float64(), RANK: pa.int32()}
+    if results is not None:
+        found |= RESULT_COLUMNS
     return pa.schema(found)
 
 

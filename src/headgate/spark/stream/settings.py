@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
-from headgate.contents.settings import INPUT, OUTPUT, formats
+from headgate.contents.settings import INPUT, OUTPUT, Giving, formats
 from headgate.core.settings import Kind, check_values, setting, settings_of
 from headgate.errors import TableError
 from headgate.ranking.model import EXACT, RELAXED
@@ -23,7 +23,7 @@ KEEP, DELETE, ARCHIVE = "keep", "delete", "archive:"
 
 
 @dataclass(frozen=True)
-class StreamSettings(Best):
+class StreamSettings(Best, Giving):
     """Where events come from, what they are matched against, where matches go, and how."""
 
     snapshot: str = setting(
@@ -156,6 +156,8 @@ class StreamSettings(Best):
         told = self.mode not in {None, EXACT} or any(more)
         if self.top is None and told:
             raise TableError("mode, factors and such say which are best: say with top how many are wanted")
+        if self.results_limit is not None and not self.results:
+            raise TableError("results_limit says how many rows of a match are wanted: ask for results, too")
         if self.factors and self.mode != RELAXED:
             raise TableError("factors weigh clauses that hold, and exact matching weighs none: use relaxed")
         if self.finished not in {KEEP, DELETE} and not self.finished.removeprefix(ARCHIVE) != self.finished:

@@ -85,13 +85,15 @@ class Task(NamedTuple):
     """The second from which on those count."""
     counts: bool = False
     """Whether statistics of subscriptions are wanted."""
+    results: int | None = None
+    """How many rows of what a match gives are wanted, if any."""
     struck: Mapping[int, frozenset[int]] | None = None
     """By part, the hashes of ids that another part of the batch has, too, and that are left to it."""
 
     @property
     def schema(self) -> pa.Schema:
         """Return the columns of a match."""
-        return match_schema(numbered=self.numbered, top=self.top)
+        return match_schema(numbered=self.numbered, top=self.top, results=self.results)
 
 
 def match_on_spark(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
@@ -241,7 +243,8 @@ class _Part:
         ids = pa.array([str(event.id) for _, event in given], pa.string())
         schema = self._task.schema
         counting = None if self._statistics is None else Counting(self._statistics)
-        asked = self._pieces.ask([event for _, event in given], ids, self._task.top, counting)
+        events = [event for _, event in given]
+        asked = self._pieces.ask(events, ids, self._task.top, counting, self._task.results)
         for found in within(lambda: self._left_out, asked):
             columns = [found.column(name).cast(schema.field(name).type) for name in schema.names]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
 from headgate.contents.registry import kind_of
+from headgate.contents.results import RESULT_COLUMNS
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event
 from headgate.core.omission import Omissions
 from headgate.core.stepping import within
@@ -52,8 +53,8 @@ COUNTED = ("events", "matches", "refused")
 ROWS, ARRAYS = SHAPES = ("rows", "arrays")
 """One row a match, or one row an event with all of its matches."""
 KEPT, VALUE, MATCHES = "kept", "value", "matches"
-TOGETHER = 10_000
-"""Events asked about together, at most."""
+TOGETHER, GIVING = 10_000, 256
+"""Events asked about together, at most; and where what their matches give must fit into memory, too."""
 PORTION = 1 << 18
 """Matches handed on together: texts of 8 KB each would still fit into an Arrow array."""
 FEED_IDS = "items of a feed have ids that are text: cast the id to string"
@@ -80,6 +81,8 @@ class FrameTask(NamedTuple):
     """Whether filters that are too expensive for an event are told among refused rows."""
     tells: bool = True
     """Whether rows that are no events are told: of several groups of shards, by one."""
+    results: int | None = None
+    """How many rows of what a match gives are wanted, if any."""
     keep: tuple[str, ...] | None = None
     """What is wanted of `kept` beside matches: all of it, unless said."""
 
@@ -151,8 +154,10 @@ def _types(batch: pa.RecordBatch, task: FrameTask) -> dict[str, pa.DataType]:
     told: dict[str, pa.DataType] = {SUBSCRIPTION_ID: _type(task)}
     if task.top is not None:
         told |= {RANK: pa.int32(), VALUE: pa.float64()}
+    if task.results is not None:
+        told |= RESULT_COLUMNS
     if task.shape == ARRAYS:
-        each = told[SUBSCRIPTION_ID] if task.top is None else pa.struct(list(told.items()))
+        each = told[SUBSCRIPTION_ID] if len(told) == 1 else pa.struct(list(told.items()))
         told = {MATCHES: pa.list_(each)}
     kept = batch.schema.field(KEPT).type
     named = [kept.field(name) for name in (task.keep or ())]
@@ -212,8 +217,9 @@ def read_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[t
     kind = kind_of(task.content)
     try:
         for whole in batches:
-            for begin in range(0, whole.num_rows, TOGETHER):
-                batch = whole.slice(begin, TOGETHER)
+            size = TOGETHER if task.results is None else GIVING
+            for begin in range(0, whole.num_rows, size):
+                batch = whole.slice(begin, size)
                 yield batch, _given(batch, task)
     finally:
         kind.close()
@@ -289,7 +295,7 @@ def _asked(given: Given, task: FrameTask, left_out: Omissions | None = None) -> 
     """
     engines, place = _engines(task)
     numbers = pa.array(np.arange(len(given.events)))
-    found = engines.ask(given.events, numbers, task.top)
+    found = engines.ask(given.events, numbers, task.top, results=task.results)
     if left_out is not None:
         found = within(lambda: left_out, found)
     return within(partial(in_memory, place), found)
@@ -326,7 +332,7 @@ def _as_arrays(
     starts = np.searchsorted(at[order], np.arange(len(given.events) + 1))
     told = _told(found.take(order), task)
     values: Any = told[SUBSCRIPTION_ID]
-    if task.top is not None:
+    if len(told) > 1:
         values = pa.StructArray.from_arrays(list(told.values()), names=list(told))
     matches = pa.ListArray.from_arrays(pa.array(starts, pa.int32()), values)
     kept = kept_columns(batch, pa.array(given.rows), task)
@@ -342,6 +348,8 @@ def _schema(task: FrameTask) -> pa.Schema:
     fields: dict[str, pa.DataType] = {EVENT_ID: pa.int64(), SUBSCRIPTION_ID: _type(task)}
     if task.top is not None:
         fields |= {SCORE: pa.float64(), RANK: pa.int32()}
+    if task.results is not None:
+        fields |= RESULT_COLUMNS
     return pa.schema(fields)
 
 
@@ -355,6 +363,8 @@ def _told(found: Any, task: FrameTask) -> dict[str, Column]:
     if task.top is not None:
         columns[RANK] = _whole(found.column(RANK)).cast(pa.int32())
         columns[VALUE] = _whole(found.column(SCORE)).cast(pa.float64())
+    if task.results is not None:
+        columns |= {name: _whole(found.column(name)) for name in RESULT_COLUMNS}
     return columns
 
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headgate.contents.kind import Results, table_lines
+from headgate.contents.results import NOTHING, ResultRows
 from headgate.core.jit import kernel
-from headgate.xml.answers.listing import Tuples, list_tuples
+from headgate.xml.answers.listing import Listing, Tuples, list_tuples
 from headgate.xml.answers.structural import Flat, Ids, Shape, reduce_flat, shape_of
 from headgate.xml.events.subject import Subject
 from headgate.xml.index.passing import Conditions, lay_tests, sift
@@ -118,6 +119,7 @@ class PreparedPattern:
         self._shape = shape_of(pattern)
         self._labels = tuple(node.label for node in pattern.nodes)
         self._tests = lay_tests(pattern)
+        self._listing: Listing | None = None
 
     def answer(self, document: Document) -> Answer | None:
         """Return what the pattern gives for a document; None if it does not hold."""
@@ -148,6 +150,16 @@ class PreparedPattern:
                 return None
             found = _compact(found, keep)
         return self._made(subject.texts, found)
+
+    def results(self, subject: Subject, limit: int) -> ResultRows:
+        """Return the tuples for a document as text; none if the pattern does not hold."""
+        answer = self.ask(subject)
+        if answer is None:
+            return NOTHING
+        if self._listing is None:
+            self._listing = Listing(self.pattern)
+        tuples = self._listing.tuples(answer.ids, answer.values, answer.contents, limit)
+        return ResultRows(tuples.names, tuples.written(), tuples.complete)
 
     def _passing(self, document: Document, found: Flat) -> NDArray[np.bool_]:
         """Tell which candidates pass the tests, the slow way."""

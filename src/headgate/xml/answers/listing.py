@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.core.jit import kernel
 from headgate.xml.answers.structural import flattened, reduce_flat, shape_of
 from headgate.xml.language.model import CONT, ID, ROOT, VAL, Node, Pattern, StructuralId
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,30 +43,84 @@ class Tuples(NamedTuple):
             for row in self.rows
         ]
 
+    def written(self) -> list[tuple[str, ...]]:
+        """Return the rows as text: an id as its numbers, with commas between."""
+        return [
+            tuple([each if isinstance(each, str) else ",".join(map(str, each)) for each in row])
+            for row in self.rows
+        ]
+
+
+class Listing:
+    """How what a pattern returns is listed, worked out once.
+
+    Whatever is no ancestor of a returning node can be left out: it embeds, wherever its parent goes. Of the
+    rest, one returning node after the other is bound to one id, and what no longer takes part is left out, so
+    that there is no dead end, and no combination comes twice.
+    """
+
+    def __init__(self, pattern: Pattern) -> None:
+        """Take what leads to a returning node."""
+        self.names = column_names(pattern)
+        self._returning = pattern.returning
+        self._things = [
+            (slot, node, what)
+            for slot, node in enumerate(self._returning)
+            for what in pattern.nodes[node].returns
+        ]
+        kept = set(self._returning)
+        for place in range(len(pattern.nodes) - 1, -1, -1):
+            if place in kept and pattern.nodes[place].parent != ROOT:
+                kept.add(pattern.nodes[place].parent)
+        self._chosen = sorted(kept)
+        moved = {ROOT: ROOT} | {place: number for number, place in enumerate(self._chosen)}
+        small = Pattern(
+            tuple(
+                Node(node.label, node.axis, moved[node.parent])
+                for node in (pattern.nodes[each] for each in self._chosen)
+            )
+        )
+        self._shape = shape_of(small)
+        self._bound = np.array([moved[place] for place in self._returning], np.int64)
+
+    def tuples(self, ids: Sequence[Ids], values: Texts, contents: Texts, limit: int) -> Tuples:
+        """List up to `limit` rows of what takes part in embeddings."""
+        columns = [
+            (slot, _column(what, ids[node], values[node], contents[node]))
+            for slot, node, what in self._things
+        ]
+        if not columns:
+            # It holds in one way.
+            rows: list[tuple[str | StructuralId, ...]] = [()]
+        elif len(self._returning) == 1:
+            # All of its ids take part, whatever the others are.
+            rows = [*islice(zip(*(column for _, column in columns), strict=True), limit + 1)]
+        else:
+            flat = flattened([ids[place] for place in self._chosen])
+            places = list_places(self._shape, flat, self._bound, limit + 1).T.tolist()
+            given = [[column[place] for place in places[slot]] for slot, column in columns]
+            rows = [*zip(*given, strict=True)]
+        return Tuples(self.names, tuple(rows[:limit]), len(rows) <= limit)
+
+
+listing_of: Callable[[Pattern], Listing] = lru_cache(maxsize=4096)(Listing)
+"""Work out how a pattern is listed, or find that it was lately."""
+
 
 def list_tuples(pattern: Pattern, ids: Sequence[Ids], values: Texts, contents: Texts, limit: int) -> Tuples:
     """List up to `limit` rows of what takes part in embeddings."""
-    returning = pattern.returning
-    rows: list[tuple[str | StructuralId, ...]] = []
-    for combination in _combinations(pattern, ids):
-        if len(rows) == limit:
-            return Tuples(column_names(pattern), tuple(rows), False)
-        row: list[str | StructuralId] = []
-        for node, place in zip(returning, combination, strict=True):
-            things = pattern.nodes[node].returns
-            row += [_thing(what, place, ids[node], values[node], contents[node]) for what in things]
-        rows.append(tuple(row))
-    return Tuples(column_names(pattern), tuple(rows), True)
+    return listing_of(pattern).tuples(ids, values, contents, limit)
 
 
-def _thing(
-    what: str, place: int, ids: Ids, values: tuple[str, ...] | None, contents: tuple[str, ...] | None
-) -> str | StructuralId:
+def _column(
+    what: str, ids: Ids, values: tuple[str, ...] | None, contents: tuple[str, ...] | None
+) -> Sequence[str | StructuralId]:
+    """Return what each id of a node returns."""
     if what == ID:
-        return StructuralId(int(ids.pre[place]), int(ids.post[place]), int(ids.level[place]))
+        return [*map(StructuralId._make, zip(*(part.tolist() for part in ids), strict=True))]
     column = {VAL: values, CONT: contents}[what]
     assert column is not None, "an answer has what its pattern returns"
-    return column[place]
+    return column
 
 
 def column_names(pattern: Pattern) -> tuple[str, ...]:
@@ -88,48 +145,42 @@ def column_names(pattern: Pattern) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _combinations(pattern: Pattern, ids: Sequence[Ids]) -> Iterator[tuple[int, ...]]:
-    """Yield the places, among the ids of each returning node, of each combination that an embedding has.
+@kernel
+def list_places(shape: Shape, flat: Flat, bound: NDArray[np.int64], most: int) -> NDArray[np.int32]:
+    """List up to so many combinations of the nodes in `bound`: the place of each among the ids of its node.
 
-    Whatever is no ancestor of a returning node can be left out: it embeds, wherever its parent goes. Of the
-    rest, one returning node after the other is bound to one id, and what no longer takes part is left out, so
-    that there is no dead end, and no combination comes twice.
+    All candidates take part in an embedding. `keeps[d]` says which still do when the first d nodes are bound.
     """
-    returning = set(pattern.returning)
-    for place in range(len(pattern.nodes) - 1, -1, -1):
-        if place in returning and pattern.nodes[place].parent != ROOT:
-            returning.add(pattern.nodes[place].parent)
-    chosen = sorted(returning)
-    moved = {ROOT: ROOT} | {place: number for number, place in enumerate(chosen)}
-    small = Pattern(
-        tuple(
-            Node(node.label, node.axis, moved[node.parent])
-            for node in (pattern.nodes[each] for each in chosen)
-        )
-    )
-    flat = flattened([ids[place] for place in chosen])
-    bound = [moved[place] for place in pattern.returning]
-    yield from _bind(shape_of(small), flat, bound, np.ones(len(flat.pre), np.bool_))
-
-
-def _bind(
-    shape: Shape,
-    flat: Flat,
-    bound: Sequence[int],
-    keep: NDArray[np.bool_],
-) -> Iterator[tuple[int, ...]]:
-    """Yield the combinations of the nodes in `bound`, all of what is kept takes part in."""
-    if not bound:
-        yield ()
-        return
-    start, stop = int(flat.offsets[bound[0]]), int(flat.offsets[bound[0] + 1])
-    for place in np.flatnonzero(keep[start:stop]).tolist():
-        if len(bound) == 1:
-            yield (place,)
+    depth, offsets = len(bound), flat.offsets
+    keeps = np.ones((depth, len(flat.pre)), np.bool_)
+    rows = np.empty((16, depth), np.int32)
+    upcoming = np.empty(depth, np.int64)
+    upcoming[0] = offsets[bound[0]]
+    chosen = np.empty(depth, np.int32)
+    count = d = 0
+    while d >= 0 and count < most:
+        start, stop = offsets[bound[d]], offsets[bound[d] + 1]
+        place = upcoming[d]
+        while place < stop and not keeps[d, place]:
+            place += 1
+        if place == stop:
+            d -= 1
             continue
-        fewer = keep.copy()
+        upcoming[d] = place + 1
+        chosen[d] = place - start
+        if d == depth - 1:
+            if count == len(rows):
+                larger = np.empty((2 * count, depth), np.int32)
+                larger[:count] = rows
+                rows = larger
+            rows[count] = chosen
+            count += 1
+            continue
+        fewer = keeps[d + 1]
+        fewer[:] = keeps[d]
         fewer[start:stop] = False
-        fewer[start + place] = True
+        fewer[place] = True
         reduce_flat(shape, flat, fewer)
-        for rest in _bind(shape, flat, bound[1:], fewer):
-            yield (place, *rest)
+        d += 1
+        upcoming[d] = offsets[bound[d]]
+    return rows[:count]

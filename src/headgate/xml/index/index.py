@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.live import Moment
     from headgate.contents.protocol import Clause
+    from headgate.contents.results import ResultRows
     from headgate.core.event import Id
     from headgate.core.ids import Ids
     from headgate.core.interning import TextPool
@@ -131,6 +132,20 @@ class XmlIndex(DocumentIndex[State]):
                 continue
             if given is not None:
                 found[identity] = given
+        return found
+
+    def results(self, event: Event, ids: Sequence[Id], limit: int) -> list[ResultRows | EventError | None]:
+        """Return the tuples of some filters for an event, which is read once, ids of nodes as text.
+
+        One that returns too much has the reason in its place, and None stands for no filter.
+        """
+        state, subject = self._state, Subject(document_of(event))
+        found: list[ResultRows | EventError | None] = []
+        for number in state.find_all(ids):
+            try:
+                found.append(None if number < 0 else state.prepared(number).results(subject, limit))
+            except EventError as error:
+                found.append(error)
         return found
 
     def explain(self, event: Event, identity: Id) -> Explanation:

@@ -53,11 +53,13 @@ def match_events(
     content_type: str | None = None,
     tuples: str | None = None,
     stats: str | None = None,
+    results: int | None = None,
     quiet: bool = False,
 ) -> MatchResult:
     """Match a table of events against a snapshot; write (event_id, subscription_id) to `output`.
 
-    With `top`, only the best of each event, with the columns score and rank.
+    With `top`, only the best of each event, with the columns score and rank. With `results`, the columns
+    results and complete: what each match gives, in so many rows at most.
 
     Events that cannot be read go to the table `rejected` with the reason; so do those that come from no node
     of the snapshot's graph. A filter that is too expensive for an event is left out of it, and is a row of
@@ -69,7 +71,7 @@ def match_events(
     `tuples`, if one is named. Statistics of the subscriptions are added to the file `stats`, if one is named.
     """
     more = {"content_type": content_type, "tuples": tuples, "stats": stats}
-    check_match(snapshot, events, output, rejected=rejected, **more)
+    check_match(snapshot, events, output, rejected=rejected, results=results, **more)
     target = open_target(snapshot, graph=graph, top=top)
     run = partial(
         _match_events,
@@ -82,6 +84,7 @@ def match_events(
         content_type=content_type,
         tuples=tuples,
         stats=stats,
+        results=results,
         quiet=quiet,
     )
     try:
@@ -104,6 +107,7 @@ def _match_events(
     content_type: str | None,
     tuples: str | None,
     stats: str | None,
+    results: int | None,
     quiet: bool,
     texts: bool,
 ) -> MatchResult:
@@ -114,7 +118,7 @@ def _match_events(
         tempfile.TemporaryDirectory(prefix="headgate-") as folder,
         changing_together(session, places) as changes,
     ):
-        job = MatchRun(session, target, top, Path(folder), counts=stats is not None)
+        job = MatchRun(session, target, top, Path(folder), results, counts=stats is not None)
         with watch(session, "reading events", quiet=quiet) as surveying:
             job.read(events, content_type, texts=texts)
         with (

@@ -86,11 +86,19 @@ class MatchRun:
     """One run: how workers get the events, and what becomes of what they find."""
 
     def __init__(
-        self, session: SparkSession, target: Target, top: Top | None, folder: Path, *, counts: bool
+        self,
+        session: SparkSession,
+        target: Target,
+        top: Top | None,
+        folder: Path,
+        results: int | None = None,
+        *,
+        counts: bool,
     ) -> None:
         self._session = session
         self._target = target
         self._top = top
+        self._results = results
         self._folder = folder
         self._here = (session.sparkContext.master or "").startswith("local")
         self._memory = worker_memory(session)
@@ -142,6 +150,7 @@ class MatchRun:
             tells=given is None,
             notes=str(self._folder) if self._here else None,
             top=self._top,
+            results=self._results,
             keyed=self._top is not None and len(self._groups) > 1,
             met=self.met,
             left_out=self.left_out,

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import TaskContext
 
+from headgate.contents.results import COMPLETE, RESULTS, RESULTS_TYPE
 from headgate.core.omission import Omissions
 from headgate.core.stepping import within
 from headgate.errors import TableError
@@ -70,6 +71,8 @@ _KINDS: dict[str, pa.DataType] = {
     "string": pa.string(),
     "double": pa.float64(),
     "int": pa.int32(),
+    "array<map<string, string>>": RESULTS_TYPE,
+    "boolean": pa.bool_(),
 }
 FILE, KIND, COUNT = "file", "kind", "count"
 FILE_DDL = f"{FILE} string, {KIND} string, {COUNT} long, {NUMBERS} long, {TEXTS} long"
@@ -107,6 +110,8 @@ class Task(NamedTuple):
     """How those are compressed, by Spark's name."""
     top: Top | None = None
     """The best of each event, with scores and ranks, or None for all matches without."""
+    results: int | None = None
+    """How many rows of what a match gives are wanted, if any."""
     keyed: bool = False
     """Whether events come with a number of their own, which goes with their matches."""
     met: Accumulator[int] | None = None
@@ -122,6 +127,8 @@ class Task(NamedTuple):
         found = {EVENT_ID: self.event_type or "string", SUBSCRIPTION_ID: self.subscription_type}
         if self.top is not None:
             found |= {SCORE: "double", RANK: "int"}
+        if self.results is not None:
+            found |= {RESULTS: "array<map<string, string>>", COMPLETE: "boolean"}
         return found | {KEY: "long"} if self.keyed else found
 
     @property
@@ -287,7 +294,7 @@ def _answers(
     ids = pa.array(np.arange(len(rows.events), dtype=np.int64)) if task.keyed else rows.ids
     left_out = Omissions()
     counting = None if statistics is None else Counting(statistics, rows.ids if task.keyed else None)
-    yield from within(lambda: left_out, engines.ask(rows.events, ids, task.top, counting))
+    yield from within(lambda: left_out, engines.ask(rows.events, ids, task.top, counting, task.results))
     if statistics is not None:
         statistics.exceed(left_out)
     if task.left_out is not None and len(left_out):

@@ -1,0 +1,184 @@
+"""What filters give for events besides that they hold, in bulk: as two columns of matches.
+
+    found: event, subscription ──► results: list<map<string, string>>     a map for each way in which it holds
+                                   complete: bool                         whether these are all of them
+
+One form for all kinds of content. RDF has a map for each binding, XML for each tuple; a filter without
+variables, or that returns nothing, holds in one way, which is an empty map. Filters of records give nothing:
+an empty list. What is too much to give is told as a filter that is left out, and is NULL.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.contents import settings
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.core.arguments import told
+from headgate.core.omission import tell
+from headgate.errors import EventError, TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from headgate.core.event import Event, Id
+
+# The overloads are about types that are known before; these are not.
+_arrow: Any = pa
+RESULTS, COMPLETE = "results", "complete"
+"""The columns."""
+RESULTS_TYPE: pa.DataType = pa.list_(pa.map_(pa.string(), pa.string()))
+RESULT_COLUMNS: dict[str, pa.DataType] = {RESULTS: RESULTS_TYPE, COMPLETE: pa.bool_()}
+LARGEST = 16 << 20
+"""Characters of a match, at most; texts that come again count again."""
+ENOUGH = 64 << 20
+"""Characters that are handed on together, about."""
+
+
+class ResultRows(NamedTuple):
+    """What a filter gives for an event, as text: names, a row for each way in which it holds, whether all."""
+
+    names: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    complete: bool
+
+
+NOTHING = ResultRows((), (), complete=True)
+
+
+@runtime_checkable
+class Gives(Protocol):
+    """Filters that give more than that they hold."""
+
+    def results(
+        self, event: Event, ids: Sequence[Id], limit: int, /
+    ) -> Sequence[ResultRows | EventError | None]:
+        """Return what some filters give for an event, at most `limit` rows each.
+
+        The error of one that gives too much stands in its place, and None for one that is not here.
+        """
+
+
+Home = tuple[Any, Any]
+"""A filter: the index that has it, and its id there."""
+
+
+def read_limit(results: object) -> int | None:
+    """Take how many rows are wanted of a match: True is the usual number, False is none.
+
+    >>> read_limit(True), read_limit(20), read_limit(False)
+    (1000, 20, None)
+    """
+    if results is None or results is False:
+        return None
+    if results is True:
+        return settings.RESULTS
+    if not isinstance(results, int) or not 1 <= results <= settings.MOST_RESULTS:
+        shown = results if isinstance(results, int | float | str) else told(results)
+        most = f"from 1 to {settings.MOST_RESULTS:,}"
+        raise TableError(f"results is {shown!r}: give True, or how many rows of a match, {most}")
+    return results
+
+
+def with_results(
+    found: pa.RecordBatch,
+    events: pa.RecordBatch | Sequence[Event],
+    homes: Callable[[Sequence[Id]], Iterable[Home | None]],
+    limit: int,
+) -> Iterator[pa.RecordBatch]:
+    """Add results to matches that name events by their place, in as many parts as their size asks for.
+
+    `homes` finds filters; None is one that is gone, and whose matches are left out. Events in columns are
+    records.
+    """
+    if isinstance(events, pa.RecordBatch):
+        yield _with(found, [NOTHING] * found.num_rows)
+        return
+    given: list[ResultRows | None] = []
+    kept: list[int] = []
+    size = 0
+    rows: list[Any] = found.column(EVENT_ID).to_pylist()
+    ids: list[Any] = found.column(SUBSCRIPTION_ID).to_pylist()
+    for place, each in groupby(range(found.num_rows), rows.__getitem__):
+        at = list(each)
+        answers = _of_event(events[place], homes([ids[one] for one in at]), limit)
+        for one, answer in zip(at, answers, strict=True):
+            if answer is None:
+                continue
+            own = 0 if isinstance(answer, EventError) else _size(answer)
+            if isinstance(answer, EventError) or own > LARGEST:
+                tell(place, ids[one], f"it matches, but its results are too much: {_why(answer)}")
+                given.append(None)
+            else:
+                size += own
+                given.append(answer)
+            kept.append(one)
+            if size > ENOUGH:
+                yield _with(found.take(pa.array(kept, pa.int64())), given)
+                given, kept, size = [], [], 0
+    yield _with(found if len(kept) == found.num_rows else found.take(pa.array(kept, pa.int64())), given)
+
+
+def _why(answer: ResultRows | EventError) -> str:
+    if isinstance(answer, EventError):
+        return str(answer)
+    return (
+        f"they have more than {LARGEST:,} characters; ask for fewer, send smaller events, or narrow the "
+        "filter"
+    )
+
+
+def _of_event(event: Event, homes: Iterable[Home | None], limit: int) -> list[ResultRows | EventError | None]:
+    """Ask the filters of each index together."""
+    found: list[ResultRows | EventError | None] = []
+    asked: dict[int, tuple[Any, list[int], list[Any]]] = {}
+    for place, home in enumerate(homes):
+        found.append(None if home is None else NOTHING)
+        if home is not None:
+            content, identity = home
+            _, places, ids = asked.get(id(content)) or asked.setdefault(id(content), (content, [], []))
+            places.append(place)
+            ids.append(identity)
+    for content, places, ids in asked.values():
+        if isinstance(content, Gives):
+            for place, answer in zip(places, content.results(event, ids, limit), strict=True):
+                found[place] = answer
+    return found
+
+
+def _size(answer: ResultRows) -> int:
+    names = sum(map(len, answer.names)) * len(answer.rows)
+    return names + sum([len(text) for row in answer.rows for text in row])
+
+
+def _with(found: pa.RecordBatch, given: Sequence[ResultRows | None]) -> pa.RecordBatch:
+    columns = [*found.columns, *result_columns(given)]
+    return pa.RecordBatch.from_arrays(columns, names=[*found.schema.names, RESULTS, COMPLETE])
+
+
+def result_columns(given: Sequence[ResultRows | None]) -> tuple[pa.Array[Any], pa.Array[Any]]:
+    """Return the columns; None is what was too much.
+
+    >>> rows = ResultRows(("x", "y"), (("1", "2"), ("3", "4")), complete=False)
+    >>> [column.to_pylist() for column in result_columns([rows, None, NOTHING])]
+    [[[[('x', '1'), ('y', '2')], [('x', '3'), ('y', '4')]], None, []], [False, False, True]]
+    """
+    there = [NOTHING if each is None else each for each in given]
+    counts = np.array([len(each.rows) for each in there], np.int64)
+    widths = np.repeat(np.array([len(each.names) for each in there], np.int64), counts)
+    names = [name for each in there for name in each.names * len(each.rows)]
+    texts = [text for each in there for row in each.rows for text in row]
+    maps = _arrow.MapArray.from_arrays(
+        _offsets(widths), pa.array(names, pa.string()), pa.array(texts, pa.string())
+    )
+    missing = pa.array([each is None for each in given], pa.bool_())
+    results = _arrow.ListArray.from_arrays(_offsets(counts), maps, type=RESULTS_TYPE, mask=missing)
+    return results, pa.array([each is not None and each.complete for each in given], pa.bool_())
+
+
+def _offsets(sizes: Any) -> pa.Array[Any]:
+    return pa.array(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), pa.int32())
