@@ -140,7 +140,8 @@ def _surveyed(
     """Survey rows, and keep what was found while it is asked several times."""
     finder, column = survey_settings(contents, sharding)
     work = partial(survey_rows, reading=reading, finder=finder, column=column)
-    rows = lines.mapInArrow(work, from_arrow_schema(SURVEYED)).persist(StorageLevel.MEMORY_AND_DISK)
+    # Not in memory: Spark keeps as much there as its heap holds, and then has none left to go on.
+    rows = lines.mapInArrow(work, from_arrow_schema(SURVEYED)).persist(StorageLevel.DISK_ONLY)
     try:
         yield rows
     finally:
