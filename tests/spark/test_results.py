@@ -16,6 +16,7 @@ from headgate.local.stream import run_stream
 from headgate.rdf.index import bindings
 from headgate.runtime.questions import Top
 from headgate.runtime.targets import open_target
+from headgate.spark.jobs.match.worker import Task, retype
 from headgate.spark.stream.settings import StreamSettings
 from headgate.tables.frames.rows import ARRAYS, ROWS, FrameTask, both_frame, match_frame, refused_frame
 from headgate.tables.requests import check_match
@@ -144,6 +145,17 @@ def test_csv_has_no_lists(snapshot: Path, tmp_path: Path) -> None:
             rejected=str(tmp_path / "rejected.jsonl"),
             results=7,
         )
+
+
+def test_ids_of_another_type_later(snapshot: Path, tmp_path: Path) -> None:
+    """A file of results is written again if another task had text for an id."""
+    (group,) = open_target(str(snapshot)).groups(1 << 30)
+    task = Task(group, "", "", "string", "string", codec="snappy", results=5)
+    found = Engine.open(snapshot).match_batch([Event.from_row({**EVENTS[1], "id": 7})], results=True)
+    pq.write_table(found, tmp_path / "part.parquet")
+    retype(tmp_path / "part.parquet", task)
+    again = pq.read_table(tmp_path / "part.parquet")
+    assert rows_of(again) == [{**WANTED[1], "event_id": "7"}]
 
 
 def frame_task(snapshot: Path, **more: Any) -> FrameTask:
