@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 ROOM = RECORDS
-LAYOUT = 3
+LAYOUT = 4
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.jit import kernel
-from headgate.records.index.checking import other_checks, tree_holds
+from headgate.records.index.checking import led_checks, tree_holds
 from headgate.records.index.kernels import find_clusters, spoil
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def next_match(
         if stream[place] & 4 and end_words:
             holds = tree_holds(index, events, e, place + 2)
         else:
-            holds = other_checks(index, events, e, place + 2, place + 2 + end_words)
+            holds = led_checks(index, events, e, place + 2, place + 2 + end_words)
         if holds:
             return number, unkeyed
 
