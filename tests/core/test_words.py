@@ -31,7 +31,9 @@ def test_many_words_at_once() -> None:
     rng = random.Random(1)
     known = sorted({"".join(rng.choices("abcdé", k=rng.randint(1, 6))) for _ in range(3000)})
     pool = TextPool.build(known)
-    texts = [" ".join("".join(rng.choices("aAbcdDéÉ", k=rng.randint(1, 6))) for _ in range(300)) for _ in range(5)]
+    texts = [
+        " ".join("".join(rng.choices("aAbcdDéÉ", k=rng.randint(1, 6))) for _ in range(300)) for _ in range(5)
+    ]
     found = KnownWords.of(pool).find(TextPool.build(texts))
     place = {word: number for number, word in enumerate(known)}
     for t, text in enumerate(texts):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+
 def index_of(filters: dict[int, str]) -> RecordIndex:
     return RecordIndex.build(Subscription(number, text) for number, text in filters.items())
 
@@ -92,7 +93,9 @@ def test_all_ways_give_the_same(tmp_path: Path) -> None:
     texts = [rng.choice(forms).format(rng.choice(vocabulary)) for _ in range(120)]
     rows = [
         {
-            "t": rng.choice([None, 3, " ".join(w.title() for w in rng.choices(vocabulary, k=rng.randint(0, 9)))]),
+            "t": rng.choice(
+                [None, 3, " ".join(w.title() for w in rng.choices(vocabulary, k=rng.randint(0, 9)))]
+            ),
             "u": rng.randint(0, 6),
             "o": {"t": rng.choice(vocabulary)},
         }
@@ -133,10 +136,15 @@ def test_what_is_told() -> None:
         "the text has 'newsletter', and not the word alone"
     )
     assert index.explain(Event("e", {"text": "x"}), 1).clauses[0].note == "the text does not have the word"
-    assert index.explain(Event("e", {"text": "x"}), 2).clauses[0].note == "the text does not fit the pattern in any case"
+    assert (
+        index.explain(Event("e", {"text": "x"}), 2).clauses[0].note
+        == "the text does not fit the pattern in any case"
+    )
     assert index.explain(Event("e", {}), 2).clauses[0].note == "the event has no such attribute"
     assert index.explain(Event("e", {"text": "x"}), 2).filter == "text ILIKE '%news%'"
-    assert RecordIndex.build([Subscription(1, "lower(a) = 'x'"), Subscription(2, "b.c ILIKE 'x%'")]).attributes == [
+    assert RecordIndex.build(
+        [Subscription(1, "lower(a) = 'x'"), Subscription(2, "b.c ILIKE 'x%'")]
+    ).attributes == [
         "a",
         "b.c",
     ]
@@ -157,7 +165,19 @@ def test_many_of_them_get_by_without_the_parser(text: str) -> None:
     assert bindable(text)
 
 
-ODD = ["İstanbul", "ΣΊΣΥΦΟΣ ΣΑΣ", "Straße STRASSE ẞ", "K ſ µ", "ǅ Ǆ", "aΣ.b Σ", "ÉCOLE é", "naïve_x", "日本 語", "Ⓐ", "x²"]
+ODD = [
+    "İstanbul",
+    "ΣΊΣΥΦΟΣ ΣΑΣ",
+    "Straße STRASSE ẞ",
+    "K ſ µ",
+    "ǅ Ǆ",
+    "aΣ.b Σ",
+    "ÉCOLE é",
+    "naïve_x",
+    "日本 語",
+    "Ⓐ",
+    "x²",
+]
 
 
 @pytest.mark.nightly

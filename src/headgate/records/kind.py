@@ -60,7 +60,9 @@ class Records(Kind):
         from headgate.records.events.encode import compared
 
         named = {source(path) for index in indexes for path in index.built.attributes}
-        seen = {source(index.built.attributes[number]) for index in indexes for number in compared(index.built)}
+        seen = {
+            source(index.built.attributes[number]) for index in indexes for number in compared(index.built)
+        }
         return named, seen
 
     def access(self, contents: Contents, filed: Any, events: Sequence[Event]) -> list[Access]:

@@ -69,7 +69,9 @@ class KnownWords(NamedTuple):
         >>> known.find(TextPool.build(["ÜBER the News, new news"])).number.tolist()
         [1, 0]
         """
-        return self._find(_fixed(texts.offsets), _fixed(texts.data), int(np.diff(texts.offsets).max(initial=0)))
+        return self._find(
+            _fixed(texts.offsets), _fixed(texts.data), int(np.diff(texts.offsets).max(initial=0))
+        )
 
     def find_one(self, text: str) -> NDArray[np.int32]:
         """Find the known words of one text."""
@@ -130,7 +132,9 @@ def _finish(found: np.uint64) -> np.uint64:
 
 
 @kernel
-def _fill(offsets: Ints, data: NDArray[np.uint8], table: NDArray[np.int32], slots: NDArray[np.uint64]) -> None:
+def _fill(
+    offsets: Ints, data: NDArray[np.uint8], table: NDArray[np.int32], slots: NDArray[np.uint64]
+) -> None:
     mask = np.uint64(len(slots) - 1)
     for word in range(len(offsets) - 1):
         at, found = offsets[word], _BASIS

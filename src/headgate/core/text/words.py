@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _CATEGORIES = {"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "Pc"}
-_OTHERS = re.compile(r"[\u200c\u200d\u24b6-\u24e9\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189]")
+_OTHERS = re.compile(
+    r"[\u200c\u200d\u24b6-\u24e9\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189]"
+)
 """The joiners, and letters in circles and squares, which are symbols by category and alphabetic by property."""
 LETTERS = 0x40000
 """Characters in the table of letters. Of those beyond it, the variation selectors are marks and no other counts."""

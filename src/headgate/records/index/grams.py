@@ -100,9 +100,7 @@ def event_grams(
     return by_event(code, ends, found)
 
 
-def by_event(
-    code: NDArray[np.int32], ends: Ints, found: NDArray[np.int32]
-) -> tuple[Ints, NDArray[np.int32]]:
+def by_event(code: NDArray[np.int32], ends: Ints, found: NDArray[np.int32]) -> tuple[Ints, NDArray[np.int32]]:
     """Lay out by events what was found in texts: found[ends[t]:ends[t + 1]] in text t, event e having code[e]."""
     counts = np.where(code >= 0, np.append(np.diff(ends), 0)[code], 0)
     begin = starts(counts)

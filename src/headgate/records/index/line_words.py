@@ -53,7 +53,10 @@ class LineWords(NamedTuple):
         first, last = int(lines.text_first[c]), int(lines.text_last[c])
         cells = lines.cell_code[lines.cell_base[line] + lines.column_cell[c] : lines.cell_base[line + 1]]
         known = TextPool(index.texts.offsets[first : last + 1], index.texts.data)
-        return cls(KnownWords.of(known, lines.slots[lines.slot_start[line] : lines.slot_start[line + 1]]), cells[1::2])
+        return cls(
+            KnownWords.of(known, lines.slots[lines.slot_start[line] : lines.slot_start[line + 1]]),
+            cells[1::2],
+        )
 
     def find(self, texts: TextPool) -> tuple[Ints, NDArray[np.int32]]:
         """List the codes of the words of each text: where they begin, and they themselves."""

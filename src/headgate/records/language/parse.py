@@ -64,7 +64,9 @@ _LINES = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
 _MIRROR = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 _FLAGS = re.compile(r"\(\?(?=[uU]*i)[iuU]+\)")
 """All of them mean the same here: letters in any case, of any script."""
-_ONE_WORD = r"RLIKE takes one whole word in any case, as in '(?i)\\bword\\b'; LIKE and ILIKE take other patterns"
+_ONE_WORD = (
+    r"RLIKE takes one whole word in any case, as in '(?i)\\bword\\b'; LIKE and ILIKE take other patterns"
+)
 _LAMBDAS = "forall takes an attribute and x -> x IN ('…', …), x -> x = '…' or x -> x IS NULL OR x IN ('…', …)"
 
 
