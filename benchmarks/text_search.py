@@ -82,7 +82,7 @@ EACH = "µs an item, CPU"
 
 
 def feed(plan: Plan) -> tuple[list[str], list[str]]:
-    """Draw words that are looked for, any of a vocabulary, and items, whose words are frequent or rare as in prose."""
+    """Draw the words that are looked for, and items, whose words are frequent or rare as in prose."""
     rng = random.Random(1)
     vocabulary = list(
         dict.fromkeys("".join(rng.choices(LETTERS, k=rng.randint(3, 9))) for _ in range(plan.words))

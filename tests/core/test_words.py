@@ -1,4 +1,4 @@
-"""Words: the kernel against the plain split, on texts of many scripts, and the table against the definition."""
+"""Words: the kernel against the plain split, and its table against what a letter is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headgate.core.interning import TextPool
 from headgate.core.text.finding import KnownWords
 from headgate.core.text.words import LETTERS, SELECTORS, is_letter, is_word, letters, wanted_word, words
 
-ODD = "aAbBzZ09_-. 'éÉßẞſKσςΣıİi\u0307\u0301²½ǅǆ日本🎈Ⓐⓐ\u200d\U000e0101𐐀𐐨\u0345ͅµμ"
+ODD = "aAbBzZ09_-. 'éÉßẞſKσςΣıİi\u0307\u0301²½ǅǆ日本🎈Ⓐⓐ\u200d\U000e0101𐐀𐐨\u0345ͅµμ"  # noqa: RUF001
 
 
 @given(st.lists(st.text(ODD, max_size=12), max_size=6), st.lists(st.text(ODD, max_size=3), max_size=12))
@@ -64,7 +64,7 @@ def test_folding_is_done_once() -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("Straße", "STRAẞE"), ("ΣΊΣΥΦΟΣ", "σίσυφος"), ("Kelvin", "KELVIN"), ("İ", "i"), ("ǅ", "ǆ"), ("µ", "Μ")],
+    [("Straße", "STRAẞE"), ("ΣΊΣΥΦΟΣ", "σίσυφος"), ("Kelvin", "KELVIN"), ("İ", "i"), ("ǅ", "ǆ"), ("µ", "Μ")],  # noqa: RUF001
 )
 def test_letters_that_differ_in_case_are_the_same(one: str, other: str) -> None:
     assert words(one) == words(other)

@@ -22,9 +22,9 @@ from headgate.local.events import all_columns, read_documents
 from headgate.records.index.index import CHUNK, RecordIndex
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.model import (
-    HasWord,
     MOMENTS,
     NUMBERS,
+    HasWord,
     IsNull,
     Like,
     LiteralType,

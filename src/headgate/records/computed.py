@@ -1,8 +1,8 @@
 """Computed attributes: what a function makes of an attribute's value, once an event, under a path of its own.
 
-The path of an attribute is folded (`core/values.py`). So a path that begins with capitals is none that an event
-can have, and (LOWER, "name") is the lower case of `name`. Nothing beyond the events' side of an index knows more
-of it: its lines, codes and grams are those of any attribute.
+The path of an attribute is folded (`core/values.py`). So a path that begins with capitals is none that an
+event can have, and (LOWER, "name") is the lower case of `name`. Nothing beyond the events' side of an index
+knows more of it: its lines, codes and grams are those of any attribute.
 """
 
 from __future__ import annotations
@@ -59,8 +59,10 @@ def text_form(value: object) -> str | None:
 def compute(path: Path, value: object) -> str | list[str] | None:
     """Return what a computed attribute is for a value of its source.
 
-    >>> compute((LOWER, "name"), "News"), compute((WORDS, "name"), "No news is good: NO"), compute((LOWER, "a"), 1.5)
-    ('news', ['no', 'news', 'is', 'good'], None)
+    >>> compute((LOWER, "name"), "News"), compute((LOWER, "name"), 1.5)
+    ('news', None)
+    >>> compute((WORDS, "name"), "No news is good: NO")
+    ['no', 'news', 'is', 'good']
     """
     text = text_form(value)
     if text is None:

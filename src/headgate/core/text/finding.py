@@ -1,7 +1,7 @@
-"""Hot loops: which of many known words a text has, in one pass over it and a look into a hash for each of its words.
+"""Hot loops: which of many known words a text has, in one pass and with one look into a hash for each word.
 
-The hash is of folded letters, not of bytes, so that no folded text is made. A slot holds half of a word's hash
-and its number plus one; 0 is free. Slots are a power of two, at most half of them taken.
+The hash is of folded letters, not of bytes, so that no folded text is made. A slot holds half of a word's
+hash and its number plus one; 0 is free. Slots are a power of two, at most half of them taken.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _fixed(array: NDArray[Any]) -> NDArray[Any]:
 
 
 @bare_inner
-def _next(data: NDArray[np.uint8], at: int) -> tuple[int, int]:
+def _next(data: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
     """Return the character at a place, which is beyond ASCII, and the place of the next."""
     first = np.int64(data[at])
     if first < 0xE0:
@@ -111,18 +111,18 @@ def _next(data: NDArray[np.uint8], at: int) -> tuple[int, int]:
 
 
 @bare_inner
-def _letter(table: NDArray[np.int32], data: NDArray[np.uint8], at: int) -> tuple[int, int]:
+def _letter(table: NDArray[np.int32], data: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
     """Return the folded letter at a place, 0 for what is none, and the place of the next."""
     if data[at] < 0x80:
-        return np.int64(table[data[at]]), at + 1  # type: ignore[return-value]
+        return np.int64(table[data[at]]), at + 1
     code, behind = _next(data, at)
     if code < _LETTERS:
-        return np.int64(table[code]), behind  # type: ignore[return-value]
-    return (code if _FIRST_MARK <= code <= _LAST_MARK else 0), behind
+        return np.int64(table[code]), behind
+    return (code if _FIRST_MARK <= code <= _LAST_MARK else np.int64(0)), behind
 
 
 @bare_inner
-def _add(found: np.uint64, letter: int) -> np.uint64:
+def _add(found: np.uint64, letter: np.int64) -> np.uint64:
     return (found ^ np.uint64(letter)) * _PRIME
 
 

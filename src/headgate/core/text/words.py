@@ -1,9 +1,9 @@
 r"""What a word is, and when two are the same: for whole words in records, RDF and XML alike.
 
 A *word* is a longest run of word characters, which are those of Unicode's annex on regular expressions
-(UTS 18, `\w`): letters and other alphabetic characters, marks, decimal digits, connectors such as `_`, and the
-two joiners. So `\bword\b` holds where `word` is a word of the text. Words are the same whatever the case of
-their letters: two letters are, if they have the same upper case, or if that has the same lower case.
+(UTS 18, `\w`): letters and other alphabetic characters, marks, decimal digits, connectors such as `_`, and
+the two joiners. So `\bword\b` holds where `word` is a word of the text. Words are the same whatever the case
+of their letters: two letters are, if they have the same upper case, or if that has the same lower case.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _CATEGORIES = {"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "Pc"}
 _OTHERS = re.compile(
     r"[\u200c\u200d\u24b6-\u24e9\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189]"
 )
-"""The joiners, and letters in circles and squares, which are symbols by category and alphabetic by property."""
+"""The joiners, and letters in circles and squares, which are symbols by category."""
 LETTERS = 0x40000
-"""Characters in the table of letters. Of those beyond it, the variation selectors are marks and no other counts."""
+"""Characters in the table of letters. Of those beyond it only the variation selectors count, as marks."""
 SELECTORS = range(0xE0100, 0xE01F0)
 
 
@@ -76,7 +76,7 @@ _SHAPE = re.compile(r"\\b([^\\]+)\\b")
 
 
 def wanted_word(pattern: str) -> str | None:
-    r"""Return the word, folded, that a regular expression looks for; None if it is not of the form `\bword\b`.
+    r"""Return the word, folded, that a regular expression looks for; None if it is not `\bword\b`.
 
     >>> wanted_word(r"\bNews\b"), wanted_word(r"\bne.s\b"), wanted_word("news")
     ('news', None, None)

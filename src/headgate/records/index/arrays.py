@@ -32,7 +32,7 @@ POINT, RANGE, POINTS, RANGES = range(4)
 """What a check compares a code with; of an element line plus 4 for ANY and 8 for ALL."""
 ANY_POINT = POINT + 4
 LED = 1 << 20
-"""Said of an ANY_POINT, where others count operands: its code is the one atom that leads there, so it holds."""
+"""Said of an ANY_POINT, where others count operands: its code alone leads there, so it holds."""
 GLOB_OP, NOT_GLOB_OP, TRUE_OP, FALSE_OP = range(12, 16)
 
 DUPLICATE, REFERENCE, TREE = 1, 2, 4

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Entities(NamedTuple):
     """What entries stand for: term t, or behind all terms tree k, each of one filter.
 
-    parts[start[t]:start[t + 1]] in the order in which they are checked; a tree has tokens instead. led[i] says that
-    the codes of parts[i] are what leads to the term, and nothing else.
+    parts[start[t]:start[t + 1]] in the order in which they are checked; a tree has tokens instead. led[i]
+    says that the codes of parts[i] are what leads to the term, and nothing else.
     """
 
     filter: NDArray[np.int32]

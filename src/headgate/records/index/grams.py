@@ -101,7 +101,7 @@ def event_grams(
 
 
 def by_event(code: NDArray[np.int32], ends: Ints, found: NDArray[np.int32]) -> tuple[Ints, NDArray[np.int32]]:
-    """Lay out by events what was found in texts: found[ends[t]:ends[t + 1]] in text t, event e having code[e]."""
+    """Lay out by events what was found in texts: found[ends[t]:ends[t + 1]] in text t = code[e]."""
     counts = np.where(code >= 0, np.append(np.diff(ends), 0)[code], 0)
     begin = starts(counts)
     at = np.repeat(ends[np.maximum(code, 0)] - begin[:-1], counts) + np.arange(begin[-1])

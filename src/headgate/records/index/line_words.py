@@ -1,8 +1,8 @@
 """Lines of words: an event has the codes of the words of its text that filters name.
 
-Filters name tens of thousands of words, and a text has hundreds. So the texts of such a line are in a hash as well
-(`core/text/finding.py`), and a text is cut into words and looked up in one pass. Words that no filter names are
-left out, since the leaves of these lines are single words and what lies outside them.
+Filters name tens of thousands of words, and a text has hundreds. So the texts of such a line are in a hash as
+well (`core/text/finding.py`), and a text is cut into words and looked up in one pass. Words that no filter
+names are left out, since the leaves of these lines are single words and what lies outside them.
 """
 
 from __future__ import annotations

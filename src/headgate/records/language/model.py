@@ -1,7 +1,8 @@
 """The filter language as a small tree of frozen dataclasses.
 
     Expression = And | Or | Not | Constant | Predicate
-    Predicate  = Comparison | Between | In | Like | HasWord | IsNull | Truth | ArrayContains | ArraysOverlap | ForAll
+    Predicate  = Comparison | Between | In | Like | HasWord | IsNull | Truth | ArrayContains | ArraysOverlap
+               | ForAll
 
 A predicate looks at one attribute and compares it with literals. `NOT IN`, `IS NOT NULL`, `NOT LIKE` and
 `NOT BETWEEN` are `Not` around the positive predicate. Every expression is TRUE, FALSE or NULL (None).
