@@ -28,6 +28,7 @@ AREAS = (
     "many",
     "stream",
     "parsing",
+    "text_search",
     "graph",
     "ranking",
     "rdf",

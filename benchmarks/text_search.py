@@ -1,14 +1,24 @@
-"""Searching texts in filters of RDF and XML: `python -m benchmarks.text_search`."""
+"""Searching texts: many words in any case over items of a feed, and parts of texts in RDF and XML.
+
+Times are of the processor, the best of some rounds. The scan asks each word in turn whether it is in the item
+in lower case, in the compiled code of Python's texts, and if so whether it is a word of it.
+"""
 
 from __future__ import annotations
 
 import random
 import statistics
 import time
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
+
+from benchmarks.results import Result
 from headgate import Event, Subscription
+from headgate.core.text.words import words as words_of
 from headgate.rdf.index.index import RdfIndex
+from headgate.records.index.index import RecordIndex
 from headgate.xml.index.index import XmlIndex
 
 if TYPE_CHECKING:
@@ -52,6 +62,78 @@ def asked(wanted: Iterable[str], text: str) -> tuple[Callable[[], object], Calla
     triple = Event("e", f'<urn:a> <urn:t> "{text}" .', content_type="nt")
     document = Event("e", f"<a>{text}</a>", content_type="xml")
     return lambda: rdf.match(triple), lambda: xml.match(document)
+
+
+class Plan(NamedTuple):
+    """What a size measures: words, items, rounds, and items that are scanned."""
+
+    words: int
+    items: int
+    rounds: int
+    scanned: int
+
+
+SIZES = {"quick": Plan(2_000, 20, 1, 2), "full": Plan(100_000, 300, 9, 4)}
+GOAL = 60.0
+"""Of 100,000 words, in microseconds an item."""
+ITEM = 2_000
+"""Letters of an item."""
+EACH = "µs an item, CPU"
+
+
+def feed(plan: Plan) -> tuple[list[str], list[str]]:
+    """Draw the words that are looked for, and items, whose words are frequent or rare as in prose."""
+    rng = random.Random(1)
+    vocabulary = list(
+        dict.fromkeys("".join(rng.choices(LETTERS, k=rng.randint(3, 9))) for _ in range(plan.words))
+    )
+    share = list(accumulate(1 / (rank + 10) for rank in range(len(vocabulary))))
+    items = []
+    for _ in range(plan.items):
+        found = rng.choices(vocabulary, cum_weights=share, k=ITEM // 5)
+        items.append(" ".join(each.title() if rng.random() < 0.15 else each for each in found)[:ITEM])
+    return rng.choices(vocabulary, k=plan.words), items
+
+
+def scan(wanted: list[str], item: str) -> list[int]:
+    """Ask every word."""
+    folded, own = item.lower(), set(words_of(item))
+    return [number for number, word in enumerate(wanted) if word in folded and word in own]
+
+
+def best(ask: Callable[[], object], rounds: int, items: int) -> float:
+    """Return the least CPU microseconds an item."""
+    spent = []
+    for _ in range(rounds + 1):
+        began = time.process_time()
+        ask()
+        spent.append(time.process_time() - began)
+    return 1e6 * min(spent[1:]) / items
+
+
+def run(size: str) -> list[Result]:
+    """Measure words over items, in a table and one by one."""
+    plan = SIZES[size]
+    wanted, items = feed(plan)
+    filters = (rf"text RLIKE '(?i)\\b{word}\\b'" for word in wanted)
+    index = RecordIndex.build(Subscription(number, text) for number, text in enumerate(filters))
+    table = pa.RecordBatch.from_pydict({"id": list(range(len(items))), "text": items})
+    events = [Event(number, {"text": item}) for number, item in enumerate(items)]
+    some = items[: plan.scanned]
+    assert [index.match(event) for event in events[: plan.scanned]] == [scan(wanted, item) for item in some]
+    scanned = best(lambda: [scan(wanted, item) for item in some], 2, len(some))
+    asked: dict[str, Callable[[], object]] = {
+        "`match_batch`": lambda: index.match_batch(table),
+        "`match`, a dict": lambda: [index.match(event) for event in events],
+    }
+    goal = GOAL if plan.words == SIZES["full"].words else None
+    title = f"Whole words in any case: {plan.words:,} over items of {ITEM:,} letters"
+    results = [
+        Result(name, best(ask, plan.rounds, len(items)), EACH, scanned, "scan", goal, section=title)
+        for name, ask in asked.items()
+    ]
+    matched = index.match_batch(table).num_rows / len(items)
+    return [*results, Result("matches", matched, "an item", section=title)]
 
 
 def main() -> None:

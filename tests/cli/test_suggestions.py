@@ -27,7 +27,7 @@ FILTERS = {
     "topic LIKE new": "LIKE takes a pattern in quotes (did you mean 'new', in quotes?), at character 12",
     "array_contain(tags, 'x')": "the function array_contain is not part of the filter language "
     "(did you mean array_contains?), at character 1",
-    "contains(name, 'x')": "the function contains is not part of the filter language; LIKE '%x%' is, at",
+    "startswith(name, 'x')": "the function startswith is not part of the filter language; LIKE 'x%' is, at",
     "startwith(name, 'x')": "the function startwith is not part of the filter language; LIKE 'x%' is, at",
     "upper(a) = 'X'": "the function upper is not part of the filter language; array_contains and",
 }

@@ -61,6 +61,8 @@ WORDS = [
     "日本",
     "🎈🎈",
     "12",
+    "ZOË news",
+    "A b, A-B",
 ]
 INTS = [-3, -1, 0, 1, 2, 5, 7, 12, 100]
 BIGS = [2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 10**18, 0]
@@ -304,6 +306,8 @@ _PATTERNS = [
     "_%_",
     "1%",
     "t%",
+    "N%",
+    "%OË%",
 ]
 
 
@@ -316,15 +320,33 @@ def _predicate(rng: random.Random, *, wild: bool) -> str:
         return rng.choice(
             ["b", "NOT b", "TRUE", "FALSE", "NULL", "i = NULL", "i <=> NULL", "NOT (s <=> NULL)"]
         )
-    if draw < 0.24:
+    if draw < 0.2:
         pattern = rng.choice(_PATTERNS)
-        name = rng.choice(["s", "s", "whole", "i", "b", "user.`first name`"])
-        return f"{name} {rng.choice(['', 'NOT '])}LIKE '{pattern}'"
+        name = rng.choice(["s", "s", "whole", "i", "b", "user.`first name`", "lower(s)"])
+        return f"{name} {rng.choice(['', 'NOT '])}{rng.choice(['LIKE', 'ILIKE', 'ilike'])} '{pattern}'"
+    if draw < 0.24:
+        return _folded_predicate(rng)
     if draw < 0.39:
         return _array_predicate(rng, wild=wild)
     if draw < 0.45:
         return _forall(rng, wild=wild)
     return _scalar_predicate(rng, wild=wild)
+
+
+def _folded_predicate(rng: random.Random) -> str:
+    name = rng.choice(["s", "s", "i", "b", "user.`first name`"])
+    sign = rng.choice(["", "NOT "])
+    form = rng.randrange(5)
+    if form == 0:
+        return f"{rng.choice(['lower', 'LCASE'])}({name}) {sign}IN ({_word(rng)}, {_word(rng)})"
+    if form == 1:
+        return f"lower({name}) {rng.choice(['=', '<>', '<', '>=', '<=>'])} {_word(rng)}"
+    if form == 2:
+        return f"{sign}contains({rng.choice([name, f'lower({name})'])}, {_word(rng)})"
+    word = rng.choice(["news", "NEWS", "a", "zoë", "ZOË", "b", "日本", "12", "true", "a_b", "s", "50"])
+    # Beyond ASCII, Spark folds and knows words by its Java; with U it is the same in all.
+    pattern = quote(rf"(?iU)\b{word}\b")
+    return f"{name} {sign}RLIKE {pattern}"
 
 
 def _decimals_first(items: list[str]) -> list[str]:

@@ -17,7 +17,7 @@ from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.errors import EventError
 from headgate.records import reference
-from headgate.records.events.columns import find_column, from_arrow, from_values, missing
+from headgate.records.events.columns import BatchColumns, EventColumns
 from headgate.records.index.index import RecordIndex
 from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.values import Path
-    from headgate.records.events.columns import Column
     from headgate.records.language.model import Expression
     from headgate.records.tail.tail import TailView
 
@@ -73,20 +72,13 @@ def split(counts: NDArray[np.int64], positions: NDArray[np.int32]) -> list[list[
 
 
 def by_values(tail: Tail, events: Sequence[Mapping[Path, object]]) -> list[list[int]]:
-    def column(path: Path) -> Column:
-        return from_values([event.get(path) for event in events])
-
     view = tail.view()
-    return split(*tail.match_columns(view, column, len(events), none_removed(view)))
+    return split(*tail.match_columns(view, EventColumns(events), len(events), none_removed(view)))
 
 
 def by_arrow(tail: Tail, batch: pa.RecordBatch) -> list[list[int]]:
-    def column(path: Path) -> Column:
-        found = find_column(batch, path)
-        return missing(batch.num_rows) if found is None else from_arrow(found)
-
     view = tail.view()
-    return split(*tail.match_columns(view, column, batch.num_rows, none_removed(view)))
+    return split(*tail.match_columns(view, BatchColumns(batch), batch.num_rows, none_removed(view)))
 
 
 def right(trees: Sequence[Expression], event: Mapping[Path, object]) -> list[int]:
@@ -211,7 +203,7 @@ def test_removed_filters_are_passed_over() -> None:
     event: dict[Path, object] = {("a",): 1, ("b",): 2}
     removed = np.array([1, 0, 1, 1, 0], np.uint8)
     assert tail.match_one(view, event, removed).tolist() == [1]
-    counts, positions = tail.match_columns(view, lambda path: from_values([event.get(path)]), 1, removed)
+    counts, positions = tail.match_columns(view, EventColumns([event]), 1, removed)
     assert (counts.tolist(), positions.tolist()) == ([1], [1])
 
 
@@ -333,7 +325,7 @@ def test_readers_beside_a_writer() -> None:
         for _ in range(100):
             view = tail.view()
             assert tail.match_one(view, event, removed).tolist() == expected(view.filters, group)
-            _, found = tail.match_columns(view, lambda path: from_values([event.get(path)]), 1, removed)
+            _, found = tail.match_columns(view, EventColumns([event]), 1, removed)
             assert found.tolist() == expected(view.filters, group)
             assert seen <= view.filters
             seen = view.filters

@@ -24,6 +24,7 @@ from headgate.records.language.dialects import to_sql
 from headgate.records.language.model import (
     MOMENTS,
     NUMBERS,
+    HasWord,
     IsNull,
     Like,
     LiteralType,
@@ -132,7 +133,10 @@ def _is_clear(predicate: Predicate, column: Column) -> bool:
         return not isinstance(predicate, Truth) or pa.types.is_boolean(kind)
     if isinstance(predicate, Truth):
         return pa.types.is_boolean(kind)
-    if isinstance(predicate, Like):
+    if isinstance(predicate, HasWord) and pa.types.is_string(kind):
+        # Beyond ASCII, what is a word to Spark depends on its Java.
+        return all(text.isascii() for text in column.unique().to_pylist() if text is not None)
+    if isinstance(predicate, Like | HasWord) or predicate.attribute.function:
         return pa.types.is_string(kind)
     types = {literal.type for literal in _literals(predicate)} - {LiteralType.NULL}
     if isinstance(kind, pa.ListType):

@@ -19,10 +19,11 @@ from headgate.core.schema import read_schema
 from headgate.core.subscription import SQL
 from headgate.core.values import Kind, dotted
 from headgate.errors import FilterError
+from headgate.records.computed import source
 from headgate.records.index.index import RecordIndex
 from headgate.records.keys import record_keys
 from headgate.records.language.dialects import to_sql
-from headgate.records.language.model import IsNull, predicates
+from headgate.records.language.model import HasWord, IsNull, predicates
 from headgate.records.language.printing import print_filter
 from headgate.records.language.rewrite import expand_between, resolve_nulls
 from headgate.records.programs.binding import Binder, compile_filters, parse_text
@@ -102,6 +103,8 @@ def _place(path: Attribute, count: int, text: str) -> int | None:
 def _able(predicate: Predicate, found: Type) -> bool:
     if isinstance(predicate, IsNull):
         return True
+    if isinstance(predicate, HasWord) or predicate.attribute.function:
+        return Facet.TEXT in _SEEN[found.kind]
     # Both forms, because one of them may be empty for another reason: an empty list, say.
     for negated in (False, True):
         leaf = lower(predicate, negated=negated)
@@ -214,7 +217,7 @@ class RecordCompiledFilters:
     @property
     def attributes(self) -> tuple[str, ...]:
         """List the attributes that filters name."""
-        return tuple(sorted(map(dotted, self.programs.attributes)))
+        return tuple(sorted({dotted(source(path)) for path in self.programs.attributes}))
 
     def take(self, order: NDArray[np.int64]) -> RecordCompiledFilters:
         """Pick filters."""

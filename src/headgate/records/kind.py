@@ -56,10 +56,13 @@ class Records(Kind):
 
     def looked_at(self, indexes: Sequence[Any]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
         """List the same of filters that are indexed."""
+        from headgate.records.computed import source
         from headgate.records.events.encode import compared
 
-        named = {path for index in indexes for path in index.built.attributes}
-        seen = {index.built.attributes[number] for index in indexes for number in compared(index.built)}
+        named = {source(path) for index in indexes for path in index.built.attributes}
+        seen = {
+            source(index.built.attributes[number]) for index in indexes for number in compared(index.built)
+        }
         return named, seen
 
     def access(self, contents: Contents, filed: Any, events: Sequence[Event]) -> list[Access]:

@@ -12,7 +12,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, assert_never
 
 from headgate.core.casts import to_bool, to_date, to_double, to_int, to_timestamp
+from headgate.core.text.words import words
 from headgate.core.values import Kind, kind_of, micros
+from headgate.records.computed import LOWER, text_form
 from headgate.records.language.model import (
     MOMENTS,
     NULL,
@@ -25,6 +27,7 @@ from headgate.records.language.model import (
     Constant,
     Expression,
     ForAll,
+    HasWord,
     In,
     IsNull,
     Like,
@@ -85,6 +88,9 @@ def evaluate(expression: Expression, attributes: Mapping[Path, object]) -> bool 
         case Constant(constant):
             return constant
     value = attributes.get(expression.attribute.path)
+    if expression.attribute.function == LOWER:
+        text = text_form(value)
+        value = None if text is None else text.lower()
     match expression:
         case IsNull():
             return value is None
@@ -95,8 +101,11 @@ def evaluate(expression: Expression, attributes: Mapping[Path, object]) -> bool 
         case In(_, literals):
             return _in(value, literals)
         case Like(_, pattern, escape):
-            text = _text(value)
+            text = text_form(value)
             return None if text is None else bool(to_regex(pattern, escape).fullmatch(text))
+        case HasWord(_, word):
+            text = text_form(value)
+            return None if text is None else word in words(text)
         case Truth():
             return _comparison(Op.EQ, value, Literal(LiteralType.BOOL, value=True))
         case ArrayContains(_, literal):
@@ -221,13 +230,6 @@ def _in(value: object, literals: tuple[Literal, ...]) -> bool | None:
     if None in orders:
         return None
     return any_of((*(order == 0 for order in orders), *(None for literal in literals if literal == NULL)))
-
-
-def _text(value: object) -> str | None:
-    """What LIKE sees; numbers with fraction and timestamps are NULL to it (a departure from Spark)."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, str | int) else None
 
 
 def _overlap(value: object, literals: tuple[Literal, ...]) -> bool | None:

@@ -12,8 +12,10 @@ import pyarrow as pa
 from headgate.contents.sharing import once
 from headgate.core.interning import TextPool
 from headgate.core.schema import arrow_kind
+from headgate.core.text.words import words
 from headgate.core.values import Kind, dotted, find_name, kind_of, micros
 from headgate.errors import EventError
+from headgate.records.computed import LOWER, is_computed, source
 from headgate.records.events.decimals import Decimals, decimal_keys, python_keys, widened
 from headgate.records.programs.leaves import float_key, float_keys
 
@@ -72,12 +74,18 @@ class BatchColumns:
         """Return the values of an attribute."""
         found = self._read.get(path)
         if found is None:
-            array = find_column(self._batch, path)
-            found = self._read[path] = missing(self.count) if array is None else from_arrow(array)
+            found = self._read[path] = self._find(path)
         return found
+
+    def _find(self, path: Path) -> Column:
+        if is_computed(path):
+            return computed(path, self(source(path)))
+        array = find_column(self._batch, path)
+        return missing(self.count) if array is None else from_arrow(array)
 
     def refuse_foreign(self, path: Path) -> None:
         """Refuse a column of a type that no filter can look into, such as binary, if it is no struct."""
+        path = source(path)
         array = find_column(self._batch, path)
         remedy = None if array is None else _remedy(array.type)
         if array is not None and remedy is not None:
@@ -96,7 +104,11 @@ class EventColumns:
         """Return the values of an attribute."""
         found = self._read.get(path)
         if found is None:
-            found = self._read[path] = from_values([event.get(path) for event in self._events])
+            found = self._read[path] = (
+                computed(path, self(source(path)))
+                if is_computed(path)
+                else from_values([event.get(path) for event in self._events])
+            )
         return found
 
     def refuse_foreign(self, path: Path) -> None:
@@ -189,6 +201,41 @@ def from_arrow(array: pa.Array[Any]) -> Column:
         return _plain(kinds, _numbers(array, kind))
     except pa.ArrowInvalid as error:
         raise EventError(f"a value of type {array.type} does not fit into 64 bits: {error}") from None
+
+
+def text_forms(column: Column) -> tuple[NDArray[np.int32], TextPool]:
+    """Return what LIKE sees: texts as they are, whole numbers and Booleans written out."""
+    written = (column.kind == Kind.INT) | (column.kind == Kind.BOOL)
+    if not written.any():
+        return column.code, column.texts
+    places = {text: place for place, text in enumerate(column.texts.texts())}
+    code = column.code.copy()
+    for i in np.flatnonzero(written):
+        number = int(column.number[i])
+        text = str(number) if column.kind[i] == Kind.INT else str(bool(number)).lower()
+        code[i] = places.setdefault(text, len(places))
+    return code, TextPool.build(places)
+
+
+def computed(path: Path, given: Column) -> Column:
+    """Make the column of a computed attribute from that of its source; each text is looked at once."""
+    code, pool = text_forms(given)
+    there = code >= 0
+    made = [text.lower() if path[0] == LOWER else list(dict.fromkeys(words(text))) for text in pool.texts()]
+    column = from_values([*made, None])
+    place = np.where(there, code, len(made))
+    start = np.zeros(len(code) + 1, np.int64)
+    if column.elements is None:
+        return Column(
+            column.kind[place], np.zeros(len(code), np.int64), column.code[place], column.texts, start, None
+        )
+    lengths = np.diff(column.start)[place]
+    np.cumsum(lengths, out=start[1:])
+    inside = np.repeat(column.start[place] - start[:-1], lengths) + np.arange(start[-1])
+    elements = column.elements
+    own = _plain(elements.kind[inside], np.zeros(len(inside), np.int64))
+    own = own._replace(code=elements.code[inside], texts=elements.texts)
+    return _plain(column.kind[place], np.zeros(len(code), np.int64))._replace(start=start, elements=own)
 
 
 def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:

@@ -9,9 +9,11 @@ import numpy as np
 from headgate.core.casts import to_bool, to_date, to_double, to_int, to_timestamp
 from headgate.core.interning import TextPool
 from headgate.core.values import Kind
-from headgate.records.events.columns import BatchColumns, Column, Columns, EventColumns
+from headgate.records.computed import WORDS, source
+from headgate.records.events.columns import BatchColumns, Column, Columns, EventColumns, text_forms
 from headgate.records.index.arrays import Events
 from headgate.records.index.grams import GRAMS, event_grams
+from headgate.records.index.line_words import event_words
 from headgate.records.index.lines import ARRAY_CELL, NULL_CELL, OTHER_CELL
 from headgate.records.programs.leaves import TEXT_FACETS, Facet, float_key
 
@@ -65,12 +67,15 @@ def compared(index: BuiltIndex) -> set[int]:
     return {*inside.tolist(), *index.arrays.glob_attribute.tolist()}
 
 
-def encode(source: Columns, index: BuiltIndex) -> Events:
+def encode(given: Columns, index: BuiltIndex) -> Events:
     """Encode a batch of events for an index."""
     for attribute in compared(index):
-        source.refuse_foreign(index.attributes[attribute])
-    columns = [source(path) for path in index.attributes]
-    count = source.count
+        given.refuse_foreign(index.attributes[attribute])
+    is_words = [path[:1] == (WORDS,) for path in index.attributes]
+    columns = [
+        given(source(path) if own else path) for path, own in zip(index.attributes, is_words, strict=True)
+    ]
+    count = given.count
     lines = index.lines
     codes = np.zeros((count, lines.size), np.int32)
     multi_start = np.zeros((lines.size, count + 1), np.int64)
@@ -84,6 +89,13 @@ def encode(source: Columns, index: BuiltIndex) -> Events:
         if lines.line_multi[line] == GRAMS:
             known = lines.grams[lines.gram_start[line] : lines.gram_start[line + 1]]
             begin, found = event_grams(*text_forms(column), known)
+            multi_start[line] = begin + total
+            elements.append(found)
+            total += len(found)
+        elif is_words[lines.line_attribute[line]]:
+            code, texts = text_forms(column)
+            codes[:, line] = code >= 0
+            begin, found = event_words(code, texts, index, line)
             multi_start[line] = begin + total
             elements.append(found)
             total += len(found)
@@ -141,20 +153,6 @@ def _cells(column: Column, facets: range, index: BuiltIndex) -> NDArray[np.int64
             found = np.where(able, first + np.searchsorted(thresholds, keys, side="right"), OTHER_CELL)
             cells = np.where(column.code >= 0, found[column.code], cells)
     return cells
-
-
-def text_forms(column: Column) -> tuple[NDArray[np.int32], TextPool]:
-    """Return what LIKE sees: texts as they are, whole numbers and Booleans written out."""
-    written = (column.kind == Kind.INT) | (column.kind == Kind.BOOL)
-    if not written.any():
-        return column.code, column.texts
-    places = {text: place for place, text in enumerate(column.texts.texts())}
-    code = column.code.copy()
-    for i in np.flatnonzero(written):
-        number = int(column.number[i])
-        text = str(number) if column.kind[i] == Kind.INT else str(bool(number)).lower()
-        code[i] = places.setdefault(text, len(places))
-    return code, TextPool.build(places)
 
 
 def _glob_texts(

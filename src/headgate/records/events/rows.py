@@ -26,9 +26,11 @@ from headgate.core.event import JSON
 from headgate.core.interning import TextPool
 from headgate.core.values import MAX_DEPTH, Kind, check, flatten_into, fold, kind_of
 from headgate.errors import EventError
+from headgate.records.computed import WORDS, is_computed, source
 from headgate.records.events.line_codes import LineCodes
 from headgate.records.index.arrays import Events
 from headgate.records.index.grams import GRAMS, event_grams
+from headgate.records.index.line_words import LineWords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,6 +100,7 @@ class Attribute:
     multi      the lines that take the codes of its elements, if it is an array
     side       the patterns, and `gram` the line of grams, that look at its text; -1 for none
     inside     the names in it, if it is an object of which filters name some
+    computed   the attributes that are computed from it; `words` is the line of one that is its words
     """
 
     def __init__(
@@ -107,9 +110,13 @@ class Attribute:
         self.side = side
         self.gram = gram
         self.inside: Level | None = None
+        self.computed: list[Attribute] = []
+        self.words: int = -1
         self.multi = [line for line in lines if line.multi]
         self.seen = side >= 0 or gram >= 0
         """Whether LIKE looks at it."""
+        self.waits = self.seen
+        """Whether its text is looked at, by LIKE or for what is computed."""
         self.named = bool(lines) or self.seen
         """Whether filters look at it, and not only at what is in it."""
         self._lines = lines
@@ -121,6 +128,12 @@ class Attribute:
         self.types: dict[type, Codes | _Checked | None] = {**self.codes, list: None, tuple: None, dict: None}
         if self.seen:
             self.types.update(dict.fromkeys(_FORMS))
+
+    def give(self, computed: Attribute) -> None:
+        """Let an attribute be computed from this one."""
+        self.computed.append(computed)
+        self.named = self.waits = True
+        self.types.update(dict.fromkeys(_FORMS))
 
     def find(self, value: object, kind: Kind) -> Found:
         """Return the codes of a value that was checked; on a line of elements 1 if it is an array."""
@@ -181,11 +194,18 @@ class _Batch:
 
     def __init__(self) -> None:
         self.elements: dict[int, list[tuple[int, list[int]]]] = {}
+        self.words: dict[int, list[tuple[int, str]]] = {}
         self.texts: list[tuple[Attribute, int, str]] = []
+
+    @property
+    def plain(self) -> bool:
+        """Tell whether events have nothing but codes."""
+        return not (self.elements or self.texts or self.words)
 
     def forget(self, e: int) -> None:
         """Take back what was read of the last event."""
-        for found in self.elements.values():
+        lists: list[list[Any]] = [*self.elements.values(), *self.words.values()]
+        for found in lists:
             while found and found[-1][0] == e:
                 found.pop()
         while self.texts and self.texts[-1][1] == e:
@@ -207,12 +227,18 @@ class RowEncoder:
         lines = built.lines
         owned: list[list[LineCodes]] = [[] for _ in built.attributes]
         gram: dict[int, int] = {}
+        self._words: dict[int, LineWords] = {}
+        words: dict[int, int] = {}
         # One place more, for values that go nowhere.
         self._nulls = [0] * (lines.size + 1)
         for line in range(lines.size):
             attribute = int(lines.line_attribute[line])
             if lines.line_multi[line] == GRAMS:
                 gram[attribute] = line
+                continue
+            if built.attributes[attribute][:1] == (WORDS,):
+                words[attribute] = line
+                self._words[line] = LineWords.of(built, line)
                 continue
             made = LineCodes(built, line)
             owned[attribute].append(made)
@@ -222,6 +248,11 @@ class RowEncoder:
             path: Attribute(path, owned[number], lines.size, sides.get(number, -1), gram.get(number, -1))
             for number, path in enumerate(built.attributes)
         }
+        for number, path in enumerate(built.attributes):
+            if is_computed(path):
+                self.attributes[path].words = words.get(number, -1)
+                own = self.attributes.setdefault(source(path), Attribute(source(path), (), lines.size))
+                own.give(self.attributes.pop(path))
         self._grams = {
             line: lines.grams[lines.gram_start[line] : lines.gram_start[line + 1]] for line in gram.values()
         }
@@ -254,7 +285,7 @@ class RowEncoder:
             codes.fromlist(self._row(event, e, batch))
         rows = np.frombuffer(codes, np.int32) if codes else np.zeros(0, np.int32)
         rows = rows.reshape(len(events), self._lines)
-        if len(rows) == 1 and not batch.elements and not batch.texts:
+        if len(rows) == 1 and batch.plain:
             return self._one._replace(codes=rows)
         return self._packed(batch, rows)
 
@@ -267,7 +298,7 @@ class RowEncoder:
         batch = _Batch()
         row = self._row(event, 0, batch)
         room.codes[:] = array("i", row)
-        if batch.elements or batch.texts:
+        if not batch.plain:
             return self._packed(batch, room.events.codes)
         return room.events
 
@@ -339,12 +370,34 @@ class RowEncoder:
             for line in attribute.multi:
                 found = [line.code(item, own) for item, own in zip(value, kinds, strict=True)]
                 batch.elements.setdefault(line.number, []).append((e, found))
-        elif attribute.seen and type(value) in _FORMS:
-            batch.texts.append((attribute, e, str(value).lower() if kind is Kind.BOOL else str(value)))
+        elif attribute.waits and type(value) in _FORMS:
+            text = str(value).lower() if kind is Kind.BOOL else str(value)
+            if attribute.seen:
+                batch.texts.append((attribute, e, text))
+            for each in attribute.computed:
+                if each.words < 0:
+                    self._add(text.lower(), each, row, e, batch)
+                else:
+                    row[each.words] = 1
+                    batch.words.setdefault(each.words, []).append((e, text))
+
+    def _with_words(self, batch: _Batch, codes: NDArray[np.int32]) -> Events:
+        """Lay out one event that has words and nothing else beside its codes."""
+        multi_start = np.zeros((self._lines, 2), np.int64)
+        parts, total = [], 0
+        for line, ((_, text),) in batch.words.items():
+            found = self._words[line].find_one(text)
+            multi_start[line] = total, total + len(found)
+            parts.append(found)
+            total += len(found)
+        multi_codes = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return self._one._replace(codes=codes, multi_start=multi_start, multi_codes=multi_codes)
 
     def _packed(self, batch: _Batch, codes: NDArray[np.int32]) -> Events:
         """Lay out what a batch has."""
         count = len(codes)
+        if count == 1 and batch.words and not (batch.elements or batch.texts):
+            return self._with_words(batch, codes)
         text_of = np.full((self._sides, count), -1, np.int32)
         pool = TextPool.build(text for _, _, text in batch.texts)
         by_gram: dict[int, NDArray[np.int32]] = {}
@@ -361,6 +414,13 @@ class RowEncoder:
             multi_start[line] = total + np.cumsum(sizes)
             parts.append(np.array([code for _, found in elements for code in found], np.int32))
             total += len(parts[-1])
+        for line, texts in batch.words.items():
+            start, codes_of = self._words[line].find(TextPool.build(text for _, text in texts))
+            sizes = np.zeros(count + 1, np.int64)
+            sizes[[e + 1 for e, _ in texts]] = np.diff(start)
+            multi_start[line] = total + np.cumsum(sizes)
+            parts.append(codes_of)
+            total += len(codes_of)
         for line, places in by_gram.items():
             begin, grams = event_grams(places, pool, self._grams[line])
             multi_start[line] = total + begin

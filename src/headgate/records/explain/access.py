@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.contents.protocol import EVERY_EVENT, Access
-from headgate.core.values import dotted
+from headgate.records.computed import is_computed, shown
 from headgate.records.events.encode import encode
 from headgate.records.index.access import BY_GRAM, PAIR
 from headgate.records.index.build import by_events, by_filters, choose
@@ -78,18 +78,19 @@ def _words(programs: Programs, found: Choices, term: int) -> Iterator[str]:
         if part < 0:
             continue
         leaf = int(found.parts.part_leaf[part])
-        name = dotted(programs.attributes[programs.leaf_attribute[leaf]])
+        path = programs.attributes[programs.leaf_attribute[leaf]]
+        name = shown(path)
         if mode == BY_GRAM:
             yield f"letters of {name}"
         elif programs.leaf_kind[leaf] == ANY:
-            yield f"elements of {name}"
+            yield name if is_computed(path) else f"elements of {name}"
         else:
             yield f"range of {name}" if mode else name
 
 
 def _tree_words(programs: Programs, found: Choices, lines: Ints) -> str:
     numbers = {line % found.lines.size for line in lines.tolist()}
-    names = {dotted(programs.attributes[found.lines.line_attribute[line]]) for line in numbers}
+    names = {shown(programs.attributes[found.lines.line_attribute[line]]) for line in numbers}
     return " or ".join(sorted(names))
 
 

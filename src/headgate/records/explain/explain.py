@@ -14,7 +14,9 @@ from decimal import Context, Decimal
 from typing import TYPE_CHECKING
 
 from headgate.core.casts import to_date, to_double, to_int, to_timestamp
+from headgate.core.text.words import words
 from headgate.core.values import dotted, micros
+from headgate.records.computed import compute
 from headgate.records.language.model import (
     MOMENTS,
     NULL,
@@ -27,6 +29,7 @@ from headgate.records.language.model import (
     Constant,
     Expression,
     ForAll,
+    HasWord,
     In,
     IsNull,
     Like,
@@ -73,6 +76,8 @@ def note(predicate: Predicate, value: object, *, negated: bool, held: bool | Non
             return "it is true" if negated else "it is false"
         case Like():
             return _like(predicate, value, negated=negated)
+        case HasWord(_, word):
+            return _word(word, value, negated=negated)
         case ArrayContains() | ArraysOverlap():
             return _elements(literals_of(predicate), value, negated=negated)
         case ForAll():
@@ -109,11 +114,20 @@ def _unknown(predicate: Predicate, value: object) -> str:
 def _like(predicate: Like, value: object, *, negated: bool) -> str:
     if negated:
         return "the text fits the pattern"
+    if predicate.attribute.function:
+        return "the text does not fit the pattern in any case"
     # An escape may be a letter, which must not change its case.
     plain = predicate.escape not in predicate.pattern and isinstance(value, str)
     if plain and to_regex(predicate.pattern.lower(), "\\").fullmatch(str(value).lower()):
         return "the text fits the pattern but for case"
     return "the text does not fit the pattern"
+
+
+def _word(word: str, value: object, *, negated: bool) -> str:
+    if negated:
+        return "the text has the word"
+    longer = next((each for each in words(str(value)) if word in each), None)
+    return f"the text has {longer!r}, and not the word alone" if longer else "the text does not have the word"
 
 
 def _elements(literals: tuple[Literal, ...], value: object, *, negated: bool) -> str:
@@ -330,5 +344,8 @@ def clause_of(node: Expression, attributes: Mapping[Path, object]) -> Clause:
     path = predicate.attribute.path
     value = attributes.get(path)
     held = evaluate(node, attributes)
-    missing = "" if held else note(predicate, value, negated=negated, held=held, present=path in attributes)
+    compared = compute(predicate.attribute.key, value) if predicate.attribute.function else value
+    # A value that has no lower case is there all the same, and says more than NULL.
+    seen = value if compared is None else compared
+    missing = "" if held else note(predicate, seen, negated=negated, held=held, present=path in attributes)
     return Clause(print_filter(node), dotted(path), value, held, missing)

@@ -30,6 +30,9 @@ def pair_slot(code: np.uint64, slots: int) -> np.int64:
 
 POINT, RANGE, POINTS, RANGES = range(4)
 """What a check compares a code with; of an element line plus 4 for ANY and 8 for ALL."""
+ANY_POINT = POINT + 4
+LED = 1 << 20
+"""Said of an ANY_POINT, where others count operands: its code alone leads there, so it holds."""
 GLOB_OP, NOT_GLOB_OP, TRUE_OP, FALSE_OP = range(12, 16)
 NOT_LINE = 14
 """The bit of a line's number, which has as many bits, that says that operands are what a check leaves out."""

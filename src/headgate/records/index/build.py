@@ -24,6 +24,7 @@ from headgate.records.index.arrays import DUPLICATE, RecordArrays
 from headgate.records.index.checking import name_left_out
 from headgate.records.index.clusters import Entities
 from headgate.records.index.grams import add_grams, rarest
+from headgate.records.index.line_words import add_slots
 from headgate.records.index.lines import Lines, Parts, make_lines
 from headgate.records.index.terms import Terms, make_terms
 from headgate.records.programs.programs import GLOB, Programs, starts
@@ -137,6 +138,7 @@ def choose(programs: Programs, weigh: Weigh = by_filters, *, posting: float = ac
     """Choose how events come to programs. `weigh` estimates how often events have each code."""
     lines, parts, texts = make_lines(programs)
     lines, grams = add_grams(programs, lines, parts)
+    lines = add_slots(programs.attributes, lines, texts)
     if lines.size > MOST_LINES:
         raise SubscriptionError(
             f"filters look at attributes in {lines.size:,} ways, and an index has room for {MOST_LINES:,}: "
@@ -230,6 +232,8 @@ def _entities(
     led = (terms.part == chosen[each, 0]) | (terms.part == chosen[each, 2])
     cost = weights[terms.part] + 2.0 * led + 0.5 * (kind[parts.part_leaf[terms.part]] > 0)
     order = np.lexsort((cost, each))
+    # By the codes of one part, and not by buckets or a pair.
+    alone = (chosen[:, 0] >= 0) & (chosen[:, 1] == 0) & (chosen[:, 2] < 0)
     multi = np.zeros(len(owners), bool)
     multi[:count] = (
         (chosen[:, 0] >= 0) & (kind[parts.part_leaf[np.maximum(chosen[:, 0], 0)]] > 0)
@@ -244,6 +248,7 @@ def _entities(
         flags=flags,
         start=terms.term_start,
         parts=terms.part[order],
+        led=(alone[each] & (terms.part == chosen[each, 0]))[order].astype(np.uint8),
         token_start=starts(np.array([len(own) for own in tokens], np.int64)),
         tokens=np.concatenate([np.zeros(0, np.int32), *tokens]),
     )
@@ -270,7 +275,7 @@ def _lay_out(
         # What spoilers do not decide is checked first.
         each = np.repeat(np.arange(terms), np.diff(entities.start))
         order = np.lexsort((decided, each))
-        entities = entities._replace(parts=entities.parts[order])
+        entities = entities._replace(parts=entities.parts[order], led=entities.led[order])
         decided = decided[order]
     written = _written(parts, kind, atoms)
     words = np.zeros(count, np.int64)

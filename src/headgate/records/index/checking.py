@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner, kernel
-from headgate.records.index.arrays import GLOB_OP, NOT_GLOB_OP, POINT, POINTS, RANGE, RANGES
+from headgate.records.index.arrays import ANY_POINT, GLOB_OP, LED, NOT_GLOB_OP, POINT, POINTS, RANGE, RANGES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -315,6 +315,23 @@ def scalar_checks(stream: NDArray[np.int32], codes: NDArray[np.int32], e: int, p
 def other_checks(index: RecordArrays, events: Events, e: int, pc: int, end: int) -> bool:
     """Make checks of any kind until one fails."""
     while pc < end:
+        holds, pc = check_at(index, events, e, pc)
+        if not holds:
+            return False
+    return True
+
+
+@bare
+def led_checks(index: RecordArrays, events: Events, e: int, pc: int, end: int) -> bool:
+    """Make checks of any kind until one fails, in an entry that an atom led to.
+
+    What led there is not checked again: an event may have hundreds of codes on a line of words.
+    """
+    while pc < end:
+        word = index.stream[pc]
+        if (word & 15) == ANY_POINT and word >= LED:
+            pc += 2
+            continue
         holds, pc = check_at(index, events, e, pc)
         if not holds:
             return False

@@ -8,7 +8,7 @@ import numpy as np
 
 from headgate.core.jit import kernel
 from headgate.records.index.access import PAIR
-from headgate.records.index.arrays import FLAGS, REFERENCE, TREE, pair_hash, pair_slot
+from headgate.records.index.arrays import ANY_POINT, FLAGS, LED, REFERENCE, TREE, pair_hash, pair_slot
 from headgate.records.index.checking import check_words, write_check
 from headgate.records.index.trees import tree_words, write_tree
 
@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 class Entities(NamedTuple):
     """What entries stand for: term t, or behind all terms tree k, each of one filter.
 
-    parts[start[t]:start[t + 1]] in the order in which they are checked; a tree has tokens instead.
+    parts[start[t]:start[t + 1]] in the order in which they are checked; a tree has tokens instead. led[i]
+    says that the codes of parts[i] are what leads to the term, and nothing else.
     """
 
     filter: NDArray[np.int32]
     flags: NDArray[np.uint8]
     start: Ints
     parts: NDArray[np.int32]
+    led: NDArray[np.uint8]
     token_start: Ints
     tokens: NDArray[np.int32]
 
@@ -109,7 +111,10 @@ def write_entity(
         out[0] = head
         place = 2
         for i in range(entities.start[t], entities.start[t + 1]):
-            place += write_check(parts, kind, globs, entities.parts[i], out[place:])
+            written = write_check(parts, kind, globs, entities.parts[i], out[place:])
+            if entities.led[i] and (out[place] & 15) == ANY_POINT:
+                out[place] |= LED
+            place += written
     else:
         out[0] = head | TREE
         first, last = entities.token_start[t - terms], entities.token_start[t - terms + 1]

@@ -97,6 +97,11 @@ def event_grams(
     found = np.zeros(room, np.int32)
     ends = np.zeros(texts.size + 1, np.int64)
     _find_grams(texts.offsets, texts.data, known, ends, found)
+    return by_event(code, ends, found)
+
+
+def by_event(code: NDArray[np.int32], ends: Ints, found: NDArray[np.int32]) -> tuple[Ints, NDArray[np.int32]]:
+    """Lay out by events what was found in texts: found[ends[t]:ends[t + 1]] in text t = code[e]."""
     counts = np.where(code >= 0, np.append(np.diff(ends), 0)[code], 0)
     begin = starts(counts)
     at = np.repeat(ends[np.maximum(code, 0)] - begin[:-1], counts) + np.arange(begin[-1])

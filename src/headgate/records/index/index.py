@@ -15,6 +15,8 @@ from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
+from headgate.core.values import dotted
+from headgate.records.computed import source
 from headgate.records.explain.explain import Explanation, explain
 from headgate.records.explain.why_not import NearMiss, why_not
 from headgate.records.index.build import BuiltIndex, build, by_events, by_filters
@@ -153,9 +155,8 @@ class RecordIndex(LiveIndex[State]):
     def attributes(self) -> list[str]:
         """List the attributes that filters look at, by dotted name."""
         state = self._state
-        return sorted(
-            {".".join(path) for path in (*state.base.built.attributes, *state.tail.view().attributes)}
-        )
+        paths = (*state.base.built.attributes, *state.tail.view().attributes)
+        return sorted({dotted(source(path)) for path in paths})
 
     def match(self, event: Event) -> list[Id]:
         """List the ids of the matching subscriptions, sorted."""

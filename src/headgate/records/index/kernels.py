@@ -9,7 +9,7 @@ import numpy as np
 from headgate.core.bits import EACH, eight_bytes, lowest, place_of, zero_bytes
 from headgate.core.jit import bare, bare_inner, kernel
 from headgate.records.index.arrays import pair_hash, pair_slot
-from headgate.records.index.checking import other_checks, scalar_checks, tree_holds
+from headgate.records.index.checking import led_checks, scalar_checks, tree_holds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -221,7 +221,7 @@ def run_unkeyed(
                         continue
                 else:
                     pc = scalar_checks(stream, codes, e, at + 2, end)
-                    if pc != end and (pc < 0 or not other_checks(index, events, e, pc, end)):
+                    if pc != end and (pc < 0 or not led_checks(index, events, e, pc, end)):
                         continue
             if n >= len(out):
                 return -1
@@ -268,7 +268,7 @@ def run_clusters(
                     continue
             else:
                 pc = scalar_checks(stream, codes, e, pc, end_word)
-                if pc != end_word and (pc < 0 or not other_checks(index, events, e, pc, end_word)):
+                if pc != end_word and (pc < 0 or not led_checks(index, events, e, pc, end_word)):
                     continue
             if removed[number]:
                 continue

@@ -48,6 +48,9 @@ class Lines(NamedTuple):
                   column_cell[c]: a key k lies `thresholds at most k` cells further
       of texts    the sorted run text_first[c]:text_last[c] of `texts`; its keys are cells (TextPool.place)
       of numbers  thresholds[threshold_start[c]:threshold_start[c + 1]], rising
+    grams of l    grams[gram_start[l]:gram_start[l + 1]], rising, if it is a line of grams (`grams.py`)
+    words of l    slots[slot_start[l]:slot_start[l + 1]], the hash of its texts, if it is one of words
+                  (`line_words.py`)
     """
 
     line_attribute: NDArray[np.int32]
@@ -64,6 +67,8 @@ class Lines(NamedTuple):
     text_last: Ints
     gram_start: Ints
     grams: NDArray[np.int32]
+    slot_start: Ints
+    slots: NDArray[np.uint64]
 
     @property
     def size(self) -> int:
@@ -283,4 +288,6 @@ class _Maker:
             text_last=columns[:, 4].copy(),
             gram_start=np.zeros(len(rows) + 1, np.int64),
             grams=np.zeros(0, np.int32),
+            slot_start=np.zeros(len(rows) + 1, np.int64),
+            slots=np.zeros(0, np.uint64),
         )

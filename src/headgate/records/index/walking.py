@@ -8,7 +8,7 @@ import numpy as np
 
 from headgate.core.bits import lowest, place_of
 from headgate.core.jit import bare, kernel
-from headgate.records.index.checking import other_checks, scalar_checks, tree_holds
+from headgate.records.index.checking import led_checks, scalar_checks, tree_holds
 from headgate.records.index.kernels import find_clusters, spoil
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def next_match(
         if stream[place] & 4 and end_words:
             holds = tree_holds(index, events, e, place + 2)
         else:
-            holds = other_checks(index, events, e, place + 2, place + 2 + end_words)
+            holds = led_checks(index, events, e, place + 2, place + 2 + end_words)
         if holds:
             return number, unkeyed
 
@@ -136,7 +136,7 @@ def walk_window(
                     continue
             else:
                 pc = scalar_checks(stream, codes, e, pc, end)
-                if pc != end and (pc < 0 or not other_checks(index, events, e, pc, end)):
+                if pc != end and (pc < 0 or not led_checks(index, events, e, pc, end)):
                     continue
             bits[spot >> 6] |= bit
         clusters[c, 0] = at
@@ -157,7 +157,7 @@ def walk_window(
         if stream[place] & 4 and words:
             if not tree_holds(index, events, e, place + 2):
                 continue
-        elif words and not other_checks(index, events, e, place + 2, place + 2 + words):
+        elif words and not led_checks(index, events, e, place + 2, place + 2 + words):
             continue
         bits[spot >> 6] |= bit
     return unkeyed

@@ -1,7 +1,8 @@
 """The filter language as a small tree of frozen dataclasses.
 
     Expression = And | Or | Not | Constant | Predicate
-    Predicate  = Comparison | Between | In | Like | IsNull | Truth | ArrayContains | ArraysOverlap | ForAll
+    Predicate  = Comparison | Between | In | Like | HasWord | IsNull | Truth | ArrayContains | ArraysOverlap
+               | ForAll
 
 A predicate looks at one attribute and compares it with literals. `NOT IN`, `IS NOT NULL`, `NOT LIKE` and
 `NOT BETWEEN` are `Not` around the positive predicate. Every expression is TRUE, FALSE or NULL (None).
@@ -9,12 +10,16 @@ A predicate looks at one attribute and compares it with literals. `NOT IN`, `IS 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from headgate.core.values import fold
+from headgate.records.computed import LOWER
+
+if TYPE_CHECKING:
+    from headgate.core.values import Path
 
 
 class LiteralType(Enum):
@@ -47,10 +52,11 @@ NULL = Literal(LiteralType.NULL, None)
 
 @dataclass(frozen=True)
 class Attribute:
-    """A dotted name, as written and folded; two spellings of one name are equal."""
+    """A dotted name, as written and folded, or a function of it; two spellings of one name are equal."""
 
-    path: tuple[str, ...]
+    path: Path
     names: tuple[str, ...]
+    function: str = ""
 
     @classmethod
     def of(cls, *names: str) -> Attribute:
@@ -63,11 +69,25 @@ class Attribute:
 
     def __eq__(self, other: object) -> bool:
         """Compare folded."""
-        return isinstance(other, Attribute) and self.path == other.path
+        return isinstance(other, Attribute) and self.key == other.key
 
     def __hash__(self) -> int:
         """Hash folded."""
-        return hash(self.path)
+        return hash(self.key)
+
+    @property
+    def key(self) -> Path:
+        """Return the path of what is compared: of a function, that of a computed attribute.
+
+        >>> Attribute.of("Name").lowered.key
+        ('LOWER', 'name')
+        """
+        return (self.function, *self.path) if self.function else self.path
+
+    @property
+    def lowered(self) -> Attribute:
+        """Return its lower case."""
+        return replace(self, function=LOWER)
 
 
 class Op(Enum):
@@ -110,11 +130,22 @@ class In:
 
 @dataclass(frozen=True)
 class Like:
-    """`attribute LIKE pattern`, with the pattern as written and its escape character."""
+    """`attribute LIKE pattern`, with the pattern as written and its escape character.
+
+    `attribute ILIKE pattern` is this of both in lower case.
+    """
 
     attribute: Attribute
     pattern: str
     escape: str = "\\"
+
+
+@dataclass(frozen=True)
+class HasWord:
+    r"""`attribute RLIKE '(?i)\\bword\\b'`, with the word folded as `core/text/words.py` says."""
+
+    attribute: Attribute
+    word: str
 
 
 @dataclass(frozen=True)
@@ -188,7 +219,7 @@ class Or:
 
 
 Predicate: TypeAlias = (
-    Comparison | Between | In | Like | IsNull | Truth | ArrayContains | ArraysOverlap | ForAll
+    Comparison | Between | In | Like | HasWord | IsNull | Truth | ArrayContains | ArraysOverlap | ForAll
 )
 Expression: TypeAlias = And | Or | Not | Constant | Predicate
 

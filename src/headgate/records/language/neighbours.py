@@ -22,10 +22,12 @@ _INFIX = {
     TokenType.IS,
     TokenType.IN,
     TokenType.LIKE,
+    TokenType.ILIKE,
+    TokenType.RLIKE,
     TokenType.BETWEEN,
     TokenType.ESCAPE,
 }
-_AFTER_NOT = {TokenType.IN, TokenType.LIKE, TokenType.BETWEEN}
+_AFTER_NOT = {TokenType.IN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.BETWEEN}
 _AFTER_PLUS = {TokenType.NUMBER, TokenType.PLUS, TokenType.DASH}
 # An operand comes next.
 _OPENING = _INFIX | {

@@ -15,6 +15,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
+from headgate.core.text.words import wanted_word
 from headgate.errors import FilterError
 from headgate.records.language import patterns
 from headgate.records.language.literals import EXPONENT, fits_one_decimal, literal_of
@@ -29,6 +30,7 @@ from headgate.records.language.model import (
     Constant,
     Expression,
     ForAll,
+    HasWord,
     In,
     IsNull,
     Like,
@@ -60,6 +62,11 @@ _CONNECTIVES = {"and", "or", "not", "is", "in", "like", "between", "null", "true
 # The lines that sqlglot counts; str.splitlines knows more ends of lines.
 _LINES = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
 _MIRROR = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+_FLAGS = re.compile(r"\(\?(?=[uU]*i)[iuU]+\)")
+"""All of them mean the same here: letters in any case, of any script."""
+_ONE_WORD = (
+    r"RLIKE takes one whole word in any case, as in '(?i)\\bword\\b'; LIKE and ILIKE take other patterns"
+)
 _LAMBDAS = "forall takes an attribute and x -> x IN ('…', …), x -> x = '…' or x -> x IS NULL OR x IN ('…', …)"
 
 
@@ -188,7 +195,7 @@ class Translator:
         if isinstance(node, exp.Between):
             self.expect_only(node, "this", "low", "high")
             return Between(
-                self.attribute(node.this), self.ordered(node.args["low"]), self.ordered(node.args["high"])
+                self.operand(node.this), self.ordered(node.args["low"]), self.ordered(node.args["high"])
             )
         if isinstance(node, exp.In):
             if node.args.get("query"):
@@ -196,14 +203,18 @@ class Translator:
             self.expect_only(node, "this", "expressions")
             if not node.expressions:
                 raise refusal("IN takes at least one literal", self.text, node)
-            return In(self.attribute(node.this), self.literals(node.expressions, node))
-        if isinstance(node, exp.Like | exp.Escape):
+            return In(self.operand(node.this), self.literals(node.expressions, node))
+        if isinstance(node, exp.Like | exp.ILike | exp.Escape):
             return self.like(node)
+        if isinstance(node, exp.Contains):
+            return self.contains(node)
+        if isinstance(node, exp.RegexpLike):
+            return self.has_word(node)
         if isinstance(node, exp.Is):
             self.expect_only(node, "this", "expression")
             if not isinstance(node.expression, exp.Null):
                 raise refusal("IS takes NULL or NOT NULL only", self.text, node)
-            return IsNull(self.attribute(node.this))
+            return IsNull(self.operand(node.this))
         if isinstance(node, exp.ArrayContains):
             self.expect_only(node, "this", "expression")
             return self.array_contains(node)
@@ -218,34 +229,54 @@ class Translator:
     def comparison(self, op: Op, node: exp.Expr) -> Comparison:
         """Translate `attribute op literal` or its mirror image."""
         left, right = _bare(node.this), _bare(node.expression)
-        if _is_attribute(left) and _is_attribute(right):
+        if _is_operand(left) and _is_operand(right):
             reason = f"this compares two attributes; one side must be a literal{_in_quotes(right)}"
             raise refusal(reason, self.text, node)
         literal = self.ordered if op in _MIRROR else self.literal
-        if _is_attribute(left):
-            return Comparison(op, self.attribute(left), literal(right))
-        if _is_attribute(right):
-            return Comparison(_MIRROR.get(op, op), self.attribute(right), literal(left))
+        if _is_operand(left):
+            return Comparison(op, self.operand(left), literal(right))
+        if _is_operand(right):
+            return Comparison(_MIRROR.get(op, op), self.operand(right), literal(left))
         for side in (left, right):
             self.literal(side)
         raise refusal("this compares two literals, so no event matters; write TRUE or FALSE", self.text, node)
 
     def like(self, node: exp.Expr) -> Expression:
-        """Translate LIKE, NOT LIKE and ESCAPE."""
+        """Translate LIKE, ILIKE, their negations and ESCAPE; ILIKE is LIKE of both sides in lower case."""
         escape = "\\"
         like = node
         if isinstance(node, exp.Escape):
             escape = self.string(node.expression, "ESCAPE takes one character in quotes")
             like = node.this
-        if not isinstance(like, exp.Like):
+        if not isinstance(like, exp.Like | exp.ILike):
             raise refusal("", self.text, node)
         self.expect_only(like, "this", "expression", "negate")
-        pattern = self.string(like.expression, "LIKE takes a pattern in quotes")
+        pattern = self.string(like.expression, f"{like.key.upper()} takes a pattern in quotes")
+        attribute = self.operand(like.this)
+        if isinstance(like, exp.ILike):
+            attribute, pattern = attribute.lowered, pattern.lower()
         wrong = patterns.problem(pattern, escape)
         if wrong:
             raise refusal(wrong, self.text, like.expression)
-        found = Like(self.attribute(like.this), pattern, escape)
+        found = Like(attribute, pattern, escape)
         return Not(found) if like.args.get("negate") else found
+
+    def contains(self, node: exp.Contains) -> Like:
+        """Translate `contains(attribute, 'text')`: LIKE with `%` around the text."""
+        self.expect_only(node, "this", "expression")
+        part = self.string(node.expression, "contains takes a text in quotes")
+        return Like(self.operand(node.this), f"%{patterns.escaped(part)}%")
+
+    def has_word(self, node: exp.RegexpLike) -> HasWord:
+        r"""Translate RLIKE of one whole word in any case, `(?i)\bword\b`."""
+        self.expect_only(node, "this", "expression")
+        pattern = self.string(node.expression, "RLIKE takes a pattern in quotes")
+        flags = _FLAGS.match(pattern)
+        word = None if flags is None else wanted_word(pattern[flags.end() :])
+        if word is None:
+            meant = "; \\b in a string is a backspace, and \\\\b a word's edge" if "\b" in pattern else ""
+            raise refusal(f"{_ONE_WORD}{meant}", self.text, node.expression)
+        return HasWord(self.attribute(node.this), word)
 
     def array_contains(self, node: exp.ArrayContains) -> ArrayContains:
         """Translate `array_contains(attribute, literal)`."""
@@ -285,6 +316,14 @@ class Translator:
             case _:
                 raise refusal(_LAMBDAS, self.text, given[1])
         return ForAll(self.attribute(given[0]), literals, nulls=len(rest) < len(tests))
+
+    def operand(self, node: exp.Expr) -> Attribute:
+        """Translate what is compared: a dotted name, or `lower` of one."""
+        inner = _bare(node)
+        if isinstance(inner, exp.Lower):
+            self.expect_only(inner, "this")
+            return self.attribute(inner.this).lowered
+        return self.attribute(inner)
 
     def attribute(self, node: exp.Expr) -> Attribute:
         """Translate a dotted name."""
@@ -356,7 +395,7 @@ def _bare(node: exp.Expr) -> exp.Expr:
     inner = node
     while isinstance(inner, exp.Paren):
         inner = inner.this
-    return inner if _is_attribute(inner) else node
+    return inner if _is_operand(inner) else node
 
 
 def _in_quotes(node: exp.Expr) -> str:
@@ -369,6 +408,10 @@ def _in_quotes(node: exp.Expr) -> str:
 
 def _is_attribute(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column | exp.Dot | exp.Identifier)
+
+
+def _is_operand(node: exp.Expr) -> bool:
+    return _is_attribute(node) or isinstance(node, exp.Lower)
 
 
 def _chain(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:

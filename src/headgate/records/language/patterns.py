@@ -50,6 +50,15 @@ def tokens(pattern: str, escape: str) -> Iterator[str | int]:
             yield character
 
 
+def escaped(text: str) -> str:
+    r"""Write a text so that a pattern means it and nothing else.
+
+    >>> print(escaped("50%"))
+    50\%
+    """
+    return re.sub(r"([%_\\])", r"\\\1", text)
+
+
 def to_regex(pattern: str, escape: str) -> re.Pattern[str]:
     r"""Translate for the reference: `%` to `.*`, `_` to `.`, over whole texts with their line breaks.
 

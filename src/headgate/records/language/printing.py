@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from dataclasses import replace
 from typing import assert_never
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
+from headgate.records.computed import LOWER
 from headgate.records.language.model import (
     And,
     ArrayContains,
@@ -17,6 +19,7 @@ from headgate.records.language.model import (
     Constant,
     Expression,
     ForAll,
+    HasWord,
     In,
     IsNull,
     Like,
@@ -75,8 +78,10 @@ def print_filter(expression: Expression) -> str:
             return f"{print_attribute(attribute)} NOT BETWEEN {print_literal(low)} AND {print_literal(high)}"
         case Not(IsNull(attribute)):
             return f"{print_attribute(attribute)} IS NOT NULL"
-        case Not(Like(attribute, pattern, escape)):
-            return f"{print_attribute(attribute)} NOT LIKE {_pattern(pattern, escape)}"
+        case Not(Like() as like):
+            return _like(like, "NOT ")
+        case Not(HasWord() as has):
+            return _word(has, "NOT ")
         case Not(child):
             return f"NOT {_operand(child, (And, Or, Not))}"
         case Constant(value):
@@ -87,8 +92,10 @@ def print_filter(expression: Expression) -> str:
             return f"{print_attribute(attribute)} BETWEEN {print_literal(low)} AND {print_literal(high)}"
         case In(attribute, literals):
             return f"{print_attribute(attribute)} IN ({_list(literals)})"
-        case Like(attribute, pattern, escape):
-            return f"{print_attribute(attribute)} LIKE {_pattern(pattern, escape)}"
+        case Like():
+            return _like(expression, "")
+        case HasWord():
+            return _word(expression, "")
         case IsNull(attribute):
             return f"{print_attribute(attribute)} IS NULL"
         case Truth(attribute):
@@ -109,7 +116,8 @@ def print_attribute(attribute: Attribute) -> str:
     >>> print_attribute(Attribute.of("user", "first name"))
     'user.`first name`'
     """
-    return ".".join(_name(name) for name in attribute.names)
+    name = ".".join(_name(name) for name in attribute.names)
+    return f"{attribute.function.lower()}({name})" if attribute.function else name
 
 
 def print_literal(literal: Literal) -> str:
@@ -158,6 +166,18 @@ def _name(name: str) -> str:
 
 def _list(literals: tuple[Literal, ...]) -> str:
     return ", ".join(print_literal(literal) for literal in literals)
+
+
+def _like(like: Like, sign: str) -> str:
+    """Write LIKE, or ILIKE where that says the same."""
+    folded = like.attribute.function == LOWER and like.pattern == like.pattern.lower()
+    name = print_attribute(replace(like.attribute, function="") if folded else like.attribute)
+    return f"{name} {sign}{'ILIKE' if folded else 'LIKE'} {_pattern(like.pattern, like.escape)}"
+
+
+def _word(has: HasWord, sign: str) -> str:
+    # A word has no character that needs an escape.
+    return f"{print_attribute(has.attribute)} {sign}RLIKE '(?i)\\\\b{has.word}\\\\b'"
 
 
 def _pattern(pattern: str, escape: str) -> str:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 
 _ADVICE: dict[type[exp.Expr], str] = {
-    exp.RegexpLike: "RLIKE is not part of the filter language; LIKE is",
-    exp.ILike: "ILIKE is not part of the filter language; LIKE is",
     # Before CAST, whose kind it is.
     exp.TryCast: "TRY_CAST is not part of the filter language; write the literal in the type you need",
     exp.Cast: "CAST is not part of the filter language; write the literal in the type you need",
@@ -73,7 +71,7 @@ def _lacking(node: exp.Expr, text: str, start: int | None) -> str:
     return f"{node.key.upper()} is not part of the filter language here"
 
 
-_LIKE = {"startswith": "x%", "starts_with": "x%", "endswith": "%x", "ends_with": "%x", "contains": "%x%"}
+_LIKE = {"startswith": "x%", "starts_with": "x%", "endswith": "%x", "ends_with": "%x"}
 """What LIKE says as well, by the name of a function."""
 
 

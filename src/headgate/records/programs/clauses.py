@@ -20,6 +20,7 @@ from headgate.records.language.model import (
     Between,
     Comparison,
     Expression,
+    HasWord,
     In,
     IsNull,
     Like,
@@ -48,7 +49,8 @@ _OPS = {**{op.value: op for op in Op}, "==": Op.EQ, "<>": Op.NE}
 _STRINGS = re.compile(r"'([^']*)'")
 _NUMBERS = re.compile(r"[-0-9.]+")
 _NAMES = ("name", "array", "other")
-_PIECES = (*_NAMES, "literal", "element", "low", "high", "pattern", "list", "elements")
+_BARE = {*_NAMES, "word"}
+_PIECES = (*_NAMES, "literal", "element", "low", "high", "pattern", "word", "list", "elements")
 
 
 class Atom(NamedTuple):
@@ -148,7 +150,7 @@ def _manner(pieces: re.Match[str]) -> str:
     for group in _PIECES:
         start, stop = pieces.span(group)
         if start >= 0:
-            parts += (text[place:start], _kind(text[start:stop]) if group not in _NAMES else "")
+            parts += (text[place:start], "" if group in _BARE else _kind(text[start:stop]))
             place = stop
     return SLOT.join((*parts, text[place:]))
 
@@ -172,7 +174,10 @@ def _make(pieces: re.Match[str], attribute: Attribute) -> Expression | None:
         low, high = literal(pieces["low"]), literal(pieces["high"])
         found = None if low is None or high is None else Between(attribute, low, high)
     elif pieces["pattern"]:
-        found = Like(attribute, pieces["pattern"][1:-1])
+        pattern = pieces["pattern"][1:-1]
+        found = Like(attribute.lowered, pattern.lower()) if pieces["folded"] else Like(attribute, pattern)
+    elif pieces["word"]:
+        found = HasWord(attribute, pieces["word"].lower())
     elif pieces["null"]:
         found = Not(IsNull(attribute)) if pieces["present"] else IsNull(attribute)
     elif pieces["array"]:

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from headgate.core.casts import INT64_MAX, INT64_MIN, to_bool, to_double, to_int, to_timestamp
+from headgate.records.computed import WORDS
 from headgate.records.language.model import (
     NULL,
     ArrayContains,
     ArraysOverlap,
     Comparison,
     ForAll,
+    HasWord,
     In,
     IsNull,
     Like,
@@ -89,13 +91,13 @@ def _is_short(predicate: Predicate) -> bool:
         case In(literals=literals) | ArraysOverlap(literals=literals) | ForAll(literals=literals):
             texts = [each.value for each in literals[: _SHORT // 8] if isinstance(each.value, str)]
             return len(literals) < _SHORT // 8 and sum(map(len, texts)) <= _SHORT
-        case Like(pattern=pattern):
-            return len(pattern) <= _SHORT
+        case Like(pattern=text) | HasWord(word=text):
+            return len(text) <= _SHORT
     return True
 
 
 def _lower(predicate: Predicate, *, negated: bool) -> Leaf:
-    path = predicate.attribute.path
+    path = predicate.attribute.key
     match predicate:
         case IsNull():
             return value_leaf(path, _FULL) if negated else value_leaf(path, {}, on_null=True)
@@ -113,6 +115,11 @@ def _lower(predicate: Predicate, *, negated: bool) -> Leaf:
             return value_leaf(path, outside(sets) if negated else sets)
         case Like():
             return _like(predicate, negated=negated)
+        case HasWord(_, word):
+            # Words that no filter names are left out of events: they lie in the complement of every word.
+            found: dict[Facet, Intervals] = {Facet.STRING: ((before(word), after(word)),)}
+            quantifier = Quantifier.ALL if negated else Quantifier.ANY
+            return element_leaf((WORDS, *path), quantifier, outside(found) if negated else found)
         case ArrayContains(_, literal):
             return _elements(path, (literal,), negated=negated)
         case ArraysOverlap(_, literals):
@@ -301,7 +308,7 @@ def _clip(value: int) -> int:
 
 def _like(predicate: Like, *, negated: bool) -> Leaf:
     """Make an interval of texts of a pattern without wildcards or with `%` at its end; else keep it."""
-    path, parts = predicate.attribute.path, list(tokens(predicate.pattern, predicate.escape))
+    path, parts = predicate.attribute.key, list(tokens(predicate.pattern, predicate.escape))
     wild = [index for index, part in enumerate(parts) if isinstance(part, int)]
     fixed = "".join(part for part in parts if isinstance(part, str))
     if not wild:

@@ -83,7 +83,8 @@ _FORMS = (
     rf"|{_B}+(?P<negated>NOT{_B}+)?(?:"
     rf"IN{_B}*\({_B}*(?P<list>{_LIST}){_B}*\)"
     rf"|BETWEEN{_B}+(?P<low>{_LITERAL}){_B}+AND{_B}+(?P<high>{_LITERAL})"
-    rf"|LIKE{_B}+(?P<pattern>{_STRING}))"
+    rf"|(?P<folded>I)?LIKE{_B}+(?P<pattern>{_STRING})"
+    rf"|RLIKE{_B}+'\(\?i\)\\\\b(?P<word>[a-z0-9_]+)\\\\b')"
     rf"|{_B}+IS{_B}+(?P<present>NOT{_B}+)?(?P<null>NULL)"
     rf"|(?P<truth>(?={_B}*(?:\)|\Z|(?:AND|OR)\b))))"
     rf"|array_contains{_B}*\({_B}*(?P<array>{_NAME}){_B}*,{_B}*(?P<element>{_LITERAL}){_B}*\)"
@@ -135,6 +136,10 @@ _PROBE = " AND ".join(
         "{0} NOT BETWEEN 'x' AND 'y'",
         "{0} LIKE 'x'",
         "{0} NOT LIKE 'x'",
+        "{0} ILIKE 'x'",
+        "{0} NOT ILIKE 'x'",
+        "{0} RLIKE '(?i)\\\\bx\\\\b'",
+        "{0} NOT RLIKE '(?i)\\\\bx\\\\b'",
         "{0} IS NULL",
         "{0} IS NOT NULL",
         "array_contains({0}, 1)",
@@ -183,7 +188,9 @@ def _renamed(node: Expression) -> Expression:
         return type(node)(tuple(map(_renamed, node.children)))
     if isinstance(node, Not):
         return Not(_renamed(node.child))
-    return node if isinstance(node, Constant) else replace(node, attribute=Attribute.of(_ANY_NAME))
+    if isinstance(node, Constant):
+        return node
+    return replace(node, attribute=replace(Attribute.of(_ANY_NAME), function=node.attribute.function))
 
 
 MAX_SKELETONS = 4_096

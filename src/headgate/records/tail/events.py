@@ -5,13 +5,16 @@ from __future__ import annotations
 import datetime as dt
 from array import array
 from decimal import Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
 from headgate.core.values import Kind, kind_of, micros
-from headgate.records.events.encode import CASTS, OWN, text_forms
+from headgate.records.computed import compute, is_computed, source
+from headgate.records.events.columns import text_forms
+from headgate.records.events.encode import CASTS, OWN
 from headgate.records.programs.decimals import decimal_key, decimal_text
 from headgate.records.programs.leaves import TEXT_FACETS, Facet, float_key
 from headgate.records.tail.arrays import ELEMENT, FACETS, TEXT, TailEvents
@@ -48,6 +51,7 @@ class Sides:
 
     def __init__(self) -> None:
         self.of: dict[Path, Side] = {}
+        self.computed: list[Path] = []
         self.width = 0
 
     def side(self, path: Path) -> Side:
@@ -55,6 +59,8 @@ class Sides:
         found = self.of.get(path)
         if found is None:
             found = self.of[path] = Side(len(self.of), [], [], {})
+            if is_computed(path):
+                self.computed.append(path)
         return found
 
     def add(self, side: Side, flags: int) -> int:
@@ -197,7 +203,11 @@ def encode_one(sides: Sides, width: int, attributes: Mapping[Path, object]) -> T
     multi_keys, multi_has = array("q"), bytearray()
     texts: list[bytes] = []
     known = sides.of
-    for path, value in attributes.items():
+    given = attributes.items()
+    if sides.computed:
+        more = [(path, compute(path, attributes.get(source(path)))) for path in list(sides.computed)]
+        given = chain(given, more)  # type: ignore[assignment]
+    for path, value in given:
         side = known.get(path)
         if side is None or value is None:
             continue

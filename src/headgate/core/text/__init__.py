@@ -1,0 +1,1 @@
+"""Words in texts: what one is, and finding many of them at once."""

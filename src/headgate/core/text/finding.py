@@ -1,0 +1,213 @@
+"""Hot loops: which of many known words a text has, in one pass and with one look into a hash for each word.
+
+The hash is of folded letters, not of bytes, so that no folded text is made. A slot holds half of a word's
+hash and its number plus one; 0 is free. Slots are a power of two, at most half of them taken.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from headgate.core.jit import bare, bare_inner, kernel
+from headgate.core.text.words import letters
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.core.interning import TextPool
+
+    Ints = NDArray[np.int64]
+
+_BASIS = np.uint64(0xCBF29CE484222325)
+_PRIME = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_HIGH = np.uint64(0xFFFFFFFF00000000)
+_LETTERS, _FIRST_MARK, _LAST_MARK = 0x40000, 0xE0100, 0xE01EF
+
+
+class FoundWords(NamedTuple):
+    """Text t has the known words number[start[t]:start[t + 1]], each once."""
+
+    start: Ints
+    number: NDArray[np.int32]
+
+
+def make_slots(known: TextPool) -> NDArray[np.uint64]:
+    """Make the hash of folded words, which are distinct.
+
+    >>> from headgate.core.interning import TextPool
+    >>> len(make_slots(TextPool.build(["news", "sport", "art"])))
+    8
+    """
+    slots = np.zeros(2 << max(1, known.size).bit_length(), np.uint64)
+    _fill(_fixed(known.offsets), _fixed(known.data), letters(), slots)
+    return slots
+
+
+class KnownWords(NamedTuple):
+    """Folded words, distinct, and their hash."""
+
+    offsets: Ints
+    data: NDArray[np.uint8]
+    slots: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, known: TextPool, slots: NDArray[np.uint64] | None = None) -> KnownWords:
+        """Take words over where they lie, with a hash that was made of them if there is one."""
+        return cls(
+            _fixed(known.offsets), _fixed(known.data), _fixed(make_slots(known) if slots is None else slots)
+        )
+
+    def find(self, texts: TextPool) -> FoundWords:
+        """Find the known words of some texts.
+
+        >>> from headgate.core.interning import TextPool
+        >>> known = KnownWords.of(TextPool.build(["news", "über"]))
+        >>> known.find(TextPool.build(["ÜBER the News, new news"])).number.tolist()
+        [1, 0]
+        """
+        return self._find(
+            _fixed(texts.offsets), _fixed(texts.data), int(np.diff(texts.offsets).max(initial=0))
+        )
+
+    def find_one(self, text: str) -> NDArray[np.int32]:
+        """Find the known words of one text."""
+        data = text.encode()
+        offsets = np.array((0, len(data)))
+        offsets.flags.writeable = False
+        return self._find(offsets, np.frombuffer(data, np.uint8), len(data)).number
+
+    def _find(self, offsets: Ints, data: NDArray[np.uint8], longest: int) -> FoundWords:
+        start = np.zeros(len(offsets), np.int64)
+        # A word takes a byte, and what stands before the next another.
+        number = np.empty((len(data) + len(offsets)) // 2 + 1, np.int32)
+        marks = np.zeros(1 << (longest + 1).bit_length(), np.int64)
+        _find(offsets, data, letters(), *self, marks, start, number)
+        return FoundWords(start, number[: start[-1]])
+
+
+def _fixed(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that is not to be written to: kernels are compiled for such only, not for both."""
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+@bare_inner
+def _next(data: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
+    """Return the character at a place, which is beyond ASCII, and the place of the next."""
+    first = np.int64(data[at])
+    if first < 0xE0:
+        return ((first & 0x1F) << 6) | (np.int64(data[at + 1]) & 0x3F), at + 2
+    if first < 0xF0:
+        code = ((first & 0x0F) << 12) | ((np.int64(data[at + 1]) & 0x3F) << 6)
+        return code | (np.int64(data[at + 2]) & 0x3F), at + 3
+    code = ((first & 0x07) << 18) | ((np.int64(data[at + 1]) & 0x3F) << 12)
+    return code | ((np.int64(data[at + 2]) & 0x3F) << 6) | (np.int64(data[at + 3]) & 0x3F), at + 4
+
+
+@bare_inner
+def _letter(table: NDArray[np.int32], data: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
+    """Return the folded letter at a place, 0 for what is none, and the place of the next."""
+    if data[at] < 0x80:
+        return np.int64(table[data[at]]), at + 1
+    code, behind = _next(data, at)
+    if code < _LETTERS:
+        return np.int64(table[code]), behind
+    return (code if _FIRST_MARK <= code <= _LAST_MARK else np.int64(0)), behind
+
+
+@bare_inner
+def _add(found: np.uint64, letter: np.int64) -> np.uint64:
+    return (found ^ np.uint64(letter)) * _PRIME
+
+
+@bare_inner
+def _finish(found: np.uint64) -> np.uint64:
+    return found ^ (found >> _HALF)
+
+
+@kernel
+def _fill(
+    offsets: Ints, data: NDArray[np.uint8], table: NDArray[np.int32], slots: NDArray[np.uint64]
+) -> None:
+    mask = np.uint64(len(slots) - 1)
+    for word in range(len(offsets) - 1):
+        at, found = offsets[word], _BASIS
+        while at < offsets[word + 1]:
+            letter, at = _letter(table, data, at)
+            found = _add(found, letter)
+        found = _finish(found)
+        slot = found & mask
+        while slots[slot]:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = (found & _HIGH) | np.uint64(word + 1)
+
+
+@bare
+def _same(
+    table: NDArray[np.int32],
+    data: NDArray[np.uint8],
+    at: int,
+    stop: int,
+    known: NDArray[np.uint8],
+    begin: int,
+    end: int,
+) -> bool:
+    """Tell whether a word of a text is a known one, which is folded already."""
+    while at < stop and begin < end:
+        one, at = _letter(table, data, at)
+        other, begin = _letter(table, known, begin)
+        if one != other:
+            return False
+    return at == stop and begin == end
+
+
+@kernel
+def _find(
+    offsets: Ints,
+    data: NDArray[np.uint8],
+    table: NDArray[np.int32],
+    known_offsets: Ints,
+    known: NDArray[np.uint8],
+    slots: NDArray[np.uint64],
+    marks: Ints,
+    start: Ints,
+    number: NDArray[np.int32],
+) -> None:
+    """Find the known words of each text; `marks` is a hash of those of a text that were found already."""
+    mask, marked = np.uint64(len(slots) - 1), len(marks) - 1
+    n = 0
+    for t in range(len(offsets) - 1):
+        at, stop = offsets[t], offsets[t + 1]
+        while at < stop:
+            begin, end, found = at, at, _BASIS
+            while at < stop:
+                letter, at = _letter(table, data, at)
+                if letter == 0:
+                    break
+                end = at
+                found = _add(found, letter)
+            if end == begin:
+                continue
+            found = _finish(found)
+            slot = found & mask
+            while slots[slot]:
+                if (slots[slot] ^ found) & _HIGH == 0:
+                    word = np.int64(slots[slot] & _LOW) - 1
+                    if _same(table, data, begin, end, known, known_offsets[word], known_offsets[word + 1]):
+                        mark = ((t + 1) << 32) | word
+                        place = word & marked
+                        while marks[place] and marks[place] != mark and marks[place] >> 32 == t + 1:
+                            place = (place + 1) & marked
+                        if marks[place] != mark:
+                            marks[place] = mark
+                            number[n] = word
+                            n += 1
+                        break
+                slot = (slot + np.uint64(1)) & mask
+        start[t + 1] = n

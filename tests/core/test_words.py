@@ -1,0 +1,76 @@
+"""Words: the kernel against the plain split, and its table against what a letter is."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headgate.core.interning import TextPool
+from headgate.core.text.finding import KnownWords
+from headgate.core.text.words import LETTERS, SELECTORS, is_letter, is_word, letters, wanted_word, words
+
+ODD = "aAbBzZ09_-. 'éÉßẞſKσςΣıİi\u0307\u0301²½ǅǆ日本🎈Ⓐⓐ\u200d\U000e0101𐐀𐐨\u0345ͅµμ"  # noqa: RUF001
+
+
+@given(st.lists(st.text(ODD, max_size=12), max_size=6), st.lists(st.text(ODD, max_size=3), max_size=12))
+def test_known_words_are_found_once(texts: list[str], wanted: list[str]) -> None:
+    known = sorted({word for each in wanted for word in words(each)})
+    pool = TextPool.build(known)
+    found = KnownWords.of(pool).find(TextPool.build(texts))
+    for t, text in enumerate(texts):
+        numbers = found.number[found.start[t] : found.start[t + 1]].tolist()
+        expected = dict.fromkeys(known.index(word) for word in words(text) if word in known)
+        assert numbers == list(expected), (text, known)
+        assert KnownWords.of(pool).find_one(text).tolist() == numbers
+
+
+def test_many_words_at_once() -> None:
+    rng = random.Random(1)
+    known = sorted({"".join(rng.choices("abcdé", k=rng.randint(1, 6))) for _ in range(3000)})
+    pool = TextPool.build(known)
+    texts = [
+        " ".join("".join(rng.choices("aAbcdDéÉ", k=rng.randint(1, 6))) for _ in range(300)) for _ in range(5)
+    ]
+    found = KnownWords.of(pool).find(TextPool.build(texts))
+    place = {word: number for number, word in enumerate(known)}
+    for t, text in enumerate(texts):
+        expected = dict.fromkeys(place[word] for word in words(text) if word in place)
+        assert found.number[found.start[t] : found.start[t + 1]].tolist() == list(expected)
+        assert len(expected) > 50
+
+
+def test_the_table_says_what_the_definition_says() -> None:
+    table = letters()
+    rng = random.Random(2)
+    odd = [ord(each) for each in ODD if ord(each) < LETTERS]
+    for code in {*range(0x600), *odd, *rng.sample(range(0xE000, LETTERS), 5000)}:
+        assert (table[code] != 0) == is_letter(chr(code)), hex(code)
+        assert [chr(table[code])] == words(chr(code)) if table[code] else not words(chr(code)), hex(code)
+
+
+@pytest.mark.nightly
+def test_no_other_character_beyond_the_table_is_a_letter() -> None:
+    assert [code for code in range(LETTERS, 0x110000) if is_letter(chr(code))] == list(SELECTORS)
+
+
+def test_folding_is_done_once() -> None:
+    table = letters()
+    folded = table[table != 0]
+    assert (table[folded] == folded).all()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Straße", "STRAẞE"), ("ΣΊΣΥΦΟΣ", "σίσυφος"), ("Kelvin", "KELVIN"), ("İ", "i"), ("ǅ", "ǆ"), ("µ", "Μ")],  # noqa: RUF001
+)
+def test_letters_that_differ_in_case_are_the_same(one: str, other: str) -> None:
+    assert words(one) == words(other)
+
+
+@pytest.mark.parametrize("text", ["", "two words", "don't", "a.b", "½", "🎈", " a"])
+def test_what_is_no_word(text: str) -> None:
+    assert not is_word(text)
+    assert wanted_word(rf"\b{text}\b") is None
