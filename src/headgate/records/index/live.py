@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 ROOM = RECORDS
-LAYOUT = 4
+LAYOUT = 5
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 
 
