@@ -138,7 +138,7 @@ def test_codes_say_which_clauses_hold(rng: random.Random) -> None:
     clauses += [
         "NOT (a = 1 AND b = 'y')",
         "lower(a) IN ('x', 'y')",
-        "a LIKE 'x%'",
+        "a LIKE '%x'",
         "a = 1 OR (b = 1 AND c = 2)",
     ]
     coded = code_clauses(compile_filters(clauses).programs)

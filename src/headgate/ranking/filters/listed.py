@@ -65,6 +65,16 @@ class HeldClauses(NamedTuple):
     number: Ints32
 
 
+class _Plain(NamedTuple):
+    """Factors of groups, and those of attributes in parts, where all are 1."""
+
+    factor: Floats64
+    scale: Ints
+
+
+_NONE = np.zeros(0, np.int64)
+
+
 class Listed:
     """Rows in lists, ready to be asked. Their numbers are those of the table."""
 
@@ -82,6 +92,9 @@ class Listed:
         self._postings = Postings(*map(frozen, postings))
         self._group = attribute_group
         self._short = short
+        self._plain = _Plain(
+            np.ones(int(rows.group.max(initial=-1)) + 1), np.full(len(attribute_group), WHOLE, np.int64)
+        )
 
     @classmethod
     def build(
@@ -148,11 +161,8 @@ class Listed:
         """
         rows, count = self._rows, len(held.number)
         if factor is None:
-            groups = int(rows.group.max(initial=-1)) + 1
-            factor, reach = np.ones(groups), 1.0
-            scale, odd_scale = np.full(len(self._group), WHOLE, np.int64), np.full(count, WHOLE, np.int64)
-            kept = held
-            odd_factor = np.ones(count)
+            (factor, scale), reach, kept = self._plain, 1.0, held
+            odd_factor, odd_scale = np.ones(count), np.full(count, WHOLE, np.int64)
         else:
             by_group, reach = scales(factor)
             scale = by_group[self._group]
@@ -196,6 +206,8 @@ class Listed:
     def _desks(self, held: HeldClauses) -> tuple[Any, Scratch]:
         """Make room for questions about lists, and about odd clauses; both add to the same sums."""
         desk = make_desk(len(self._group))
+        if not len(held.number):
+            return desk, Scratch(desk.sums, *(_NONE for _ in range(4)), np.zeros(0, np.uint32))
         lengths = np.diff(self._postings.start)[held.number]
         lengths[lengths >= self._short] = 0
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
