@@ -57,7 +57,9 @@ def slowly(form: Form, numbers: list[float], terms: list[float]) -> float:
             else:
                 with np.errstate(all="ignore"):
                     one, other = np.float64(left), np.float64(right)
-                    stack.append(float(one + other if what == "+" else one - other if what == "-" else one * other))
+                    stack.append(
+                        float(one + other if what == "+" else one - other if what == "-" else one * other)
+                    )
     return stack[0] if math.isfinite(stack[0]) else 0.0
 
 

@@ -69,5 +69,8 @@ class ScoresEvents(Protocol):
     def scoring(self, text: str) -> Scoring:
         """Parse a score; refuses what is none, with its place."""
 
+    def scoring_text(self, scoring: Scoring) -> str:
+        """Write a score as text that parses to the same."""
+
     def term_reader(self, terms: Sequence[str]) -> TermReader:
         """Return what computes these terms."""

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Content, EventCoder
+    from headgate.contents.scores import TermReader
     from headgate.core.event import Event
     from headgate.ranking.filters.keys import RankKeys
 
     Ints = NDArray[np.int64]
+    Doubles = NDArray[np.float64]
 
 EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK = "event_id", "subscription_id", "score", "rank"
 
@@ -37,6 +39,9 @@ class EventBatch(Protocol):
     def codes(self, coder: EventCoder) -> NDArray[np.int32]:
         """Return their codes, one row each."""
 
+    def terms(self, reader: TermReader) -> NDArray[np.float64]:
+        """Return what scores ask of them, one column each."""
+
 
 class ArrowEvents:
     """Events in an Arrow batch, with a column `id`; `identities` stand for that."""
@@ -52,6 +57,10 @@ class ArrowEvents:
     def codes(self, coder: EventCoder) -> NDArray[np.int32]:
         """Return their codes, one row each."""
         return coder.many_codes(self._batch)
+
+    def terms(self, reader: TermReader) -> NDArray[np.float64]:
+        """Return what scores ask of them, one column each."""
+        return reader.many(self._batch)
 
 
 class EventList:
@@ -70,6 +79,10 @@ class EventList:
     def codes(self, coder: EventCoder) -> NDArray[np.int32]:
         """Return their codes, one row each."""
         return coder.many_codes(self._events)
+
+    def terms(self, reader: TermReader) -> NDArray[np.float64]:
+        """Return what scores ask of them, one column each."""
+        return reader.many(self._events)
 
 
 def matched(asked: EventBatch, content: Content) -> pa.RecordBatch:
@@ -103,6 +116,15 @@ def first(found: Rows, k: int) -> Rows:
     """Cut the matches of each event at k."""
     kept = places_within(found.events) < k
     return Rows(found.events[kept], found.rows[kept])
+
+
+def best(
+    found: Rows, values: NDArray[np.float64], order: NDArray[np.float64], k: int
+) -> tuple[Rows, Doubles]:
+    """Put the matches of each event in the order of their values, equal ones by `order`, and cut them at k."""
+    sorted_ = np.lexsort((order[found.rows], -values, found.events))
+    sorted_ = sorted_[places_within(found.events[sorted_]) < k]
+    return Rows(found.events[sorted_], found.rows[sorted_]), values[sorted_]
 
 
 def places_within(events: Ints) -> Ints:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     Doubles = NDArray[np.float64]
 
 
-
 def _divide(left: Any, right: Any) -> Any:
     """Divide as Spark does: by 0 it is NULL."""
     return np.where(right == 0, np.nan, np.divide(left, right))

@@ -80,6 +80,17 @@ class Valued(NamedTuple):
     rows: Ints
     values: Doubles
 
+    def first(self, k: int, places: Doubles) -> Valued:
+        """Return the best k, equal ones by their places."""
+        order = np.lexsort((places, -self.values))[:k]
+        return Valued(self.rows[order], self.values[order])
+
+
+def split(given: Sequence[float | Scoring]) -> tuple[Doubles, EventScores]:
+    """Tell scores that depend on the event from those that do not, which are 0 where it does."""
+    scores = np.array([each if isinstance(each, float) else 0.0 for each in given], np.float64)
+    return scores, EventScores.build([None if isinstance(each, float) else each for each in given])
+
 
 class EventScores:
     """Which rows have scores that depend on the event, and what these are.
