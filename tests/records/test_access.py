@@ -20,7 +20,7 @@ from headgate.errors import FilterError
 from headgate.records.events.encode import encode_batch
 from headgate.records.index import build
 from headgate.records.index.access import MOST_SPOILERS
-from headgate.records.index.arrays import DUPLICATE, FLAGS, POINTS, check_length
+from headgate.records.index.arrays import DUPLICATE, FLAGS, POINTS, REFERENCE_WORDS, check_length
 from headgate.records.index.build import by_events, by_filters
 from headgate.records.index.checking import SHORT
 from headgate.records.index.index import RecordIndex
@@ -346,7 +346,7 @@ def _words_of(built: BuiltIndex, shape: int) -> list[int]:
     end = int(built.arrays.single_start[-1])
     while at < end:
         head, second = stream[at : at + 2].tolist()
-        pc, at = at + 2, at + (2 if head & 2 else 2 + second)
+        pc, at = at + 2, at + (REFERENCE_WORDS if head & 2 else 2 + second)
         while not head & 2 and pc < at:
             if int(stream[pc]) & 3 == shape and int(stream[pc]) & 15 < 12:
                 found.append(check_length(stream, pc))

@@ -13,14 +13,15 @@ words = JAVA.words
 is_word = JAVA.is_word
 
 
-_SHAPE = re.compile(r"\\b([^\\]+)\\b")
+_SHAPE = re.compile(r"\\b(?![ßẞ]\\)([^\\]+)\\b")
+"""Not `ß` alone: to Java, and so to Spark, `ẞ` is another letter then, and the same in a longer word."""
 
 
 def wanted_word(pattern: str) -> str | None:
     r"""Return the word, folded, that a regular expression looks for; None if it is not `\bword\b`.
 
-    >>> wanted_word(r"\bNews\b"), wanted_word(r"\bne.s\b"), wanted_word("news")
-    ('news', None, None)
+    >>> wanted_word(r"\bNews\b"), wanted_word(r"\bne.s\b"), wanted_word("news"), wanted_word(r"\bß\b")
+    ('news', None, None, None)
     """
     found = _SHAPE.fullmatch(pattern)
     return words(found[1])[0] if found is not None and is_word(found[1]) else None
