@@ -3,13 +3,16 @@
     0.3 * price + 2        form  ? * price + ?        numbers 0.3, 2
     5 * price + 0.1        the same form              numbers 5, 0.1
 
-What a form asks of an event, here `price`, are its *terms*. Each is computed once an event, by the room, which knows
-the language; the form itself is arithmetic over doubles, done by the ranking for many subscriptions at once.
+What a form asks of an event, here `price`, are its *terms*. Each is computed once an event, by the room, which
+knows the language; the form itself is arithmetic over doubles, done by the ranking for many subscriptions at
+once.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
+
+from headgate.errors import FilterError, SubscriptionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.core.event import Event
+    from headgate.core.event import Event, Id
+    from headgate.core.ranks import Score
 
 NUMBER, TERM, NEGATE = "number", "term", "negative"
 OPERATIONS: Final = ("+", "-", "*", "/", "least", "greatest", NEGATE)
@@ -63,14 +67,34 @@ class TermReader(Protocol):
 
 
 @runtime_checkable
-class ScoresEvents(Protocol):
-    """A content room whose scores may be expressions."""
+class ReadsScores(Protocol):
+    """What reads scores that are expressions."""
 
     def scoring(self, text: str) -> Scoring:
         """Parse a score; refuses what is none, with its place."""
+
+
+@runtime_checkable
+class ScoresEvents(ReadsScores, Protocol):
+    """A content room whose scores may be expressions."""
 
     def scoring_text(self, scoring: Scoring) -> str:
         """Write a score as text that parses to the same."""
 
     def term_reader(self, terms: Sequence[str]) -> TermReader:
         """Return what computes these terms."""
+
+
+def read_scoring(reader: object, score: Score, identity: Id) -> float | Scoring:
+    """Read the score of a subscription; one that is text is an expression over the event."""
+    if not isinstance(score, str):
+        return float(score)
+    if not isinstance(reader, ReadsScores):
+        raise SubscriptionError(
+            f"the score of subscription {identity!r} is {score!r}, and the events of its filter have no "
+            "attributes: give a finite number"
+        )
+    try:
+        return reader.scoring(score)
+    except FilterError as error:
+        raise SubscriptionError(f"the score of subscription {identity!r}: {error}") from error

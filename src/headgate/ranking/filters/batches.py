@@ -121,7 +121,7 @@ def first(found: Rows, k: int) -> Rows:
 def best(
     found: Rows, values: NDArray[np.float64], order: NDArray[np.float64], k: int
 ) -> tuple[Rows, Doubles]:
-    """Put the matches of each event in the order of their values, equal ones by `order`, and cut them at k."""
+    """Sort the matches of each event by their values, equal ones by `order`, and cut them at k."""
     sorted_ = np.lexsort((order[found.rows], -values, found.events))
     sorted_ = sorted_[places_within(found.events[sorted_]) < k]
     return Rows(found.events[sorted_], found.rows[sorted_]), values[sorted_]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from headgate.contents.scores import read_scoring
 from headgate.core.ids import Ids
 from headgate.core.ranks import check_score
 from headgate.core.rooms import CLAUSES, RANKING
@@ -18,7 +19,7 @@ from headgate.ranking.filters.base import ROOM
 from headgate.ranking.filters.clause_index import ClauseIndex
 from headgate.ranking.filters.explain import BY_RANK, RankExplanation
 from headgate.ranking.filters.keys import RankKeys, rank
-from headgate.ranking.filters.score_state import ScoreState, parsed
+from headgate.ranking.filters.score_state import ScoreState
 from headgate.ranking.model import EXACT, MODES, RELAXED, Best, check_asked
 from headgate.ranking.rows import Moments, Rows
 from headgate.ranking.scores.table import split
@@ -86,7 +87,7 @@ class RankedIndex:
         ids = Ids.of(subscription.id for subscription in given)
         by_id = {subscription.id: subscription for subscription in given}
         ordered = [by_id[identity] for identity in ids.to_list()]
-        scorings = [parsed(room, each.score, each.id) for each in ordered]
+        scorings = [read_scoring(room, each.score, each.id) for each in ordered]
         scores, by_event = split(scorings)
         keys, rows = rank(scores)
         content = room.build(

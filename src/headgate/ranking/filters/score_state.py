@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.contents.scores import ScoresEvents
+from headgate.contents.scores import ScoresEvents, read_scoring
 from headgate.core.omission import Omission, RenamedOmissions
 from headgate.core.subscription import Subscription
-from headgate.errors import SubscriptionError
 from headgate.ranking.filters.keys import RankKeys
 from headgate.ranking.rows import admit
 from headgate.ranking.scores.table import EventScores, Valued
@@ -112,7 +111,7 @@ class ScoreState:
         return self._reader
 
     def best(self, event: Event, k: int, admitted: Admitted | None) -> Valued:
-        """List the rows of the best k that match and what they are worth, where scores depend on the event."""
+        """List the rows of the best k that match, and their values; for scores that depend on the event."""
         rows = self.keys.rows(self.numbers(event))
         if admitted is not None:
             rows = rows[admit(self.rows, rows, admitted)]
@@ -129,7 +128,7 @@ class ScoreState:
 
     def add(self, subscription: Subscription) -> None:
         """Add a subscription."""
-        scoring = parsed(self._room, subscription.score, subscription.id)
+        scoring = read_scoring(self._room, subscription.score, subscription.id)
         row = self.rows.add(subscription.id)
         self._score(row, scoring)
         try:
@@ -146,7 +145,7 @@ class ScoreState:
 
     def rescore(self, identity: Id, score: Score) -> None:
         """Move a subscription to where another score puts it."""
-        scoring = parsed(self._room, score, identity)
+        scoring = read_scoring(self._room, score, identity)
         row = self.rows.get(identity)
         text = self.content.filter(self.keys.key(row))
         self.content.unsubscribe(self.keys.remove(row))
@@ -195,18 +194,6 @@ def scoring_room(room: ContentRoom) -> ScoresEvents:
     """Return the room as one whose scores may be expressions."""
     assert isinstance(room, ScoresEvents), "scores were parsed by such a room"
     return room
-
-
-def parsed(room: ContentRoom, score: Score, identity: Id) -> float | Scoring:
-    """Read a score; one that is text is an expression over the event."""
-    if not isinstance(score, str):
-        return float(score)
-    if not isinstance(room, ScoresEvents):
-        raise SubscriptionError(
-            f"the score of subscription {identity!r} is {score!r}, and the events of its filter have no "
-            "attributes: give a finite number"
-        )
-    return room.scoring(score)
 
 
 def written(room: ContentRoom, scoring: Scoring) -> str:

@@ -6,8 +6,9 @@ row       form   place            form 1: ? * price + ?         form 2: least(bi
   2         2      0                       1.0  2.0   0.0
   …                               block    └── 0 ──┘ └ 1 ┘      a block knows the range of each of its numbers
 
-Row r has the score that the arrays of constants say where form[r] is -1. Numbers are sorted when the table is built, so that those
-of a block are alike; what comes later goes to the end, and widens the ranges of its block.
+Where form[r] is -1, row r has a score that does not depend on the event, and is not here. Numbers are sorted
+when the table is built, so that those of a block are alike; what comes later goes to the end, and widens the
+ranges of its block.
 """
 
 from __future__ import annotations

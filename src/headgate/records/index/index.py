@@ -117,6 +117,21 @@ class RecordIndex(LiveIndex[State]):
         return split(text, dialect)
 
     @staticmethod
+    def scoring(text: str) -> Scoring:
+        """Parse a score that is an expression over attributes."""
+        return parse_score(text)
+
+    @staticmethod
+    def scoring_text(scoring: Scoring) -> str:
+        """Write such a score as text."""
+        return print_score(scoring)
+
+    @staticmethod
+    def term_reader(terms: Sequence[str]) -> RecordTerms:
+        """Return what computes the terms of such scores."""
+        return RecordTerms(terms)
+
+    @staticmethod
     def clause_columns(texts: TextPool) -> list[ClauseColumns]:
         """Take apart filters in SQL that differ in their numbers only; the others are left out."""
         return split_columns(texts)
