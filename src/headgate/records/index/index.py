@@ -29,6 +29,7 @@ from headgate.records.language.clause_columns import split_columns
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.splitting import split
 from headgate.records.programs.binding import compile_filter, compile_filters, parse_text
+from headgate.records.scoring import RecordTerms, parse_score, print_score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.live import FrozenBase, Moment
     from headgate.contents.protocol import Clause, ClauseColumns
+    from headgate.contents.scores import Scoring
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.records.compiling import RecordCompiledFilters
