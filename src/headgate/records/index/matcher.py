@@ -97,8 +97,8 @@ class Matcher:
 class MatcherScratch(Scratch):
     """What one thread needs to match events by an index, and the table by which one event is asked about.
 
-    `table` has the arrays of the index, of the event in `room`, and of all that is written to, in the order in
-    which `kernels.match_one` reads them.
+    `table` has the arrays of the index, of the event in `room`, and of all that is written to, in the order
+    in which `kernels.match_one` reads them.
     """
 
     def __init__(self, built: BuiltIndex, encoder: RowEncoder) -> None:
