@@ -175,6 +175,18 @@ class RecordIndex(LiveIndex[State]):
         """List the first `count` matches from `at_least` on, rising; for ids that are whole numbers."""
         return self._state.numbers(event, count, at_least)
 
+    def first_numbers(
+        self, events: pa.RecordBatch | Sequence[Event], count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Do the same for each of many events: returns places of events, rising, and the matches."""
+        state = self._state
+        rows, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for begin in range(0, len(events), CHUNK):
+            found, ids = state.first_numbers(slice_of(events, begin, begin + CHUNK), count)
+            rows.append(found + begin)
+            numbers.append(ids)
+        return np.concatenate(rows), np.concatenate(numbers)
+
     def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
         """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out.
 
