@@ -1,4 +1,4 @@
-"""Memory, as machine code sees it: words that are fetched ahead of time, and arrays that are found by address.
+"""Memory, as machine code sees it: words fetched ahead of time, and arrays that are found by address.
 
 Kernels call what stands here as any other function. A kernel that is called for one short question is better
 given a table of addresses than thirty arrays: each of these takes a tenth of a microsecond to be looked at.
@@ -41,7 +41,7 @@ def row_of(array: NDArray[Any]) -> tuple[int, int, int]:
     """Write down where one array lies, of one dimension or two."""
     if not array.flags.c_contiguous or not array.flags.aligned:
         raise ValueError("an array in a table lies in one piece")
-    rows, columns = array.shape if array.ndim == 2 else (len(array), 1)  # noqa: PLR2004 -- dimensions
+    rows, columns = array.shape if array.ndim == 2 else (len(array), 1)
     return array.ctypes.data, rows, columns
 
 
@@ -122,7 +122,7 @@ def teach() -> None:
         found = arrays.make_array(kind)(context, builder)
         data = builder.inttoptr(word(0), found.data.type)
         arrays.populate_array(found, data, shape, steps, item, None)
-        return found._getvalue()
+        return found._getvalue()  # noqa: SLF001 -- numba has no other name for it
 
     for function, dimensions in ((vector, 1), (matrix, 2)):
         type_callable(function)(typer_of(dimensions))

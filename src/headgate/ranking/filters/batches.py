@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from headgate.contents.protocol import FindsFirst
 from headgate.core.event import ID, column_of
 from headgate.core.omission import Omission, RenamedOmissions
 
@@ -42,6 +43,9 @@ class EventBatch(Protocol):
     def terms(self, reader: TermReader) -> NDArray[np.float64]:
         """Return what scores ask of them, one column each."""
 
+    def first(self, content: FindsFirst, k: int) -> tuple[Ints, Ints]:
+        """Find the first k matches of each."""
+
 
 class ArrowEvents:
     """Events in an Arrow batch, with a column `id`; `identities` stand for that."""
@@ -61,6 +65,10 @@ class ArrowEvents:
     def terms(self, reader: TermReader) -> NDArray[np.float64]:
         """Return what scores ask of them, one column each."""
         return reader.many(self._batch)
+
+    def first(self, content: FindsFirst, k: int) -> tuple[Ints, Ints]:
+        """Find the first k matches of each."""
+        return content.first_numbers(self._batch, k)
 
 
 class EventList:
@@ -83,6 +91,10 @@ class EventList:
     def terms(self, reader: TermReader) -> NDArray[np.float64]:
         """Return what scores ask of them, one column each."""
         return reader.many(self._events)
+
+    def first(self, content: FindsFirst, k: int) -> tuple[Ints, Ints]:
+        """Find the first k matches of each."""
+        return content.first_numbers(self._events, k)
 
 
 def matched(asked: EventBatch, content: Content) -> pa.RecordBatch:
@@ -112,10 +124,14 @@ def ranked(pairs: pa.RecordBatch, keys: RankKeys) -> Rows:
     return Rows(events, keys.rows(found))
 
 
-def first(found: Rows, k: int) -> Rows:
-    """Cut the matches of each event at k."""
-    kept = places_within(found.events) < k
-    return Rows(found.events[kept], found.rows[kept])
+def first(asked: EventBatch, content: Content, keys: RankKeys, k: int) -> Rows:
+    """Find the first k matches of each event by key, and turn them into rows."""
+    if isinstance(content, FindsFirst):
+        events, found = asked.first(content, k)
+        return Rows(events, keys.rows(found))
+    every = ranked(matched(asked, content), keys)
+    kept = places_within(every.events) < k
+    return Rows(every.events[kept], every.rows[kept])
 
 
 def best(

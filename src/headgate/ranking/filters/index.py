@@ -300,13 +300,12 @@ class RankedIndex:
         def ask() -> pa.RecordBatch:
             state = self._state
             with state.naming():
-                matched = batches.matched(asked, state.content)
-            found = batches.ranked(matched, state.keys)
-            if state.by_event:
-                found, values = batches.best(found, self._values(asked, found), state.rows.order(), k)
-            else:
-                found = batches.first(found, k)
-                values = state.scores[found.rows]
+                if state.by_event:
+                    every = batches.ranked(batches.matched(asked, state.content), state.keys)
+                    found, values = batches.best(every, self._values(asked, every), state.rows.order(), k)
+                else:
+                    found = batches.first(asked, state.content, state.keys, k)
+                    values = state.scores[found.rows]
             return batches.ranking(asked, found.events, state.rows.to_arrow(found.rows), values)
 
         return self._moments.reading(ask)

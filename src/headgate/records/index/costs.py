@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.jit import bare, kernel
-from headgate.records.index.checking import check_at
 from headgate.records.index.arrays import REFERENCE_WORDS
+from headgate.records.index.checking import check_at
 from headgate.records.index.kernels import find_buckets, find_clusters, spoil
 
 if TYPE_CHECKING:

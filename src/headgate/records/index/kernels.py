@@ -151,6 +151,21 @@ def _find_pairs(
 
 
 @bare
+def fetch_clusters(stream: NDArray[np.int32], clusters: NDArray[np.int32], found: int) -> None:
+    """Ask for the words of clusters behind those that were looked at, a line of the cache at a time.
+
+    Not for all of a long one: what is read in a row is fetched ahead by the machine.
+    """
+    for c in range(found):
+        last = clusters[c, 1]
+        at = clusters[c, 0] + 13
+        end = min(last, at + 64)
+        while at < end:
+            prefetch(stream, at)
+            at += 16
+
+
+@bare
 def spoil(index: RecordArrays, events: Events, e: int, fail: NDArray[np.uint64]) -> None:
     """Mark the unkeyed entries that the event's values rule out, one bit each."""
     for w in range(len(fail)):
@@ -406,6 +421,7 @@ def match_event(
     found = find_clusters(index, events, e, desk.atoms, desk.masks, desk.lines, clusters)
     if found < 0:
         return MORE_CLUSTERS
+    fetch_clusters(index.stream, clusters, found)
     find_buckets(index, events, e, desk.buckets)
     n = run_clusters(index, events, e, desk.buckets, clusters, found, desk.late, seen, stamp, removed, out, n)
     if n < 0:
