@@ -61,7 +61,9 @@ def parse_score(text: str) -> Scoring:
             literal = node.literal
             found = float(literal.value) if literal.type in NUMBERS and literal.value is not None else None
             if found is None or not np.isfinite(found):
-                raise FilterError(f"a score is a number, and {print_node(node)} is none: give a number")
+                raise FilterError(
+                    f"a score is a number, and {print_node(node)} is none: give a number", text, None
+                )
             steps.append(Step(NUMBER, len(numbers)))
             numbers.append(found)
         else:
@@ -75,7 +77,7 @@ def print_score(scoring: Scoring) -> str:
     """Write a score as text.
 
     >>> print_score(parse_score("-(0.3 * price) + least(bid, 2)"))
-    '(- (0.3e0 * price)) + least(bid, 2.0e0)'
+    '(- (0.3e0 * price)) + (least(bid, 2.0e0))'
     """
     stack: list[str] = []
     for what, place in scoring.form.steps:

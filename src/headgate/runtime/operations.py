@@ -179,7 +179,9 @@ def read_change(given: Fields, dialect: str) -> Change:
         return Unsubscribe(identity)
     if op == SCORE:
         if is_nothing(given.get(SCORE)):
-            raise SubscriptionError(f"subscription {identity!r} is given no score: give a number, or an expression")
+            raise SubscriptionError(
+                f"subscription {identity!r} is given no score: give a number, or an expression"
+            )
         return SetScore(identity, read_score(given[SCORE]))
     if op == WEIGHTS:
         return SetWeights(identity, read_weights(given.get(WEIGHTS)))
