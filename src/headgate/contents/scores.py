@@ -3,9 +3,9 @@
     0.3 * price + 2        form  ? * price + ?        numbers 0.3, 2
     5 * price + 0.1        the same form              numbers 5, 0.1
 
-What a form asks of an event, here `price`, are its *terms*. Each is computed once an event, by the room, which
-knows the language; the form itself is arithmetic over doubles, done by the ranking for many subscriptions at
-once.
+What a form asks of an event, here `price`, are its *terms*. Each is computed once an event, by the room,
+which knows the language; the form itself is arithmetic over doubles, done by the ranking for many
+subscriptions at once.
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ def fixed_score(score: Score, identity: Id) -> float:
     """Return the score of a subscription in a graph; refuses one that depends on the event."""
     if isinstance(score, str):
         raise GraphError(
-            f"the score of subscription {identity!r} is {score!r}, and in a graph, where the way takes off of "
-            "it, it must not depend on the event: give a finite number"
+            f"the score of subscription {identity!r} is {score!r}, and in a graph it must not depend on the "
+            "event: give a finite number"
         )
     return score
 

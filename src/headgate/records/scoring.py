@@ -1,4 +1,4 @@
-"""Scores that are expressions over attributes: taken apart into a form, numbers, and what events are asked for.
+"""Scores that are expressions over attributes, taken apart: a form, numbers, and what events are asked for.
 
 The operators that forms have, at the top of an expression, are computed in doubles, with the number of each
 subscription in its place. All below them, whatever it is, is a term: computed as in filters, once an event.

@@ -29,7 +29,6 @@ from headgate.ranking.scores.table import EventScores
 from headgate.records.programs.programs import starts
 from headgate.runtime.rows import FILTER, SCORE, WEIGHTS
 from headgate.tables.filter_rows import (
-    SCORING,
     CLAUSE_PROGRAMS,
     CLAUSES,
     NAMES,
@@ -39,6 +38,7 @@ from headgate.tables.filter_rows import (
     PROGRAMS,
     REASON,
     ROW,
+    SCORING,
     TEXTS,
 )
 from headgate.tables.lines import BLOCK, FILE, POSITION

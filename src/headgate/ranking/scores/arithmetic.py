@@ -1,8 +1,9 @@
 """The arithmetic of forms: scores of many rows at once, and bounds for blocks of rows.
 
-A bound is had by the same steps over ranges of numbers instead of numbers. Rounding keeps the order of doubles,
-so that it is right to the last bit. NaN stands for NULL and for what is no number; `least` and `greatest` pass
-it over. A score that is no finite number in the end counts as 0, as that of a subscription without a score.
+A bound is had by the same steps over ranges of numbers instead of numbers. Rounding keeps the order of
+doubles, so that it is right to the last bit. NaN stands for NULL and for what is no number; `least` and
+`greatest` pass it over. A score that is no finite number in the end counts as 0, as that of a subscription
+without a score.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class _Numbers:
         self.terms = terms
         """Which of the table's terms are those of the form."""
         self._numbers = numbers
-        self.count = numbers.shape[1]
+        self.count: int = numbers.shape[1]
         blocks = -(-self.count // BLOCK)
         self._low = np.full((form.numbers, blocks), np.inf)
         self._high = np.full((form.numbers, blocks), -np.inf)
@@ -81,7 +81,7 @@ class Valued(NamedTuple):
     rows: Ints
     values: Doubles
 
-    def first(self, k: int, places: Doubles) -> Valued:
+    def first(self, k: int, places: NDArray[np.integer[Any]]) -> Valued:
         """Return the best k, equal ones by their places."""
         order = np.lexsort((places, -self.values))[:k]
         return Valued(self.rows[order], self.values[order])
