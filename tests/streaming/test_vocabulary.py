@@ -74,7 +74,7 @@ WRONG: list[tuple[Given, str]] = [
     ({"op": "score", "id": "no", "score": 1}, "there is no subscription 'no' to give a score to"),
     ({"op": "weights", "id": "no", "weights": {"age": 1}},
      "there is no subscription 'no' to give weights to"),
-    ({"op": "score", "id": "s0"}, "subscription 's0' is given no score: give a number"),
+    ({"op": "score", "id": "s0"}, "subscription 's0' is given no score: give a number, or an expression"),
     ({"op": "score", "id": "s0", "score": True}, "score True is not usable: give a number"),
     ({"op": "score", "id": "s0", "score": "NaN"}, "the score of the row is nan: give a finite number"),
     ({"op": "weights", "id": "s0", "weights": 7}, f"weights are int: {WEIGHED}"),
