@@ -264,6 +264,19 @@ class Answers(Protocol):
 
 
 @runtime_checkable
+class FindsFirst(Protocol):
+    """Filters of which the first matches of many events are found without the others."""
+
+    def first_numbers(
+        self, events: pa.RecordBatch | Sequence[Event], count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """List the first `count` matches of each event, where ids are whole numbers.
+
+        Returns places of events, rising, and the matches, rising for each.
+        """
+
+
+@runtime_checkable
 class Measures(Protocol):
     """Filters that can tell what it takes to check them."""
 

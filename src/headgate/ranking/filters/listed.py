@@ -20,7 +20,7 @@ from headgate.ranking.boxes.sparse_build import Boxes, Lists, make_lists
 from headgate.ranking.boxes.sparse_kernels import SparseQuery, make_desk
 from headgate.ranking.filters.listed_kernels import CodedRows, Odd, listed_many
 from headgate.ranking.filters.sums import Postings, Tiers, make_tiers, scales
-from headgate.ranking.filters.sums_kernels import LARGEST, MANY, SHORT, WHOLE, Scratch
+from headgate.ranking.filters.sums_kernels import SHORT, STRIDE, TINY, WHOLE, Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,6 +92,8 @@ class Listed:
         self._postings = Postings(*map(frozen, postings))
         self._group = attribute_group
         self._short = short
+        sizes = np.diff(tiers.start)
+        self._largest = -(-int(sizes.max(initial=0)) // STRIDE) * STRIDE
         self._plain = _Plain(
             np.ones(int(rows.group.max(initial=-1)) + 1), np.full(len(attribute_group), WHOLE, np.int64)
         )
@@ -159,7 +161,7 @@ class Listed:
 
         x has the codes, by event and attribute; `factor` is by group, None if all are 1; `removed` by row.
         """
-        rows, count = self._rows, len(held.number)
+        rows, count, width = self._rows, len(held.number), found.values.shape[1]
         if factor is None:
             (factor, scale), reach, kept = self._plain, 1.0, held
             odd_factor, odd_scale = np.ones(count), np.full(count, WHOLE, np.int64)
@@ -172,7 +174,11 @@ class Listed:
                 np.concatenate([np.zeros(1, np.int64), np.cumsum(there)])[held.start], held.number[there]
             )
             odd_factor, odd_scale = factor[group[there]], by_group[group[there]]
-        width = found.values.shape[1]
+        if (found.counts == width).all():
+            # All have as many as there is room for: nothing to do if none here can be worth as much.
+            least = found.values[:, -1].min(initial=np.inf)
+            if least >= TINY and self._tiers.most[0] * reach < least:
+                return
         listed_many(
             self._tiers,
             self._lists,
@@ -205,7 +211,7 @@ class Listed:
 
     def _desks(self, held: HeldClauses) -> tuple[Any, Scratch]:
         """Make room for questions about lists, and about odd clauses; both add to the same sums."""
-        desk = make_desk(len(self._group))
+        desk = make_desk(len(self._group))._replace(sums=np.empty(self._largest, np.uint16))
         if not len(held.number):
             return desk, Scratch(desk.sums, *(_NONE for _ in range(4)), np.zeros(0, np.uint32))
         lengths = np.diff(self._postings.start)[held.number]
@@ -242,7 +248,6 @@ class Listed:
 
 MOST_WAYS = 8
 """Lines that a clause may be on, to be a set of codes here."""
-assert MANY // 2 < LARGEST
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

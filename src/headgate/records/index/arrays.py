@@ -219,6 +219,10 @@ class Events(NamedTuple):
         )
 
 
+LATELY = 8
+"""Events whose matches are averaged."""
+
+
 class Desk(NamedTuple):
     """What a kernel writes down while it matches an event.
 
@@ -264,14 +268,13 @@ class Desk(NamedTuple):
 class Scratch:
     """What one thread needs to match: marks of filters already found, and room for the answer.
 
-    `matches` is how many an event had lately, `asked` how many were asked for their first ones.
+    `matches` is how many an event has had lately, on average; -1 if that is not known.
     """
 
     def __init__(self, filters: int) -> None:
         self.seen = np.zeros(filters, np.int32)
         self.out = np.empty(1 << 16, np.int32)
-        self.matches = 0
-        self.asked = 0
+        self.matches = -1.0
         self._stamp = 1
 
     def stamps(self, count: int) -> int:
@@ -281,6 +284,11 @@ class Scratch:
             self._stamp = 1
         self._stamp += count
         return self._stamp - count
+
+    def note(self, matches: float, events: int = 1) -> None:
+        """Take note of how many matches some events had, together."""
+        share = 1.0 if self.matches < 0 else min(1.0, events / LATELY)
+        self.matches += share * (matches / events - self.matches)
 
     def grow(self) -> None:
         """Make more room."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,14 @@ class Pairs(NamedTuple):
     """Matches as numbers: filter `filters[i]` holds for event `events[i]`; sorted by event, then filter."""
 
     events: NDArray[np.int64]
-    filters: NDArray[np.int32]
+    filters: NDArray[Any]
+
+    def first(self, count: int) -> Pairs:
+        """Keep the first matches of each event."""
+        at = np.arange(len(self.events))
+        begins = np.append(True, self.events[1:] != self.events[:-1])[: len(at)]
+        kept = at - np.maximum.accumulate(np.where(begins, at, 0)) < count
+        return Pairs(self.events[kept], self.filters[kept])
 
 
 class Matcher:
@@ -85,6 +92,10 @@ class Matcher:
                 scratch.grow()
             else:
                 scratch.add_clusters()
+
+    def encode_one(self, event: Event) -> Events:
+        """Encode one event given as Python values, for this thread and until it encodes another."""
+        return self.encoder.encode_one(event, self.scratch().room)
 
     def scratch(self) -> MatcherScratch:
         """Return this thread's scratch space."""

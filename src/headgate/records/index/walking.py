@@ -208,27 +208,38 @@ def next_matches(
 def first_matches(
     index: RecordArrays,
     events: Events,
-    e: int,
     removed: NDArray[np.uint8],
-    wanted: int,
     window: int,
     longest: int,
     out: NDArray[np.int64],
+    counts: NDArray[np.int64],
 ) -> int:
-    """Find the first filters that hold, as `next_matches` does, from the first on; returns how many."""
+    """Find the first filters that hold for each of some events: of e out[e, :counts[e]], as many as fit.
+
+    Goes through windows as `next_matches` does, and returns how many matches there may be in all: as many in
+    each window as in those that were gone through.
+    """
+    wanted = out.shape[1]
     fail = np.zeros((len(index.unkeyed_at) + 63) // 64, np.uint64)
     most = 2 * len(index.line_base)
     atoms, masks = np.empty(most, np.int32), np.empty(most, np.uint64)
     lines = np.empty(most, np.uint8)
     clusters = np.empty((max(256, most), 2), np.int32)
-    if len(fail):
-        spoil(index, events, e, fail)
-    found = find_clusters(index, events, e, atoms, masks, lines, clusters)
-    while found < 0:
-        clusters = np.empty((2 * len(clusters), 2), np.int32)
-        found = find_clusters(index, events, e, atoms, masks, lines, clusters)
     bits = np.zeros((longest + 63) // 64, np.uint64)
-    count, _, _ = next_matches(
-        index, events, e, 0, clusters, found, fail, 0, removed, wanted, window, bits, out
-    )
-    return count
+    found = np.empty(wanted + longest, np.int64)
+    matches = np.int64(0)
+    for e in range(len(out)):
+        if len(fail):
+            spoil(index, events, e, fail)
+        reached = find_clusters(index, events, e, atoms, masks, lines, clusters)
+        while reached < 0:
+            clusters = np.empty((2 * len(clusters), 2), np.int32)
+            reached = find_clusters(index, events, e, atoms, masks, lines, clusters)
+        count, _, walked = next_matches(
+            index, events, e, 0, clusters, reached, fail, 0, removed, wanted, window, bits, found
+        )
+        counts[e] = min(count, wanted)
+        for i in range(counts[e]):
+            out[e, i] = found[i]
+        matches += count * len(removed) // max(1, walked)
+    return matches
