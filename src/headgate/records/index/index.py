@@ -16,7 +16,7 @@ from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
 from headgate.core.values import dotted
-from headgate.records.computed import source
+from headgate.records.computed import sources
 from headgate.records.explain.explain import Explanation, explain
 from headgate.records.explain.why_not import NearMiss, why_not
 from headgate.records.index.build import BuiltIndex, build, by_events, by_filters
@@ -156,7 +156,7 @@ class RecordIndex(LiveIndex[State]):
         """List the attributes that filters look at, by dotted name."""
         state = self._state
         paths = (*state.base.built.attributes, *state.tail.view().attributes)
-        return sorted({dotted(source(path)) for path in paths})
+        return sorted({dotted(own) for path in paths for own in sources(path)})
 
     def match(self, event: Event) -> list[Id]:
         """List the ids of the matching subscriptions, sorted."""

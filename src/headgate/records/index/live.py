@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 ROOM = RECORDS
-LAYOUT = 5
+LAYOUT = 6
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 
 

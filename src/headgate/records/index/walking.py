@@ -8,6 +8,7 @@ import numpy as np
 
 from headgate.core.bits import lowest, place_of
 from headgate.core.jit import bare, kernel
+from headgate.records.index.arrays import REFERENCE_WORDS
 from headgate.records.index.checking import led_checks, scalar_checks, tree_holds
 from headgate.records.index.kernels import find_clusters, spoil
 
@@ -60,7 +61,7 @@ def next_match(
         for c in range(found):
             at, last = clusters[c, 0], clusters[c, 1]
             while at < last and (stream[at] >> 3) < at_least:
-                at += 2 if stream[at] & 2 else 2 + stream[at + 1]
+                at += REFERENCE_WORDS if stream[at] & 2 else 2 + stream[at + 1]
             clusters[c, 0] = at
             if at < last and (stream[at] >> 3) < best:
                 best, where = stream[at] >> 3, c
@@ -76,7 +77,7 @@ def next_match(
         elif where >= 0:
             place = clusters[where, 0]
             number = best
-            clusters[where, 0] += 2 if stream[place] & 2 else 2 + stream[place + 1]
+            clusters[where, 0] += REFERENCE_WORDS if stream[place] & 2 else 2 + stream[place + 1]
             if stream[place] & 2:
                 place = stream[place + 1]
             end_words = stream[place + 1]
@@ -121,7 +122,7 @@ def walk_window(
             place = at
             if head & 2:
                 place = stream[at + 1]
-                at += 2
+                at += REFERENCE_WORDS
             else:
                 at += 2 + stream[at + 1]
             if number < begin or removed[number]:
