@@ -248,7 +248,7 @@ class RankedIndex:
             state = self._state
             rows = state.first(event, k, admitted)
             scores: list[float] = state.scores[rows].tolist()
-            return [Best(each, score) for each, score in zip(state.rows.ids(rows), scores, strict=True)]
+            return list(map(Best, state.rows.ids(rows), scores))
 
         return self._moments.reading(ask)
 
