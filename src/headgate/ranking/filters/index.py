@@ -259,7 +259,7 @@ class RankedIndex:
                 rows = state.first(event, k, admitted)
                 values = state.scores[rows]
             scores: list[float] = values.tolist()
-            return [Best(each, score) for each, score in zip(state.rows.ids(rows), scores, strict=True)]
+            return list(map(Best, state.rows.ids(rows), scores))
 
         return self._moments.reading(ask)
 
