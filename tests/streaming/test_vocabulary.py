@@ -76,7 +76,7 @@ WRONG: list[tuple[Given, str]] = [
      "there is no subscription 'no' to give weights to"),
     ({"op": "score", "id": "s0"}, "subscription 's0' is given no score: give a number, or an expression"),
     ({"op": "score", "id": "s0", "score": True}, "score True is not usable: give a number"),
-    ({"op": "score", "id": "s0", "score": "NaN"}, "the score of the row is nan: give a finite number"),
+    ({"op": "score", "id": "s0", "score": "NaN"}, "the score of the row is nan: give a finite number, or an expression over the event"),
     ({"op": "weights", "id": "s0", "weights": 7}, f"weights are int: {WEIGHED}"),
     ({"op": "weights", "id": "s0", "weights": "{"},
      f"weights are not JSON (Input data was truncated): {WEIGHED}"),
