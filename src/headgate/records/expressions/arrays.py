@@ -81,7 +81,7 @@ def _no_null(arguments: Sequence[Node]) -> str:
 
     given = arguments[1]
     null = isinstance(given, Value) and given.literal.value is None
-    return "array_contains takes no NULL (Spark refuses it too)" if null else ""
+    return "argument 2 is NULL, which Spark refuses, too" if null else ""
 
 
 def _contains(parts: Sequence[Bound]) -> Bound | None:
