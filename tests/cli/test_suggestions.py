@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FILTERS = {
     "topic LIKE new": "LIKE takes a pattern in quotes (did you mean 'new', in quotes?), at character 12",
-    "array_contain(tags, 'x')": "there is no function array_contain (did you mean array_contains?), at character 1",
+    "array_contain(tags, 'x')": "there is no function array_contain (did you mean array_contains?), at",
     "startwith(name, 'x')": "there is no function startwith (did you mean startswith?), at character 1",
     "uper(a) = 'X'": "there is no function uper (did you mean upper?), at character 1: ⟪uper(a) = 'X'",
 }

@@ -178,7 +178,8 @@ def test_refused_rows_say_what_where_and_why(tmp_path: Path) -> None:
     assert found["plus"] == {
         "id": "plus",
         "row": '{"id": "plus", "filter": "a > now()"}',
-        "reason": "now is not part of the filter language: it asks the clock, and an event means the same at any time, at character 5: a > ⟪now()",
+        "reason": "now is not part of the filter language: it asks the clock, "
+        "and an event means the same at any time, at character 5: a > ⟪now()",
         "place": 5,
     }
     assert found["no filter"]["reason"] == "the row has no 'filter': a subscription is an id and a filter"

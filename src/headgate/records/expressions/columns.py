@@ -1,7 +1,7 @@
 """Expressions over whole columns: arithmetic and comparisons of numbers in NumPy, where that is exact.
 
-Every function here answers None where it is not sure: sums that might leave 64 bits, NaN in a comparison, types
-that have no column of numbers. Then rows are computed one by one, which is what this is held against.
+Every function here answers None where it is not sure: sums that might leave 64 bits, NaN in a comparison,
+types that have no column of numbers. Then rows are computed one by one, which is what this is held against.
 """
 
 from __future__ import annotations
