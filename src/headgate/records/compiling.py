@@ -121,7 +121,7 @@ _KINDS_OF = {
 
 
 def _check_computed(predicate: Predicate, computed: Computed, schema: Schema, text: str) -> None:
-    """Refuse an expression that the types of a schema make NULL, or a comparison of it that can never hold."""
+    """Refuse an expression that the types of a schema make NULL, or what can never hold of it."""
     given = [schema.types[path] for path in computed.attributes]
     if any((each.element if each.kind is Kind.ARRAY else each.kind) not in _TYPES for each in given):
         return
