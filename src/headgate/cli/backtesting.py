@@ -218,6 +218,8 @@ def _check_snapshot(snapshot: str, compiled: Compile) -> None:
         ("--dialect", compiled.dialect),
         ("--taxonomy", compiled.taxonomy or None),
         ("--coerce and --injective", compiled.options),
+        ("--namespace", compiled.namespaces or None),
+        ("--unindexed", compiled.unindexed),
     ):
         if given is not None:
             raise click.UsageError(f"{option} goes with --subscriptions: a snapshot has its own")

@@ -38,6 +38,10 @@ class FilterSettings:
     """A `Taxonomy`."""
     options: Any = None
     """What departs from the standard of the language."""
+    namespaces: Any = None
+    """Namespaces by prefix."""
+    unindexed: str | None = None
+    """Whether filters are taken that no index leads to: `refuse` or `allow`."""
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -54,6 +58,8 @@ SETTINGS = {
     "sample": "a sample",
     "taxonomy": "a taxonomy",
     "options": "options",
+    "namespaces": "namespaces",
+    "unindexed": "unindexed",
 }
 """The settings that are about some kinds only, as messages name them."""
 

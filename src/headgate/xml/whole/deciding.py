@@ -1,0 +1,113 @@
+"""From patterns that hold to filters that do: some follow at once, and of the others lxml is asked.
+
+A filter has one pattern, which decides; or it is decided by lxml, and has as many patterns as it has ways to
+hold, of which one is enough to be asked; or none, and is asked about every document.
+
+    pattern   0   1   2   3   4          first    0  1  4  4  5
+    filter    0   1   1   1   3          asked    0  1  1  0       2 is asked every time
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headgate.errors import EventError
+from headgate.xml.whole.evaluating import compiled, tree_of
+from headgate.xml.whole.model import EVERY_TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+    from headgate.xml.events.document import Document
+    from headgate.xml.index.columns import Columns
+    from headgate.xml.index.matching import Matcher
+
+STEPS_AT_ONCE = 1024.0
+"""Steps of lxml that count as one word of the index, where work is counted."""
+
+
+class Decider:
+    """Filters in columns, with the matcher of their patterns. Any number of threads may ask."""
+
+    def __init__(self, matcher: Matcher, columns: Columns, text: Callable[[int], str]) -> None:
+        self._matcher = matcher
+        self._text = text
+        self._asked = columns.asked != 0
+        self._plain = not self._asked.any()
+        if not self._plain:
+            counts = np.diff(columns.first)
+            self._owner = np.repeat(np.arange(columns.size), counts)
+            self._always = np.flatnonzero(columns.asked == EVERY_TIME)
+
+    def match(self, document: Document, left_out: dict[int, str] | None = None) -> NDArray[np.int64]:
+        """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
+        if self._plain:
+            return self._matcher.match(document, left_out)  # type: ignore[return-value]  # numbers of 32 bits
+        lost: dict[int, str] = {}
+        reached = np.unique(self._owner[self._matcher.match(document, lost)])
+        given = self._asked[reached]
+        sure, wanted = reached[~given], reached[given]
+        told: dict[int, str] = {} if left_out is None else left_out
+        unsure = list(self._always.tolist())
+        for pattern, why in lost.items():
+            number = int(self._owner[pattern])
+            if self._asked[number]:
+                unsure.append(number)
+            else:
+                told[number] = why
+        if unsure:
+            wanted = np.union1d(wanted, unsure)
+        if not len(wanted):
+            return sure
+        held = self._decide(document, wanted.tolist(), told)
+        return np.sort(np.concatenate([sure, np.array(held, np.int64)])) if held else sure
+
+    def _decide(self, document: Document, numbers: Iterable[int], left_out: dict[int, str]) -> list[int]:
+        """Ask lxml about some filters; equal texts are asked once."""
+        tree = tree_of(document)
+        known: dict[str, bool | str] = {}
+        held: list[int] = []
+        for number in numbers:
+            text = self._text(number)
+            found = known.get(text)
+            if found is None:
+                evaluation = compiled(text)
+                found = evaluation.too_much(tree)
+                if not found:
+                    try:
+                        found = evaluation.holds(tree)
+                    except EventError as error:
+                        found = str(error)
+                known[text] = found
+            if found is True:
+                held.append(number)
+            elif found:
+                left_out[number] = str(found)
+        return held
+
+    def costs(self, document: Document, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
+        """Match a document once more, and add for each filter whether it is checked, and what that takes.
+
+        A filter that lxml decides is a candidate if one of its patterns is; if that holds, what lxml may do
+        for it counts too.
+        """
+        if self._plain:
+            self._matcher.costs(document, candidates, work)
+            return
+        own = np.zeros(len(self._owner), np.int64)
+        spent = np.zeros(len(self._owner))
+        self._matcher.costs(document, own, spent)
+        reached = np.unique(self._owner[own > 0])
+        candidates[reached] += 1
+        np.add.at(work, self._owner, spent)
+        candidates[self._always] += 1
+        found = np.unique(self._owner[self._matcher.match(document)])
+        wanted = np.union1d(found[self._asked[found]], self._always)
+        if len(wanted):
+            tree = tree_of(document)
+            for number in wanted.tolist():
+                work[number] += compiled(self._text(number)).work(tree) / STEPS_AT_ONCE
