@@ -206,7 +206,7 @@ def test_filters_that_nothing_leads_to_need_leave(tmp_path: Path) -> None:
     engine.save(tmp_path / "snapshot")
     counts = XmlContents().counts(tmp_path / "snapshot")
     assert (counts.counts["verified"], counts.counts["unindexed"]) == (2, 1)
-    assert "lxml decides 2, 1 of them for every event" in counts.line
+    assert "lxml decides 2, 1 of them for every event" in counts.sentence
     Engine.open(tmp_path / "snapshot").subscribe(Subscription("u", "not(//b)", "xpath"))
     with pytest.raises(SubscriptionError, match="unindexed is 'yes'"):
         Engine.build(filters, unindexed="yes")
@@ -215,7 +215,7 @@ def test_filters_that_nothing_leads_to_need_leave(tmp_path: Path) -> None:
 def test_what_is_selected_is_given() -> None:
     texts = [
         "//b[2]",
-        "//@n[. > 1]",
+        "//@n[. > 1 or false()]",
         "count(//b)",
         "//b[2] or //c",
         "concat(//b, 'é')",
@@ -301,7 +301,7 @@ def test_ranking_takes_an_expression_for_one_clause() -> None:
             Subscription("t", "//a[1]", "xpath", score=1.0),
         ]
     )
-    assert [each.id for each in engine.top(event_of("<a><b/></a>"), 2)] == ["s", "t"]
+    assert [each.subscription for each in engine.top(event_of("<a><b/></a>"), 2)] == ["s", "t"]
 
 
 def test_mixed_sets_take_settings_of_each_kind() -> None:
@@ -316,7 +316,7 @@ BOMBS = {
     "cross products": "//*[//*[//*[//*[//*]]]]",
     "following, again and again": "count(//*/following::*/preceding::*/following::*)",
     "sets of sets": "//*//*//*//*[position() > 1]//*[position() > 1]",
-    "texts of texts": f"string-length(concat({', '.join(['string(/)'] * 2000)})) > 5",
+    "texts of texts": f"string-length(concat({', '.join(['string(/)'] * 900)})) > 5",
     "letters by letters": f"//a[translate(., '{'z' * 20_000}', '') = 'x']",
     "nodes by nodes": "//*[. = //*] = //*[. = //*]",
     "counted": "//*[count(preceding::*) > count(following::*)][count(//*) > 5]",
@@ -324,7 +324,7 @@ BOMBS = {
 
 
 def test_bombs_are_left_out_and_the_others_answered() -> None:
-    source = "<r>" + "<a>" * 100 + "x" * 2000 + "</a>" * 100 + "<a><b>12</b><c/></a>" * 3000 + "</r>"
+    source = "<r>" + "<a>" * 100 + "x" * 40_000 + "</a>" * 100 + "<a><b>12</b><c/></a>" * 3000 + "</r>"
     texts = [*BOMBS.values(), "//a[b = 12][2]"]
     index = XmlIndex.build(subscriptions(texts), settings=ALL)
     event = event_of(source)
@@ -409,3 +409,22 @@ def test_rooms_have_settings() -> None:
     room = XmlRoom(XPathSettings({"p": "urn:p"}))
     assert room.clauses("//p:a[1]", "xpath")[0].filter == "//Q{urn:p}a[1]"
     assert room.build(subscriptions(["//p:a[1]"])).match(event_of('<a xmlns="urn:p"/>')) == [0]
+
+
+def test_patterns_are_loosened_where_lxml_reads_otherwise() -> None:
+    """A comment parts a text, and an exponent makes a number: only then."""
+    texts = ["//a[text() = 'x'][1]", "//a[text() > 5 or b]", "//a[. > 5][1]", "//a[text() != 'xy'][1]"]
+    index = XmlIndex.build(subscriptions(texts))
+    for source in (
+        "<a>x<!-- -->y</a>",
+        "<a>xy</a>",
+        "<a>1<?p?>7</a>",
+        "<a>1e1</a>",
+        "<a>4</a>",
+        "<a>1<b/>e1</a>",
+        "<!-- --><a>x</a>",
+    ):
+        assert index.match(event_of(source)) == right(texts, source), source
+    assert index.verified(event_of("<a>4</a>")) == [3]
+    assert index.verified(event_of("<a>4e1</a>")) == [1, 2, 3]
+    assert index.verified(event_of("<a>x<!-- -->y</a>")) == [0, 1, 3]

@@ -97,6 +97,8 @@ XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 
 _LIMITS = Limits()
 _ENCODING = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']*)["']""")
+_HIDING = {"utf-7", "unicode-1-1-utf-7", "csunicode11utf7"}
+"""Encodings in which markup looks like text; no one sends them without a purpose."""
 _PLAIN = {"utf-8", "utf8", "us-ascii", "ascii"}
 _MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32",
@@ -106,8 +108,8 @@ _MARKS = {
 }
 
 
-_WIDE = (b"<\0", b"\0<")
-"""How a document begins that is UTF-16 without a mark."""
+_WIDE = (b"<\0?\0", b"\0<\0?")
+"""How a document begins that is UTF-16 without a mark, and says so."""
 
 
 def read_document(data: str | bytes, limits: Limits = _LIMITS) -> Document:
@@ -215,7 +217,9 @@ def _decoded(data: bytes) -> bytes:
         return encoded
     encoded = data.removeprefix(codecs.BOM_UTF8)
     declared = _declared(encoded)
-    if (declared and declared not in _PLAIN) or data[:2] in _WIDE:
+    if declared in _HIDING:
+        raise EventError(f"not usable XML: the encoding {declared!r} is not read: send UTF-8")
+    if (declared and declared not in _PLAIN) or data[:4] in _WIDE:
         return _by_parser(data)
     if declared in {"us-ascii", "ascii"} and not encoded.isascii():
         place = next(place for place, byte in enumerate(data) if byte > 127)
@@ -232,7 +236,13 @@ def _declared(encoded: bytes) -> str:
 
 def _by_parser(data: bytes) -> bytes:
     """Bring a document to UTF-8 as the parser reads it; all that is refused of UTF-8 is refused then."""
-    tree = parse(data, None, whole=True).getroottree()
+    declared = _declared(data)
+    try:
+        tree = parse(data, None, whole=True).getroottree()
+    except EventError as error:
+        if declared and "nsupported encoding" in str(error):
+            raise EventError(f"not usable XML: the encoding {declared!r} is not read: send UTF-8") from None
+        raise
     found: bytes = etree.tostring(tree, encoding="utf-8", xml_declaration=False)
     return found
 

@@ -116,6 +116,11 @@ class XmlIndex(DocumentIndex[State]):
         """List the numbers of the matches: places among the ids, if nothing changed since it was built."""
         return self._state.match(document, [])
 
+    def verified(self, event: Event) -> list[Id]:
+        """List the subscriptions that lxml is asked about for an event, without those that came lately."""
+        base = self._state.base
+        return base.ids.some(base.matcher.candidates(document_of(event)))
+
     @staticmethod
     def _documents(texts: Sequence[tuple[str, str]], identities: pa.Array[Any]) -> list[Document]:
         return [_document(*each, identity) for each, identity in zip(texts, identities, strict=True)]

@@ -13,6 +13,7 @@ from headgate.xml.events.document import Document
 from headgate.xml.events.subject import Encoder
 from headgate.xml.index import kernels
 from headgate.xml.index.arrays import BEGIN, END, TESTS, read_only
+from headgate.xml.index.equalities import Equalities
 from headgate.xml.index.paths import find_paths, walk_trie
 from headgate.xml.index.scratch import (
     DONE,
@@ -76,19 +77,24 @@ class Matcher:
         """Return this thread's room."""
         room: _Room | None = getattr(self._local, "room", None)
         if room is None:
-            room = self._local.room = _Room(self.arrays)
+            room = self._local.room = _Room(self.arrays, self._equalities)
         return room
 
     def _encoded(self, document: Document) -> tuple[Document, NDArray[np.int32]]:
         classes = read_only(self._encoder.encode(document.names))
         return Document((), *map(read_only, document[1:])), classes  # type: ignore[arg-type]
 
+    @cached_property
+    def _equalities(self) -> Equalities:
+        return Equalities(self.arrays.tests)
+
 
 class _Room:
     """One thread's scratch space."""
 
-    def __init__(self, arrays: XmlArrays) -> None:
+    def __init__(self, arrays: XmlArrays, equalities: Equalities) -> None:
         self._arrays = arrays
+        self._equalities = equalities
         self._epoch = 1
         self._nodes, self._pairs, self._entries, self._truths = _NODES, _PAIRS, _ENTRIES, _TRUTHS
         self._scratch = Scratch(make_fixed(arrays), make_sized(_NODES), make_lists(_PAIRS, _ENTRIES, _TRUTHS))
@@ -103,6 +109,9 @@ class _Room:
         sized = self._scratch.sized
         sized.known[:nodes] = 0
         most, guilty = MOST_LETTERS, np.zeros(0, np.int32)
+        impossible = self._equalities.impossible(document)
+        if impossible is not None:
+            self._scratch.fixed.skip[: len(impossible)] = impossible
         while True:
             self._scratch.fixed.counts[MOST] = most
             done = kernels.match(self._arrays, document, classes, self._scratch, self._stamp())
@@ -110,7 +119,11 @@ class _Room:
             hard = sized.hard[: fixed.counts[HARD]]
             for n in hard.tolist():
                 sized.value[n], sized.known[n] = number(document.val(n)), _READ
-            if done == TOO_MUCH:
+            if done == TOO_MUCH and impossible is not None:
+                # What is skipped is from now on what has been too much.
+                impossible = None
+                fixed.skip[:] = 0
+            elif done == TOO_MUCH:
                 most *= 2
                 guilty = self._relieve()
             elif done != DONE:
@@ -118,8 +131,9 @@ class _Room:
             elif not len(hard):
                 break
         found = np.sort(fixed.out[: fixed.counts[OUT]])
-        if len(guilty):
+        if len(guilty) or impossible is not None:
             fixed.skip[:] = 0
+        if len(guilty):
             reason = f"more than {MOST_LETTERS:,} letters would be searched for it; send smaller documents"
             left_out |= dict.fromkeys(np.setdiff1d(guilty, found).tolist(), f"{reason}, or narrow the filter")
         return found

@@ -25,11 +25,12 @@ from headgate.xml.whole.syntax import (
     Negative,
     Number,
     Path,
+    is_positional,
     type_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from headgate.xml.whole.syntax import Expression, NodeTest, Step
 
@@ -44,21 +45,34 @@ _NUMBER = 32
 
 
 class Sizes(NamedTuple):
-    """A document: its nodes, how deep they lie, the most children, the bytes of text, and nodes by name."""
+    """A document: its nodes, how deep they lie, the most children, the bytes of text, and what names have."""
 
     nodes: float
     depth: float
     wide: float
     text: float
-    names: Mapping[str, int]
+    names: Callable[[str], Extent]
     """By local name, and with @ before those of attributes."""
 
 
+class Extent(NamedTuple):
+    """The nodes that have a name: how many, and how many nodes and letters all of them have below them."""
+
+    count: float
+    nodes: float
+    text: float
+
+
 class _At(NamedTuple):
-    """What is below a node at hand, on average: nodes and text."""
+    """What is below a node at hand, on average over its peers: different nodes that take its place in turn.
+
+    What is below different nodes is no more than the document has, times its depth; so an average is less
+    than the most by as much as there are peers.
+    """
 
     nodes: float
     text: float
+    peers: float = 1.0
 
 
 class _Found(NamedTuple):
@@ -160,9 +174,10 @@ class _Bound:
         return _Found(work, _NUMBER if short else lengths[0], at)
 
     def _anywhere(self, count: float) -> _At:
-        """Return what is below each of some nodes, wherever they are."""
-        share = min(count, self._sizes.depth) / max(count, 1.0)
-        return _At(max(1.0, share * self._sizes.nodes), share * self._sizes.text)
+        """Return what is below each of some different nodes, wherever they are."""
+        count = max(count, 1.0)
+        share = min(count, self._sizes.depth) / count
+        return _At(max(1.0, share * self._sizes.nodes), share * self._sizes.text, count)
 
     def _filtered(self, found: _Found, conditions: Sequence[Expression]) -> _Found:
         work, size = found.work, found.size
@@ -174,30 +189,34 @@ class _Bound:
 
     def _path(self, steps: Sequence[Step], at: _At, *, absolute: bool, start: Expression | None) -> _Found:
         work, count = 0.0, 1.0
+        # The nodes of a set are asked together, those that it is asked of one after another.
+        peers = 1.0 if absolute else at.peers
         if absolute:
             at = _At(self._sizes.nodes, self._sizes.text)
         elif start is not None:
             work, count, at = self.of(start, at)
+            at = at._replace(peers=1.0 if at.peers == 1 else peers)
         skip = False
         for step, after in zip_longest(steps, steps[1:]):
             if skip:
                 skip = False
                 continue
-            # Two steps that libxml2 makes one.
-            skip = step == ANYWHERE and after is not None and after.axis == "child" and not after.conditions
+            # Two steps that are written as one.
+            skip = step == ANYWHERE and after is not None and after.axis == "child"
+            skip = skip and not any(map(is_positional, after.conditions))
             found = self._step("descendant" if skip else step.axis, after if skip else step, count, at)
             work += found.work
-            count, at = found.size, found.at
+            count, at = found.size, found.at._replace(peers=peers)
         return _Found(work, count, at)
 
     def _step(self, axis: str, step: Step, count: float, at: _At) -> _Found:
-        sizes, named = self._sizes, self._named(axis, step.test)
-        below = count * at.nodes
+        sizes, extent = self._sizes, self._extent(axis, step.test)
+        named, peers = extent.count, at.peers
         match axis:
             case "child" | "attribute":
-                visited = min(below, count * sizes.wide, sizes.nodes)
+                visited = min(count * at.nodes, count * sizes.wide, max(1.0, sizes.nodes / peers))
             case "descendant" | "descendant-or-self":
-                visited = below + count
+                visited = count * at.nodes + count
             case "ancestor" | "ancestor-or-self":
                 visited = count * sizes.depth
             case "following-sibling" | "preceding-sibling":
@@ -209,11 +228,16 @@ class _Bound:
             case _:
                 visited = count
         # Each of the nodes that there are, from each of those that can lead to it.
-        leading = min(count, sizes.depth) if axis.startswith("descendant") else count
-        hits = min(visited, leading * named) if axis not in ("child", "attribute") else min(visited, named)
+        if axis in ("child", "attribute"):
+            leading = 1.0 / peers
+        elif axis.startswith("descendant"):
+            leading = min(count * peers, sizes.depth) / peers
+        else:
+            leading = count
+        hits = min(visited, leading * named)
         found = min(hits, named)
         work = visited
-        inner = self._below(axis, found, count, at)
+        inner = self._below(axis, extent, found, count, at)
         kept = hits
         for each in step.conditions:
             work += kept * (self.of(each, inner).work + 1)
@@ -224,26 +248,33 @@ class _Bound:
             work += kept * found / _COMPARED
         return _Found(work, found, inner)
 
-    def _below(self, axis: str, found: float, count: float, at: _At) -> _At:
+    def _below(self, axis: str, extent: Extent, found: float, count: float, at: _At) -> _At:
         """Return what is below each of the nodes that a step finds."""
+        sizes = self._sizes
         if axis == "self":
             return at
         if axis in ("attribute", "namespace"):
-            return _At(1.0, min(self._sizes.text, count * at.text + self._sizes.text) / max(found, 1.0))
-        anywhere = self._anywhere(found)
+            return _At(1.0, extent.text / max(extent.count, 1.0), max(1.0, found * at.peers))
         if axis not in ("child", "descendant", "descendant-or-self"):
+            # From different nodes it may lead to the same one, which has most below it.
+            return self._anywhere(found) if at.peers == 1 else _At(sizes.nodes, sizes.text)
+        anywhere = self._anywhere(found * at.peers)
+        # All nodes of the name, if all are found; if fewer are, they may be those that have the most.
+        nodes, text = extent.nodes / anywhere.peers, extent.text / anywhere.peers
+        anywhere = _At(max(1.0, min(anywhere.nodes, nodes)), min(anywhere.text, text), anywhere.peers)
+        if axis != "child":
             return anywhere
         # Below children there is no more than below their parents, all together.
-        times = 1.0 if axis == "child" else min(found, self._sizes.depth)
         most = max(found, 1.0)
-        return _At(
-            max(1.0, min(anywhere.nodes, times * count * at.nodes / most)),
-            min(anywhere.text, times * count * at.text / most),
-        )
+        nodes, text = count * at.nodes / most, count * at.text / most
+        return _At(max(1.0, min(anywhere.nodes, nodes)), min(anywhere.text, text), anywhere.peers)
 
-    def _named(self, axis: str, test: NodeTest) -> float:
-        """Count the nodes of a document that a step can find."""
-        if test.kind == TEXTS or test.kind != NAMED or test.local is None or axis == "namespace":
-            return self._sizes.nodes
-        sign = "@" if axis == "attribute" else ""
-        return float(self._sizes.names.get(sign + test.local, 0))
+    def _extent(self, axis: str, test: NodeTest) -> Extent:
+        """Return what a step can find in the document."""
+        sizes = self._sizes
+        if axis == "attribute" and (test.kind != NAMED or test.local is None):
+            return Extent(sizes.nodes, sizes.nodes, sizes.text)
+        if test.kind != NAMED or test.local is None or axis == "namespace":
+            times = 1.0 if test.kind == TEXTS else sizes.depth
+            return Extent(sizes.nodes, sizes.nodes * times, sizes.text * times)
+        return sizes.names(f"@{test.local}" if axis == "attribute" else test.local)

@@ -9,12 +9,16 @@ hold, of which one is enough to be asked; or none, and is asked about every docu
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headgate.errors import EventError
+from headgate.xml.index.build import build
+from headgate.xml.index.matching import Matcher
 from headgate.xml.whole.evaluating import compiled, tree_of
+from headgate.xml.whole.loosening import Readings, has_exponents, has_parted_texts, loosened
 from headgate.xml.whole.model import EVERY_TIME
 
 if TYPE_CHECKING:
@@ -24,7 +28,6 @@ if TYPE_CHECKING:
 
     from headgate.xml.events.document import Document
     from headgate.xml.index.columns import Columns
-    from headgate.xml.index.matching import Matcher
 
 STEPS_AT_ONCE = 1024.0
 """Steps of lxml that count as one word of the index, where work is counted."""
@@ -35,36 +38,69 @@ class Decider:
 
     def __init__(self, matcher: Matcher, columns: Columns, text: Callable[[int], str]) -> None:
         self._matcher = matcher
+        self._columns = columns
         self._text = text
         self._asked = columns.asked != 0
         self._plain = not self._asked.any()
-        if not self._plain:
-            counts = np.diff(columns.first)
-            self._owner = np.repeat(np.arange(columns.size), counts)
-            self._always = np.flatnonzero(columns.asked == EVERY_TIME)
+        self._owner = np.repeat(np.arange(columns.size), np.diff(columns.first))
+        self._always = np.flatnonzero(columns.asked == EVERY_TIME)
+        self._loose: dict[Readings, tuple[Matcher, NDArray[np.int64]]] = {}
+
+    @cached_property
+    def _tested(self) -> Readings:
+        """Tell whether filters that lxml decides test numbers, and texts."""
+        numbers, texts = (
+            len(loosened(self._columns, Readings(*differ)).patterns) > 0
+            for differ in ((True, False), (False, True))
+        )
+        return Readings(numbers, texts)
 
     def match(self, document: Document, left_out: dict[int, str] | None = None) -> NDArray[np.int64]:
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
         if self._plain:
             return self._matcher.match(document, left_out)  # type: ignore[return-value]  # numbers of 32 bits
-        lost: dict[int, str] = {}
-        reached = np.unique(self._owner[self._matcher.match(document, lost)])
-        given = self._asked[reached]
-        sure, wanted = reached[~given], reached[given]
         told: dict[int, str] = {} if left_out is None else left_out
-        unsure = list(self._always.tolist())
-        for pattern, why in lost.items():
-            number = int(self._owner[pattern])
-            if self._asked[number]:
-                unsure.append(number)
-            else:
-                told[number] = why
-        if unsure:
-            wanted = np.union1d(wanted, unsure)
+        sure, wanted = self._candidates(document, told)
         if not len(wanted):
             return sure
         held = self._decide(document, wanted.tolist(), told)
         return np.sort(np.concatenate([sure, np.array(held, np.int64)])) if held else sure
+
+    def candidates(self, document: Document) -> NDArray[np.int64]:
+        """List the filters that lxml is asked about for a document."""
+        return np.zeros(0, np.int64) if self._plain else self._candidates(document, {})[1]
+
+    def _candidates(
+        self, document: Document, left_out: dict[int, str]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """List the filters that hold by their patterns, and those that lxml is to be asked about."""
+        lost: dict[int, str] = {}
+        reached = np.unique(self._owner[self._matcher.match(document, lost)])
+        given = self._asked[reached]
+        sure, wanted = reached[~given], [reached[given], self._always]
+        for pattern, why in lost.items():
+            number = int(self._owner[pattern])
+            if self._asked[number]:
+                wanted.append(np.array([number]))
+            else:
+                left_out[number] = why
+        differ = Readings(
+            self._tested.numbers and has_exponents(document),
+            self._tested.texts and has_parted_texts(document),
+        )
+        if any(differ):
+            wanted.append(self._loosely(document, differ))
+        return sure, np.unique(np.concatenate(wanted))
+
+    def _loosely(self, document: Document, differ: Readings) -> NDArray[np.int64]:
+        """List filters for which lxml may say otherwise than the tests of their patterns."""
+        if differ not in self._loose:
+            columns, patterns = loosened(self._columns, differ)
+            self._loose[differ] = Matcher(build(columns), columns.labels), self._owner[patterns]
+        matcher, owner = self._loose[differ]
+        lost: dict[int, str] = {}
+        found = matcher.match(document, lost)
+        return np.concatenate([owner[found], owner[np.array(list(lost), np.int64)]])
 
     def _decide(self, document: Document, numbers: Iterable[int], left_out: dict[int, str]) -> list[int]:
         """Ask lxml about some filters; equal texts are asked once."""
@@ -105,9 +141,5 @@ class Decider:
         candidates[reached] += 1
         np.add.at(work, self._owner, spent)
         candidates[self._always] += 1
-        found = np.unique(self._owner[self._matcher.match(document)])
-        wanted = np.union1d(found[self._asked[found]], self._always)
-        if len(wanted):
-            tree = tree_of(document)
-            for number in wanted.tolist():
-                work[number] += compiled(self._text(number)).work(tree) / STEPS_AT_ONCE
+        for number in self.candidates(document).tolist():
+            work[number] += compiled(self._text(number)).work(tree_of(document)) / STEPS_AT_ONCE

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from headgate.xml.events.document import SourcedDocument
 from headgate.xml.events.reading import parse
 from headgate.xml.events.serialising import Texts, content
 from headgate.xml.language.model import TEXT, is_attribute
-from headgate.xml.whole.costs import MOST_STEPS, Sizes, work_of
+from headgate.xml.whole.costs import MOST_STEPS, Extent, Sizes, work_of
 from headgate.xml.whole.reading import expression_of
 from headgate.xml.whole.syntax import BOOLEAN, NODES, NUMBER, type_of
 from headgate.xml.whole.writing import Written
@@ -36,6 +36,7 @@ _COMPILED = 1 << 14
 _KEPT = 4 << 20
 """Bytes of documents whose trees a thread keeps; a tree is some times as large."""
 _ROUND = 2.0
+_NOTHING = Extent(0.0, 0.0, 0.0)
 
 
 class DocumentTree:
@@ -54,16 +55,30 @@ class DocumentTree:
             float(levels.max() + 2),
             float(wide + others + 1),
             float(len(document.text)),
-            _Names(document),
+            self._extent,
         )
-        self.rough = (
-            _up(self.sizes.nodes),
-            _up(self.sizes.depth),
-            _up(self.sizes.wide),
-            _up(self.sizes.text),
-        )
+        nodes, depth, wide, text, _ = self.sizes
+        self.rough = _up(nodes), _up(depth), _up(wide), _up(text)
         self._places: dict[Any, int] | None = None
         self._texts: Texts | None = None
+
+    @cached_property
+    def _names(self) -> dict[str, Extent]:
+        document = self.document
+        size = len(document.names)
+        below = document.ends - np.arange(len(document.ends)) + 1
+        columns = [
+            np.bincount(document.labels, weights, size).tolist()
+            for weights in (None, below, document.stops - document.begins)
+        ]
+        found: dict[str, Extent] = {}
+        for label, *more in zip(document.names, *columns, strict=True):
+            local = "@" * is_attribute(label) + label.removeprefix("@").rpartition("}")[2]
+            found[local] = Extent(*map(sum, zip(found.get(local, _NOTHING), more, strict=True)))
+        return found
+
+    def _extent(self, name: str) -> Extent:
+        return self._names.get(name, _NOTHING)
 
     def shown(self, node: Any) -> str:
         """Write what lxml selected: an element as `cont` is written, of all else its value."""
@@ -81,34 +96,9 @@ class DocumentTree:
         return self._texts.contents(np.array([self._places[node]], np.int32))[0]
 
 
-class _Names(dict[str, int]):
-    """Counts nodes by local name, when it is first asked."""
-
-    def __init__(self, document: Document) -> None:
-        super().__init__()
-        self._document: Document | None = document
-
-    def get(self, name: str, default: Any = 0) -> Any:
-        if self._document is not None:
-            document, self._document = self._document, None
-            counts = np.bincount(document.labels, minlength=len(document.names)).tolist()
-            for label, count in zip(document.names, counts, strict=True):
-                sign = "@" if is_attribute(label) else ""
-                local = sign + label.removeprefix("@").rpartition("}")[2]
-                self[local] = super().get(local, 0) + count
-        return super().get(name, default)
-
-
-class _Everything(dict[str, int]):
-    """As if all nodes had every name."""
-
-    def __init__(self, nodes: float) -> None:
-        super().__init__()
-        self._nodes = int(nodes)
-
-    def get(self, name: str, default: Any = 0) -> Any:
-        del name, default
-        return self._nodes
+def _rough(nodes: float, depth: float, wide: float, text: float) -> Sizes:
+    """Describe a document as if all nodes had every name."""
+    return Sizes(nodes, depth, wide, text, lambda _: Extent(nodes, nodes * depth, text * depth))
 
 
 def _up(size: float) -> float:
@@ -172,8 +162,7 @@ class Evaluation:
         """Say why the expression is not asked about a document, if it is not."""
         rough = self._works.get(tree.rough)
         if rough is None:
-            nodes, depth, wide, text = tree.rough
-            rough = work_of(self.expression, Sizes(nodes, depth, wide, text, _Everything(nodes)))
+            rough = work_of(self.expression, _rough(*tree.rough))
             if len(self._works) < 64:
                 self._works[tree.rough] = rough
         if rough <= MOST_STEPS or work_of(self.expression, tree.sizes) <= MOST_STEPS:

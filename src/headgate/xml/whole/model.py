@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.core.arguments import told
 from headgate.errors import SubscriptionError
+from headgate.xml.language.words import cut
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,12 +56,9 @@ class XPathSettings:
             raise SubscriptionError(
                 f"the namespaces are {told(given)}: give them by prefix, as {{'dc': 'http://…'}}"
             )
-        from headgate.xml.language.words import NAME, kinds_of
-
         for prefix, space in given.items():
-            if not isinstance(prefix, str) or not prefix or kinds_of([prefix], "xpath") != (NAME,):
-                raise SubscriptionError(f"the prefix {prefix!r} is no name: give one such as dc")
-            if ":" in prefix or "*" in prefix or prefix.startswith(("Q{", "@")):
+            # A name is one word; with others before and behind it, so is the name of something.
+            if not isinstance(prefix, str) or cut(f"x:{prefix}") != [f"x:{prefix}"] or "*" in prefix:
                 raise SubscriptionError(f"the prefix {prefix!r} is no name: give one such as dc")
             if not isinstance(space, str) or not space.strip() or "{" in space or "}" in space:
                 raise SubscriptionError(f"the namespace of {prefix!r} is {space!r}: give it as text")

@@ -10,11 +10,8 @@ pattern asks for less than the expression, never for more, and a document that h
     count(//bid[@by = 'x']) > 2         //bid[@by = 'x']
 
 Upward axes are rewritten where the way up is known. Where it is not, what is found there stands as a tree of
-its own. Two things are read differently by lxml than by the index, and are asked for loosely:
-
-    numbers     lxml reads exponents, and rounds in its own way: a bound is loosened in the twelfth digit, and
-                a value with an e in it is another choice
-    text()      comments and instructions part texts for lxml, and not for the index: a part of the text
+its own. lxml rounds numbers in its own way, so bounds are loosened in the twelfth digit; what else it reads
+otherwise than the index is the matter of `loosening.py`.
 """
 
 from __future__ import annotations
@@ -338,24 +335,16 @@ class _Run:
             if sign not in ("=", "!=", CONTAINS, STARTS_WITH):
                 # lxml makes a number of both.
                 return
-            if spot.label == TEXT:
-                if sign == "!=" or not value:
-                    return
-                sign = CONTAINS
             if value or sign in ("=", "!="):
                 spot.tests.append(Test(sign, value))
             return
-        if sign == "!=" or spot.label == TEXT or not isfinite(value):
+        if sign == "!=" or not isfinite(value):
             return
-        pick = self._choose(3)
-        if pick > 0:
-            spot.tests.append(Test(CONTAINS, "eE"[pick - 1]))
-        elif pick == 0:
-            slack = abs(value) * _SLACK
-            if sign in ("=", ">", ">="):
-                spot.tests.append(Test(">=", value - slack))
-            if sign in ("=", "<", "<="):
-                spot.tests.append(Test("<=", value + slack))
+        slack = abs(value) * _SLACK
+        if sign in ("=", ">", ">="):
+            spot.tests.append(Test(">=", value - slack))
+        if sign in ("=", "<", "<="):
+            spot.tests.append(Test("<=", value + slack))
 
     # Paths
 
@@ -621,6 +610,12 @@ def _widest(patterns: list[Pattern]) -> list[Pattern]:
     return sorted(kept, key=patterns.index)
 
 
+def _follows(tests: Sequence[Test], test: Test) -> bool:
+    """Tell whether a test follows from others of its kind: those of the other may not be asked."""
+    kind = isinstance(test.value, str)
+    return implies([each for each in tests if isinstance(each.value, str) == kind], test)
+
+
 def _within(wide: Pattern, narrow: Pattern) -> bool:
     """Tell whether a pattern embeds in another: it holds wherever that does."""
     below: list[list[int]] = [[] for _ in narrow.nodes]
@@ -635,7 +630,7 @@ def _within(wide: Pattern, narrow: Pattern) -> bool:
         for other, node in enumerate(narrow.nodes):
             if (
                 covers(own.label, node.label)
-                and all(implies(node.tests, test) for test in own.tests)
+                and all(_follows(node.tests, test) for test in own.tests)
                 and all(
                     any(
                         image in fits[child]

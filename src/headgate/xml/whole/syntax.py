@@ -153,6 +153,30 @@ OF_NODES = frozenset(("count", "sum", "local-name", "namespace-uri", "name"))
 """Functions whose argument is a path."""
 
 
+def is_positional(expression: Expression) -> bool:
+    """Tell whether a condition is about the place of a node among others: a number, or position(), last().
+
+    >>> is_positional(Call("not", (Call("position", ()),))), is_positional(Literal("x"))
+    (True, False)
+    """
+    return type_of(expression) == NUMBER or _asks_place(expression)
+
+
+def _asks_place(expression: Expression) -> bool:
+    """Tell whether position() or last() of the node at hand is asked for; other brackets have their own."""
+    match expression:
+        case Call(name, arguments):
+            return name in ("position", "last") or any(map(_asks_place, arguments))
+        case Chain(_, operands):
+            return any(map(_asks_place, operands))
+        case Negative(operand) | Filtered(operand):
+            return _asks_place(operand)
+        case Path(_, _, start) if start is not None:
+            return _asks_place(start)
+        case _:
+            return False
+
+
 def type_of(expression: Expression) -> str:
     """Tell the type of an expression.
 

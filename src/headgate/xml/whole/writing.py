@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headgate.xml.language.words import XML_NAMESPACE
@@ -19,6 +20,7 @@ from headgate.xml.whole.syntax import (
     Number,
     Path,
     Step,
+    is_positional,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class Written:
     >>> words = cut("//Q{urn:x}a[*:b or 'it''s']")
     >>> found = Written(parse_expression(words, kinds_of(words, "xpath")))
     >>> found.text, found.namespaces
-    ('//n0:a[*[local-name() = "b"] or "it\'s"]', {'n0': 'urn:x'})
+    ('/descendant::n0:a[*[local-name() = "b"] or "it\'s"]', {'n0': 'urn:x'})
     """
 
     def __init__(self, expression: Expression) -> None:
@@ -74,13 +76,18 @@ class Written:
             inner = self._write(start, 0)
             text = inner if isinstance(start, Filtered | Call) else f"({inner})"
         slash = "/" if absolute or start is not None else ""
+        deep = False
         for place, step in enumerate(steps):
             # Two in a row are written out: /// means nothing.
-            if step == ANYWHERE and slash == "/" and place + 1 < len(steps):
-                slash = "//"
+            if step == ANYWHERE and slash and not deep and place + 1 < len(steps):
+                deep = True
                 continue
-            text += f"{slash}{self._step(step)}"
-            slash = "/"
+            if deep and step.axis == "child" and not any(map(is_positional, step.conditions)):
+                # The same, and found without all nodes between.
+                text += f"{slash}{self._step(replace(step, axis='descendant'))}"
+            else:
+                text += f"{slash}{'/' * deep}{self._step(step)}"
+            slash, deep = "/", False
         return text or "/"
 
     def _step(self, step: Step) -> str:
