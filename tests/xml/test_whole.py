@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from lxml import etree
 
-from headgate import Engine, Event, Omissions, Subscription
+from headgate import Engine, Event, Node, Omissions, Subscription
 from headgate.contents.columns import from_bytes
 from headgate.core.event import XML as MEDIA_TYPE
 from headgate.errors import FilterError, HeadgateError, PlanError, SubscriptionError
@@ -79,7 +79,7 @@ def test_every_way_to_ask_agrees_with_lxml(seed: int, tmp_path: Path) -> None:
     index.save(tmp_path / "snapshot")
     opened = XmlIndex.open(tmp_path / "snapshot")
     assert opened.settings == ALL
-    columns: list[pa.Array] = [
+    columns: list[pa.Array[Any]] = [
         pa.array([f"e{number}" for number in range(DOCUMENTS)]),
         pa.array(sources),
         pa.array([MEDIA_TYPE] * DOCUMENTS),
@@ -206,7 +206,7 @@ def test_filters_that_nothing_leads_to_need_leave(tmp_path: Path) -> None:
     engine.save(tmp_path / "snapshot")
     counts = XmlContents().counts(tmp_path / "snapshot")
     assert (counts.counts["verified"], counts.counts["unindexed"]) == (2, 1)
-    assert "lxml decides 2, 1 of them for every event" in counts.sentence
+    assert "(lxml decides 2, 1 of them for every event)" in counts.sentence
     Engine.open(tmp_path / "snapshot").subscribe(Subscription("u", "not(//b)", "xpath"))
     with pytest.raises(SubscriptionError, match="unindexed is 'yes'"):
         Engine.build(filters, unindexed="yes")
@@ -331,7 +331,7 @@ def test_bombs_are_left_out_and_the_others_answered() -> None:
     with Omissions() as left_out:
         assert index.match(event) == [len(BOMBS)]
     told = {each.subscription: each.reason for each in left_out}
-    assert sorted(told) == list(range(len(BOMBS)))
+    assert set(told) == set(range(len(BOMBS)))
     assert all("it may take more than 33,554,432 steps" in reason for reason in told.values())
     assert index.explain(event, 0).lines()[0].startswith("left out: it may take more than")
     (refused,) = index.results(event, [0], 5)
@@ -428,3 +428,20 @@ def test_patterns_are_loosened_where_lxml_reads_otherwise() -> None:
     assert index.verified(event_of("<a>4</a>")) == [3]
     assert index.verified(event_of("<a>4e1</a>")) == [1, 2, 3]
     assert index.verified(event_of("<a>x<!-- -->y</a>")) == [0, 1, 3]
+
+
+def test_late_filters_of_ranks_and_graphs_know_the_namespaces(tmp_path: Path) -> None:
+    spaces = {"p": "urn:p"}
+    ranked = Engine.build([Subscription("s", "//p:a[1]", "xpath", score=1.0)], namespaces=spaces)
+    hung = Engine.build(
+        [Subscription("s", "//p:a[1]", "xpath", node="n")],
+        nodes=[Node("n", "//p:a[last()]", dialect="xpath")],
+        namespaces=spaces,
+    )
+    event = Event("e", '<a xmlns="urn:p"/>', source="n", content_type="xml")
+    for name, engine in (("ranked", ranked), ("graph", hung)):
+        engine.save(tmp_path / name)
+        opened = Engine.open(tmp_path / name)
+        more = {"node": "n"} if engine is hung else {"score": 2.0}
+        opened.subscribe(Subscription("t", "//p:a[not(p:b)]", "xpath", **more))  # type: ignore[arg-type]
+        assert sorted(opened.match(event)) == ["s", "t"], name

@@ -106,7 +106,7 @@ class XmlContents:
         counts = {name: sum(each[name] for each in found) for name in names}
         line = f"over {counts['paths']:,} paths of {counts['labels']:,} labels"
         if counts["verified"]:
-            line += f"; lxml decides {counts['verified']:,}, {counts['unindexed']:,} of them for every event"
+            line += f" (lxml decides {counts['verified']:,}, {counts['unindexed']:,} of them for every event)"
         return SnapshotCounts(counts, line)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.contents.kind import DocumentEvents, Kind, Results, in_order
 from headgate.core.event import XML as MEDIA_TYPE
-from headgate.core.rooms import XML
+from headgate.core.rooms import CLAUSES, XML
 from headgate.core.subscription import TREE, XPATH
 from headgate.errors import EventError, PlanError
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.contents.kind import FilterSettings
-    from headgate.contents.protocol import Access
     from headgate.contents.views import Views
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
@@ -50,6 +49,19 @@ class Xml(Kind):
 
         return XmlRoom(_settings(wanted))
 
+    def room_at(self, path: Path) -> XmlRoom:
+        """Return what opens a snapshot, with the namespaces that it was built with."""
+        from headgate.contents.protocol import filters_in
+        from headgate.core.snapshot import is_snapshot, open_snapshot
+        from headgate.core.versions.current import resolved
+        from headgate.xml.index.index import XmlRoom
+        from headgate.xml.whole.model import XPathSettings
+
+        clauses = resolved(path) / CLAUSES
+        places = filters_in(clauses if is_snapshot(clauses) else path, XML)
+        said = (open_snapshot(each, XML, verify=False).about.get("xpath") for each in places[:1])
+        return XmlRoom(XPathSettings.of(next(said, None)))
+
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> XmlContents:
         """Return what compiles tables of patterns."""
         del read_sample
@@ -57,15 +69,11 @@ class Xml(Kind):
 
         return XmlContents(_settings(wanted))
 
-    def access(self, contents: Any, filed: Any, events: Sequence[Event]) -> list[Access]:
-        """Say by what events come to filters; of those that lxml decides, which part is indexed."""
-        from headgate.xml.whole.explain import access_note
+    def verified_note(self, text: str, events: Sequence[Event]) -> str | None:
+        """Say of an expression that lxml decides what of it is indexed, and what lxml does for events."""
+        from headgate.xml.whole.explain import verified_note
 
-        found = super().access(contents, filed, events)
-        return [
-            each if not asked else each._replace(note=access_note(asked))
-            for each, asked in zip(found, filed.columns.asked.tolist(), strict=True)
-        ]
+        return verified_note(text, events)
 
     def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
         """Read documents."""

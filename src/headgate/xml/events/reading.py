@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -347,7 +347,7 @@ def _line(text: str) -> str:
 
 _Packed = tuple[tuple[str, ...], list[tuple[str, bytes]], int, bytes]
 _PACKED: msgspec.msgpack.Decoder[_Packed] = msgspec.msgpack.Decoder(_Packed)
-_CODEC = "lz4_raw"
+_CODEC: Final = "lz4_raw"
 
 
 def pack(document: Document) -> bytes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
+
 from headgate.contents.documents import DocumentIndex
 from headgate.core.event import Event
 from headgate.core.omission import tell_all
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -119,7 +120,7 @@ class XmlIndex(DocumentIndex[State]):
     def verified(self, event: Event) -> list[Id]:
         """List the subscriptions that lxml is asked about for an event, without those that came lately."""
         base = self._state.base
-        return base.ids.some(base.matcher.candidates(document_of(event)))
+        return base.ids.some(base.matcher.candidates(document_of(event)).astype(np.int32))
 
     @staticmethod
     def _documents(texts: Sequence[tuple[str, str]], identities: pa.Array[Any]) -> list[Document]:

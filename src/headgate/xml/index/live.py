@@ -48,6 +48,8 @@ _PREPARED = 1 << 14
 class Base(DocumentBase):
     """Patterns in arrays. The columns stay: compaction builds from them."""
 
+    matcher: Decider
+
     def __init__(
         self,
         ids: Ids,

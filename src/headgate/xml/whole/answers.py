@@ -23,6 +23,16 @@ class SelectedAnswer(NamedTuple):
 
     found: ResultRows
 
+    @property
+    def values(self) -> tuple[tuple[str, ...] | None, ...]:
+        """Return what was selected, as one column."""
+        return (tuple(row[0] for row in self.found.rows if row),)
+
+    @property
+    def contents(self) -> tuple[tuple[str, ...] | None, ...]:
+        """Return the same, as elements are written with all that is in them."""
+        return self.values
+
     def tuples(self, limit: int = 1000) -> Tuples:
         """List what was selected."""
         rows = tuple(self.found.rows[:limit])

@@ -58,7 +58,7 @@ class Sizes(NamedTuple):
 class Extent(NamedTuple):
     """The nodes that have a name: how many, and how many nodes and letters all of them have below them."""
 
-    count: float
+    named: float
     nodes: float
     text: float
 
@@ -211,7 +211,7 @@ class _Bound:
 
     def _step(self, axis: str, step: Step, count: float, at: _At) -> _Found:
         sizes, extent = self._sizes, self._extent(axis, step.test)
-        named, peers = extent.count, at.peers
+        named, peers = extent.named, at.peers
         match axis:
             case "child" | "attribute":
                 visited = min(count * at.nodes, count * sizes.wide, max(1.0, sizes.nodes / peers))
@@ -254,7 +254,7 @@ class _Bound:
         if axis == "self":
             return at
         if axis in ("attribute", "namespace"):
-            return _At(1.0, extent.text / max(extent.count, 1.0), max(1.0, found * at.peers))
+            return _At(1.0, extent.text / max(extent.named, 1.0), max(1.0, found * at.peers))
         if axis not in ("child", "descendant", "descendant-or-self"):
             # From different nodes it may lead to the same one, which has most below it.
             return self._anywhere(found) if at.peers == 1 else _At(sizes.nodes, sizes.text)

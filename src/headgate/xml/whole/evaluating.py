@@ -57,8 +57,7 @@ class DocumentTree:
             float(len(document.text)),
             self._extent,
         )
-        nodes, depth, wide, text, _ = self.sizes
-        self.rough = _up(nodes), _up(depth), _up(wide), _up(text)
+        self.rough = tuple(map(_up, self.sizes[:4]))
         self._places: dict[Any, int] | None = None
         self._texts: Texts | None = None
 
@@ -86,7 +85,8 @@ class DocumentTree:
             return str(node[1])
         if not etree.iselement(node):
             return str(node)
-        if not isinstance(node.tag, str):
+        if callable(node.tag):
+            # A comment or an instruction.
             return etree.tostring(node, encoding="unicode", with_tail=False)
         if self._places is None or self._texts is None:
             labels = [name != TEXT and not is_attribute(name) for name in self.document.names]

@@ -6,26 +6,41 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from headgate.errors import EventError
+from headgate.xml.events.document import Document
 from headgate.xml.explain.explain import explain
 from headgate.xml.language.model import Pattern, Test
 from headgate.xml.language.printing import print_pattern
 from headgate.xml.whole.evaluating import compiled, tree_of
-from headgate.xml.whole.model import BY_LXML, EVERY_TIME
+from headgate.xml.whole.model import WholeFilter
+from headgate.xml.whole.reading import read_filter
 
 if TYPE_CHECKING:
-    from headgate.xml.events.document import Document
+    from collections.abc import Sequence
+
+    from headgate.core.event import Event
     from headgate.xml.explain.explain import Explanation
-    from headgate.xml.whole.model import WholeFilter
 
-_NOTES = {
-    BY_LXML: "what must be there is indexed; lxml decides for events that have it",
-    EVERY_TIME: "nothing of it is indexed: lxml decides for every event",
-}
+_SOME = 20
+"""Events by which `verified_note` tells what lxml does."""
 
 
-def access_note(asked: int) -> str:
-    """Say what of a filter is indexed, and what is verified."""
-    return _NOTES[asked]
+def verified_note(text: str, events: Sequence[Event]) -> str | None:
+    """Say what of a filter is indexed and what is verified, and what that costs; None for a tree pattern."""
+    found = read_filter(text)[1]
+    if not isinstance(found, WholeFilter):
+        return None
+    documents = [event.data for event in events if isinstance(event.data, Document)][:_SOME]
+    steps = [compiled(text).work(tree_of(document)) for document in documents]
+    cost = f", up to {max(steps):,.0f} steps for an event" if steps else ""
+    if found.needs is None:
+        return f"nothing of it is indexed: lxml decides for every event{cost}"
+    if not found.needs:
+        return "it can never be true"
+    indexed = " or ".join(map(shown_need, found.needs[:_SHOWN])) + " or …" * (len(found.needs) > _SHOWN)
+    return f"lxml decides for events that have {indexed}{cost}"
+
+
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
