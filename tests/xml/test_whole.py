@@ -59,6 +59,7 @@ def subscriptions(texts: list[str], first: int = 0) -> list[Subscription]:
     return [Subscription(first + number, text, "xpath") for number, text in enumerate(texts)]
 
 
+@pytest.mark.jit_off
 @pytest.mark.parametrize("seed", seeds(96))
 def test_every_way_to_ask_agrees_with_lxml(seed: int, tmp_path: Path) -> None:
     """Built, late, compacted, saved; one by one and in a batch; with a tree pattern among them."""
