@@ -16,7 +16,7 @@ from headgate.core.subscription import XPATH
 from headgate.xml.index.columns import Columns, Writer, compile_all, concatenate, take
 from headgate.xml.index.index import FilterReader, XmlIndex, XmlRoom
 from headgate.xml.index.live import SETTINGS
-from headgate.xml.language.model import ANY, ANY_ATTRIBUTE
+from headgate.xml.language.model import ANY, ANY_ATTRIBUTE, WORD_MARK
 from headgate.xml.whole.reading import clauses, read_filter
 
 if TYPE_CHECKING:
@@ -134,7 +134,8 @@ def xml_keys(columns: Columns) -> list[Keys]:
     [['@id', 'news']]
     """
     labels = columns.labels.texts()
-    plain = [label not in {ANY, ANY_ATTRIBUTE} and not label.startswith(("*:", "@*:")) for label in labels]
+    wide = ("*:", "@*:", WORD_MARK)
+    plain = [label not in {ANY, ANY_ATTRIBUTE} and not label.startswith(wide) for label in labels]
     used = [
         frozenset(labels[label] for label in columns.label[begin:end].tolist() if plain[label])
         for begin, end in pairwise(columns.node_start.tolist())

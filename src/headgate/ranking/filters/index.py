@@ -248,7 +248,7 @@ class RankedIndex:
             state = self._state
             rows = state.first(event, k, admitted)
             scores: list[float] = state.scores[rows].tolist()
-            return [Best(each, score) for each, score in zip(state.rows.ids(rows), scores, strict=True)]
+            return list(map(Best, state.rows.ids(rows), scores))
 
         return self._moments.reading(ask)
 
@@ -289,8 +289,7 @@ class RankedIndex:
         def ask() -> pa.RecordBatch:
             state = self._state
             with state.naming():
-                matched = batches.matched(asked, state.content)
-            found = batches.first(batches.ranked(matched, state.keys), k)
+                found = batches.first(asked, state.content, state.keys, k)
             ids = state.rows.to_arrow(found.rows)
             return batches.ranking(asked, found.events, ids, state.scores[found.rows])
 

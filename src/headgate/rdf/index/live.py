@@ -19,6 +19,7 @@ from headgate.rdf.index.arrays import Checks, Dictionary, Edges, Entries, Groups
 from headgate.rdf.index.bindings import PreparedPattern, prepared
 from headgate.rdf.index.build import build
 from headgate.rdf.index.columns import Columns, concatenate, take
+from headgate.rdf.index.compile import OF_TEXTS
 from headgate.rdf.index.matching import Matcher
 from headgate.rdf.index.tail import Tail
 from headgate.rdf.language.model import Options
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 ROOM = RDF
-LAYOUT = 1
+LAYOUT = 2
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 _PARTS: dict[str, Any] = {
     "dictionary": Dictionary,
@@ -117,7 +118,7 @@ class Base(DocumentBase):
             "subscriptions": len(self.ids),
             "patterns": len(self.arrays.patterns.next),
             "edges": len(self.arrays.edges.s),
-            "terms": len(self.arrays.dictionary.offsets) - 1,
+            "terms": len(self.arrays.dictionary.offsets) - 1 - len(OF_TEXTS),
             "taxonomy": len(self.taxonomy),
         }
         write_snapshot(path, ROOM, arrays, counts=counts, about=about)
