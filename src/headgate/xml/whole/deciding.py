@@ -10,7 +10,7 @@ hold, of which one is enough to be asked; or none, and is asked about every docu
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from headgate.xml.events.document import Document
     from headgate.xml.index.columns import Columns
+
+    Encoded: TypeAlias = tuple[Document, NDArray[np.int32]]
 
 STEPS_AT_ONCE = 1024.0
 """Steps of lxml that count as one word of the index, where work is counted."""
@@ -55,12 +57,28 @@ class Decider:
         )
         return Readings(numbers, texts)
 
+    @property
+    def finds_words(self) -> bool:
+        """Tell whether words are looked up to encode a document."""
+        return self._matcher.finds_words
+
+    def encode(self, document: Document) -> Encoded:
+        """Make of a document what patterns are asked with."""
+        return self._matcher.encode(document)
+
     def match(self, document: Document, left_out: dict[int, str] | None = None) -> NDArray[np.int64]:
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
+        return self.match_encoded(document, self.encode(document), left_out)
+
+    def match_encoded(
+        self, document: Document, encoded: Encoded, left_out: dict[int, str] | None = None
+    ) -> NDArray[np.int64]:
+        """List the filters that hold for a document that is encoded, rising."""
         if self._plain:
-            return self._matcher.match(document, left_out)  # type: ignore[return-value]  # numbers of 32 bits
+            found: NDArray[Any] = self._matcher.match_encoded(document, encoded, left_out)
+            return found
         told: dict[int, str] = {} if left_out is None else left_out
-        sure, wanted = self._candidates(document, told)
+        sure, wanted = self._candidates(document, encoded, told)
         if not len(wanted):
             return sure
         held = self._decide(document, wanted.tolist(), told)
@@ -68,14 +86,16 @@ class Decider:
 
     def candidates(self, document: Document) -> NDArray[np.int64]:
         """List the filters that lxml is asked about for a document."""
-        return np.zeros(0, np.int64) if self._plain else self._candidates(document, {})[1]
+        if self._plain:
+            return np.zeros(0, np.int64)
+        return self._candidates(document, self.encode(document), {})[1]
 
     def _candidates(
-        self, document: Document, left_out: dict[int, str]
+        self, document: Document, encoded: Encoded, left_out: dict[int, str]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """List the filters that hold by their patterns, and those that lxml is to be asked about."""
         lost: dict[int, str] = {}
-        reached = np.unique(self._owner[self._matcher.match(document, lost)])
+        reached = np.unique(self._owner[self._matcher.match_encoded(document, encoded, lost)])
         given = self._asked[reached]
         sure, wanted = reached[~given], [reached[given], self._always]
         for pattern, why in lost.items():
