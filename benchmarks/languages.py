@@ -1,9 +1,9 @@
-"""Whole languages: what functions and arithmetic in filters of records cost, and what the whole of XPath does.
+"""Whole languages: what functions and arithmetic in filters of records cost, and the whole of XPath.
 
 W-mix as it is, and W-mix of which a tenth of the filters have a clause that asks the same of a function: a
-range of a number becomes one of an expression of it, an equality becomes one of the text in upper case. So both
-match the same, which is checked, but for clauses over two attributes. Times are of the processor, the best of
-some rounds.
+range of a number becomes one of an expression of it, an equality becomes one of the text in upper case. So
+both match the same, which is checked, but for clauses over two attributes. Times are of the processor, the
+best of some rounds.
 """
 
 from __future__ import annotations
