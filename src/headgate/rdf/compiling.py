@@ -93,7 +93,7 @@ class RdfContents:
     def file(self, parts: Sequence[memoryview]) -> tuple[RdfCompiledFilters, NDArray[np.int64]]:
         """Lay columns one behind another."""
         columns = [from_bytes(part, Columns) for part in parts]
-        counts = np.array([len(each.slots) for each in columns], np.int64)
+        counts = np.array([each.size for each in columns], np.int64)
         # With one that is empty, so that there is one.
         whole = concatenate([compile_all([], self.options), *columns])
         return RdfCompiledFilters(whole, self.taxonomy, self.options), counts

@@ -163,11 +163,13 @@ class Options:
 
     `coerce`: a string that is compared with a number, a time or a truth value is read as one if it can be.
     `injective`: different nodes of a pattern stand for different nodes, different edges for different
-    triples.
+    triples. `unindexed`: how many queries are taken that nothing can be indexed of, so that they are
+    evaluated for every event.
     """
 
     coerce: bool = False
     injective: bool = False
+    unindexed: int = 0
 
 
 STRING = f"{XSD}string"

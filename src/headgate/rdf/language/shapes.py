@@ -29,7 +29,12 @@ from headgate.rdf.language.model import (
     Or,
     Term,
 )
-from headgate.rdf.language.refusal import BAD_PATH, RefusedFilterError, check_edges
+from headgate.rdf.language.refusal import (
+    BAD_PATH,
+    RefusedFilterError,
+    UnsupportedFilterError,
+    check_edges,
+)
 
 if TYPE_CHECKING:
     from headgate.rdf.language.grammar import Node
@@ -302,7 +307,7 @@ class Builder:
             return Step(subject, self.slots[path.number], slot)
         names = _chain(path)
         if not names:
-            raise RefusedFilterError(BAD_PATH, path.number)
+            raise UnsupportedFilterError(BAD_PATH, path.number)
         if node.name in VALUES:
             raise RefusedFilterError("a literal is neither a class nor a property", node.number)
         first, last = self.slots[names[0].number], self.slots[names[-1].number]

@@ -1,0 +1,97 @@
+"""Why a whole query matches an event or not: which part was indexed, which verified, and where it failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headgate.rdf.explain.explain import Explanation, explain
+from headgate.rdf.language.model import Options
+from headgate.rdf.language.printing import print_pattern
+from headgate.rdf.whole.deciding import ask
+from headgate.rdf.whole.query import DECIDES, EVERY
+
+if TYPE_CHECKING:
+    from headgate.rdf.language.model import Graph
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+    from headgate.rdf.whole.query import Query
+
+INDEXED = "indexed"
+VERIFIED = "verified"
+
+
+@dataclass(frozen=True)
+class QueryExplanation:
+    """The verdict, what became of each pattern that was indexed, and what the evaluator said.
+
+    `answered` is None if the evaluator was not asked: a pattern decided, or none of them holds.
+    """
+
+    matches: bool
+    filter: str
+    members: tuple[tuple[Explanation, int], ...]
+    answered: bool | None = None
+    left_out: str = ""
+    complete: bool = True
+
+    def lines(self) -> list[str]:
+        """Say it for people."""
+        if self.left_out:
+            verdict = f"left out: {self.left_out}"
+        elif self.matches:
+            verdict = "match"
+        elif self.answered is None:
+            verdict = "no match: the indexed part does not hold"
+        else:
+            verdict = "no match: the indexed part holds, the query as a whole gives no answer"
+            if any(role == EVERY for _, role in self.members):
+                verdict = "no match: the query as a whole gives no answer"
+        lines = [verdict]
+        for number, (found, role) in enumerate(self.members, 1):
+            several = f" {number} of {len(self.members)}" if len(self.members) > 1 else ""
+            if role == EVERY:
+                lines.append("  indexed part: nothing, it is evaluated for every event")
+                continue
+            says = "decides" if role == DECIDES else "narrows"
+            first, *rest = found.lines()
+            lines.append(f"  indexed part{several}, which {says}: {first}")
+            lines += [f"  {line}" for line in rest]
+        if self.answered is not None:
+            lines.append(f"  verified: the whole query gives {'an' if self.answered else 'no'} answer")
+        elif any(role != DECIDES for _, role in self.members):
+            lines.append("  verified: not asked")
+        return lines
+
+
+def explain_query(query: Query, graph: Graph, taxonomy: Taxonomy | None) -> QueryExplanation:
+    """Explain one query and one event."""
+    members = tuple((explain(pattern, graph, taxonomy, Options()), role) for pattern, role in query.members)
+    complete = all(found.complete for found, _ in members)
+    holding = [(found, role) for found, role in members if found.matches]
+    if any(role == DECIDES for _, role in holding):
+        return QueryExplanation(True, query.text, members, complete=complete)
+    if not holding:
+        late = [found.left_out for found, _ in members if found.left_out]
+        return QueryExplanation(False, query.text, members, None, *late[:1], complete=complete)
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+
+    (said,) = ask([query.question], graph, Taxonomy() if taxonomy is None else taxonomy)
+    if isinstance(said, str):
+        return QueryExplanation(False, query.text, members, None, said, complete)
+    return QueryExplanation(said, query.text, members, said, complete=complete)
+
+
+def told(query: Query) -> list[str]:
+    """Say what of a query is indexed, what is verified, and what that costs."""
+    lines = []
+    for pattern, role in query.members:
+        if role == EVERY:
+            lines.append("indexed: nothing; evaluated for every event, about 30 µs each")
+        else:
+            says = "decides" if role == DECIDES else "narrows"
+            lines.append(f"indexed, {says}: {print_pattern(pattern)}")
+    if query.verified and not query.unindexed:
+        lines.append("verified: the whole query, about 30 µs for each event that has the indexed part")
+    elif not query.verified:
+        lines.append("verified: nothing")
+    return lines
