@@ -20,6 +20,7 @@ from headgate.rdf.index.arrays import Checks, Dictionary, Edges, Entries, Groups
 from headgate.rdf.index.bindings import PreparedPattern, prepared
 from headgate.rdf.index.build import build
 from headgate.rdf.index.columns import Columns, concatenate, take
+from headgate.rdf.index.compile import OF_TEXTS
 from headgate.rdf.index.matching import Matcher
 from headgate.rdf.language.model import Options, Pattern
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
@@ -139,7 +140,7 @@ class Base(DocumentBase):
             "subscriptions": len(self.ids),
             "patterns": len(self.arrays.patterns.next),
             "edges": len(self.arrays.edges.s),
-            "terms": len(self.arrays.dictionary.offsets) - 1,
+            "terms": len(self.arrays.dictionary.offsets) - 1 - len(OF_TEXTS),
             "taxonomy": len(self.taxonomy),
             "verified": self.members.verified,
             "unindexed": self.members.unindexed,

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from headgate.rdf.events.encode import Features
     from headgate.rdf.index.arrays import Encoded, RdfArrays
+    from headgate.rdf.index.word_terms import WordTerms
     from headgate.rdf.language.model import Expression, Graph, Options, Pattern
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
@@ -61,10 +62,12 @@ class Matcher:
         options: Options,
         taxonomy: Taxonomy,
         layouts: Layouts | None = None,
+        words: WordTerms | None = None,
     ) -> None:
         # All of one kind, whether built, mapped or growing: loops are compiled once.
         self.arrays = arrays.read_only()
         self._layouts = layouts or Layouts()
+        self._words = words
         self._features = features
         self._expressions = expressions
         self.pattern = patterns
@@ -76,7 +79,9 @@ class Matcher:
     @cached_property
     def encoder(self) -> Encoder:
         """Return what encodes graphs for these filters."""
-        return Encoder(self.arrays.dictionary, self._features, self.options, self.taxonomy, self._layouts)
+        return Encoder(
+            self.arrays.dictionary, self._features, self.options, self.taxonomy, self._layouts, self._words
+        )
 
     def match(self, graph: Graph, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""

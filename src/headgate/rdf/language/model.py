@@ -100,7 +100,7 @@ class Member:
 class Call:
     """A function by its name in capitals.
 
-    ISIRI, ISLITERAL, LANG, DATATYPE, STR, STRSTARTS, STRENDS, CONTAINS.
+    ISIRI, ISLITERAL, LANG, DATATYPE, STR, LCASE, STRSTARTS, STRENDS, CONTAINS, REGEX.
     """
 
     name: str

@@ -26,7 +26,9 @@ from headgate.rdf.language.model import (
 )
 from headgate.rdf.language.names import Names, UnreadableTermError, tagged, typed
 from headgate.rdf.language.refusal import (
+    BAD_FLAGS,
     BAD_PATH,
+    BAD_REGEX,
     MAX_VARIABLES,
     RefusedFilterError,
     UnsupportedFilterError,
@@ -34,6 +36,7 @@ from headgate.rdf.language.refusal import (
     check_text,
     misplaced,
 )
+from headgate.rdf.language.searches import search_of
 from headgate.rdf.language.shapes import CHAIN, FRESH, REPEATED, SIGNS, VALUES, Builder, Step, compared
 from headgate.rdf.language.words import cut, kinds_of, places
 
@@ -78,6 +81,8 @@ def pattern_of(template: Template, words: Sequence[str]) -> Pattern:
             )
     for slot in template.languages:
         _check_language(terms[slot], template.places[slot])
+    for pattern, flags in template.regexes:
+        _check_regex(terms, pattern, flags, template)
     filters = tuple([make(terms) for make in template.filters])
     if template.selected == ():
         return Pattern(edges, filters)
@@ -162,6 +167,15 @@ def _check_language(text: Term, number: int) -> None:
     language = parts(text).lexical
     if language != language.lower():
         raise RefusedFilterError(f'languages are compared in lower case: write "{language.lower()}"', number)
+
+
+def _check_regex(terms: Sequence[Term], pattern: int, flags: int, template: Template) -> None:
+    """Refuse a regular expression that is not known, and flags that are not."""
+    written = parts(terms[flags]).lexical if flags >= 0 else ""
+    if written not in {"", "i"}:
+        raise RefusedFilterError(BAD_FLAGS, template.places[flags])
+    if search_of(parts(terms[pattern]).lexical, written) is None:
+        raise RefusedFilterError(BAD_REGEX, template.places[pattern])
 
 
 def _selected(template: Template, terms: Sequence[Term], edges: tuple[Edge, ...]) -> tuple[Term, ...]:

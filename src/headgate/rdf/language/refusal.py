@@ -64,18 +64,22 @@ _UNSUPPORTED = {
     **dict.fromkeys(
         ("INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH"), _UPDATE
     ),
-    "REGEX": "use STRSTARTS, STRENDS or CONTAINS",
 }
 _OTHER_FUNCTIONS = frozenset(
     re.findall(
         r"\w+",
-        """LANGMATCHES BOUND IRI URI BNODE RAND ABS CEIL FLOOR ROUND CONCAT STRLEN UCASE LCASE ENCODE_FOR_URI
+        """LANGMATCHES BOUND IRI URI BNODE RAND ABS CEIL FLOOR ROUND CONCAT STRLEN UCASE ENCODE_FOR_URI
         STRBEFORE STRAFTER YEAR MONTH DAY HOURS MINUTES SECONDS TIMEZONE TZ NOW UUID STRUUID MD5 SHA1 SHA256
         SHA384 SHA512 COALESCE IF STRLANG STRDT SAMETERM ISBLANK ISNUMERIC SUBSTR REPLACE COUNT SUM MIN MAX
         AVG SAMPLE GROUP_CONCAT SEPARATOR""",
     )
 )
-_FUNCTION_LIST = "isIRI, isLiteral, lang, datatype, str, STRSTARTS, STRENDS, CONTAINS"
+_FUNCTION_LIST = "isIRI, isLiteral, lang, datatype, str, LCASE, STRSTARTS, STRENDS, CONTAINS, REGEX"
+BAD_REGEX = (
+    "this regular expression is not supported: write a text, with ^ before it or $ behind it if need be, or "
+    r"a word as \\bword\\b"
+)
+BAD_FLAGS = 'of the flags of REGEX only "i" is supported, for letters in any case'
 _SPELLING = {
     "AND": "and is written &&",
     "OR": "or is written ||",
