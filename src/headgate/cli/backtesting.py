@@ -217,7 +217,7 @@ def _check_snapshot(snapshot: str, compiled: Compile) -> None:
     for option, given in (
         ("--dialect", compiled.dialect),
         ("--taxonomy", compiled.taxonomy or None),
-        ("--coerce and --injective", compiled.options),
+        ("--coerce, --injective or --unindexed", compiled.options),
     ):
         if given is not None:
             raise click.UsageError(f"{option} goes with --subscriptions: a snapshot has its own")

@@ -63,18 +63,18 @@ def refuse_options(content: str) -> None:
 
 def rdf_options(command: Decorated) -> Decorated:
     """Add what is said of filters of RDF."""
-    for name, called in (("injective", ""), ("coerce", ""), ("taxonomy", "taxonomies")):
+    for name, called in (("unindexed", ""), ("injective", ""), ("coerce", ""), ("taxonomy", "taxonomies")):
         command = option_of(Filters, name, called)(command)
     return command
 
 
 def read_settings(
-    taxonomies: tuple[str, ...], *, coerce: bool, injective: bool
+    taxonomies: tuple[str, ...], *, coerce: bool, injective: bool, unindexed: int
 ) -> tuple[Taxonomy | None, Options | None]:
     """Read what is said of filters of RDF; none where nothing is."""
     from headgate.tables.requests import read_taxonomy
 
-    return read_taxonomy(taxonomies), Filters(coerce=coerce, injective=injective).options
+    return read_taxonomy(taxonomies), Filters(coerce=coerce, injective=injective, unindexed=unindexed).options
 
 
 def read_document(content: str, given: str, form: str | None, source: str | None, item: int | None) -> Event:

@@ -173,6 +173,7 @@ def explain(
     *,
     coerce: bool,
     injective: bool,
+    unindexed: int,
     hops: bool,
     why_not: bool,
     quiet: bool,
@@ -198,9 +199,9 @@ def explain(
         raise click.UsageError("--limit and --within go with --why-not")
     if filter_text is None and dialect is not None:
         raise click.UsageError("--dialect goes with --filter")
-    if filter_text is None and (taxonomies or coerce or injective):
+    if filter_text is None and (taxonomies or coerce or injective or unindexed):
         raise click.UsageError(
-            "--taxonomy, --coerce and --injective go with --filter: a snapshot has its own"
+            "--taxonomy, --coerce, --injective and --unindexed go with --filter: a snapshot has its own"
         )
     weighing = read_given(setting_of(Best, "factors"), factors)
     wanted = wanted_top("--rank", Best(top=rank, mode=mode, factors=weighing, by=by, decay=decay, hops=hops))
@@ -225,7 +226,9 @@ def explain(
         near = _near_misses(str(snapshot), data, limit or LIMIT, within, quiet=quiet)
         told = Answer({"near_misses": [_as_json(miss) for miss in near]}, _near(near, within))
     else:
-        taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective)
+        taxonomy, options = read_settings(
+            taxonomies, coerce=coerce, injective=injective, unindexed=unindexed
+        )
         wanted_of_filter = FilterSettings(dialect or SQL, taxonomy=taxonomy, options=options)
         told = _explain_filter(kind, data, str(filter_text), wanted_of_filter, results)
     tell(told.result, shown(told.lines), as_json=as_json)

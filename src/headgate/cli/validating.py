@@ -50,6 +50,7 @@ def validate(
     *,
     coerce: bool,
     injective: bool,
+    unindexed: int,
     every: bool,
     as_json: bool,
 ) -> None:
@@ -79,7 +80,14 @@ def validate(
     for path in places.values():
         check_input(path)
     check_taxonomy(taxonomies)
-    asked = Compile(snapshot="", dialect=dialect, schema=schema, coerce=coerce, injective=injective)
+    asked = Compile(
+        snapshot="",
+        dialect=dialect,
+        schema=schema,
+        coerce=coerce,
+        injective=injective,
+        unindexed=unindexed,
+    )
     wanted = asked.wanted(read_taxonomy(taxonomies))
     from headgate.local.validate import validate as check
 

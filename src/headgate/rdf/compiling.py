@@ -16,8 +16,8 @@ from headgate.core.subscription import SPARQL
 from headgate.rdf.index.columns import Columns, Writer, compile_all, concatenate, take
 from headgate.rdf.index.index import RdfIndex, RdfRoom
 from headgate.rdf.language.model import TYPE, Options
-from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from headgate.rdf.whole.query import parse_any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,7 +64,7 @@ class RdfCompiledFilters:
 
     def with_filter(self, text: str) -> RdfCompiledFilters:
         """Append a filter."""
-        more = compile_all([parse_filter(text)], self.options)
+        more = compile_all([parse_any(text)], self.options)
         return replace(self, columns=concatenate([self.columns, more]))
 
     def index(self, ids: Ids, texts: TextPool) -> RdfIndex:
@@ -110,10 +110,15 @@ class RdfContents:
         statements of the taxonomy's files that say nothing of classes, properties and instances.
         """
         found = [open_snapshot(each, RDF, verify=False).counts for each in filters_in(snapshot, RDF)]
-        counts = {name: sum(each[name] for each in found) for name in ("patterns", "terms")}
+        names = ("patterns", "terms", "verified", "unindexed")
+        counts = {name: sum(each[name] for each in found) for name in names}
         left_out = self.taxonomy.ignored + self.taxonomy.unnamed
         counts |= {"taxonomy": len(self.taxonomy), "left_out": left_out}
         told = f"in {counts['patterns']:,} patterns over {counts['terms']:,} terms"
+        if counts["verified"]:
+            told += f", {counts['verified']:,} of them verified"
+        if counts["unindexed"]:
+            told += f" ({counts['unindexed']:,} for every event)"
         if counts["taxonomy"] or left_out:
             others = f" ({left_out:,} others left out)" if left_out else ""
             told += f" and a taxonomy of {counts['taxonomy']:,} statements{others}"
@@ -152,6 +157,17 @@ def rdf_keys(columns: Columns, listed: frozenset[str]) -> list[Keys]:
     >>> [sorted(keys) for keys in rdf_keys(compile_all([pattern], Options()), frozenset())]
     [['<urn:by>', 'a <urn:Art>']]
     """
+    members = _member_keys(columns, listed)
+    if columns.members == columns.size:
+        return members
+    # Of a whole query any pattern may hold: an event has what they share.
+    return [
+        frozenset.intersection(*(each or frozenset() for each in members[begin:end])) or None
+        for begin, end in pairwise(columns.member_start.tolist())
+    ]
+
+
+def _member_keys(columns: Columns, listed: frozenset[str]) -> list[Keys]:
     terms = columns.terms.texts()
     found: list[Keys] = []
     starts, edges = columns.edge_start.tolist(), columns.edges.tolist()

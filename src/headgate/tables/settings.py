@@ -181,14 +181,20 @@ class Filters:
         False,
         key="subscriptions.injective",
     )
+    unindexed: int = setting(
+        "RDF: take so many [queries that nothing can be indexed of](sparql.md#whole-queries), each of which is "
+        "evaluated for every event",
+        0,
+        key="subscriptions.unindexed",
+    )
 
     @property
     def options(self) -> Options | None:
         """Return what departs from SPARQL; none if nothing does."""
         from headgate.rdf.language.model import Options
 
-        departs = self.coerce or self.injective
-        return Options(coerce=self.coerce, injective=self.injective) if departs else None
+        departs = self.coerce or self.injective or self.unindexed
+        return Options(self.coerce, self.injective, self.unindexed) if departs else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -365,8 +371,8 @@ class WhatIf(Documents, Best):
         "the subscriptions as they are", None, kind=INPUT, key="compile.snapshot", metavar="DIRECTORY"
     )
     subscriptions: str | None = setting(
-        "the same as a table, compiled for this; `--dialect`, `--taxonomy`, `--coerce` and `--injective` "
-        "are about its filters",
+        "the same as a table, compiled for this; `--dialect`, `--taxonomy`, `--coerce`, `--injective` "
+        "and `--unindexed` are about its filters",
         None,
         kind=INPUT,
         key=None,

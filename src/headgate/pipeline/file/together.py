@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headgate.pipeline.file.settings import Match
     from headgate.workloads.settings import Generate
 
-_SETTINGS = {"coerce": "options", "injective": "options"}
+_SETTINGS = {"coerce": "options", "injective": "options", "unindexed": "options"}
 """Settings of filters that a kind of content knows by another name."""
 
 
@@ -151,7 +151,7 @@ def _filters(pipeline: Pipeline) -> Iterator[Problem]:
         return
     kind = kind_of(content_of([dialect], "the filters"))
     generated = (pipeline.generated("taxonomy"),)
-    for name in ("schema", "sample", "taxonomy", "coerce", "injective"):
+    for name in ("schema", "sample", "taxonomy", "coerce", "injective", "unindexed"):
         setting = _SETTINGS.get(name, name)
         if getattr(given, name) not in {None, False, (), generated} and setting not in kind.settings:
             owner = next(each for each in kinds().values() if setting in each.settings)

@@ -17,7 +17,7 @@ from headgate.rdf.index.bindings import Bindings, TooLongError, bindings
 from headgate.rdf.index.columns import Writer
 from headgate.rdf.index.live import ROOM, Base, State, base_of, compact
 from headgate.rdf.language.model import Options, plain
-from headgate.rdf.language.splitting import split
+from headgate.rdf.whole.clauses import split_any
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.rdf.whole.answers import answer, rows_of
 from headgate.rdf.whole.evaluator import GivenUpError
@@ -111,7 +111,7 @@ class RdfIndex(DocumentIndex[State]):
     @staticmethod
     def clauses(text: str, dialect: str = SPARQL) -> tuple[Clause, ...]:
         """Take a filter apart into its edges and the conjuncts of its filters; refuses a bad filter."""
-        return split(text, dialect)
+        return split_any(text, dialect)
 
     @classmethod
     def open(cls, path: Path, *, verify: bool = True, taxonomy: Taxonomy | None = None) -> RdfIndex:
@@ -145,6 +145,11 @@ class RdfIndex(DocumentIndex[State]):
                     raise EventError(f"event {identities[len(graphs)].as_py()!r}: {found}")
                 graphs.append(found)
         return graphs
+
+    def verified(self, event: Event) -> list[Id]:
+        """List the subscriptions of the base that the evaluator is asked of for an event."""
+        base = self._state.base
+        return base.listed(base.matcher.asked(graph_of(event)))
 
     def bindings(self, event: Event, identity: Id, limit: int = 1000) -> Bindings:
         """List the bindings under which a subscription matches an event, at most `limit`."""
@@ -229,4 +234,4 @@ class RdfRoom:
     @staticmethod
     def clauses(text: str, dialect: str) -> tuple[Clause, ...]:
         """Take a filter apart."""
-        return split(text, dialect)
+        return split_any(text, dialect)

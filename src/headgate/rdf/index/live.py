@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 ROOM = RDF
-LAYOUT = 2
+LAYOUT = 3
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 _PARTS: dict[str, Any] = {
     "dictionary": Dictionary,

@@ -173,9 +173,9 @@ def _check_regex(terms: Sequence[Term], pattern: int, flags: int, template: Temp
     """Refuse a regular expression that is not known, and flags that are not."""
     written = parts(terms[flags]).lexical if flags >= 0 else ""
     if written not in {"", "i"}:
-        raise RefusedFilterError(BAD_FLAGS, template.places[flags])
+        raise UnsupportedFilterError(BAD_FLAGS, template.places[flags])
     if search_of(parts(terms[pattern]).lexical, written) is None:
-        raise RefusedFilterError(BAD_REGEX, template.places[pattern])
+        raise UnsupportedFilterError(BAD_REGEX, template.places[pattern])
 
 
 def _selected(template: Template, terms: Sequence[Term], edges: tuple[Edge, ...]) -> tuple[Term, ...]:
@@ -315,7 +315,10 @@ def parse_expression(text: str) -> Expression:
 def expression_of(words: list[str]) -> Expression:
     """Read the words of an expression; raises `RefusedFilterError` for what patterns do not know."""
     template = _template(words, kinds_of(words), grammar.EXPRESSION)
-    return template.filters[0](terms_of(template, words))
+    terms = terms_of(template, words)
+    for pattern, flags in template.regexes:
+        _check_regex(terms, pattern, flags, template)
+    return template.filters[0](terms)
 
 
 def _template(words: Sequence[str], kinds: Kinds, start: str) -> Template:

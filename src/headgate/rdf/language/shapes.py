@@ -356,7 +356,9 @@ class Builder:
         """Note a regular expression, and its flags if it has some: texts that stand there."""
         for each in written:
             if each.name != "string" or len(each.parts) != 1:
-                raise RefusedFilterError("REGEX takes texts in quotes behind the first argument", each.number)
+                raise UnsupportedFilterError(
+                    "REGEX takes texts in quotes behind the first argument", each.number
+                )
         if written:
             pattern, *flags = [self.slots[each.parts[0].number] for each in written]
             self.regexes.append((pattern, flags[0] if flags else -1))

@@ -107,9 +107,13 @@ class DecidingMatcher:
         met = np.zeros(len(candidates), np.bool_)
         met[self._owner[some > 0]] = True
         candidates += met
-        asked = self.inner.match(graph)
-        verified = np.unique(self._owner[asked[self._members.roles[asked] != DECIDES]])
-        work[verified] += ASKING
+        work[self.asked(graph)] += ASKING
+
+    def asked(self, graph: Graph) -> NDArray[np.int32]:
+        """List the filters that the evaluator is asked of a graph, rising."""
+        found = self.inner.match(graph)
+        decided = self._members.roles[found] == DECIDES
+        return np.setdiff1d(self._owner[found[~decided]], self._owner[found[decided]])
 
 
 ASKING = 3_000

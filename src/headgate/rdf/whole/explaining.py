@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headgate.rdf.index.columns import verified_of
 from headgate.rdf.explain.explain import Explanation, explain
 from headgate.rdf.language.model import Options
-from headgate.rdf.language.printing import print_pattern
 from headgate.rdf.whole.deciding import ask
 from headgate.rdf.whole.query import DECIDES, EVERY
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headgate.contents.protocol import Access
+    from headgate.rdf.index.columns import Columns
     from headgate.rdf.language.model import Graph
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.rdf.whole.query import Query
-
-INDEXED = "indexed"
-VERIFIED = "verified"
-
 
 @dataclass(frozen=True)
 class QueryExplanation:
@@ -81,17 +81,15 @@ def explain_query(query: Query, graph: Graph, taxonomy: Taxonomy | None) -> Quer
     return QueryExplanation(said, query.text, members, said, complete=complete)
 
 
-def told(query: Query) -> list[str]:
-    """Say what of a query is indexed, what is verified, and what that costs."""
-    lines = []
-    for pattern, role in query.members:
-        if role == EVERY:
-            lines.append("indexed: nothing; evaluated for every event, about 30 µs each")
-        else:
-            says = "decides" if role == DECIDES else "narrows"
-            lines.append(f"indexed, {says}: {print_pattern(pattern)}")
-    if query.verified and not query.unindexed:
-        lines.append("verified: the whole query, about 30 µs for each event that has the indexed part")
-    elif not query.verified:
-        lines.append("verified: nothing")
-    return lines
+COST = "about 30 µs for each"
+
+
+def with_costs(found: Sequence[Access], columns: Columns) -> list[Access]:
+    """Add to what leads to filters that whole queries are verified, and what that costs."""
+    verified = verified_of(columns.member_start, columns.roles)
+    if not verified.any():
+        return list(found)
+    return [
+        each._replace(by=f"{each.by}; then verified, {COST}") if more else each
+        for each, more in zip(found, verified.tolist(), strict=True)
+    ]

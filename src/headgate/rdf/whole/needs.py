@@ -195,9 +195,11 @@ class _Needs:
         self._fresh = 0
 
     def fresh(self) -> Term:
-        """Return a variable that no query can name."""
+        """Return a variable that the query does not name."""
         self._fresh += 1
-        return f"?:need{self._fresh}"
+        while f"?n{self._fresh}" in self._words or f"$n{self._fresh}" in self._words:
+            self._fresh += 1
+        return f"?n{self._fresh}"
 
     def query(self, query: Select) -> list[Need]:
         """Find what a query needs."""

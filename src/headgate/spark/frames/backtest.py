@@ -78,6 +78,7 @@ def backtest(
     taxonomy: Sequence[str] = (),
     coerce: bool = False,
     injective: bool = False,
+    unindexed: int = 0,
     id: str = ID,  # noqa: A002 -- what people call it
     keep: Sequence[str] | None = None,
     data: str = DATA,
@@ -90,15 +91,15 @@ def backtest(
     that have one type each, as those of a DataFrame, it says what `events.where(filter)` does in a session
     with ANSI mode and UTC. An attribute that no column has is refused, because most often it is misspelt.
 
-    `keep` names the columns of `matching`, which are all by default. `dialect`, `taxonomy`, `coerce` and
-    `injective` are as in `compile`, the others as in `match`.
+    `keep` names the columns of `matching`, which are all by default. `dialect`, `taxonomy`, `coerce`,
+    `injective` and `unindexed` are as in `compile`, the others as in `match`.
 
     >>> done = backtest(events, "age > 30")  # doctest: +SKIP
     >>> done.matches, done.events, done.matching.show()  # doctest: +SKIP
     """
     check_frame(events, WHAT)
     content = content_of([dialect], NAME) or DEFAULT
-    options = Filters(coerce=coerce, injective=injective).options
+    options = Filters(coerce=coerce, injective=injective, unindexed=unindexed).options
     wanted = FilterSettings(dialect, taxonomy=read_taxonomy(tuple(taxonomy)), options=options)
     pattern = Pattern(filter, content, wanted)
     named, compared = kind_of(content).looked_at([pattern.indexed()])

@@ -66,6 +66,7 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
     taxonomy: Sequence[str] = (),
     coerce: bool = False,
     injective: bool = False,
+    unindexed: int = 0,
     ranked: bool | None = None,
     shards: int | str = 1,
     shard_by: str = HASH,
@@ -103,7 +104,7 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
         schema,
         None if sample is None else SAMPLE,
         read_taxonomy(tuple(taxonomy)),
-        Filters(coerce=coerce, injective=injective).options,
+        Filters(coerce=coerce, injective=injective, unindexed=unindexed).options,
     )
     sharding = Sharding.of(shards, shard_by, shard_column)
     session = next(iter(frames.values())).sparkSession
