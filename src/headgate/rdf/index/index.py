@@ -158,7 +158,7 @@ class RdfIndex(DocumentIndex[State]):
         state = self._state
         found = state.pattern(state.number_of(identity))
         if isinstance(found, Query):
-            return answer(found, graph_of(event), state.base.taxonomy, limit)
+            return answer(found, graph_of(event), state.base.taxonomy, state.base.options, limit)
         return bindings(found, graph_of(event), state.base.taxonomy, state.base.options, limit)
 
     def results(self, event: Event, ids: Sequence[Id], limit: int) -> list[ResultRows | EventError | None]:
@@ -177,7 +177,8 @@ class RdfIndex(DocumentIndex[State]):
             prepared = state.prepared(number)
             try:
                 if isinstance(prepared, Query):
-                    found.append(rows_of(prepared, graph_of(event), state.base.taxonomy, limit))
+                    graph, options = graph_of(event), state.base.options
+                    found.append(rows_of(prepared, graph, state.base.taxonomy, options, limit))
                     continue
                 rows = prepared.bindings(facts, state.base.options, limit)
             except (TooLongError, GivenUpError) as error:
@@ -196,7 +197,7 @@ class RdfIndex(DocumentIndex[State]):
         state = self._state
         found = state.pattern(state.number_of(identity))
         if isinstance(found, Query):
-            return explain_query(found, graph_of(event), state.base.taxonomy)
+            return explain_query(found, graph_of(event), state.base.taxonomy, state.base.options)
         return explain(found, graph_of(event), state.base.taxonomy, state.base.options)
 
     def _rebuilt(self, moment: Moment[State]) -> State:

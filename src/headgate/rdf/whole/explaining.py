@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from headgate.rdf.index.columns import verified_of
 from headgate.rdf.explain.explain import Explanation, explain
-from headgate.rdf.language.model import Options
 from headgate.rdf.whole.deciding import ask
 from headgate.rdf.whole.query import DECIDES, EVERY
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.protocol import Access
     from headgate.rdf.index.columns import Columns
-    from headgate.rdf.language.model import Graph
+    from headgate.rdf.language.model import Graph, Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.rdf.whole.query import Query
 
@@ -63,9 +62,11 @@ class QueryExplanation:
         return lines
 
 
-def explain_query(query: Query, graph: Graph, taxonomy: Taxonomy | None) -> QueryExplanation:
+def explain_query(
+    query: Query, graph: Graph, taxonomy: Taxonomy, options: Options
+) -> QueryExplanation:
     """Explain one query and one event."""
-    members = tuple((explain(pattern, graph, taxonomy, Options()), role) for pattern, role in query.members)
+    members = tuple((explain(pattern, graph, taxonomy, options), role) for pattern, role in query.members)
     complete = all(found.complete for found, _ in members)
     holding = [(found, role) for found, role in members if found.matches]
     if any(role == DECIDES for _, role in holding):
@@ -73,9 +74,7 @@ def explain_query(query: Query, graph: Graph, taxonomy: Taxonomy | None) -> Quer
     if not holding:
         late = [found.left_out for found, _ in members if found.left_out]
         return QueryExplanation(False, query.text, members, None, *late[:1], complete=complete)
-    from headgate.rdf.taxonomy.taxonomy import Taxonomy
-
-    (said,) = ask([query.question], graph, Taxonomy() if taxonomy is None else taxonomy)
+    (said,) = ask([query.question], graph, taxonomy)
     if isinstance(said, str):
         return QueryExplanation(False, query.text, members, None, said, complete)
     return QueryExplanation(said, query.text, members, said, complete=complete)

@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headgate.rdf.language.model import (
+    ASK,
     BELOW,
     BELOW_PROPERTY,
     ISA,
     PLAIN,
+    SELECT,
     SUBCLASS,
     SUBPROPERTY,
     TYPE,
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
     from headgate.rdf.whole.tree import Expression as Condition
     from headgate.rdf.whole.tree import Path, Triple
 
-MAX_ALTERNATIVES = 16
+MAX_ALTERNATIVES = 64
 """Patterns of one query; of more, what they share is taken."""
 _TAXONOMY = {SUBCLASS: BELOW, SUBPROPERTY: BELOW_PROPERTY}
 _NONE: frozenset[str] = frozenset()
@@ -91,12 +93,26 @@ def _names_taxonomy(path: Path) -> bool:
     return _names_taxonomy(path.path)
 
 
-def needs_of(parsed: Parsed, words: Sequence[str]) -> list[tuple[Pattern, bool]]:
-    """Return the alternatives of a query as patterns, each with whether it is exact."""
+def _repeats(path: Path) -> bool:
+    if isinstance(path, Chain | Choice):
+        return any(map(_repeats, path[0]))
+    return isinstance(path, Repeat) or (isinstance(path, Inverse) and _repeats(path.path))
+
+
+def needs_of(parsed: Parsed, words: Sequence[str]) -> tuple[list[tuple[Pattern, bool]], bool]:
+    """Return the alternatives of a query as patterns, each with whether it is exact.
+
+    And whether their bindings are all that the query gives.
+    """
+    query = parsed.query
     found: dict[tuple[Pattern, bool], None] = {}
-    for need in _Needs(parsed, words).query(parsed.query):
+    soft = False
+    for need in _Needs(parsed, words).query(query):
         found[_pattern(need)] = None
-    return list(found)
+        soft = soft or bool(need.soft)
+    changed = query.computed or query.aggregates or query.others or query.limit is not None
+    carried = query.form in (ASK, SELECT) and not soft and not changed and all(exact for _, exact in found)
+    return list(found), carried
 
 
 def _pattern(need: Need) -> tuple[Pattern, bool]:
@@ -350,11 +366,12 @@ class _Needs:
             found += [_edge(end, self.fresh(), subject)] if back and not is_literal(end) else []
             return [replace(each, exact=False) for each in found or [_unknown(subject, end)]]
         if path.sign == "+":
-            ends = _joined(
-                self.path(subject, path.path, self.fresh(), walking=walking),
-                self.path(self.fresh(), path.path, end, walking=walking),
-            )
-            return [replace(each, exact=False) for each in ends]
+            first = self.path(subject, path.path, self.fresh(), walking=walking)
+            # What is repeated within what is repeated is not looked at twice: it would be twice as much each time.
+            last = [_unknown(end)]
+            if not _repeats(path.path):
+                last = self.path(self.fresh(), path.path, end, walking=walking)
+            return [replace(each, exact=False) for each in _joined(first, last)]
         if path.sign == "*" and isinstance(path.path, str) and path.path in _TAXONOMY:
             return [self.below(subject, _TAXONOMY[path.path], end)]
         return [_unknown(subject, end)]

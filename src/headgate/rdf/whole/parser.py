@@ -29,6 +29,7 @@ from headgate.rdf.whole.tree import (
     Select,
     Triple,
     Values,
+    visible,
 )
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from headgate.rdf.whole.tree import Part, Path
 
 CONSTRUCT = "CONSTRUCT"
+MAX_STEPS = 256
+"""Properties in paths and triples."""
 _FIRST, _REST, _NIL = (f"<{RDF}{name}>" for name in ("first", "rest", "nil"))
 _IRIS = (kinds_of_words.IRI, kinds_of_words.NAME, kinds_of_words.PREFIX_NAME)
 _PLAIN = (*_IRIS, kinds_of_words.NUMBER, kinds_of_words.TRUTH)
@@ -95,6 +98,7 @@ class _Parser:
         self.terms: list[Term | None] = [None] * len(words)
         self.fresh = 0
         self.edges = 0
+        self.steps = 0
         self.bound: set[Term] = set()
         self.used: dict[Term, int] = {}
         self.taken = {word[2:] for word, kind in zip(words, kinds, strict=True) if kind == kinds_of_words.BLANK}
@@ -396,7 +400,12 @@ class _Parser:
                 parts.append(Block(self.triples(), begin, self.at))
             if self.took("}"):
                 return Group(tuple(parts))
+            at = self.at
             parts.append(self.part())
+            if isinstance(parts[-1], Bind) and parts[-1].variable in visible(Group(tuple(parts[:-1]))):
+                raise RefusedFilterError(
+                    f"BIND gives {parts[-1].variable} a value, and it has one already: take another name", at
+                )
             self.took(".")
 
     def begins_triples(self) -> bool:
@@ -562,6 +571,9 @@ class _Parser:
             found = self.negated()
         elif self.kind() in (kinds_of_words.A, *_IRIS):
             found = self.term()
+            self.steps += 1
+            if self.steps > MAX_STEPS:
+                raise RefusedFilterError(f"the paths have more than {MAX_STEPS} steps", self.at - 1)
         elif self.kind() in (kinds_of_words.STRING, kinds_of_words.NUMBER, kinds_of_words.TRUTH):
             raise RefusedFilterError("a literal cannot be a property", self.at)
         else:

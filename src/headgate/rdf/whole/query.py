@@ -5,12 +5,12 @@ A filter that is a pattern stays one, and takes the road of patterns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from headgate.core.subscription import SPARQL
+from headgate.core.subscription import SPARQL, TUPLES
 from headgate.errors import FilterError, SubscriptionError
-from headgate.rdf.language.model import Pattern
+from headgate.rdf.language.model import BELOW, ISA, PLAIN, Edge, Pattern
 from headgate.rdf.language.parse import parse_pattern
 from headgate.rdf.language.printing import print_pattern
 from headgate.rdf.language.refusal import RefusedFilterError, UnsupportedFilterError, WrongWordError
@@ -22,8 +22,6 @@ from headgate.rdf.whole.text import texts_of
 from headgate.rdf.whole.tree import selected_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from headgate.rdf.language.model import Options, Term
     from headgate.rdf.whole.text import Texts
 
@@ -48,6 +46,8 @@ class Query:
     names: tuple[Term, ...]
     texts: Texts
     members: tuple[tuple[Pattern, int], ...]
+    carried: bool = False
+    """Whether the bindings of its patterns are all that it gives, so that the evaluator is never asked."""
 
     @property
     def verified(self) -> bool:
@@ -79,6 +79,8 @@ def parse_any(text: str, dialect: str = SPARQL, *, tried: bool = True) -> AnyFil
     ((Pattern(edges=(Edge(subject='?x', property='<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>', object='<urn:C>', path=''),), filters=(), form='ASK', selected=(), distinct=False), 1),)
     """  # noqa: E501 -- the value is one line
     try:
+        if dialect == TUPLES:
+            return of_tuples(parse_pattern(text, dialect))
         return parse_pattern(text, dialect)
     except UnsupportedFilterError as refused:
         if dialect != SPARQL:
@@ -98,6 +100,19 @@ def parse_any(text: str, dialect: str = SPARQL, *, tried: bool = True) -> AnyFil
     return found
 
 
+def of_tuples(pattern: Pattern) -> AnyFilter:
+    """Let a class constraint of 5-tuples hold for nodes that are classes too, as in the paper's algorithm.
+
+    >>> of_tuples(Pattern((Edge("?x", "<urn:p>", "?y"), Edge("?x", ISA, "<urn:C>", ISA)))).text
+    'ASK { ?x <urn:p> ?y . ?x (a/rdfs:subClassOf*|rdfs:subClassOf*) <urn:C> }'
+    """
+    if all(edge.path == PLAIN for edge in pattern.edges):
+        return pattern
+    plain = print_pattern(replace(pattern, edges=tuple(each for each in pattern.edges if each.path == PLAIN)))
+    below = [f" . {each.subject} ({ISA}|{BELOW}) {each.object}" for each in pattern.edges if each.path != PLAIN]
+    return _parsed(f"{plain[:-2]}{''.join(below)} }}")
+
+
 def _at(text: str, refused: RefusedFilterError) -> FilterError:
     return FilterError(refused.reason, text, places(text)[refused.number])
 
@@ -106,13 +121,14 @@ def _parsed(text: str) -> Query:
     words = cut(text)
     kinds = kinds_of(words)
     parsed = parse(words, kinds)
-    members = tuple((pattern, _role(pattern, exact)) for pattern, exact in needs_of(parsed, words))
+    needs, carried = needs_of(parsed, words)
+    members = tuple((pattern, _role(pattern, exact)) for pattern, exact in needs)
     if any(role == EVERY for _, role in members):
         # The others would only ask what is asked anyway.
         members = ((Pattern(()), EVERY),)
     query = parsed.query
     names = selected_of(query)
-    return Query(text, query.form, names, texts_of(parsed, words, kinds), members)
+    return Query(text, query.form, names, texts_of(parsed, words, kinds), members, carried)
 
 
 def _role(pattern: Pattern, exact: bool) -> int:
@@ -121,10 +137,9 @@ def _role(pattern: Pattern, exact: bool) -> int:
     return NARROWS if pattern.filters or any(map(_tells, pattern.edges)) else EVERY
 
 
-def _tells(edge: object) -> bool:
+def _tells(edge: Edge) -> bool:
     """Tell whether an edge names something, so that not every event has it."""
-    terms: Sequence[str] = (edge.subject, edge.property, edge.object)  # type: ignore[attr-defined]
-    return not all(term.startswith("?") for term in terms)
+    return not all(term.startswith("?") for term in (edge.subject, edge.property, edge.object))
 
 
 def question_of(question: str) -> tuple[str, tuple[Term, ...] | None]:
@@ -135,7 +150,7 @@ def question_of(question: str) -> tuple[str, tuple[Term, ...] | None]:
 
 def check_options(query: Query, options: Options) -> None:
     """Refuse a query that an index with such options cannot have."""
-    if options.coerce or options.injective:
+    if (options.coerce or options.injective) and not query.carried:
         name = "coerce" if options.coerce else "injective"
         raise FilterError(
             f"with the option {name} a filter is a pattern of triples and conditions, and this one says more",

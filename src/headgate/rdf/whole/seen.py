@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from headgate.rdf.events.facts import Facts
 from headgate.rdf.events.triples import write_lines
-from headgate.rdf.language.model import SUBCLASS, SUBPROPERTY
+from headgate.rdf.language.model import MEMBER, SUBCLASS, SUBPROPERTY
+from headgate.rdf.taxonomy.entailing import is_numbered
 from headgate.rdf.whole.evaluator import Seen
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 def seen(graph: Graph, taxonomy: Taxonomy, *, walked: bool) -> Seen:
     """Return what queries see of an event; with what lies above its terms, if one walks there."""
-    if not len(taxonomy):
-        return Seen(write_lines(graph).encode(), b"" if walked else None)
+    if not walked and not len(taxonomy):
+        return Seen(write_lines(graph).encode(), None)
     statements = Facts(graph, taxonomy).statements
     lines = _lines(statements)
     if not walked:
@@ -36,11 +37,14 @@ def seen(graph: Graph, taxonomy: Taxonomy, *, walked: bool) -> Seen:
 def above(terms: Iterable[Term], taxonomy: Taxonomy) -> bytes:
     """Write the statements of the taxonomy that lead upwards from some terms."""
     ups = _ups(taxonomy)
-    if not ups:
-        return b""
-    found: dict[Statement, None] = {}
     waiting = list(terms)
     met = set(waiting)
+    found: dict[Statement, None] = {
+        (term, SUBPROPERTY, MEMBER): None for term in waiting if is_numbered(term)
+    }
+    if found and MEMBER not in met:
+        met.add(MEMBER)
+        waiting.append(MEMBER)
     while waiting:
         for each in ups.get(waiting.pop(), ()):
             found[each] = None

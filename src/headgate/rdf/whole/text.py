@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from headgate.rdf.language import words as kinds_of_words
 from headgate.rdf.language.model import ASK, is_iri
 from headgate.rdf.whole.needs import walks
-from headgate.rdf.whole.parser import CONSTRUCT
+from headgate.rdf.whole.parser import ARGUMENTS, CONSTRUCT
 from headgate.rdf.whole.worker import TAXONOMY_GRAPH
 from headgate.rdf.whole.tree import (
     Bind,
@@ -86,7 +86,10 @@ class _Writer:
         return Texts(asks, gives, roots if walking else None)
 
     def _range(self, begin: int, end: int) -> str:
-        """Join words; a language or a datatype stands close to its string."""
+        """Join words; a language or a datatype stands close to its string, and parentheses to what is in them.
+
+        The evaluator's parser does not take blanks around those of some functions.
+        """
         found: list[str] = []
         for place in range(begin, end):
             word = self._words[place]
@@ -95,6 +98,9 @@ class _Writer:
             close = self._kinds[place] in (kinds_of_words.LANGUAGE, "_TYPED") or (
                 place > begin and self._kinds[place - 1] == "_TYPED"
             )
+            before = found[-1].strip() if found else ""
+            close = close or word in (")", ",") or before == "("
+            close = close or (word == "(" and before.upper() in ARGUMENTS)
             found.append(word if close or not found else f" {word}")
         return "".join(found)
 
