@@ -1,4 +1,4 @@
-"""Random whole queries over the vocabulary of `random_patterns`, of every form that SPARQL 1.1 has for filters."""
+"""Random whole queries over the vocabulary of `random_patterns`, of every form that filters may have."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ class RandomQueries:
             template = f"{self.rng.choice(VARIABLES)} {self.rng.choice(PROPERTIES)} {self.node()}"
             return f"CONSTRUCT {{ {template} }} WHERE {group}{self.modifiers()}"
         name = self.rng.choice(VARIABLES)
-        counted = f"{self.rng.choice(AGGREGATES)}({self.rng.choice(('', 'DISTINCT '))}{self.rng.choice(VARIABLES)})"
+        counted = (
+            f"{self.rng.choice(AGGREGATES)}({self.rng.choice(('', 'DISTINCT '))}{self.rng.choice(VARIABLES)})"
+        )
         if form == "GROUP":
             return f"SELECT {name} ({counted} AS ?n) {group} GROUP BY {name}"
         grouped = f" GROUP BY {name}" if self.rng.random() < 0.6 else ""
@@ -141,7 +143,7 @@ class RandomQueries:
         if depth == 0:
             return name
         inner = [self.path(depth - 1) for _ in range(2)]
-        return self.rng.choice(
+        found: str = self.rng.choice(
             (
                 name,
                 f"^({inner[0]})",
@@ -152,6 +154,7 @@ class RandomQueries:
                 *(() if self.taxonomy else (f"!{name}", f"!(^{name}|{self.rng.choice(PROPERTIES)})")),
             )
         )
+        return found
 
     def node(self) -> str:
         """Draw an object."""
@@ -211,10 +214,10 @@ class RandomQueries:
                 f"IF({one}, {other}, {name})",
                 f"COALESCE({one}, {other})",
                 f"CONCAT(STR({one}), STR({other}))",
-                f'SUBSTR(STR({one}), 1, 2)',
+                f"SUBSTR(STR({one}), 1, 2)",
                 f'REPLACE(STR({one}), "a", "b")',
                 f'STRLANG(STR({one}), "en")',
-                f'STRDT(STR({one}), <http://www.w3.org/2001/XMLSchema#integer>)',
+                f"STRDT(STR({one}), <http://www.w3.org/2001/XMLSchema#integer>)",
                 f"IRI(STR({one}))",
                 f"{self.rng.choice(('STR', 'LANG', 'DATATYPE', 'isIRI'))}({one})",
             )

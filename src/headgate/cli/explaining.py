@@ -226,9 +226,7 @@ def explain(
         near = _near_misses(str(snapshot), data, limit or LIMIT, within, quiet=quiet)
         told = Answer({"near_misses": [_as_json(miss) for miss in near]}, _near(near, within))
     else:
-        taxonomy, options = read_settings(
-            taxonomies, coerce=coerce, injective=injective, unindexed=unindexed
-        )
+        taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective, unindexed=unindexed)
         wanted_of_filter = FilterSettings(dialect or SQL, taxonomy=taxonomy, options=options)
         told = _explain_filter(kind, data, str(filter_text), wanted_of_filter, results)
     tell(told.result, shown(told.lines), as_json=as_json)

@@ -133,9 +133,7 @@ class Rdf(Kind):
 
         return graph_keys(data)
 
-    def access(
-        self, contents: Contents, filed: CompiledFilters, events: Sequence[Event]
-    ) -> list[Access]:
+    def access(self, contents: Contents, filed: CompiledFilters, events: Sequence[Event]) -> list[Access]:
         """Say by what events come to filters; of whole queries also that they are verified, and the cost."""
         from headgate.rdf.whole.explaining import with_costs
 
@@ -196,7 +194,9 @@ def _view(text: str, dialect: str = SPARQL) -> Pattern:
     found = parse_any(text, dialect, tried=False)
     if not isinstance(found, Pattern):
         raise FilterError(
-            "a plan takes filters of triples and conditions, and this query says more: leave it out", text, None
+            "a plan takes filters of triples and conditions, and this query says more: leave it out",
+            text,
+            None,
         )
     return found
 

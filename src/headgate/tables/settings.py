@@ -182,8 +182,8 @@ class Filters:
         key="subscriptions.injective",
     )
     unindexed: int = setting(
-        "RDF: take so many [queries that nothing can be indexed of](sparql.md#whole-queries), each of which is "
-        "evaluated for every event",
+        "RDF: take so many [queries that nothing can be indexed of](sparql.md#whole-queries), each evaluated "
+        "for every event",
         0,
         key="subscriptions.unindexed",
     )

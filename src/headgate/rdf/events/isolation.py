@@ -177,9 +177,7 @@ class WorkerProcess:
             ready = msgspec.msgpack.decode(self.receive(START_SECONDS))
         except LostError as lost:
             self.stop()
-            raise MachineError(
-                f"{name} process does not start: {lost}; try {' '.join(command)}"
-            ) from None
+            raise MachineError(f"{name} process does not start: {lost}; try {' '.join(command)}") from None
         assert ready == READY
 
     def send(self, data: bytes, seconds: float) -> None:

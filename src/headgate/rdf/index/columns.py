@@ -5,14 +5,15 @@ ranges …                                    slot, line and flags; the ends sta
 words …                                     the other checks, without END; texts and expressions by place
 slots[f]                                    how many slots there are
 
-A whole query may have several patterns, its members; all other filters have one. So what is said of f here is
-said of members, and filter f has those from member_start[f] on, each with its role. What the evaluator is asked
-stands in `asks`, one for each filter that it verifies, in their order.
+A whole query may have several patterns, its members; all other filters have one. So what is said of f
+here is said of members, and filter f has those from member_start[f] on, each with its role. What the
+evaluator is asked stands in `asks`, one for each filter that it verifies, in their order.
 """
 
 from __future__ import annotations
 
 from array import array
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -189,12 +190,14 @@ def _relocated(words: list[int], texts: Sequence[int], expressions: Sequence[int
 _SIZES = {KIND: 3, SUFFIX: 3, TEXT: 4, PAIR: 5}
 
 
+_POOLS = (attrgetter("terms"), attrgetter("texts"), attrgetter("expressions"))
+
+
 def concatenate(parts: Sequence[Columns]) -> Columns:
     """Put the filters of several columns one behind another, with one dictionary."""
     if len(parts) == 1:
         return parts[0]
-    pools = [merged([each.terms for each in parts]), merged([each.texts for each in parts])]
-    pools.append(merged([each.expressions for each in parts]))
+    pools = tuple(merged([pool(each) for each in parts]) for pool in _POOLS)
     edges, words = [], []
     for n, each in enumerate(parts):
         terms, texts, expressions = (pool[1][n] for pool in pools)
@@ -211,7 +214,9 @@ def concatenate(parts: Sequence[Columns]) -> Columns:
         np.concatenate([each.ends for each in parts]).reshape(-1, 2),
         joined_starts([each.word_start for each in parts]),
         np.concatenate(words),
-        *(pool[0] for pool in pools),
+        pools[0][0],
+        pools[1][0],
+        pools[2][0],
         joined_starts([each.member_start for each in parts]),
         np.concatenate([each.roles for each in parts]),
         TextPool.build([text for each in parts for text in each.asks.texts()]),

@@ -17,9 +17,9 @@ from headgate.rdf.index.bindings import Bindings, TooLongError, bindings
 from headgate.rdf.index.columns import Writer
 from headgate.rdf.index.live import ROOM, Base, State, base_of, compact
 from headgate.rdf.language.model import Options, plain
-from headgate.rdf.whole.clauses import split_any
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.rdf.whole.answers import answer, rows_of
+from headgate.rdf.whole.clauses import split_any
 from headgate.rdf.whole.evaluator import GivenUpError
 from headgate.rdf.whole.explaining import explain_query
 from headgate.rdf.whole.query import Query, parse_any, print_any

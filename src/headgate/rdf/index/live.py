@@ -116,9 +116,7 @@ class Base(DocumentBase):
             Options(**snapshot.about["options"]),
             Taxonomy.from_arrays(found) if taxonomy is None else taxonomy,
             Features(**features),
-            Members(
-                found["member_start"], found["roles"], TextPool(found["ask_offsets"], found["ask_data"])
-            ),
+            Members(found["member_start"], found["roles"], TextPool(found["ask_offsets"], found["ask_data"])),
         )
 
     def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
@@ -154,9 +152,7 @@ class Base(DocumentBase):
         return self.arrays.nbytes + texts + self.members.start.nbytes + self.members.roles.nbytes
 
 
-def restore(
-    arrays: RdfArrays, expressions: TextPool, members: Members, kept: NDArray[np.int64]
-) -> Columns:
+def restore(arrays: RdfArrays, expressions: TextPool, members: Members, kept: NDArray[np.int64]) -> Columns:
     """Read some filters back, given by their numbers."""
     patterns, edges, entries, groups = arrays.patterns, arrays.edges, arrays.entries, arrays.groups
     count = len(entries.number)

@@ -254,6 +254,8 @@ MAX_LIST = 1_000
 """Commas between two parentheses, plus one: the members of an IN."""
 MAX_JOINED = 1_000
 """Occurrences of && and ||, plus one."""
+MAX_STEPS = 256
+"""Properties in triples and paths of a whole query."""
 
 _OPENING = {"_LEFT", "BEGIN", "_OPEN"}
 _CLOSING = {"_RIGHT", "_END", "_CLOSE"}

@@ -356,10 +356,14 @@ def _make(version: int, held: Iterable[Statement]) -> _Made:
         pairs[relation].append((low, high))
     closure = build_closure(pairs[SUBCLASS], pairs[SUBPROPERTY], pairs[TYPE])
     schemas = {
-        name: tuple(tuple(high for low, high in pairs[relation] if low == name) for relation in (DOMAIN, RANGE))
+        name: (_highs(pairs[DOMAIN], name), _highs(pairs[RANGE], name))
         for name in dict.fromkeys(low for low, _ in pairs[DOMAIN] + pairs[RANGE])
     }
     return _Made(version, closure, closure.terms.decode().split("\n") if closure.terms else [], schemas)
+
+
+def _highs(pairs: Iterable[tuple[Term, Term]], name: Term) -> tuple[Term, ...]:
+    return tuple(high for low, high in pairs if low == name)
 
 
 _UNNAMED = "a class, a property and an instance are IRIs"

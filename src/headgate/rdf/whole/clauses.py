@@ -1,4 +1,4 @@
-"""Any filter in clauses: a pattern as its parts, a whole query as one, because its parts mean little alone."""
+"""Any filter in clauses: a pattern as its parts, a whole query as one, as its parts mean little alone."""
 
 from __future__ import annotations
 

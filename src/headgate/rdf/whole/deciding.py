@@ -93,7 +93,9 @@ class DecidingMatcher:
         def questions(numbers: NDArray[np.int32]) -> list[str]:
             return pool.pick(self._asked[numbers])
 
-        return decide(found, early, self._owner, self._members.roles, questions, graph, self._taxonomy, left_out)
+        return decide(
+            found, early, self._owner, self._members.roles, questions, graph, self._taxonomy, left_out
+        )
 
     def costs(self, graph: Graph, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
         """Match a graph once more, and add for each filter whether it is joined, and the steps of that."""
@@ -140,7 +142,9 @@ def decide(
         answers = ask(questions(asked), graph, taxonomy)
         holds = np.array([each is True for each in answers], np.bool_)
         left_out.update(
-            (number, each) for number, each in zip(asked.tolist(), answers, strict=True) if isinstance(each, str)
+            (number, each)
+            for number, each in zip(asked.tolist(), answers, strict=True)
+            if isinstance(each, str)
         )
         sure = np.union1d(sure, asked[holds])
     for number in sure.tolist() if left_out else ():

@@ -30,7 +30,7 @@ _ANSWER: msgspec.msgpack.Decoder[bool | str | Answer] = msgspec.msgpack.Decoder(
 
 
 class Seen(NamedTuple):
-    """What queries see of an event: its lines, and those of the taxonomy above it where a query walks there."""
+    """What queries see of an event: its lines, and those of the taxonomy above it if one walks there."""
 
     lines: bytes
     above: bytes | None

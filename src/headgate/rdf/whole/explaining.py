@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headgate.rdf.index.columns import verified_of
 from headgate.rdf.explain.explain import Explanation, explain
+from headgate.rdf.index.columns import verified_of
 from headgate.rdf.whole.deciding import ask
 from headgate.rdf.whole.query import DECIDES, EVERY
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headgate.rdf.language.model import Graph, Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.rdf.whole.query import Query
+
 
 @dataclass(frozen=True)
 class QueryExplanation:
@@ -62,9 +63,7 @@ class QueryExplanation:
         return lines
 
 
-def explain_query(
-    query: Query, graph: Graph, taxonomy: Taxonomy, options: Options
-) -> QueryExplanation:
+def explain_query(query: Query, graph: Graph, taxonomy: Taxonomy, options: Options) -> QueryExplanation:
     """Explain one query and one event."""
     members = tuple((explain(pattern, graph, taxonomy, options), role) for pattern, role in query.members)
     complete = all(found.complete for found, _ in members)
@@ -72,8 +71,8 @@ def explain_query(
     if any(role == DECIDES for _, role in holding):
         return QueryExplanation(True, query.text, members, complete=complete)
     if not holding:
-        late = [found.left_out for found, _ in members if found.left_out]
-        return QueryExplanation(False, query.text, members, None, *late[:1], complete=complete)
+        late = next((found.left_out for found, _ in members if found.left_out), "")
+        return QueryExplanation(False, query.text, members, None, late, complete)
     (said,) = ask([query.question], graph, taxonomy)
     if isinstance(said, str):
         return QueryExplanation(False, query.text, members, None, said, complete)

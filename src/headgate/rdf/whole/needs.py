@@ -135,10 +135,7 @@ def _pattern(need: Need) -> tuple[Pattern, bool]:
 
 def _variables(edges: Iterable[Edge]) -> set[Term]:
     return {
-        term
-        for edge in edges
-        for term in (edge.subject, edge.property, edge.object)
-        if term.startswith("?")
+        term for edge in edges for term in (edge.subject, edge.property, edge.object) if term.startswith("?")
     }
 
 
@@ -367,7 +364,7 @@ class _Needs:
             return [replace(each, exact=False) for each in found or [_unknown(subject, end)]]
         if path.sign == "+":
             first = self.path(subject, path.path, self.fresh(), walking=walking)
-            # What is repeated within what is repeated is not looked at twice: it would be twice as much each time.
+            # Looked at twice, what is repeated within what is repeated would be twice as much each time.
             last = [_unknown(end)]
             if not _repeats(path.path):
                 last = self.path(self.fresh(), path.path, end, walking=walking)

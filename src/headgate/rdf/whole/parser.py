@@ -9,25 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.rdf.language import words as kinds_of_words
-from headgate.rdf.language.model import ASK, RDF, SELECT, XSD, is_literal
-from headgate.rdf.language.names import Names, UnreadableTermError, tagged, typed
-from headgate.rdf.language.refusal import MAX_EDGES, MAX_VARIABLES, RefusedFilterError, WrongWordError, wrong_word
+from headgate.rdf.language.model import ASK, SELECT
+from headgate.rdf.language.names import UnreadableTermError
+from headgate.rdf.language.refusal import MAX_VARIABLES, RefusedFilterError
+from headgate.rdf.whole.expressions import ExpressionParser
 from headgate.rdf.whole.tree import (
     Bind,
     Block,
-    Chain,
-    Choice,
     Either,
     Expression,
     Filter,
     Group,
-    Inverse,
     Minus,
-    Negated,
     Optional,
-    Repeat,
     Select,
-    Triple,
     Values,
     visible,
 )
@@ -37,42 +32,9 @@ if TYPE_CHECKING:
 
     from headgate.rdf.language.model import Term
     from headgate.rdf.language.words import Kinds
-    from headgate.rdf.whole.tree import Part, Path
+    from headgate.rdf.whole.tree import Part
 
 CONSTRUCT = "CONSTRUCT"
-MAX_STEPS = 256
-"""Properties in paths and triples."""
-_FIRST, _REST, _NIL = (f"<{RDF}{name}>" for name in ("first", "rest", "nil"))
-_IRIS = (kinds_of_words.IRI, kinds_of_words.NAME, kinds_of_words.PREFIX_NAME)
-_PLAIN = (*_IRIS, kinds_of_words.NUMBER, kinds_of_words.TRUTH)
-_AGGREGATES = frozenset("COUNT SUM MIN MAX AVG SAMPLE GROUP_CONCAT".split())
-_MANY = 1_000
-_TAKES = {
-    (1, 1): """STR LANG DATATYPE BOUND IRI URI ABS CEIL FLOOR ROUND STRLEN UCASE LCASE ENCODE_FOR_URI YEAR MONTH
-    DAY HOURS MINUTES SECONDS TIMEZONE TZ MD5 SHA1 SHA256 SHA384 SHA512 ISIRI ISURI ISBLANK ISLITERAL ISNUMERIC
-    COUNT SUM MIN MAX AVG SAMPLE GROUP_CONCAT""",
-    (0, 1): "BNODE",
-    (2, 2): "LANGMATCHES CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER STRLANG STRDT SAMETERM",
-    (2, 3): "REGEX SUBSTR",
-    (3, 4): "REPLACE",
-    (3, 3): "IF",
-    (0, _MANY): "CONCAT COALESCE",
-}
-ARGUMENTS = {name: takes for takes, names in _TAKES.items() for name in names.split()}
-"""How many arguments functions and aggregates take, at least and at most."""
-CHANGING = frozenset(("RAND", "NOW", "UUID", "STRUUID"))
-_CASTS = frozenset(
-    f"<{XSD}{name}>"
-    for name in (
-        "boolean double float decimal integer dateTime string date time duration dayTimeDuration "
-        "yearMonthDuration gYear gYearMonth gMonth gMonthDay gDay"
-    ).split()
-)
-_ELSEWHERE = {
-    "GRAPH": "an event is one graph",
-    "FROM": "an event is one graph",
-    "SERVICE": "a filter looks at the event only",
-}
 _UNBOUND = "the filter looks at {}, which nothing in the query binds"
 
 
@@ -89,104 +51,8 @@ def parse(words: Sequence[str], kinds: Kinds) -> Parsed:
     return _Parser(words, kinds).whole()
 
 
-class _Parser:
-    def __init__(self, words: Sequence[str], kinds: Kinds) -> None:
-        self.words = words
-        self.kinds = kinds
-        self.at = 0
-        self.names = Names()
-        self.terms: list[Term | None] = [None] * len(words)
-        self.fresh = 0
-        self.edges = 0
-        self.steps = 0
-        self.bound: set[Term] = set()
-        self.used: dict[Term, int] = {}
-        self.taken = {word[2:] for word, kind in zip(words, kinds, strict=True) if kind == kinds_of_words.BLANK}
-
-    # Words.
-
-    def peek(self) -> str:
-        """Return the word that comes: a keyword in capitals."""
-        if self.at >= len(self.words):
-            return ""
-        word = self.words[self.at]
-        return word.upper() if word[0].isalpha() and ":" not in word and word != "a" else word
-
-    def kind(self) -> str:
-        return self.kinds[self.at] if self.at < len(self.kinds) else ""
-
-    def next(self) -> str:
-        word = self.peek()
-        self.at += 1
-        return word
-
-    def took(self, *wanted: str) -> str:
-        """Take a word if it is one of some."""
-        word = self.peek()
-        if word and word in wanted and self.kind() != kinds_of_words.STRING:
-            self.at += 1
-            return word
-        return ""
-
-    def want(self, *wanted: str) -> str:
-        found = self.took(*wanted)
-        if not found:
-            raise self.wrong(*map(repr, wanted))
-        return found
-
-    def wrong(self, *expected: str) -> RefusedFilterError:
-        """Say what is wrong with the word that comes."""
-        word = self.words[self.at] if self.at < len(self.words) else None
-        upper = self.peek()
-        if upper in _ELSEWHERE:
-            return RefusedFilterError(f"{upper} is not supported: {_ELSEWHERE[upper]}", self.at)
-        return WrongWordError(wrong_word(word, self.kind(), expected), self.at)
-
-    # Terms.
-
-    def term(self) -> Term:
-        """Take the word that comes as a term by itself."""
-        at = self.at
-        self.at += 1
-        try:
-            found = self.names[self.words[at]]
-        except UnreadableTermError as error:
-            raise RefusedFilterError(str(error), at) from None
-        self.terms[at] = found
-        return found
-
-    def literal_or_iri(self) -> Term:
-        """Take an IRI or a literal."""
-        if self.kind() in _PLAIN:
-            return self.term()
-        if self.kind() != kinds_of_words.STRING:
-            raise self.wrong("an IRI", "a literal")
-        at = self.at
-        text = self.term()
-        try:
-            if self.kind() == kinds_of_words.LANGUAGE:
-                self.at += 1
-                return tagged(text, self.words[self.at - 1])
-            if self.took("^^"):
-                if self.kind() not in _IRIS:
-                    raise self.wrong("an IRI")
-                return typed(text, self.term())
-        except UnreadableTermError as error:
-            raise RefusedFilterError(str(error), at) from None
-        return text
-
-    def variable(self) -> Term:
-        if self.kind() != kinds_of_words.VARIABLE:
-            raise self.wrong("a variable")
-        return self.term()
-
-    def blank(self) -> Term:
-        while f"b{self.fresh}" in self.taken:
-            self.fresh += 1
-        self.fresh += 1
-        return f"?:b{self.fresh - 1}"
-
-    # Queries.
+class _Parser(ExpressionParser):
+    """Takes queries and groups."""
 
     def whole(self) -> Parsed:
         while word := self.took("PREFIX", "BASE"):
@@ -361,11 +227,6 @@ class _Parser:
             raise self.wrong("a variable", "'('")
         return found
 
-    def constraint(self) -> Expression | None:
-        if self.peek() == "(" or self.calls():
-            return self.primary()
-        return None
-
     def order(self) -> Expression | None:
         if self.took("ASC", "DESC"):
             if self.peek() != "(":
@@ -374,18 +235,6 @@ class _Parser:
         if self.kind() == kinds_of_words.VARIABLE:
             return self.primary()
         return self.constraint()
-
-    def calls(self) -> bool:
-        """Tell whether a function comes."""
-        follows = self.words[self.at + 1 : self.at + 2] == ["("]
-        upper = self.peek()
-        return (
-            (follows and (self.kind() in _IRIS or upper in ARGUMENTS))
-            or upper in CHANGING
-            or upper in ("EXISTS", "NOT")
-        )
-
-    # Groups.
 
     def group(self) -> Group:
         self.want("{")
@@ -407,14 +256,6 @@ class _Parser:
                     f"BIND gives {parts[-1].variable} a value, and it has one already: take another name", at
                 )
             self.took(".")
-
-    def begins_triples(self) -> bool:
-        return self.kind() in (
-            *_PLAIN,
-            kinds_of_words.VARIABLE,
-            kinds_of_words.BLANK,
-            kinds_of_words.STRING,
-        ) or self.peek() in ("(", "[")
 
     def part(self) -> Part:
         word = self.took("OPTIONAL", "MINUS", "FILTER", "BIND", "VALUES")
@@ -476,294 +317,3 @@ class _Parser:
 
     def value(self) -> Term | None:
         return None if self.took("UNDEF") else self.literal_or_iri()
-
-    def bind(self, variable: Term) -> Term:
-        self.bound.add(variable)
-        return variable
-
-    # Triples.
-
-    def triples(self) -> tuple[Triple, ...]:
-        found: list[Triple] = []
-        while self.begins_triples():
-            at = self.at
-            bracket = self.words[at] in ("(", "[") and self.words[at + 1 : at + 2] not in ([")"], ["]"])
-            subject = self.node(found)
-            if is_literal(subject):
-                raise RefusedFilterError("a literal cannot be the subject of a triple", at)
-            if not bracket or self.begins_verb():
-                self.properties(subject, found)
-            if not self.took("."):
-                break
-        self.edges += len(found)
-        if self.edges > MAX_EDGES:
-            raise RefusedFilterError(f"the filter has more than {MAX_EDGES} triple patterns", self.at - 1)
-        return tuple(found)
-
-    def begins_verb(self) -> bool:
-        return self.kind() in (kinds_of_words.VARIABLE, kinds_of_words.A, *_IRIS) or self.peek() in (
-            "^",
-            "!",
-            "(",
-        )
-
-    def properties(self, subject: Term, found: list[Triple]) -> None:
-        while True:
-            path: Path
-            if self.kind() == kinds_of_words.VARIABLE:
-                path = self.bind(self.variable())
-            else:
-                path = self.choice()
-            while True:
-                place = len(found)
-                end = self.node(found)
-                found.insert(place, Triple(subject, path, end))
-                if not self.took(","):
-                    break
-            while self.took(";"):
-                pass
-            if self.words[self.at - 1] != ";" or not self.begins_verb():
-                return
-
-    def node(self, found: list[Triple]) -> Term:
-        """Take a subject or an object; what it says itself goes to `found`."""
-        if self.kind() in (kinds_of_words.VARIABLE, kinds_of_words.BLANK):
-            return self.bind(self.term())
-        if self.took("["):
-            node = self.bind(self.blank())
-            if not self.took("]"):
-                self.properties(node, found)
-                self.want("]")
-            return node
-        if self.took("("):
-            if self.took(")"):
-                return _NIL
-            first = node = self.bind(self.blank())
-            while True:
-                found.append(Triple(node, _FIRST, self.node(found)))
-                if self.took(")"):
-                    found.append(Triple(node, _REST, _NIL))
-                    return first
-                following = self.bind(self.blank())
-                found.append(Triple(node, _REST, following))
-                node = following
-        return self.literal_or_iri()
-
-    def choice(self) -> Path:
-        found = [self.chain()]
-        while self.took("|"):
-            found.append(self.chain())
-        return found[0] if len(found) == 1 else Choice(tuple(found))
-
-    def chain(self) -> Path:
-        found = [self.step()]
-        while self.took("/"):
-            found.append(self.step())
-        return found[0] if len(found) == 1 else Chain(tuple(found))
-
-    def step(self) -> Path:
-        back = bool(self.took("^"))
-        found: Path
-        if self.took("("):
-            found = self.choice()
-            self.want(")")
-        elif self.took("!"):
-            found = self.negated()
-        elif self.kind() in (kinds_of_words.A, *_IRIS):
-            found = self.term()
-            self.steps += 1
-            if self.steps > MAX_STEPS:
-                raise RefusedFilterError(f"the paths have more than {MAX_STEPS} steps", self.at - 1)
-        elif self.kind() in (kinds_of_words.STRING, kinds_of_words.NUMBER, kinds_of_words.TRUTH):
-            raise RefusedFilterError("a literal cannot be a property", self.at)
-        else:
-            raise self.wrong("a property", "a path")
-        sign = self.took("*", "+", "?")
-        if sign:
-            found = Repeat(found, sign)
-        return Inverse(found) if back else found
-
-    def negated(self) -> Negated:
-        forward: list[Term] = []
-        back: list[Term] = []
-        several = bool(self.took("("))
-        while True:
-            if several and self.took(")"):
-                break
-            into = back if self.took("^") else forward
-            if self.kind() not in (kinds_of_words.A, *_IRIS):
-                raise self.wrong("a property")
-            into.append(self.term())
-            if not several:
-                break
-            if not self.took("|") and self.peek() != ")":
-                raise self.wrong("'|'", "')'")
-        return Negated(tuple(forward), tuple(back))
-
-    # Expressions.
-
-    def expression(self) -> Expression:
-        """Take an expression."""
-        return self.either()
-
-    def either(self) -> Expression:
-        begin = self.at
-        parts = [self.both()]
-        while self.took("||"):
-            parts.append(self.both())
-        return parts[0] if len(parts) == 1 else self.made(begin, parts)
-
-    def both(self) -> Expression:
-        begin = self.at
-        parts = [self.relation()]
-        while self.took("&&"):
-            parts.append(self.relation())
-        if len(parts) == 1:
-            return parts[0]
-        joined = [one for each in parts for one in (each.joined or (each,))]
-        return self.made(begin, parts, tuple(joined))
-
-    def relation(self) -> Expression:
-        begin = self.at
-        parts = [self.sum()]
-        if self.took("=", "!=", "<", ">", "<=", ">="):
-            if self.took("="):
-                raise RefusedFilterError("equality is written with one =", self.at - 1)
-            parts.append(self.sum())
-        elif self.peek() == "IN" or (
-            self.peek() == "NOT" and [each.upper() for each in self.words[self.at + 1 : self.at + 2]] == ["IN"]
-        ):
-            self.took("NOT")
-            self.want("IN")
-            self.want("(")
-            parts += self.listed()
-        return parts[0] if len(parts) == 1 else self.made(begin, parts)
-
-    def listed(self) -> list[Expression]:
-        """Take expressions up to a closing parenthesis."""
-        found: list[Expression] = []
-        while not self.took(")"):
-            if found:
-                self.want(",")
-            found.append(self.expression())
-        return found
-
-    def sum(self) -> Expression:
-        begin = self.at
-        parts = [self.product()]
-        while True:
-            if self.took("+", "-"):
-                parts.append(self.product())
-            elif self.kind() == kinds_of_words.NUMBER and self.words[self.at][0] in "+-":
-                parts.append(self.product())
-            else:
-                return parts[0] if len(parts) == 1 else self.made(begin, parts)
-
-    def product(self) -> Expression:
-        begin = self.at
-        parts = [self.unary()]
-        while self.took("*", "/"):
-            parts.append(self.unary())
-        return parts[0] if len(parts) == 1 else self.made(begin, parts)
-
-    def unary(self) -> Expression:
-        begin = self.at
-        if self.took("!", "+", "-"):
-            return self.made(begin, [self.primary()])
-        return self.primary()
-
-    def primary(self) -> Expression:
-        begin = self.at
-        kind, upper = self.kind(), self.peek()
-        if self.took("("):
-            found = self.expression()
-            self.want(")")
-            return Expression(
-                begin,
-                self.at,
-                found.variables,
-                found.joined,
-                found.exists,
-                found.absent,
-                found.groups,
-                found.aggregate,
-            )
-        if kind == kinds_of_words.VARIABLE:
-            name = self.variable()
-            self.used.setdefault(name, begin)
-            return Expression(begin, self.at, frozenset((name,)))
-        if kind == kinds_of_words.BLANK:
-            raise RefusedFilterError(
-                "a blank node cannot stand in a FILTER: give it the name of a variable", self.at
-            )
-        if upper in ("EXISTS", "NOT"):
-            absent = bool(self.took("NOT"))
-            self.want("EXISTS")
-            group = self.group()
-            return Expression(begin, self.at, exists=group, absent=absent, groups=(group,))
-        if upper in CHANGING:
-            raise RefusedFilterError(
-                f"{upper} is not supported: an event's answer must be the same whenever it is asked", begin
-            )
-        if upper in ARGUMENTS:
-            self.next()
-            found = self.call(begin, aggregate=upper in _AGGREGATES)
-            if upper == "BOUND" and self.kinds[begin + 2] != kinds_of_words.VARIABLE:
-                raise RefusedFilterError("BOUND takes a variable", begin + 2)
-            return found
-        if kind in _IRIS:
-            name = self.literal_or_iri()
-            if self.peek() != "(":
-                return Expression(begin, self.at)
-            if name not in _CASTS:
-                raise RefusedFilterError(f"{name} is not a function: of IRIs, xsd:integer and such are", begin)
-            return self.call(begin, aggregate=False, takes=(1, 1))
-        if kind in (kinds_of_words.STRING, kinds_of_words.NUMBER, kinds_of_words.TRUTH):
-            self.literal_or_iri()
-            return Expression(begin, self.at)
-        raise self.wrong("a value", "a function", "'('")
-
-    def call(self, begin: int, *, aggregate: bool, takes: tuple[int, int] | None = None) -> Expression:
-        """Take the arguments of a function."""
-        least, most = takes or ARGUMENTS[self.words[begin].upper()]
-        self.want("(")
-        if aggregate:
-            self.took("DISTINCT")
-            if self.took("*"):
-                self.want(")")
-                return Expression(begin, self.at, aggregate=True)
-        elif self.took("DISTINCT"):
-            raise RefusedFilterError("DISTINCT stands in aggregates only", self.at - 1)
-        parts: list[Expression] = []
-        while not self.took(")"):
-            if parts and self.took(";"):
-                self.want("SEPARATOR")
-                self.want("=")
-                if self.kind() != kinds_of_words.STRING:
-                    raise self.wrong("a string")
-                self.term()
-                continue
-            if parts:
-                self.want(",")
-            parts.append(self.expression())
-        if not least <= len(parts) <= most:
-            shown = str(least) if least == most else f"{least} to {most}"
-            raise RefusedFilterError(
-                f"{self.words[begin]} takes {shown} argument{'s' * (most > 1)}, not {len(parts)}", begin
-            )
-        found = self.made(begin, parts)
-        aggregate = aggregate or found.aggregate
-        return Expression(begin, self.at, found.variables, groups=found.groups, aggregate=aggregate)
-
-    def made(
-        self, begin: int, parts: Sequence[Expression], joined: tuple[Expression, ...] = ()
-    ) -> Expression:
-        """Put an expression together."""
-        return Expression(
-            begin,
-            self.at,
-            frozenset(name for each in parts for name in each.variables),
-            joined,
-            groups=tuple(group for each in parts for group in each.groups),
-            aggregate=any(each.aggregate for each in parts),
-        )

@@ -109,7 +109,9 @@ def of_tuples(pattern: Pattern) -> AnyFilter:
     if all(edge.path == PLAIN for edge in pattern.edges):
         return pattern
     plain = print_pattern(replace(pattern, edges=tuple(each for each in pattern.edges if each.path == PLAIN)))
-    below = [f" . {each.subject} ({ISA}|{BELOW}) {each.object}" for each in pattern.edges if each.path != PLAIN]
+    below = [
+        f" . {each.subject} ({ISA}|{BELOW}) {each.object}" for each in pattern.edges if each.path != PLAIN
+    ]
     return _parsed(f"{plain[:-2]}{''.join(below)} }}")
 
 
@@ -143,7 +145,7 @@ def _tells(edge: Edge) -> bool:
 
 
 def question_of(question: str) -> tuple[str, tuple[Term, ...] | None]:
-    """Take what `Query.question` wrote apart: the text, and the terms from which it walks over the taxonomy."""
+    """Take what `Query.question` wrote apart: the text, and from where it walks over the taxonomy."""
     roots, _, text = question.partition("\n")
     return text, None if roots == _STAYS else tuple(roots.split())
 
@@ -160,7 +162,8 @@ def check_options(query: Query, options: Options) -> None:
     if query.unindexed and not options.unindexed:
         raise FilterError(
             "nothing in it can be indexed, so that it would be evaluated for every event: "
-            "add a triple that names something and that every answer needs, or allow it by the option unindexed",
+            "add a triple that names something and that every answer needs, or allow it by the option "
+            "unindexed",
             query.text,
             None,
         )

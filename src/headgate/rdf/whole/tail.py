@@ -39,9 +39,7 @@ class WholeTailView(NamedTuple):
         count = self.inner.size
         owner, roles = (np.array(each[:count]) for each in (self.tail.owner, self.tail.roles))
         found = found[owner[found] < self.size]
-        return decide(
-            found, early, owner, roles, self.tail.questions, graph, self.tail.taxonomy, left_out
-        )
+        return decide(found, early, owner, roles, self.tail.questions, graph, self.tail.taxonomy, left_out)
 
 
 class WholeTail:

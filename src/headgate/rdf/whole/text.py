@@ -1,4 +1,4 @@
-"""The texts of a query that the evaluator is asked: whole by themselves, with the taxonomy where paths walk it.
+"""The texts that the evaluator is asked: whole by themselves, with the taxonomy where paths walk over it.
 
 Names are written out, as no prologue goes with them. A path over rdfs:subClassOf or rdfs:subPropertyOf is
 looked for in a graph of its own, which holds the event and what lies above its terms; all else sees the event
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.rdf.language import words as kinds_of_words
 from headgate.rdf.language.model import ASK, is_iri
+from headgate.rdf.whole.expressions import ARGUMENTS
 from headgate.rdf.whole.needs import walks
-from headgate.rdf.whole.parser import ARGUMENTS, CONSTRUCT
-from headgate.rdf.whole.worker import TAXONOMY_GRAPH
+from headgate.rdf.whole.parser import CONSTRUCT
 from headgate.rdf.whole.tree import (
     Bind,
     Block,
@@ -30,6 +30,7 @@ from headgate.rdf.whole.tree import (
     Select,
     selected_of,
 )
+from headgate.rdf.whole.worker import TAXONOMY_GRAPH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from headgate.rdf.language.words import Kinds
     from headgate.rdf.whole.parser import Parsed
     from headgate.rdf.whole.tree import Expression, Path, Triple
+
 
 class Texts(NamedTuple):
     """`asks` tells whether there is an answer, `gives` what it is.
@@ -65,7 +67,9 @@ class _Writer:
         ]
         self._begin = parsed.prologue
         self._terms = parsed.terms
-        self._used = {word[1:] for word, kind in zip(words, kinds, strict=True) if kind == kinds_of_words.VARIABLE}
+        self._used = {
+            word[1:] for word, kind in zip(words, kinds, strict=True) if kind == kinds_of_words.VARIABLE
+        }
         self._named: dict[Term, str] = {}
 
     def texts(self) -> Texts:
@@ -82,11 +86,13 @@ class _Writer:
         if query.form == ASK:
             names = "" if query.aggregates else " ".join(selected_of(query))
             gives = f"SELECT {names} {body}" if names else asks
-        roots = tuple(dict.fromkeys(end for each in walking for end in (each.subject, each.object) if is_iri(end)))
+        roots = tuple(
+            dict.fromkeys(end for each in walking for end in (each.subject, each.object) if is_iri(end))
+        )
         return Texts(asks, gives, roots if walking else None)
 
     def _range(self, begin: int, end: int) -> str:
-        """Join words; a language or a datatype stands close to its string, and parentheses to what is in them.
+        """Join words; a language or a datatype stands close to its string, parentheses to what is in them.
 
         The evaluator's parser does not take blanks around those of some functions.
         """
@@ -114,7 +120,9 @@ class _Writer:
         for block in blocks:
             if any(walks(each.path) for each in block.triples):
                 lines = [self._triple(each) for each in block.triples]
-                self._words[block.begin : block.end] = [" ".join(lines)] + [""] * (block.end - block.begin - 1)
+                self._words[block.begin : block.end] = [" ".join(lines)] + [""] * (
+                    block.end - block.begin - 1
+                )
 
     def _triple(self, triple: Triple) -> str:
         subject, path, end = triple

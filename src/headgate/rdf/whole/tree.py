@@ -7,9 +7,10 @@ joins, and which groups EXISTS asks for. The evaluator reads their words.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from headgate.rdf.language.model import Term
+if TYPE_CHECKING:
+    from headgate.rdf.language.model import Term
 
 
 class Inverse(NamedTuple):

@@ -16,7 +16,17 @@ import sys
 from itertools import islice
 
 import msgspec
-from pyoxigraph import BlankNode, Literal, NamedNode, Quad, QueryBoolean, QuerySolutions, RdfFormat, Store, parse
+from pyoxigraph import (
+    BlankNode,
+    Literal,
+    NamedNode,
+    Quad,
+    QueryBoolean,
+    QuerySolutions,
+    RdfFormat,
+    Store,
+    parse,
+)
 
 from headgate.rdf.events.worker import HEAD, READY, allow_cpu, pack, read, restrict, write
 from headgate.rdf.language.model import literal
