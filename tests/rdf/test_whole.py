@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyoxigraph as ox
@@ -191,10 +191,10 @@ def test_every_way_to_ask_gives_the_same(tmp_path: Path) -> None:
     assert [reopened.match(each) for each in events] == without
     reopened.subscribe(given[3])
     assert [reopened.match(each) for each in events] == expected
-    rows = {
-        "id": pa.array([each.id for each in events]),
-        "data": pa.array([write_lines(each.data) for each in events]),
-        "datacontenttype": pa.array([N_TRIPLES] * len(events)),
+    rows: dict[str, Any] = {
+        "id": [each.id for each in events],
+        "data": [write_lines(each.data) for each in events],
+        "datacontenttype": [N_TRIPLES] * len(events),
     }
     batch = whole.match_batch(pa.RecordBatch.from_pydict(rows)).to_pydict()
     pairs = list(zip(batch["event_id"], batch["subscription_id"], strict=True))
