@@ -15,7 +15,7 @@ from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import XPATH
 from headgate.xml.index.columns import Columns, Writer, compile_all, concatenate, take
 from headgate.xml.index.index import XmlIndex
-from headgate.xml.language.model import ANY, ANY_ATTRIBUTE
+from headgate.xml.language.model import ANY, ANY_ATTRIBUTE, WORD_MARK
 from headgate.xml.language.parse import parse_filter
 
 if TYPE_CHECKING:
@@ -117,7 +117,8 @@ def xml_keys(columns: Columns) -> list[Keys]:
     [['@id', 'news']]
     """
     labels = columns.labels.texts()
-    plain = [label not in {ANY, ANY_ATTRIBUTE} and not label.startswith(("*:", "@*:")) for label in labels]
+    wide = ("*:", "@*:", WORD_MARK)
+    plain = [label not in {ANY, ANY_ATTRIBUTE} and not label.startswith(wide) for label in labels]
     found: list[Keys] = []
     starts = columns.node_start.tolist()
     for begin, end in pairwise(starts):

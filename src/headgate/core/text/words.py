@@ -25,3 +25,17 @@ def wanted_word(pattern: str) -> str | None:
     """
     found = _SHAPE.fullmatch(pattern)
     return words(found[1])[0] if found is not None and is_word(found[1]) else None
+
+
+_ANY_CASE = re.compile(r"\(\?(?=[uU]*i)[iuU]+\)")
+"""All of them mean the same here: letters in any case, of any script."""
+
+
+def one_word(pattern: str) -> str | None:
+    r"""Return the word, folded, that a regular expression looks for in any case; None if it is another one.
+
+    >>> one_word(r"(?i)\bNews\b"), one_word(r"\bNews\b")
+    ('news', None)
+    """
+    flags = _ANY_CASE.match(pattern)
+    return None if flags is None else wanted_word(pattern[flags.end() :])

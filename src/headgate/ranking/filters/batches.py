@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from headgate.contents.protocol import FindsFirst
 from headgate.core.event import ID, column_of
 from headgate.core.omission import Omission, RenamedOmissions
 
@@ -37,6 +38,9 @@ class EventBatch(Protocol):
     def codes(self, coder: EventCoder) -> NDArray[np.int32]:
         """Return their codes, one row each."""
 
+    def first(self, content: FindsFirst, k: int) -> tuple[Ints, Ints]:
+        """Find the first k matches of each."""
+
 
 class ArrowEvents:
     """Events in an Arrow batch, with a column `id`; `identities` stand for that."""
@@ -52,6 +56,10 @@ class ArrowEvents:
     def codes(self, coder: EventCoder) -> NDArray[np.int32]:
         """Return their codes, one row each."""
         return coder.many_codes(self._batch)
+
+    def first(self, content: FindsFirst, k: int) -> tuple[Ints, Ints]:
+        """Find the first k matches of each."""
+        return content.first_numbers(self._batch, k)
 
 
 class EventList:
@@ -70,6 +78,10 @@ class EventList:
     def codes(self, coder: EventCoder) -> NDArray[np.int32]:
         """Return their codes, one row each."""
         return coder.many_codes(self._events)
+
+    def first(self, content: FindsFirst, k: int) -> tuple[Ints, Ints]:
+        """Find the first k matches of each."""
+        return content.first_numbers(self._events, k)
 
 
 def matched(asked: EventBatch, content: Content) -> pa.RecordBatch:
@@ -99,10 +111,14 @@ def ranked(pairs: pa.RecordBatch, keys: RankKeys) -> Rows:
     return Rows(events, keys.rows(found))
 
 
-def first(found: Rows, k: int) -> Rows:
-    """Cut the matches of each event at k."""
-    kept = places_within(found.events) < k
-    return Rows(found.events[kept], found.rows[kept])
+def first(asked: EventBatch, content: Content, keys: RankKeys, k: int) -> Rows:
+    """Find the first k matches of each event by key, and turn them into rows."""
+    if isinstance(content, FindsFirst):
+        events, found = asked.first(content, k)
+        return Rows(events, keys.rows(found))
+    every = ranked(matched(asked, content), keys)
+    kept = places_within(every.events) < k
+    return Rows(every.events[kept], every.rows[kept])
 
 
 def places_within(events: Ints) -> Ints:

@@ -289,8 +289,7 @@ class RankedIndex:
         def ask() -> pa.RecordBatch:
             state = self._state
             with state.naming():
-                matched = batches.matched(asked, state.content)
-            found = batches.first(batches.ranked(matched, state.keys), k)
+                found = batches.first(asked, state.content, state.keys, k)
             ids = state.rows.to_arrow(found.rows)
             return batches.ranking(asked, found.events, ids, state.scores[found.rows])
 

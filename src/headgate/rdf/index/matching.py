@@ -11,6 +11,7 @@ import numpy as np
 from headgate.contents.columns import picked
 from headgate.rdf.events.encode import Encoder, Layouts
 from headgate.rdf.events.facts import Facts
+from headgate.rdf.events.texts import WORD_BITS
 from headgate.rdf.index import kernels
 from headgate.rdf.index.arrays import END, OPAQUE, PAIR, SLOTS
 from headgate.rdf.index.bindings import LEAST_STEPS, STEPS, TooLongError, search
@@ -83,6 +84,15 @@ class Matcher:
         return Encoder(
             self.arrays.dictionary, self._features, self.options, self.taxonomy, self._layouts, self._words
         )
+
+    @property
+    def finds_words(self) -> bool:
+        """Tell whether words are looked up to encode a graph."""
+        return bool(self._features.texts & WORD_BITS)
+
+    def encode(self, graph: Graph) -> Encoded:
+        """Encode a graph."""
+        return self.encoder.encode(graph)
 
     def match(self, graph: Graph, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""

@@ -15,7 +15,7 @@ from headgate.core.schema import arrow_kind
 from headgate.core.text.words import words
 from headgate.core.values import Kind, dotted, find_name, kind_of, micros
 from headgate.errors import EventError
-from headgate.records.computed import LOWER, is_computed, source
+from headgate.records.computed import LOWER, expression_of, is_computed, is_expression, sources
 from headgate.records.events.decimals import Decimals, decimal_keys, python_keys, widened
 from headgate.records.programs.leaves import float_key, float_keys
 
@@ -78,18 +78,31 @@ class BatchColumns:
         return found
 
     def _find(self, path: Path) -> Column:
+        if is_expression(path):
+            return self._compute(path)
         if is_computed(path):
-            return computed(path, self(source(path)))
+            return computed(path, self(path[1:]))
         array = find_column(self._batch, path)
         return missing(self.count) if array is None else from_arrow(array)
 
+    def _compute(self, path: Path) -> Column:
+        """Evaluate an expression for all rows."""
+        found = expression_of(path)
+        given = []
+        for own in found.attributes:
+            array = find_column(self._batch, own)
+            given.append([None] * self.count if array is None else python_values(array))
+        return from_values([found.of_values(row) for row in zip(*given, strict=True)])
+
     def refuse_foreign(self, path: Path) -> None:
         """Refuse a column of a type that no filter can look into, such as binary, if it is no struct."""
-        path = source(path)
-        array = find_column(self._batch, path)
-        remedy = None if array is None else _remedy(array.type)
-        if array is not None and remedy is not None:
-            raise EventError(f"column {dotted(path)} is {array.type}, which filters cannot compare: {remedy}")
+        for own in sources(path):
+            array = find_column(self._batch, own)
+            remedy = None if array is None else _remedy(array.type)
+            if array is not None and remedy is not None:
+                raise EventError(
+                    f"column {dotted(own)} is {array.type}, which filters cannot compare: {remedy}"
+                )
 
 
 class EventColumns:
@@ -104,12 +117,16 @@ class EventColumns:
         """Return the values of an attribute."""
         found = self._read.get(path)
         if found is None:
-            found = self._read[path] = (
-                computed(path, self(source(path)))
-                if is_computed(path)
-                else from_values([event.get(path) for event in self._events])
-            )
+            found = self._read[path] = self._find(path)
         return found
+
+    def _find(self, path: Path) -> Column:
+        if is_expression(path):
+            found = expression_of(path)
+            return from_values([found.of_attributes(event) for event in self._events])
+        if is_computed(path):
+            return computed(path, self(path[1:]))
+        return from_values([event.get(path) for event in self._events])
 
     def refuse_foreign(self, path: Path) -> None:
         """Do nothing: values are checked one by one when an event is made."""
@@ -201,6 +218,16 @@ def from_arrow(array: pa.Array[Any]) -> Column:
         return _plain(kinds, _numbers(array, kind))
     except pa.ArrowInvalid as error:
         raise EventError(f"a value of type {array.type} does not fit into 64 bits: {error}") from None
+
+
+def python_values(array: pa.Array[Any]) -> list[Any]:
+    """Return the values of an Arrow array as an event has them; nanoseconds are cut to microseconds."""
+    if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
+        cut = np.asarray(array.view(pa.int64()).fill_null(0), np.int64) // 1000
+        array = pa.array(cut, pa.int64(), mask=np.asarray(array.is_null())).view(
+            pa.timestamp("us", array.type.tz)
+        )
+    return array.to_pylist()
 
 
 def text_forms(column: Column) -> tuple[NDArray[np.int32], TextPool]:

@@ -16,7 +16,7 @@ from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
 from headgate.core.values import dotted
-from headgate.records.computed import source
+from headgate.records.computed import sources
 from headgate.records.explain.explain import Explanation, explain
 from headgate.records.explain.why_not import NearMiss, why_not
 from headgate.records.index.build import BuiltIndex, build, by_events, by_filters
@@ -156,7 +156,7 @@ class RecordIndex(LiveIndex[State]):
         """List the attributes that filters look at, by dotted name."""
         state = self._state
         paths = (*state.base.built.attributes, *state.tail.view().attributes)
-        return sorted({dotted(source(path)) for path in paths})
+        return sorted({dotted(own) for path in paths for own in sources(path)})
 
     def match(self, event: Event) -> list[Id]:
         """List the ids of the matching subscriptions, sorted."""
@@ -174,6 +174,18 @@ class RecordIndex(LiveIndex[State]):
     ) -> NDArray[np.int64]:
         """List the first `count` matches from `at_least` on, rising; for ids that are whole numbers."""
         return self._state.numbers(event, count, at_least)
+
+    def first_numbers(
+        self, events: pa.RecordBatch | Sequence[Event], count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Do the same for each of many events: returns places of events, rising, and the matches."""
+        state = self._state
+        rows, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for begin in range(0, len(events), CHUNK):
+            found, ids = state.first_numbers(slice_of(events, begin, begin + CHUNK), count)
+            rows.append(found + begin)
+            numbers.append(ids)
+        return np.concatenate(rows), np.concatenate(numbers)
 
     def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
         """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out.

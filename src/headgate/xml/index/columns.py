@@ -3,6 +3,8 @@
 nodes     node_start[f] to node_start[f + 1]: label, axis and parent of each, in document order
 tests     test_start[n] to test_start[n + 1], n counted over all filters: sign, and a number or a text
 
+A test for a word is a node below its own (`word_nodes.py`), not a test.
+
 Labels and texts are places in pools of distinct ones. A parent is counted within its filter, ROOT for none.
 """
 
@@ -15,7 +17,7 @@ import numpy as np
 
 from headgate.contents.columns import joined_starts, merged, picked
 from headgate.core.interning import TextPool
-from headgate.xml.language.model import AXES, SIGNS
+from headgate.xml.language.model import AXES, CHILD, SIGNS, WORD, WORD_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -70,16 +72,27 @@ class Writer:
     def add(self, pattern: Pattern) -> None:
         """Append a filter."""
         labels, texts = self._labels, self._texts
+        first, place = len(self._label), []
         for node in pattern.nodes:
+            place.append(len(self._label) - first)
             self._label.append(labels.setdefault(node.label, len(labels)))
             self._axis.append(_AXIS[node.axis])
-            self._parent.append(node.parent)
+            self._parent.append(place[node.parent] if node.parent >= 0 else node.parent)
+            words = [test for test in node.tests if test.sign == WORD]
             for test in node.tests:
+                if test.sign == WORD:
+                    continue
                 is_text = isinstance(test.value, str)
                 self._sign.append(_SIGN[test.sign])
                 self._number.append(0.0 if is_text else float(test.value))
                 self._text.append(texts.setdefault(str(test.value), len(texts)) if is_text else NO_TEXT)
             self._test_start.append(len(self._sign))
+            for test in words:
+                label = f"{WORD_MARK}{test.value}"
+                self._label.append(labels.setdefault(label, len(labels)))
+                self._axis.append(_AXIS[CHILD])
+                self._parent.append(place[-1])
+                self._test_start.append(len(self._sign))
         self._node_start.append(len(self._label))
 
     def columns(self) -> Columns:

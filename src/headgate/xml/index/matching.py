@@ -29,6 +29,7 @@ from headgate.xml.index.scratch import (
     make_lists,
     make_sized,
 )
+from headgate.xml.index.word_nodes import WordNodes
 from headgate.xml.language.values import number
 
 if TYPE_CHECKING:
@@ -60,9 +61,28 @@ class Matcher:
     def _encoder(self) -> Encoder:
         return Encoder(self._labels.texts())
 
+    @cached_property
+    def _words(self) -> WordNodes | None:
+        return WordNodes.of(self._labels.texts(), self.arrays.trie)
+
     def match(self, document: Document, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
-        return self._room().match(*self._encoded(document), {} if left_out is None else left_out)
+        return self.match_encoded(document, self.encode(document), left_out)
+
+    @property
+    def finds_words(self) -> bool:
+        """Tell whether words are looked up to encode a document."""
+        return self._words is not None
+
+    def match_encoded(
+        self,
+        document: Document,
+        encoded: tuple[Document, NDArray[np.int32]],
+        left_out: dict[int, str] | None = None,
+    ) -> NDArray[np.int32]:
+        """List the filters that hold for a document that is encoded, rising."""
+        del document
+        return self._room().match(*encoded, {} if left_out is None else left_out)
 
     def costs(self, document: Document, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
         """Match a document once more, and add for each filter whether it is checked, and what that takes.
@@ -70,7 +90,7 @@ class Matcher:
         A filter is checked if a path leads to one of its anchors. What it takes are the paths that lead to
         what it is made of, and the letters that its tests search; what filters share counts for each.
         """
-        self._room().costs(*self._encoded(document), candidates, work)
+        self._room().costs(*self.encode(document), candidates, work)
 
     def _room(self) -> _Room:
         """Return this thread's room."""
@@ -79,9 +99,11 @@ class Matcher:
             room = self._local.room = _Room(self.arrays)
         return room
 
-    def _encoded(self, document: Document) -> tuple[Document, NDArray[np.int32]]:
+    def encode(self, document: Document) -> tuple[Document, NDArray[np.int32]]:
+        """Return a document with its words as nodes, and the labels of its names."""
         classes = read_only(self._encoder.encode(document.names))
-        return Document((), *map(read_only, document[1:])), classes  # type: ignore[arg-type]
+        document = Document((), *map(read_only, document[1:]))  # type: ignore[arg-type]
+        return (document, classes) if self._words is None else self._words.added(document, classes)
 
 
 class _Room:
