@@ -74,21 +74,22 @@ def test_many_random_queries_agree_with_pyoxigraph() -> None:
 def test_answers_are_those_of_pyoxigraph() -> None:
     rng = random.Random(5)
     compared = 0
-    for drawn in draw(rng, 100):
+    for drawn in draw(rng, 60):
         query = drawn.parsed
         if not isinstance(query, Query) or query.carried or query.form != "SELECT":
             continue
         index = RdfIndex.build([Subscription(0, drawn.text, "sparql")], options=ALLOWED)
-        graph = random_graph(rng)
-        store = ox.Store()
-        store.extend(ox.parse(write_lines(graph).encode(), ox.RdfFormat.N_TRIPLES))
-        theirs = store.query(drawn.text)
-        assert isinstance(theirs, ox.QuerySolutions)
-        rows = {tuple("" if term is None else str(term) for term in row) for row in theirs}
-        found = index.bindings(Event("e", graph, content_type=N_TRIPLES), 0, 10_000)
-        assert len(found.rows) == len(rows)
-        assert {tuple(ox_text(term) for term in row) for row in found.rows} == rows
-        compared += len(rows)
+        for _ in range(8):
+            graph = random_graph(rng)
+            store = ox.Store()
+            store.extend(ox.parse(write_lines(graph).encode(), ox.RdfFormat.N_TRIPLES))
+            theirs = store.query(drawn.text)
+            assert isinstance(theirs, ox.QuerySolutions)
+            rows = {tuple("" if term is None else str(term) for term in row) for row in theirs}
+            found = index.bindings(Event("e", graph, content_type=N_TRIPLES), 0, 10_000)
+            assert len(found.rows) == len(rows)
+            assert {tuple(ox_text(term) for term in row) for row in found.rows} == rows
+            compared += len(rows)
     assert compared > 20
 
 
@@ -272,12 +273,13 @@ REFUSED = {
     "ASK { ?x :p ?y FILTER(NOW() > ?y) }": "NOW is not supported: an event's answer must be the same",
     "ASK { ?x :p ?y OPTIONAL { SERVICE <urn:x> { ?x :p ?z } } }": "SERVICE is not supported: a filter looks",
     "ASK { ?x :p ?y OPTIONAL { GRAPH ?g { ?x :p ?z } } }": "GRAPH is not supported: an event is one graph",
+    "SELECT COUNT(?x) { ?x :p ?y }": "an expression of SELECT stands in parentheses and has a name",
     "DESCRIBE ?x { ?x :p ?y }": "DESCRIBE is not supported",
     "INSERT DATA { :a :p :b }": "INSERT is not supported: a filter asks and changes nothing",
     "ASK { ?x :p ?y FILTER(?z + 1 > 2) }": "the filter looks at ?z, which nothing in the query binds",
     "ASK { ?x :p ?y FILTER(STRLEN(?y, ?x) > 2) }": "STRLEN takes 1 argument, not 2",
     "ASK { ?x :p ?y FILTER(:f(?y) > 2) }": "<http://example.org/f> is not a function",
-    "ASK { ?x :p ?y OPTIONAL { ?x :q } }": "'}' cannot stand here: expected an IRI or a literal",
+    "ASK { ?x :p ?y OPTIONAL { ?x :q } }": "'}' cannot stand here: expected a variable, an IRI or a literal",
     "ASK { ?x :p ?y OPTIONAL { ?x :q ?z }": "the filter ends too early",
     "ASK { ?x :p ?y BIND(1 AS ?y) }": "BIND gives ?y a value, and it has one already: take another name",
     "SELECT * { ?x :p ?y } GROUP BY ?x": "SELECT * cannot stand with GROUP BY: name the variables",

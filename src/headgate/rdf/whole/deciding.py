@@ -65,6 +65,15 @@ class DecidingMatcher:
         """Return what encodes graphs for these filters."""
         return self.inner.encoder
 
+    @property
+    def finds_words(self) -> bool:
+        """Tell whether the words of events are looked up."""
+        return self.inner.finds_words
+
+    def encode(self, graph: Graph) -> Encoded:
+        """Encode a graph."""
+        return self.inner.encode(graph)
+
     @cached_property
     def _owner(self) -> NDArray[np.int32]:
         start = self._members.start

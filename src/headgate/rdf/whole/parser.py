@@ -118,6 +118,12 @@ class _Parser(ExpressionParser):
                     self.want(")")
                 else:
                     break
+            if self.calls():
+                raise RefusedFilterError(
+                    "an expression of SELECT stands in parentheses and has a name: "
+                    f"({self.peek()}(…) AS ?name)",
+                    self.at,
+                )
             if not chosen:
                 raise self.wrong("a variable", "'*'")
         return self.modified(

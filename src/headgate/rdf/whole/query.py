@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from headgate.core.subscription import SPARQL, TUPLES
 from headgate.errors import FilterError, SubscriptionError
-from headgate.rdf.language.model import BELOW, ISA, PLAIN, Edge, Pattern
+from headgate.rdf.language.model import PLAIN, SUBCLASS, Edge, Pattern
 from headgate.rdf.language.parse import parse_pattern
 from headgate.rdf.language.printing import print_pattern
 from headgate.rdf.language.refusal import RefusedFilterError, UnsupportedFilterError, WrongWordError
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from headgate.rdf.whole.text import Texts
 
 _STAYS = "-"
+CLASS_PATH = f"(a/{SUBCLASS}*|{SUBCLASS}*)"
+"""What a class constraint of 5-tuples asks for."""
 DECIDES = 0
 """The role of a pattern that decides: where it holds, the filter does."""
 NARROWS = 1
@@ -103,15 +105,14 @@ def parse_any(text: str, dialect: str = SPARQL, *, tried: bool = True) -> AnyFil
 def of_tuples(pattern: Pattern) -> AnyFilter:
     """Let a class constraint of 5-tuples hold for nodes that are classes too, as in the paper's algorithm.
 
+    >>> from headgate.rdf.language.model import ISA
     >>> of_tuples(Pattern((Edge("?x", "<urn:p>", "?y"), Edge("?x", ISA, "<urn:C>", ISA)))).text
-    'ASK { ?x <urn:p> ?y . ?x (a/rdfs:subClassOf*|rdfs:subClassOf*) <urn:C> }'
-    """
+    'ASK { ?x <urn:p> ?y . ?x (a/<http://www.w3.org/2000/01/rdf-schema#subClassOf>*|<http://www.w3.org/2000/01/rdf-schema#subClassOf>*) <urn:C> }'
+    """  # noqa: E501 -- the text is one line
     if all(edge.path == PLAIN for edge in pattern.edges):
         return pattern
     plain = print_pattern(replace(pattern, edges=tuple(each for each in pattern.edges if each.path == PLAIN)))
-    below = [
-        f" . {each.subject} ({ISA}|{BELOW}) {each.object}" for each in pattern.edges if each.path != PLAIN
-    ]
+    below = [f" . {each.subject} {CLASS_PATH} {each.object}" for each in pattern.edges if each.path != PLAIN]
     return _parsed(f"{plain[:-2]}{''.join(below)} }}")
 
 

@@ -97,6 +97,8 @@ class TripleParser(WordReader):
                 following = self.bind(self.blank())
                 found.append(Triple(node, _REST, following))
                 node = following
+        if self.kind() not in (*PLAIN_TERMS, kinds_of_words.STRING):
+            raise self.wrong("a variable", "an IRI", "a literal")
         return self.literal_or_iri()
 
     def choice(self) -> Path:
