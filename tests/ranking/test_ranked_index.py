@@ -25,6 +25,7 @@ from tests.lanes import some
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from headgate.core.event import Id
     from headgate.core.ranks import Weights
 
 EVENT = Event("e", {"age": 35, "topic": "news", "tags": ["a", "b"]})
@@ -72,8 +73,8 @@ def test_clauses_of_another_dialect() -> None:
 
 
 def test_a_bad_filter_has_no_clauses() -> None:
-    with pytest.raises(FilterError, match="'\\+' is not part of the filter language"):
-        RecordIndex.clauses("a + 1 = 2")
+    with pytest.raises(FilterError, match="now is not part of the filter language"):
+        RecordIndex.clauses("a > now()")
 
 
 # Weights
@@ -158,7 +159,7 @@ def test_a_filter_of_too_many_clauses_is_not_ranked() -> None:
         weigh(clauses, None, "subscription 's'")
 
 
-@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, True, "1", None])
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, True, " ", None])
 def test_scores_that_are_refused(score: float) -> None:
     with pytest.raises(SubscriptionError, match="the score of subscription 's' is"):
         Subscription("s", "age > 30", score=score)
@@ -344,7 +345,7 @@ def test_best_is_what_users_see() -> None:
 def test_the_first_of_many_matches_one_by_one_and_together(seed: int) -> None:
     rng = random.Random(seed)
     forms = ("a > {}", "a <> {} AND b IS NOT NULL", "a BETWEEN {} AND 90", "a > {} OR c LIKE '%x%'")
-    there = {
+    there: dict[Id, Subscription] = {
         n: Subscription(n, rng.choice(forms).format(rng.randrange(60)), score=rng.randrange(9))
         for n in range(3000)
     }
@@ -357,7 +358,7 @@ def test_the_first_of_many_matches_one_by_one_and_together(seed: int) -> None:
     def check(k: int) -> None:
         wanted = []
         for event in events:
-            found = sorted((-there[each].score, each) for each in index.match(event))[:k]
+            found = sorted((-float(there[int(each)].score), each) for each in index.match(event))[:k]
             wanted += [(event.id, each, -score) for score, each in found]
             best = index.top(event, k)
             assert [(-each.value, each.subscription) for each in best] == found
@@ -373,9 +374,9 @@ def test_the_first_of_many_matches_one_by_one_and_together(seed: int) -> None:
     for n in range(3000, 3100):
         there[n] = Subscription(n, f"a > {rng.randrange(60)}", score=rng.randrange(10))
         index.subscribe(there[n])
-    for n in rng.sample(sorted(there), 50):
-        there[n] = replace(there[n], score=rng.randrange(12))
-        index.set_score(n, there[n].score)
+    for each in rng.sample(sorted(there), 50):
+        there[each] = replace(there[each], score=rng.randrange(12))
+        index.set_score(each, there[each].score)
     check(7)
     index.compact()
     check(7)

@@ -199,7 +199,7 @@ class ClauseIndex:
             state = self._state
             found = state.best(Held(state, event), k, read, admitted)
             ids = state.rows.ids(found.rows)
-            return [Best(each, value) for each, value in zip(ids, found.values.tolist(), strict=True)]
+            return list(map(Best, ids, found.values.tolist()))
 
         return self._moments.reading(ask)
 

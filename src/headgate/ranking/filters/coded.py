@@ -87,7 +87,7 @@ class Coded:
     ) -> Answers:
         """Find the best k rows for each of some events, given by codes and odd clauses that hold."""
         by_group = self.attributes.named.factors(factors) if factors else None
-        x = codes[:, self.attributes.line].astype(np.float64)
+        x = codes[:, self.attributes.line].astype(np.float64, order="C")
         width = min(k, self.size)
         if self.boxed is None:
             found = Answers(

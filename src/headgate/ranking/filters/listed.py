@@ -87,9 +87,12 @@ class Listed:
         attribute_group: Ints32,
         short: int = SHORT,
     ) -> None:
-        self._rows = CodedRows(*map(frozen, rows))
-        self._tiers, self._lists = Tiers(*map(frozen, tiers)), Lists(*map(frozen, lists))
-        self._postings = Postings(*map(frozen, postings))
+        self._rows = CodedRows(*(frozen(each) for each in rows))
+        self._tiers, self._lists = (
+            Tiers(*(frozen(each) for each in tiers)),
+            Lists(*(frozen(each) for each in lists)),
+        )
+        self._postings = Postings(*(frozen(each) for each in postings))
         self._group = attribute_group
         self._short = short
         sizes = np.diff(tiers.start)
@@ -142,7 +145,7 @@ class Listed:
         # Rows were numbered among themselves, in the same order as in the table.
         numbers = rows.astype(np.int32)
         tiers = tiers._replace(row=numbers[tiers.row], least=numbers[tiers.least])
-        return cls(CodedRows(*table, *sets), tiers, lists, postings, attribute_group, short)
+        return cls(_rows_of(table, sets), tiers, lists, postings, attribute_group, short)
 
     @property
     def size(self) -> int:
@@ -213,7 +216,7 @@ class Listed:
         """Make room for questions about lists, and about odd clauses; both add to the same sums."""
         desk = make_desk(len(self._group))._replace(sums=np.empty(self._largest, np.uint16))
         if not len(held.number):
-            return desk, Scratch(desk.sums, *(_NONE for _ in range(4)), np.zeros(0, np.uint32))
+            return desk, Scratch(desk.sums, _NONE, _NONE, _NONE, _NONE, np.zeros(0, np.uint32))
         lengths = np.diff(self._postings.start)[held.number]
         lengths[lengths >= self._short] = 0
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
@@ -238,7 +241,7 @@ class Listed:
     ) -> Listed:
         """Read what `to_arrays` gave."""
         return cls(
-            CodedRows(*table, *sets),
+            _rows_of(table, sets),
             Tiers(*(arrays[_TIERS + name] for name in Tiers._fields)),
             Lists(*(arrays[_LISTS + name] for name in Lists._fields)),
             Postings(*(arrays[_POSTINGS + name] for name in Postings._fields)),
@@ -248,6 +251,10 @@ class Listed:
 
 MOST_WAYS = 8
 """Lines that a clause may be on, to be a set of codes here."""
+
+
+def _rows_of(table: Weighted, sets: ClauseSets) -> CodedRows:
+    return CodedRows(**table._asdict(), **sets._asdict())
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -7,7 +7,7 @@ clause.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from headgate.ranking.filters.sums import Postings, Tiers
 
     Bytes = NDArray[np.uint8]
+    Floats = NDArray[np.floating[Any]]
     Floats64 = NDArray[np.float64]
     Ints32 = NDArray[np.int32]
     Ints = NDArray[np.int64]
@@ -78,10 +79,10 @@ class Odd(NamedTuple):
 
 
 @bare_inner
-def clause_holds(rows: CodedRows, clause: int, x: Floats64, flag: Bytes) -> bool:
+def clause_holds(rows: CodedRows, clause: int, x: Floats, flag: Bytes) -> bool:
     """Tell whether a clause holds for the codes x, given by attribute."""
     if rows.odd[clause] >= 0:
-        return flag[rows.odd[clause]] != 0
+        return bool(flag[rows.odd[clause]] != 0)
     first, last = rows.set_start[clause], rows.set_start[clause + 1]
     held = -1
     for i in range(first, last):
@@ -93,11 +94,11 @@ def clause_holds(rows: CodedRows, clause: int, x: Floats64, flag: Bytes) -> bool
         code = x[rows.attribute[i]]
         if rows.low[i] <= code <= rows.high[i]:
             held = part
-    return last > first and held == rows.part[last - 1]
+    return bool(last > first and held == rows.part[last - 1])
 
 
 @bare_inner
-def value_of(rows: CodedRows, row: int, x: Floats64, factor: Floats64, flag: Bytes) -> float:
+def value_of(rows: CodedRows, row: int, x: Floats, factor: Floats64, flag: Bytes) -> float:
     """Add up the weights of a row's clauses that hold, in the order given; -1 if none does."""
     value, holds = 0.0, False
     for i in range(rows.start[row], rows.start[row + 1]):

@@ -227,7 +227,7 @@ def first_matches(
     clusters = np.empty((max(256, most), 2), np.int32)
     bits = np.zeros((longest + 63) // 64, np.uint64)
     found = np.empty(wanted + longest, np.int64)
-    matches = np.int64(0)
+    matches = 0
     for e in range(len(out)):
         if len(fail):
             spoil(index, events, e, fail)
