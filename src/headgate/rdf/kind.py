@@ -129,15 +129,18 @@ class Rdf(Kind):
 
     def keys(self, data: Graph) -> Iterable[str]:
         """List the properties of a graph, and the classes that something is an instance of."""
-        from headgate.rdf.compiling import graph_keys
+        from headgate.rdf.keys import graph_keys
 
         return graph_keys(data)
 
     def access(self, contents: Contents, filed: CompiledFilters, events: Sequence[Event]) -> list[Access]:
         """Say by what events come to filters; of whole queries also that they are verified, and the cost."""
-        from headgate.rdf.whole.explaining import with_costs
+        from headgate.rdf.compiling import RdfCompiledFilters
+        from headgate.rdf.whole.explaining import ways_to
 
-        return with_costs(super().access(contents, filed, events), filed.columns)  # type: ignore[attr-defined]
+        assert isinstance(filed, RdfCompiledFilters)
+        seen = [frozenset(self.keys(event.data)) for event in events]
+        return ways_to(filed.columns, contents.finder(None).listed, seen)  # type: ignore[attr-defined]
 
     def given(self, index: Any, event: Event, identity: Id, limit: int) -> Results:
         """Return the bindings of a pattern."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from headgate.contents.protocol import EVERY_EVENT, Access
 from headgate.rdf.explain.explain import Explanation, explain
 from headgate.rdf.index.columns import verified_of
+from headgate.rdf.keys import member_keys
 from headgate.rdf.whole.deciding import ask
 from headgate.rdf.whole.query import DECIDES, EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headgate.contents.protocol import Access
     from headgate.rdf.index.columns import Columns
     from headgate.rdf.language.model import Graph, Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
@@ -82,12 +84,20 @@ def explain_query(query: Query, graph: Graph, taxonomy: Taxonomy, options: Optio
 COST = "about 30 µs for each"
 
 
-def with_costs(found: Sequence[Access], columns: Columns) -> list[Access]:
-    """Add to what leads to filters that whole queries are verified, and what that costs."""
-    verified = verified_of(columns.member_start, columns.roles)
-    if not verified.any():
-        return list(found)
-    return [
-        each._replace(by=f"{each.by}; then verified, {COST}") if more else each
-        for each, more in zip(found, verified.tolist(), strict=True)
-    ]
+def ways_to(columns: Columns, listed: frozenset[str], seen: Sequence[frozenset[str]]) -> list[Access]:
+    """Say by what events come to filters, and how many of some do; and which are then verified, and the cost.
+
+    `seen` are the keys of the events. Of a whole query, those of one of its patterns lead there.
+    """
+    keys = member_keys(columns, listed)
+    verified = verified_of(columns.member_start, columns.roles).tolist()
+    found = []
+    for (begin, end), asked in zip(pairwise(columns.member_start.tolist()), verified, strict=True):
+        some = [each for each in keys[begin:end] if each]
+        if len(some) < end - begin:
+            by, reached = EVERY_EVENT, len(seen)
+        else:
+            by = " or ".join(dict.fromkeys(" and ".join(sorted(each)) for each in some))
+            reached = sum(any(each <= event for each in some) for event in seen)
+        found.append(Access(f"{by}; then verified, {COST}" if asked else by, reached))
+    return found
