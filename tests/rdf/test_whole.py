@@ -348,7 +348,7 @@ def test_an_evaluator_that_dies_is_started_again() -> None:
 
 
 def test_memory_of_the_evaluator_is_bounded() -> None:
-    evaluator = Evaluator(seconds=20.0, memory=400 << 20)
+    evaluator = Evaluator(seconds=20.0, memory=256 << 20)
     lines = "".join(f'<urn:s> <urn:p> "{n:0100}" .\n' for n in range(300)).encode()
     text = "SELECT ?x ?y ?z { ?s ?p ?x, ?y, ?z } ORDER BY CONCAT(?x, ?y, ?z)"
     try:
