@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
+REFUSE, ALLOW = UNINDEXED = ("refuse", "allow")
+"""What becomes of filters that no index leads to."""
+
+
 @dataclass(frozen=True)
 class FilterSettings:
     """Settings of filters. Each kind of content knows some of them (`Kind.settings`)."""
