@@ -16,7 +16,7 @@ from tests.importers.agreement import COMPUTED, agree
 from tests.seeds import seeds
 
 NAMES = ["source", "detail-type", "state", "count", "tags"]
-TEXTS = [
+TEXTS: list[Any] = [
     "",
     "a",
     "A",
@@ -35,7 +35,7 @@ TEXTS = [
     "x*y",
     "\\",
 ]
-NUMBERS: list[int | float] = [-1, 0, 1, 1.0, 12, 0.5, 300, 3e2, 5e9, 1e20, 0.1, 1e-7]
+NUMBERS: list[Any] = [-1, 0, 1, 1.0, 12, 0.5, 300, 3e2, 5e9, 1e20, 0.1, 1e-7]
 ADDRESSES = ["10.0.0.1", "10.0.1.255", "10.4.0.0", "10.0.0.256", "010.0.0.1", "::1", "10.0.0.1\n"]
 
 

@@ -69,7 +69,7 @@ def _rows(path: str) -> Iterator[Any]:
             try:
                 yield broken if line is None else json.loads(line)
             except ValueError:
-                yield line.decode("utf-8", "replace")
+                yield (line or b"").decode("utf-8", "replace")
 
 
 @contextmanager

@@ -130,7 +130,9 @@ def _equal(left: bool | int | str, right: bool | int | str) -> bool:
 
 def cast(value: bool | int | str, to: Type) -> bool | int | str:
     """Cast a value."""
-    return {Type.BOOLEAN: to_bool, Type.INTEGER: to_int, Type.STRING: to_text}[to](value)
+    if to is Type.STRING:
+        return to_text(value)
+    return to_bool(value) if to is Type.BOOLEAN else to_int(value)
 
 
 def to_bool(value: bool | int | str) -> bool:

@@ -193,7 +193,8 @@ def _leaf(kind: str, body: dict[str, Any], place: Place) -> Sql:
         )
         allowed = ("case_insensitive", "flags", "max_determinized_states", "operator", *_ONLY_SCORES)
         _known(value, (inner, *allowed), here, kind)
-        value, options = value.get(inner), value
+        options = value
+        value = options.get(inner)
     folded = options.get("case_insensitive", False)
     if kind in {"term", "match"}:
         return _term(kind, name, value, here, folded=bool(folded))

@@ -116,16 +116,16 @@ def _within(sign: str, bound: Any, value: Any) -> bool:
         except ValueError:
             return False
         return {"gt": at >= end, "gte": at >= begin, "lt": at < begin, "lte": at < end}[sign]
-    left, right = (value, bound) if isinstance(bound, str) else (float(value), float(bound))
-    return {"gt": left > right, "gte": left >= right, "lt": left < right, "lte": left <= right}[sign]
+    left: Any = value if isinstance(bound, str) else float(value)
+    right: Any = bound if isinstance(bound, str) else float(bound)
+    return bool({"gt": left > right, "gte": left >= right, "lt": left < right, "lte": left <= right}[sign])
 
 
 def _day(bound: str) -> tuple[dt.datetime, dt.datetime]:
     """Return where a year, a month, a day or a second begins, and where it ends."""
     parts = [int(each) for each in re.split("[-T:]", bound)]
-    begin = dt.datetime(
-        *(*parts, 1, 1, 0, 0, 0)[:6] if len(parts) == 1 else (*parts, *(1, 0, 0, 0)[len(parts) - 2 :])
-    )
+    year, month, day, hour, minute, second = (*parts, *(0, 1, 1, 0, 0, 0)[len(parts) :])
+    begin = dt.datetime(year, month, day, hour, minute, second)  # noqa: DTZ001
     if len(parts) == 1:
         return begin, begin.replace(year=begin.year + 1)
     if len(parts) == 2:

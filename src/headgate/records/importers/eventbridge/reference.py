@@ -43,7 +43,7 @@ def _flat(value: Any) -> list[Any]:
 
 def _fits(wanted: Any, values: list[Any]) -> bool:
     if isinstance(wanted, dict) and "exists" in wanted:
-        return bool(values) == wanted["exists"]
+        return bool(values) == bool(wanted["exists"])
     return any(_one(wanted, value) for value in values)
 
 
@@ -72,11 +72,11 @@ def _text(operator: str, given: Any, value: str) -> bool:
         return _text(operator, given["equals-ignore-case"].lower(), value.lower())
     match operator:
         case "prefix":
-            return value.startswith(given)
+            return value.startswith(str(given))
         case "suffix":
-            return value.endswith(given)
+            return value.endswith(str(given))
         case "equals-ignore-case":
-            return value.lower() == given.lower()
+            return value.lower() == str(given).lower()
         case "wildcard":
             parts = re.findall(r"\\.|[^\\]", given, re.DOTALL)
             pattern = "".join(".*" if part == "*" else re.escape(part[-1]) for part in parts)

@@ -46,10 +46,13 @@ def _condition(node: Node, *, holds: bool) -> Sql:
             found = [_condition(each, holds=holds) for each in children]
             return every(found) if both == holds else some(found)
         case InSet(name, values):
-            asked = _in_set(sql.name(name), values)
+            return _asked(_in_set(sql.name(name), values), holds=holds)
         case InRange(name, low, high):
-            asked = _in_range(sql.name(name), low, high)
-    return asked if holds else sql.unless(asked)
+            return _asked(_in_range(sql.name(name), low, high), holds=holds)
+
+
+def _asked(found: Sql, *, holds: bool) -> Sql:
+    return found if holds else sql.unless(found)
 
 
 def _in_set(name: str, values: tuple[str, ...]) -> Sql:
