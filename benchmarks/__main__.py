@@ -29,6 +29,7 @@ AREAS = (
     "stream",
     "parsing",
     "text_search",
+    "languages",
     "graph",
     "ranking",
     "rdf",

@@ -21,7 +21,7 @@ def _add_up(table: np.ndarray, fetched: int) -> tuple[int, int, int, int]:
         total += short[i]
     for i in range(wide.shape[0]):
         for j in range(wide.shape[1]):
-            upper += np.int64(wide[i, j]) * (10 * i + j)
+            upper += int(wide[i, j]) * (10 * i + j)
     for i in range(len(bits)):
         bits[i] += 1
     return total, upper, wide.shape[0], wide.shape[1]

@@ -20,7 +20,10 @@ def test_library(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines() == [
         "matches: ['anna', 'ben']",
         "carla: no match, because of user.city LIKE 'Z%'",
-        "refused: '+' is not part of the filter language here, at character 5: age ⟪+ 1 > 30",
+        (
+            "refused: now is not part of the filter language: it asks the clock, and an event means the "
+            "same at any time, at character 7: age > ⟪now()"
+        ),
         "batch: [{'event_id': 1, 'subscription_id': 'ben'}]",
     ]
 

@@ -73,8 +73,8 @@ def test_clauses_of_another_dialect() -> None:
 
 
 def test_a_bad_filter_has_no_clauses() -> None:
-    with pytest.raises(FilterError, match="'\\+' is not part of the filter language"):
-        RecordIndex.clauses("a + 1 = 2")
+    with pytest.raises(FilterError, match="now is not part of the filter language"):
+        RecordIndex.clauses("a > now()")
 
 
 # Weights
@@ -159,7 +159,7 @@ def test_a_filter_of_too_many_clauses_is_not_ranked() -> None:
         weigh(clauses, None, "subscription 's'")
 
 
-@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, True, "1", None])
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, True, " ", None])
 def test_scores_that_are_refused(score: float) -> None:
     with pytest.raises(SubscriptionError, match="the score of subscription 's' is"):
         Subscription("s", "age > 30", score=score)
@@ -358,7 +358,7 @@ def test_the_first_of_many_matches_one_by_one_and_together(seed: int) -> None:
     def check(k: int) -> None:
         wanted = []
         for event in events:
-            found = sorted((-there[each].score, each) for each in index.match(event))[:k]
+            found = sorted((-float(there[int(each)].score), each) for each in index.match(event))[:k]
             wanted += [(event.id, each, -score) for score, each in found]
             best = index.top(event, k)
             assert [(-each.value, each.subscription) for each in best] == found

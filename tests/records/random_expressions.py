@@ -1,7 +1,7 @@
 """Random expressions over all functions and operators, and rows of odd values for them.
 
-Everything is drawn from one `random.Random`. An expression may be of types that Spark refuses, and may raise for some
-rows; then both must say so.
+Everything is drawn from one `random.Random`. An expression may be of types that Spark refuses, and may raise
+for some rows; then both must say so.
 """
 
 from __future__ import annotations
@@ -236,6 +236,29 @@ _CASTS = [
 ]
 
 
+_OF_NUMBERS = ["abs", "floor", "ceil", "ceiling", "sign", "signum", "sqrt", "negative", "round"]
+_OF_TEXTS = ["lower", "upper", "ucase", "lcase", "trim", "ltrim", "rtrim", "reverse"]
+_PATHS = ["$.a", "$.a.b[1]", "$[0]", "$.d", "$.a.b", "$.c"]
+_PATTERNS = ["a%", "%b%", "_", "A%", "%", "%1%"]
+_REGEXES = [
+    "a",
+    "^a",
+    "b$",
+    "^$",
+    "[a-c]+",
+    r"\d",
+    r"\s",
+    "(?i)NEWS|x",
+    "a.b",
+    "(a|b){2}",
+    "[^a]",
+    r"\W$",
+    "(?s).",
+    "e+?",
+    "ß",
+]
+
+
 class Drawing:
     """Draws expressions of a wanted kind; now and then one of another kind, to see what is refused."""
 
@@ -317,7 +340,8 @@ class Drawing:
             return f"if({test}, {a}, {b})"
         if form == 1:
             tail = f" ELSE {b}" if self.rng.random() < 0.7 else ""
-            return f"CASE WHEN {test} THEN {a} WHEN {self.of(TRUTH, depth)} THEN {self.of(kind, depth)}{tail} END"
+            more = f"WHEN {self.of(TRUTH, depth)} THEN {self.of(kind, depth)}"
+            return f"CASE WHEN {test} THEN {a} {more}{tail} END"
         if form == 2:
             return f"CASE {a} WHEN {b} THEN {self.of(kind, depth)} ELSE {a} END"
         if form == 3:
@@ -351,7 +375,7 @@ class Drawing:
         if form < 10:
             return f"({a} {self.pick('+', '-', '*', '/', '%', 'DIV', 'div', '+', '-', '*')} {b})"
         if form < 13:
-            return f"{self.pick('abs', 'floor', 'ceil', 'ceiling', 'sign', 'signum', 'sqrt', 'negative', 'round')}({a})"
+            return f"{self.rng.choice(_OF_NUMBERS)}({a})"
         if form == 13:
             return f"round({a}, {self.pick('0', '1', '2', '-1', '-2', '5')})"
         if form == 14:
@@ -395,7 +419,8 @@ class Drawing:
                 f"items[{small}].price",
                 f"element_at(reals, {small})",
             )
-        return f"extract({self.pick('YEAR', 'MONTH', 'DAY', 'DOY', 'QUARTER', 'WEEK')} FROM {self.of(STAMP, depth)})"
+        part = self.pick("YEAR", "MONTH", "DAY", "DOY", "QUARTER", "WEEK")
+        return f"extract({part} FROM {self.of(STAMP, depth)})"
 
     def text(self, depth: int) -> str:
         """Draw a text."""
@@ -403,7 +428,7 @@ class Drawing:
         n = self.pick("0", "1", "2", "3", "-1", "-2", "-5", "i", "5", "length(s)")
         form = self.rng.randrange(22)
         if form < 3:
-            return f"{self.pick('lower', 'upper', 'ucase', 'lcase', 'trim', 'ltrim', 'rtrim', 'reverse')}({self.any(depth) if form == 0 else a})"
+            return f"{self.rng.choice(_OF_TEXTS)}({self.any(depth) if form == 0 else a})"
         if form < 6:
             return f"{self.pick('substring', 'substr')}({a}, {n}, {self.pick('0', '1', '2', '-1', '10')})"
         if form == 6:
@@ -429,11 +454,11 @@ class Drawing:
         if form == 16:
             return f"repeat({a}, {self.pick('0', '1', '3', '-1', 'size(tags)')})"
         if form == 17:
-            return f"split({a}, {self.pick(quote(','), quote('[|]'), quote('a'), quote('.b'[1:]))})[{self.pick('0', '1')}]"
+            return f"split({a}, {self.pick(*map(quote, [',', '[|]', 'a', 'b']))})[{self.pick('0', '1')}]"
         if form == 18:
             return f"split_part({a}, {self.pick(quote(','), quote('a'), quote(''), 'r')}, {n})"
         if form == 19:
-            return f"get_json_object(json, {self.pick(quote('$.a'), quote('$.a.b[1]'), quote('$[0]'), quote('$.d'), quote('$.a.b'), quote('$.c'))})"
+            return f"get_json_object(json, {quote(self.rng.choice(_PATHS))})"
         if form == 20:
             return self.pick(
                 f"tags[{n}]",
@@ -464,13 +489,16 @@ class Drawing:
         if form == 13:
             return f"(NOT {self.of(TRUTH, depth)})"
         if form == 14:
-            return f"({text} {self.pick('', 'NOT ')}{self.pick('LIKE', 'ILIKE')} {self.pick(*map(quote, ['a%', '%b%', '_', 'A%', '%', '%1%']))})"
+            sign = f"{self.pick('', 'NOT ')}{self.pick('LIKE', 'ILIKE', 'RLIKE')}"
+            patterns = _REGEXES if sign.endswith("RLIKE") else _PATTERNS
+            return f"({text} {sign} {quote(self.rng.choice(patterns))})"
         if form == 15:
             return f"{self.pick('startswith', 'endswith', 'contains')}({text}, {self.of(TEXT, depth)})"
         if form == 16:
             return f"{self.pick('isnull', 'isnotnull', 'isnan')}({self.of(NUMBER, depth)})"
         if form == 17:
-            return f"({self.of(TRUTH, depth)} IS {self.pick('', 'NOT ')}{self.pick('TRUE', 'FALSE', 'DISTINCT FROM b')})"
+            what = self.pick("TRUE", "FALSE", "DISTINCT FROM b")
+            return f"({self.of(TRUTH, depth)} IS {self.pick('', 'NOT ')}{what})"
         if form == 18:
             return f"array_contains({self.of(LIST, depth)}, {self.any(depth)})"
         if form == 19:
@@ -510,7 +538,8 @@ class Drawing:
         if form == 3:
             return f"{self.pick('to_date', 'date')}({self.of(STAMP, depth)})"
         if form == 4:
-            return f"make_date({self.pick('2024', '2023', 'year(t)')}, {self.pick('1', '2', '13', 'month(t)')}, {self.pick('1', '29', '31')})"
+            year, month = self.pick("2024", "2023", "year(t)"), self.pick("1", "2", "13", "month(t)")
+            return f"make_date({year}, {month}, {self.pick('1', '29', '31')})"
         return f"cast({self.of(STAMP, depth)} AS DATE)"
 
     def stamp(self, depth: int) -> str:

@@ -281,7 +281,7 @@ def test_many_threads_and_one_encoder() -> None:
 def test_the_table_of_one_event_has_arrays_of_the_types_that_the_kernel_reads() -> None:
     """The kernel knows them by place only; all that Python gives it must be in that order."""
     scratch = Matcher(INDEX.built).scratch()
-    given = [*INDEX.built.arrays, *scratch.room.events, *scratch.desk, scratch.seen, scratch.out]
+    given: list[Any] = [*INDEX.built.arrays, *scratch.room.events, *scratch.desk, scratch.seen, scratch.out]
     source = inspect.getsource(kernels)
     body = source[source.index("def match_one") :]
     read = re.findall(r"(?:(\w+)=)?(vector|matrix)\(table, (\d+), np\.(\w+)\)", body)

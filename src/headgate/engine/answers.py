@@ -184,9 +184,9 @@ def lists_of(
         if numbered is not None:
             # In the order of the ids already.
             for base, row, numbers in numbered:
-                names = base.listed(numbers)
+                listed = base.listed(numbers)
                 for first, last in _runs(row):
-                    found[begin + row[first]] += names[first:last]
+                    found[begin + row[first]] += listed[first:last]
             continue
         rows = pa.array(range(len(events)), pa.int64())
         backend.check_sources(events, ids)

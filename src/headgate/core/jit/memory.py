@@ -65,15 +65,13 @@ def matrix(table: NDArray[np.int64], place: int, kind: Any) -> NDArray[Any]:
 @cache
 def teach() -> None:
     """Tell numba what to make of the functions here."""
-    from numba.extending import lower_builtin, type_callable
-
     # By name because few of numba's functions have types.
+    extending: Any = import_module("numba.extending")
     types: Any = import_module("numba.core.types")
     cgutils: Any = import_module("numba.core.cgutils")
     arrays: Any = import_module("numba.np.arrayobj")
     ir: Any = import_module("llvmlite.ir")
 
-    @type_callable(prefetch)
     def type_prefetch(context: Any) -> Any:
         del context
 
@@ -83,7 +81,6 @@ def teach() -> None:
 
         return typer
 
-    @lower_builtin(prefetch, types.Array, types.Integer)
     def lower_prefetch(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = arrays.make_array(signature.args[0])(context, builder, args[0])
         at = context.cast(builder, args[1], signature.args[1], types.intp)
@@ -124,7 +121,8 @@ def teach() -> None:
         arrays.populate_array(found, data, shape, steps, item, None)
         return found._getvalue()  # noqa: SLF001 -- numba has no other name for it
 
+    extending.type_callable(prefetch)(type_prefetch)
+    extending.lower_builtin(prefetch, types.Array, types.Integer)(lower_prefetch)
     for function, dimensions in ((vector, 1), (matrix, 2)):
-        type_callable(function)(typer_of(dimensions))
-        lower_builtin(function, types.Array, types.Integer, types.NumberClass)(lower_array)
-    del type_prefetch, lower_prefetch
+        extending.type_callable(function)(typer_of(dimensions))
+        extending.lower_builtin(function, types.Array, types.Integer, types.NumberClass)(lower_array)

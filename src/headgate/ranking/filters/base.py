@@ -19,6 +19,7 @@ from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import SnapshotError
 from headgate.ranking.filters.clauses import Named, Weighted
 from headgate.ranking.filters.coded import Coded
+from headgate.ranking.scores.table import EventScores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from headgate.core.snapshot import Snapshot
 
 ROOM, CLAUSES_ROOM, CODES_ROOM = RANKING, "clauses", "codes"
+FORMS = "scores"
+"""The forms of scores that depend on the event, in a snapshot that has any."""
 LAYOUT = 3
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 CONTENT = FILTERS
@@ -45,6 +48,7 @@ class Frozen(NamedTuple):
     scores[r]      of row r, which is the r-th id
     keys, rows     the ids of the filters in the content room, rising, and whose they are
     relaxed        whether the clauses are inside
+    by_event       the scores that depend on the event
     """
 
     ids: Ids
@@ -52,6 +56,7 @@ class Frozen(NamedTuple):
     keys: NDArray[np.int64]
     rows: NDArray[np.int64]
     relaxed: bool
+    by_event: EventScores
 
 
 def save_frozen(
@@ -65,6 +70,9 @@ def save_frozen(
     arrays.update(scores=frozen.scores, keys=frozen.keys, rows=frozen.rows)
     counts = {"subscriptions": len(frozen.ids)}
     about = {"layout": LAYOUT, "relaxed": frozen.relaxed, "source": dict(source or {})}
+    if frozen.by_event:
+        more, about[FORMS] = frozen.by_event.to_arrays()
+        arrays.update(more)
     write_snapshot(path, ROOM, arrays, counts=counts, about=about, inside=inside)
 
 
@@ -78,6 +86,9 @@ def open_frozen(path: Path, *, verify: bool) -> Frozen:
         arrays["keys"],
         arrays["rows"],
         bool(snapshot.about["relaxed"]),
+        EventScores.from_arrays(arrays, snapshot.about[FORMS])
+        if FORMS in snapshot.about
+        else EventScores.build([]),
     )
 
 

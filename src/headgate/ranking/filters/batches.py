@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Content, EventCoder
+    from headgate.contents.scores import TermReader
     from headgate.core.event import Event
     from headgate.ranking.filters.keys import RankKeys
 
     Ints = NDArray[np.int64]
+    Doubles = NDArray[np.float64]
 
 EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK = "event_id", "subscription_id", "score", "rank"
 
@@ -37,6 +39,9 @@ class EventBatch(Protocol):
 
     def codes(self, coder: EventCoder) -> NDArray[np.int32]:
         """Return their codes, one row each."""
+
+    def terms(self, reader: TermReader) -> NDArray[np.float64]:
+        """Return what scores ask of them, one column each."""
 
     def first(self, content: FindsFirst, k: int) -> tuple[Ints, Ints]:
         """Find the first k matches of each."""
@@ -56,6 +61,10 @@ class ArrowEvents:
     def codes(self, coder: EventCoder) -> NDArray[np.int32]:
         """Return their codes, one row each."""
         return coder.many_codes(self._batch)
+
+    def terms(self, reader: TermReader) -> NDArray[np.float64]:
+        """Return what scores ask of them, one column each."""
+        return reader.many(self._batch)
 
     def first(self, content: FindsFirst, k: int) -> tuple[Ints, Ints]:
         """Find the first k matches of each."""
@@ -78,6 +87,10 @@ class EventList:
     def codes(self, coder: EventCoder) -> NDArray[np.int32]:
         """Return their codes, one row each."""
         return coder.many_codes(self._events)
+
+    def terms(self, reader: TermReader) -> NDArray[np.float64]:
+        """Return what scores ask of them, one column each."""
+        return reader.many(self._events)
 
     def first(self, content: FindsFirst, k: int) -> tuple[Ints, Ints]:
         """Find the first k matches of each."""
@@ -119,6 +132,15 @@ def first(asked: EventBatch, content: Content, keys: RankKeys, k: int) -> Rows:
     every = ranked(matched(asked, content), keys)
     kept = places_within(every.events) < k
     return Rows(every.events[kept], every.rows[kept])
+
+
+def best(
+    found: Rows, values: NDArray[np.float64], order: NDArray[np.float64], k: int
+) -> tuple[Rows, Doubles]:
+    """Sort the matches of each event by their values, equal ones by `order`, and cut them at k."""
+    sorted_ = np.lexsort((order[found.rows], -values, found.events))
+    sorted_ = sorted_[places_within(found.events[sorted_]) < k]
+    return Rows(found.events[sorted_], found.rows[sorted_]), values[sorted_]
 
 
 def places_within(events: Ints) -> Ints:

@@ -81,7 +81,7 @@ def _no_null(arguments: Sequence[Node]) -> str:
 
     given = arguments[1]
     null = isinstance(given, Value) and given.literal.value is None
-    return "array_contains takes no NULL (Spark refuses it too)" if null else ""
+    return "argument 2 is NULL, which Spark refuses, too" if null else ""
 
 
 def _contains(parts: Sequence[Bound]) -> Bound | None:
@@ -142,8 +142,7 @@ def _join(parts: Sequence[Bound]) -> Bound | None:
     kind = _element_type(parts[0])
     if kind not in {STRING, VOID}:
         return None
-    rest = [as_text(part) for part in parts[1:]]
-    if None in rest:
+    if any(part.type not in {STRING, VOID} for part in parts[1:]):
         return None
 
     def run(items: list[str | None], between: str, instead: str | None = None) -> str:
@@ -151,7 +150,7 @@ def _join(parts: Sequence[Bound]) -> Bound | None:
             each for each in (instead if one is None else one for one in items) if each is not None
         )
 
-    return lift(STRING, run, [parts[0], *(part for part in rest if part is not None)])
+    return lift(STRING, run, parts)
 
 
 def _body(parts: Sequence[Bound]) -> tuple[Type, int, Bound] | None:

@@ -80,6 +80,9 @@ def converter(given: Type, to: Type) -> Callable[[Any], Any] | None:
 
 def fitted(value: Decimal, to: Type) -> Decimal | None:
     """Round a decimal to the digits of its type; NULL if it has too many before the point."""
+    whole = to.precision - to.scale
+    if value and value.adjusted() >= whole:
+        return fail(f"the number has more than {whole} digits before the point")
     exponent = value.as_tuple().exponent
     if exponent != -to.scale:
         value = EXACT.quantize(value, Decimal((0, (1,), -to.scale)))

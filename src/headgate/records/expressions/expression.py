@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.core.values import flatten
 from headgate.records.expressions.arrays import MAX_STEPS
 from headgate.records.expressions.binding import FIRST_SLOT, Binder
-from headgate.records.expressions.bound import take_trouble
+from headgate.records.expressions.bound import fail, take_trouble
 from headgate.records.expressions.casting import incoming, outgoing
 from headgate.records.expressions.model import names
 from headgate.records.expressions.parse import check_size, parse_node
@@ -60,8 +60,12 @@ class Form:
                 row = [MAX_STEPS, *map(_entered, values, ways), *more]
                 for place in unknown:
                     row[FIRST_SLOT + place] = None
-            found = run(row)
-            return found if out is None or found is None else out(found)
+            try:
+                found = run(row)
+                return found if out is None or found is None else out(found)
+            except (ArithmeticError, ValueError, RecursionError):
+                # Whatever a function has overlooked: one filter must not take the event from the others.
+                return fail("it cannot be computed")
 
         return computed
 

@@ -172,7 +172,8 @@ def _to_date(parts: Sequence[Bound]) -> Bound | None:
 
 
 def _to_timestamp(parts: Sequence[Bound]) -> Bound | None:
-    return None if parts[0].type == BOOL else cast(parts[0], TIMESTAMP)
+    part = as_text(parts[0]) if parts[0].type == BOOL else parts[0]
+    return None if part is None else cast(part, TIMESTAMP)
 
 
 FUNCTIONS = {

@@ -365,7 +365,9 @@ class Parser:
         found = self.primary()
         while True:
             if self.take("["):
+                self.deeper()
                 place = self.sum()
+                self.depth -= 1
                 self.expect("]", "a bracket is still open: write a[0]")
                 found = self.make("element", found, place)
             elif self.kind() is TokenType.DOT and not isinstance(found, Name):

@@ -254,6 +254,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = 1 << 20
     try:
         found: re.Pattern[str] = re2.compile(_Translation(pattern).whole(), options)
     except re2.error:

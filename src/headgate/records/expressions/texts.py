@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.records.expressions import regexes
 from headgate.records.expressions.bound import Bound, fail, lift
-from headgate.records.expressions.casting import as_int, as_text
+from headgate.records.expressions.casting import as_int, as_text, cast
 from headgate.records.expressions.function import MANY, Function
-from headgate.records.expressions.types import BOOL, INT, STRING, VOID, array
+from headgate.records.expressions.logic import alike
+from headgate.records.expressions.types import BOOL, INT, STRING, array
 from headgate.records.language import patterns
 
 if TYPE_CHECKING:
@@ -64,6 +65,13 @@ def _trimmed(way: Callable[[str, str], str]) -> Callable[..., str]:
 
 
 def _concat(parts: Sequence[Bound]) -> Bound | None:
+    if all(part.type.element is not None for part in parts):
+        made = alike(parts)
+        return (
+            None
+            if made is None
+            else lift(made[0], lambda *lists: [each for one in lists for each in one], made[1])
+        )
     found = [as_text(part) for part in parts]
     if None in found:
         return None
@@ -72,28 +80,29 @@ def _concat(parts: Sequence[Bound]) -> Bound | None:
     )
 
 
+def _reverse(parts: Sequence[Bound]) -> Bound | None:
+    part = as_text(parts[0]) if parts[0].type.element is None else parts[0]
+    return None if part is None else lift(part.type, lambda value: value[::-1], (part,))
+
+
 def _concat_ws(parts: Sequence[Bound]) -> Bound | None:
     separator = as_text(parts[0])
     if separator is None:
         return None
     runs = []
     for part in parts[1:]:
-        if part.type.element in {STRING, VOID}:
-            runs.append(part.run)
-            continue
-        text = as_text(part)
+        text = as_text(part) if part.type.element is None else cast(part, array(STRING))
         if text is None:
             return None
         runs.append(text.run)
     first = separator.run
 
     def run(row: list[Any]) -> str | None:
-        between = first(row)
+        between, values = first(row), [each(row) for each in runs]
         if between is None:
             return None
         found: list[str] = []
-        for each in runs:
-            value = each(row)
+        for value in values:
             if isinstance(value, list):
                 found += [item for item in value if item is not None]
             elif value is not None:
@@ -283,7 +292,7 @@ FUNCTIONS = {
     "concat": Function(_concat, 1, MANY),
     "concat_ws": Function(_concat_ws, 1, MANY),
     "replace": _texts(STRING, _replace, "ttt", 2),
-    "reverse": _texts(STRING, lambda text: text[::-1], "t"),
+    "reverse": Function(_reverse, 1, 1),
     "instr": _texts(INT, lambda text, part: text.find(part) + 1, "tt"),
     "locate": Function(_locate, 2, 3),
     "startswith": _texts(BOOL, str.startswith, "tt"),

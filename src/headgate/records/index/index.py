@@ -29,6 +29,7 @@ from headgate.records.language.clause_columns import split_columns
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.splitting import split
 from headgate.records.programs.binding import compile_filter, compile_filters, parse_text
+from headgate.records.scoring import RecordTerms, parse_score, print_score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.live import FrozenBase, Moment
     from headgate.contents.protocol import Clause, ClauseColumns
+    from headgate.contents.scores import Scoring
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.records.compiling import RecordCompiledFilters
@@ -115,6 +117,21 @@ class RecordIndex(LiveIndex[State]):
     def clauses(text: str, dialect: str = SQL) -> tuple[Clause, ...]:
         """Take a filter apart into what its topmost ANDs join; refuses a bad filter."""
         return split(text, dialect)
+
+    @staticmethod
+    def scoring(text: str) -> Scoring:
+        """Parse a score that is an expression over attributes."""
+        return parse_score(text)
+
+    @staticmethod
+    def scoring_text(scoring: Scoring) -> str:
+        """Write such a score as text."""
+        return print_score(scoring)
+
+    @staticmethod
+    def term_reader(terms: Sequence[str]) -> RecordTerms:
+        """Return what computes the terms of such scores."""
+        return RecordTerms(terms)
 
     @staticmethod
     def clause_columns(texts: TextPool) -> list[ClauseColumns]:
