@@ -66,7 +66,7 @@ SETTINGS = {
     "taxonomy": "a taxonomy",
     "options": "options",
     "namespaces": "namespaces",
-    "unindexed": "unindexed",
+    "unindexed": "settings of unindexed filters",
 }
 """The settings that are about some kinds only, as messages name them."""
 
