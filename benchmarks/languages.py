@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def run(size: str) -> list[Result]:
     """Measure filters with and without functions, over a table and over dicts."""
     plan, rng = SIZES[size], random.Random(SEED)
     workload = Mixed()
-    plain = workload.subscriptions(np.arange(plan.filters), SEED)["filter"].to_pylist()
+    plain: list[Any] = workload.subscriptions(np.arange(plan.filters), SEED)["filter"].to_pylist()
     computed = [with_function(rng, text) if number % 10 == 0 else text for number, text in enumerate(plain)]
     table = workload.events(np.arange(plan.events), SEED)
     events = [
