@@ -2,8 +2,8 @@
 
 W-mix as it is, and W-mix of which a tenth of the filters have a clause that asks the same of a function: a
 range of a number becomes one of an expression of it, an equality becomes one of the text in upper case. So
-both match the same, which is checked, but for clauses over two attributes. Times are of the processor, the best
-of some rounds.
+both match the same, which is checked, but for clauses over two attributes. Times are of the processor, the
+best of some rounds.
 """
 
 from __future__ import annotations
