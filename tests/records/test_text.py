@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from headgate import Event, Schema, Subscription
-from headgate.core.text.words import words
+from headgate.core.text.words import wanted_word, words
 from headgate.errors import FilterError
 from headgate.records import reference
 from headgate.records.compiling import check_types
@@ -168,7 +168,7 @@ def test_many_of_them_get_by_without_the_parser(text: str) -> None:
 ODD = [
     "İstanbul",
     "ΣΊΣΥΦΟΣ ΣΑΣ",
-    "Straße STRASSE ẞ",
+    "Straße STRASSE STRAẞE ẞ",
     "K \u017f µ",
     "ǅ Ǆ",
     "aΣ.b Σ",
@@ -186,7 +186,7 @@ def test_spark_folds_alike(spark: SparkSession) -> None:
     every = [chr(code) for code in range(0x80, 0x20000) if chr(code).lower() != chr(code)]
     texts = [*ODD, *(f"a{each} {each}" for each in every)]
     table = pa.table({"id": range(len(texts)), "t": texts})
-    patterns = sorted({word for each in ODD for word in words(each)})
+    patterns = sorted({word for each in ODD for word in words(each) if wanted_word(rf"\b{word}\b")})
     columns = [f"t RLIKE '(?iU)\\\\b{word}\\\\b' AS w{place}" for place, word in enumerate(patterns)]
     found = spark.createDataFrame(table).selectExpr("id", "lower(t) AS low", *columns).toArrow().sort_by("id")
     for row, text in zip(found.to_pylist(), texts, strict=True):

@@ -17,6 +17,7 @@ from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.jobs.match.match import match_events
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.session.settings import SEMANTICS, own_session
+from headgate.spark.stream.run import CONF
 from headgate.spark.tables.summary import refusals_of, summarise
 from headgate.tables.requests import Question
 from tests.contract.frames import HOSTILE
@@ -53,6 +54,15 @@ def hostile(spark: SparkSession, settings: dict[str, str]) -> SparkSession:
     for name, value in settings.items():
         session.conf.set(name, value)
     return session
+
+
+def test_a_stream_has_the_settings_that_it_wants(spark: SparkSession) -> None:
+    """Among them one of which Spark says that it cannot be changed."""
+    own = own_session(spark, CONF)
+    assert own is not spark
+    assert {name: own.conf.get(name) for name in CONF} == CONF
+    assert own_session(own, CONF) is own
+    assert all(spark.conf.get(name, None) != value for name, value in CONF.items())
 
 
 def put_events(folder: Path) -> dict[str, str]:

@@ -31,6 +31,7 @@ from headgate.records.programs.binding import Binder, compile_filters, parse_tex
 from headgate.records.programs.leaves import Facet, GlobLeaf, Quantifier
 from headgate.records.programs.lowering import lower
 from headgate.records.programs.programs import Programs, concatenate, take
+from headgate.records.scoring import parse_score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Clause, Keys
+    from headgate.contents.scores import Scoring
     from headgate.core.ids import Ids
     from headgate.core.schema import Schema
     from headgate.core.values import Path as Attribute
@@ -257,6 +259,10 @@ class RecordWriters:
     def clauses(self, text: str) -> tuple[Clause, ...]:
         """Take a filter apart."""
         return RecordIndex.clauses(text)
+
+    def scoring(self, text: str) -> Scoring:
+        """Parse a score that is an expression."""
+        return parse_score(text)
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,10 @@ _PLAIN = (
 read. All others are the caller's: those of speed, of memory, and of where things are."""
 
 
+UNLISTED = "spark.sql.streaming.checkpointFileManagerClass"
+"""Spark says of it that it cannot be changed, and takes it."""
+
+
 def own_session(session: SparkSession, settings: Mapping[str, str] | None = None) -> SparkSession:
     """Return a session on the same Spark that has our `SEMANTICS` and some settings, and else the caller's.
 
@@ -56,11 +60,11 @@ def own_session(session: SparkSession, settings: Mapping[str, str] | None = None
     wanted = {
         name: value
         for name, value in {**SEMANTICS, **(settings or {})}.items()
-        if session.conf.isModifiable(name)
+        if name == UNLISTED or session.conf.isModifiable(name)
     }
     given = session.conf.getAll
     odd = [name for name in given if name.startswith(_PLAIN) and name not in wanted]
-    if not odd and all(session.conf.get(name) == value for name, value in wanted.items()):
+    if not odd and all(session.conf.get(name, None) == value for name, value in wanted.items()):
         return session
     own = _new_session(session)
     there = own.conf.getAll

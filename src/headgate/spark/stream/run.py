@@ -12,11 +12,12 @@ import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+import pyspark
 from pyspark.errors import PySparkException
 
 from headgate.spark.session.listeners import metering
 from headgate.spark.session.session import spark_errors
-from headgate.spark.session.settings import own_session
+from headgate.spark.session.settings import UNLISTED, own_session
 from headgate.spark.stream import sources
 from headgate.spark.stream.failing import one_line
 from headgate.spark.stream.opening import opened
@@ -36,11 +37,12 @@ if TYPE_CHECKING:
     from headgate.spark.stream.settings import StreamSettings
     from headgate.spark.stream.sinks import FileSink, Sink
 
+_PACKAGE = "org.apache.spark.sql.execution.streaming" + (
+    "" if pyspark.__version__.startswith("4.0") else ".checkpointing"
+)
 CONF = {
-    # The default one starts a process for each file that it writes; this state has one writer.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
+    # The default one starts ten processes for each file that it writes, this one two; we are the only writer.
+    UNLISTED: f"{_PACKAGE}.FileSystemBasedCheckpointFileManager",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.metricsEnabled": "false",
 }
