@@ -30,6 +30,7 @@ AREAS = (
     "parsing",
     "languages_importers",
     "text_search",
+    "languages",
     "graph",
     "ranking",
     "rdf",

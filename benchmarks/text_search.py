@@ -13,16 +13,25 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
+import pyoxigraph as ox
+from lxml import etree
 
 from benchmarks.results import Result
 from headgate import Event, Subscription
+from headgate.core.event import N_TRIPLES
 from headgate.core.text.words import words as words_of
+from headgate.rdf.events.reading import make_graph
+from headgate.rdf.events.triples import write_lines
 from headgate.rdf.index.index import RdfIndex
+from headgate.rdf.language.model import literal
 from headgate.records.index.index import RecordIndex
+from headgate.xml.events.reading import document_of
 from headgate.xml.index.index import XmlIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from headgate.rdf.language.model import Graph
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 WORST = ("a" * 100_000, ["a" * 5_000 + "b"])
@@ -79,6 +88,8 @@ GOAL = 60.0
 ITEM = 2_000
 """Letters of an item."""
 EACH = "µs an item, CPU"
+XML_TYPE = "application/xml"
+EXSLT = {"re": "http://exslt.org/regular-expressions"}
 
 
 def feed(plan: Plan) -> tuple[list[str], list[str]]:
@@ -133,7 +144,91 @@ def run(size: str) -> list[Result]:
         for name, ask in asked.items()
     ]
     matched = index.match_batch(table).num_rows / len(items)
-    return [*results, Result("matches", matched, "an item", section=title)]
+    results.append(Result("matches", matched, "an item", section=title))
+    return results + run_rdf(plan, wanted, items, scanned) + run_xml(plan, wanted, items, scanned)
+
+
+def run_rdf(plan: Plan, wanted: list[str], items: list[str], scanned: float) -> list[Result]:
+    """Measure the same words over items that are RDF: a title, a text, a date and a link."""
+    filters = (rf'ASK {{ ?x <urn:text> ?t FILTER(REGEX(?t, "\\b{word}\\b", "i")) }}' for word in wanted)
+    index = RdfIndex.build(Subscription(number, text, "sparql") for number, text in enumerate(filters))
+    graphs = [
+        make_graph(
+            [
+                (f"<urn:{number}>", "<urn:text>", literal(item)),
+                (f"<urn:{number}>", "<urn:title>", literal(item[:40])),
+                (f"<urn:{number}>", "<urn:date>", literal("2001-01-01")),
+                (f"<urn:{number}>", "<urn:link>", f"<http://example.org/{number}>"),
+            ]
+        )
+        for number, item in enumerate(items)
+    ]
+    events = [Event(number, graph, content_type=N_TRIPLES) for number, graph in enumerate(graphs)]
+    for event, item in zip(events[: plan.scanned], items, strict=False):
+        assert index.match(event) == scan(wanted, item)
+    assert_oxigraph_agrees(graphs[0], wanted, items[0])
+    texts = [write_lines(graph) for graph in graphs]
+    table = pa.RecordBatch.from_pydict(
+        {"id": list(range(len(items))), "data": texts, "datacontenttype": [N_TRIPLES] * len(items)}
+    )
+    asked: dict[str, Callable[[], object]] = {
+        "`match_events`, read before": lambda: index.match_events(events),
+        "`match_batch`, N-Triples": lambda: index.match_batch(table),
+        "`match`, read before": lambda: [index.match(event) for event in events],
+    }
+    goals = {"`match_events`, read before": GOAL} if plan.words == SIZES["full"].words else {}
+    title = f"The same over RDF: {plan.words:,} `REGEX` of a word"
+    return [
+        Result(
+            name, best(ask, plan.rounds, len(items)), EACH, scanned, "scan", goals.get(name), section=title
+        )
+        for name, ask in asked.items()
+    ]
+
+
+def run_xml(plan: Plan, wanted: list[str], items: list[str], scanned: float) -> list[Result]:
+    """Measure the same words over items that are XML."""
+    filters = (rf"//item[re:test(text, '\b{word}\b', 'i')]" for word in wanted)
+    index = XmlIndex.build(Subscription(number, text, "xpath") for number, text in enumerate(filters))
+    texts = [
+        f"<item id='{number}'><title>{item[:40]}</title><date>2001-01-01</date><text>{item}</text></item>"
+        for number, item in enumerate(items)
+    ]
+    given = [Event(number, text, content_type=XML_TYPE) for number, text in enumerate(texts)]
+    events = [Event(event.id, document_of(event), content_type=XML_TYPE) for event in given]
+    root = etree.fromstring(texts[0])
+    for event, item in zip(events[: plan.scanned], items, strict=False):
+        assert index.match(event) == scan(wanted, item)
+    own = set(words_of(items[0]))
+    for word in wanted[:200]:
+        found = root.xpath(rf"boolean(//text()[re:test(., '\b{word}\b', 'i')])", namespaces=EXSLT)
+        assert found is (word in own)
+    table = pa.RecordBatch.from_pydict(
+        {"id": list(range(len(items))), "data": texts, "datacontenttype": [XML_TYPE] * len(items)}
+    )
+    asked: dict[str, Callable[[], object]] = {
+        "`match_events`, read before": lambda: index.match_events(events),
+        "`match_batch`, text": lambda: index.match_batch(table),
+        "`match`, read before": lambda: [index.match(event) for event in events],
+    }
+    goals = {"`match_events`, read before": GOAL} if plan.words == SIZES["full"].words else {}
+    title = f"The same over XML: {plan.words:,} `re:test` of a word"
+    return [
+        Result(
+            name, best(ask, plan.rounds, len(items)), EACH, scanned, "scan", goals.get(name), section=title
+        )
+        for name, ask in asked.items()
+    ]
+
+
+def assert_oxigraph_agrees(graph: Graph, wanted: list[str], item: str) -> None:
+    """Ask another engine for some words."""
+    store = ox.Store()
+    store.load(write_lines(graph).encode(), ox.RdfFormat.N_TRIPLES)
+    own = set(words_of(item))
+    for word in wanted[:200]:
+        asked = rf'ASK {{ ?x <urn:text> ?t FILTER(REGEX(?t, "\\b{word}\\b", "i")) }}'
+        assert bool(store.query(asked)) is (word in own)
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ def main() -> None:
         engine.subscribe({"id": "dora", "filter": "topic = 'news' && age > 30"})
     except FilterError as error:
         print(error)
-    some = [{"id": "dora", "filter": "topic = news"}, {"id": "emil", "filter": "age > 40"}]
+    some = [{"id": "dora", "filter": "lenght(topic) > 3"}, {"id": "emil", "filter": "age > 40"}]
     for refused in engine.subscribe(some, on_error="collect"):
         print(refused.reason)
     print(engine)

@@ -32,7 +32,7 @@ def main() -> None:
     print("carla:", "match" if why.matches else "no match, because of", why.nearest_miss[0].text)
 
     try:
-        parse_filter("age + 1 > 30")
+        parse_filter("age > now()")
     except FilterError as error:
         print("refused:", error)
 

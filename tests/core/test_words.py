@@ -9,22 +9,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.core.interning import TextPool
+from headgate.core.text.alphabets import JAVA, LETTERS, PYTHON, RUST, SELECTORS, Alphabet
 from headgate.core.text.finding import KnownWords
-from headgate.core.text.words import LETTERS, SELECTORS, is_letter, is_word, letters, wanted_word, words
+from headgate.core.text.words import is_word, wanted_word, words
 
 ODD = "aAbBzZ09_-. 'éÉßẞſKσςΣıİi\u0307\u0301²½ǅǆ日本🎈Ⓐⓐ\u200d\U000e0101𐐀𐐨\u0345ͅµμ"  # noqa: RUF001
 
 
-@given(st.lists(st.text(ODD, max_size=12), max_size=6), st.lists(st.text(ODD, max_size=3), max_size=12))
-def test_known_words_are_found_once(texts: list[str], wanted: list[str]) -> None:
-    known = sorted({word for each in wanted for word in words(each)})
-    pool = TextPool.build(known)
-    found = KnownWords.of(pool).find(TextPool.build(texts))
+ALPHABETS = {"java": JAVA, "rust": RUST, "python": PYTHON}
+EACH = pytest.mark.parametrize("alphabet", ALPHABETS.values(), ids=ALPHABETS)
+
+
+@EACH
+@given(
+    texts=st.lists(st.text(ODD, max_size=12), max_size=6),
+    wanted=st.lists(st.text(ODD, max_size=3), max_size=12),
+)
+def test_known_words_are_found_once(alphabet: Alphabet, texts: list[str], wanted: list[str]) -> None:
+    known = sorted({word for each in wanted for word in alphabet.words(each)})
+    words_known = KnownWords.of(TextPool.build(known), None, alphabet)
+    found = words_known.find(TextPool.build(texts))
     for t, text in enumerate(texts):
         numbers = found.number[found.start[t] : found.start[t + 1]].tolist()
-        expected = dict.fromkeys(known.index(word) for word in words(text) if word in known)
+        expected = dict.fromkeys(known.index(word) for word in alphabet.words(text) if word in known)
         assert numbers == list(expected), (text, known)
-        assert KnownWords.of(pool).find_one(text).tolist() == numbers
+        assert words_known.find_one(text).tolist() == numbers
 
 
 def test_many_words_at_once() -> None:
@@ -42,24 +51,28 @@ def test_many_words_at_once() -> None:
         assert len(expected) > 50
 
 
-def test_the_table_says_what_the_definition_says() -> None:
-    table = letters()
+@EACH
+def test_the_table_says_what_the_definition_says(alphabet: Alphabet) -> None:
+    table = alphabet.table
     rng = random.Random(2)
     odd = [ord(each) for each in ODD if ord(each) < LETTERS]
     for code in {*range(0x600), *odd, *rng.sample(range(0xE000, LETTERS), 5000)}:
-        assert (table[code] != 0) == is_letter(chr(code)), hex(code)
-        assert [chr(table[code])] == words(chr(code)) if table[code] else not words(chr(code)), hex(code)
+        assert (table[code] != 0) == alphabet.is_letter(chr(code)), hex(code)
+        words_of = alphabet.words(chr(code))
+        assert [chr(table[code])] == words_of if table[code] else not words_of, hex(code)
 
 
 @pytest.mark.nightly
 def test_no_other_character_beyond_the_table_is_a_letter() -> None:
-    assert [code for code in range(LETTERS, 0x110000) if is_letter(chr(code))] == list(SELECTORS)
+    for alphabet in ALPHABETS.values():
+        found = [code for code in range(LETTERS, 0x110000) if alphabet.is_letter(chr(code))]
+        assert found == (list(SELECTORS) if alphabet.marks else [])
 
 
-def test_folding_is_done_once() -> None:
-    table = letters()
-    folded = table[table != 0]
-    assert (table[folded] == folded).all()
+@EACH
+def test_folding_is_done_once(alphabet: Alphabet) -> None:
+    folded = alphabet.table[:LETTERS][alphabet.table[:LETTERS] != 0]
+    assert (alphabet.table[folded] == folded).all()
 
 
 @pytest.mark.parametrize(

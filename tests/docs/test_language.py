@@ -15,6 +15,11 @@ from headgate.core.casts import to_timestamp
 from headgate.core.values import MAX_DEPTH, Kind
 from headgate.errors import FilterError
 from headgate.records import reference
+from headgate.records.expressions import model as expression_model
+from headgate.records.expressions.arrays import MAX_STEPS
+from headgate.records.expressions.functions import ALIASES, FUNCTIONS, OPERATORS
+from headgate.records.expressions.model import MAX_NESTING, MAX_NODES
+from headgate.records.expressions.texts import MAX_TEXT
 from headgate.records.index.index import RecordIndex
 from headgate.records.language import literals, model
 from headgate.records.language import refusal as limits
@@ -45,7 +50,10 @@ class Case(NamedTuple):
 def tables() -> Iterator[tuple[list[str], list[list[str]]]]:
     """List the tables of the page: the names of the columns, and the rows."""
     for block in re.findall(r"(?:^\|.*\n)+", without_fences(TEXT), re.MULTILINE):
-        rows = [[cell.strip() for cell in _CELLS.split(line)[1:-1]] for line in block.splitlines()]
+        rows = [
+            [cell.strip().replace("\\|", "|") for cell in _CELLS.split(line)[1:-1]]
+            for line in block.splitlines()
+        ]
         yield rows[0], rows[2:]
 
 
@@ -180,6 +188,19 @@ def test_limits() -> None:
     }
     assert shown == real
     assert f"Objects of an event may nest {MAX_DEPTH} deep" in TEXT
+
+
+def test_every_function_has_a_row() -> None:
+    rows = {
+        name
+        for row in table("function", "filter", "verdict")
+        for name in re.findall(r"`([^`]+)`", row["function"])
+    }
+    assert rows == {*FUNCTIONS, *OPERATORS, "cast"}
+    section = TEXT[TEXT.index("## Expressions") : TEXT.index("### Regular expressions")]
+    assert [name for name in ALIASES if f"`{name}`" not in section] == []
+    for bound in (MAX_NODES, expression_model.MAX_DEPTH, MAX_NESTING, MAX_TEXT, MAX_STEPS):
+        assert f"{bound:,}" in section
 
 
 def test_every_node_and_operator_is_mentioned() -> None:

@@ -13,7 +13,7 @@ from headgate.engine.unknown import Unknown
 from headgate.errors import FilterError, GraphError, HeadgateError, SubscriptionError
 
 KINDS = ["plain", "ranked", "graph", "ranked graph"]
-BAD = "age + 1 = 2"
+BAD = "age > now()"
 WHY = "is not part of the filter language here, at character 5"
 
 

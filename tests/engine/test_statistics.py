@@ -16,6 +16,7 @@ from headgate.engine import counters, statistics
 from headgate.rdf.index import matching
 from headgate.records.events.columns import columns_of
 from headgate.records.events.encode import encode
+from headgate.records.index.arrays import REFERENCE_WORDS
 from headgate.records.index.index import RecordIndex
 from tests.contract.reference import holds
 from tests.contract.rooms import ROOMS
@@ -151,7 +152,7 @@ def reached(built: BuiltIndex, events: Any, e: int) -> set[int]:
         at = int(begin)
         while at < end:
             found.add(int(stream[at] >> 3))
-            at += 2 if stream[at] & 2 else 2 + int(stream[at + 1])
+            at += REFERENCE_WORDS if stream[at] & 2 else 2 + int(stream[at + 1])
     ruled = set()
     for line in range(len(index.line_base) - 1):
         if not index.line_multi[line]:

@@ -1,4 +1,4 @@
-"""Filters in SQL that are ranked through boxes of codes, against the reference."""
+"""Filters in SQL that are ranked through boxes and lists of codes, against the reference."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Engine, Event, Subscription
-from headgate.ranking.filters import boxed
-from headgate.ranking.filters.explain import BOXED, SUMMED
+from headgate.ranking.filters import boxed, coded
+from headgate.ranking.filters.explain import BOXED, BY_RANK, LISTED, LISTED_IN_PART, SUMMED
 from headgate.ranking.filters.index import RankedIndex
 from headgate.ranking.filters.reference import exact, relaxed
 from headgate.records.index.index import RecordIndex
@@ -36,11 +36,15 @@ VALUES: tuple[object, ...] = (
 NUMBERS = ("0", "1", "2", "3", "5", "7", "-1", "9007199254740993", "0.5", "1.5", "2.5", "1.25", "-0.5")
 
 
-@pytest.fixture(autouse=True)
-def few_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make boxes of any number of rows, whatever they have in common."""
-    monkeypatch.setattr(boxed, "LEAST", 1)
+@pytest.fixture(autouse=True, params=["boxes", "lists"])
+def few_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Code any number of rows, whatever they have in common: as boxes if they can be, or all in lists."""
+    monkeypatch.setattr(coded, "LEAST", 1)
+    monkeypatch.setattr(coded, "CODED", 0.0)
+    monkeypatch.setattr(boxed, "LEAST", 1 if request.param == "boxes" else 1000)
+    monkeypatch.setattr(boxed, "SHARE", 0.0)
     monkeypatch.setattr(boxed, "FULL", 0.0)
+    return str(request.param)
 
 
 def random_clause(rng: random.Random) -> str:
@@ -52,7 +56,14 @@ def random_clause(rng: random.Random) -> str:
             f"{name} {rng.choice(['<', '<=', '>', '>=', '='])} {low}",
             f"{name} = '{rng.choice('xyz')}'",
             f"{name} IN ('x', 'z')",
+            f"{name} IN ({', '.join(str(rng.randrange(8)) for _ in range(3))})",
+            f"({name} IN (0.5, 2.5) OR {name} = '{rng.choice('xyz2')}')",
+            f"{name} NOT IN (1, {rng.randrange(8)})",
+            f"{name} BETWEEN {low} AND '{rng.choice('xyz2')}'",
             f"{name} <> {high}",
+            f"({name} = {low} OR {rng.choice('abc')} >= {high})",
+            f"lower({name}) = '{rng.choice('xyz')}'",
+            f"{name} LIKE '%{rng.choice('xyz2')}%'",
             f"{name} IS {rng.choice(['', 'NOT '])}NULL",
         ]
     )
@@ -80,6 +91,10 @@ def check(
         k = rng.choice([1, 3, len(subscriptions) + 5])
         factors = rng.choice([None, {"A": rng.choice([0, 0.3, 2])}, {"b": 0.7, "c": 0}])
         assert index.top(event, k) == exact(subscriptions, event, k, room=RecordIndex)
+        table = index.top_events([event, event], k).to_pylist()
+        assert [row["subscription_id"] for row in table[: len(table) // 2]] == [
+            each.subscription for each in exact(subscriptions, event, k, room=RecordIndex)
+        ]
         wanted = relaxed(subscriptions, event, k, room=RecordIndex, factors=factors)
         assert index.top(event, k, "relaxed", factors=factors) == wanted
         rows = index.top_events([event, event], k, "relaxed", factors=factors).to_pylist()
@@ -135,11 +150,11 @@ def intervals(count: int) -> list[Subscription]:
     ]
 
 
-def test_texts_that_differ_in_numbers_are_boxes_however_they_come(tmp_path: Path) -> None:
+def test_texts_that_differ_in_numbers_are_coded_however_they_come(tmp_path: Path, few_rows: str) -> None:
     subscriptions = intervals(300)
     engine = Engine.build(subscriptions)
     events = Ranking(3).events(np.arange(3), 1)
-    assert engine.backend.index.clauses.boxes > 290
+    assert getattr(engine.backend.index.clauses, "boxes" if few_rows == "boxes" else "listed") > 290
     engine.save(tmp_path / "snapshot")
     opened = Engine.open(tmp_path / "snapshot")
     for row in events.to_pylist():
@@ -151,11 +166,12 @@ def test_texts_that_differ_in_numbers_are_boxes_however_they_come(tmp_path: Path
     assert pa.table(engine.backend.index.top_batch(events, 7, "relaxed")).num_rows == 21
 
 
-def test_an_explanation_says_what_ranked_it() -> None:
+def test_an_explanation_says_what_ranked_it(few_rows: str) -> None:
     index = RankedIndex.build(
         [
             Subscription("s", "a BETWEEN 1 AND 5 AND b > 2", weights=[0.5, 2]),
             Subscription("t", "a > 9 OR b = 3", weights=[1]),
+            Subscription("u", "a > 9 AND name LIKE '%x'"),
         ],
         room=RecordIndex,
     )
@@ -165,9 +181,17 @@ def test_an_explanation_says_what_ranked_it() -> None:
         ("a BETWEEN 1 AND 5", True),
         ("b > 2", False),
     ]
-    assert (found.rank, found.value, found.through) == (1, 0.5, BOXED)
-    assert index.explain_rank(event, "t", 1, "relaxed").through == SUMMED
-    assert f"ranked through {BOXED}" in found.lines()
+    first = BOXED if few_rows == "boxes" else LISTED
+    assert (found.rank, found.value, found.through) == (1, 0.5, first)
+    assert f"ranked through {first}" in found.lines()
+    index.subscribe(Subscription("v", "a > 2"))
+    for identity, through in (("t", LISTED), ("u", LISTED_IN_PART), ("v", SUMMED)):
+        told = index.explain_rank(event, identity, 1, "relaxed")
+        assert told.through == through
+        assert (f"ranked through {through}" in told.lines()) == (through != SUMMED)
+    assert index.explain_rank(event, "t", 1).through == BY_RANK
+    index.compact()
+    assert index.explain_rank(event, "v", 1, "relaxed").through == first
 
 
 def test_sums_of_boxes_are_in_the_order_of_the_clauses() -> None:
@@ -179,7 +203,7 @@ def test_sums_of_boxes_are_in_the_order_of_the_clauses() -> None:
         ],
         room=RecordIndex,
     )
-    assert index.clauses.boxes == 2
+    assert index.clauses.boxes + index.clauses.listed == 2
     best = index.top(Event("e", {"a": 9, "b": 9}), 5, "relaxed")
     assert [(each.subscription, each.value) for each in best] == [
         ("s", (0.1 + 0.2) + 0.3),

@@ -109,6 +109,20 @@ ODD = (
 DATATYPES = tuple(
     iri(f"{XSD}{name}") for name in ("string", "integer", "decimal", "double", "boolean", "dateTime", "date")
 )
+REGEXES = (
+    "",
+    "A",
+    "b",
+    "^a",
+    "B$",
+    "^AB$",
+    r"\bA\b",
+    r"\bab\b",
+    r"\bhi\b",
+    r"(^|\W)example(\W|$)",
+    r"a\.b",
+    "1",
+)
 SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -283,18 +297,23 @@ def _operand(rng: random.Random, variables: Sequence[Term], depth: int) -> Expre
     if draw < 0.8:
         return _constant(rng)
     if draw < 0.94 or depth <= 0:
-        return Call(rng.choice(("STR", "LANG", "DATATYPE")), (_variable(rng, variables),))
+        return Call(rng.choice(("STR", "LANG", "DATATYPE", "LCASE")), (_variable(rng, variables),))
     return random_expression(rng, variables, depth - 1)
 
 
 def _truth(rng: random.Random, variables: Sequence[Term]) -> Call:
     """Draw a function that is true or false, mostly of what it can be asked of."""
-    name = rng.choice(("ISIRI", "ISLITERAL", "STRSTARTS", "STRENDS", "CONTAINS"))
+    name = rng.choice(("ISIRI", "ISLITERAL", "STRSTARTS", "STRENDS", "CONTAINS", "REGEX"))
     subject: Expression = _variable(rng, variables)
     if name.startswith("IS"):
         return Call(name, (subject,))
     if rng.random() < 0.6:
         subject = Call("STR", (subject,))
+    if name == "REGEX":
+        flags = rng.choice(((), (literal("i"),), (literal("i"),)))
+        return Call(name, (subject, literal(rng.choice(REGEXES)), *flags))
+    if rng.random() < 0.3:
+        subject = Call("LCASE", (subject,))
     what = rng.choice(
         (literal("a"), literal("b"), literal(""), literal("1"), literal(EX), literal("a", language="en"))
     )

@@ -25,6 +25,7 @@ from tests.rdf.random_patterns import (
     NODES,
     ODD,
     PROPERTIES,
+    REGEXES,
     SIGNS,
     planted_pattern,
     random_graph,
@@ -137,11 +138,14 @@ def expressions() -> Iterable[Expression]:
         yield from (Compare(sign, left, right) for sign in SIGNS)
     for term in TERMS:
         yield Not(term)
-        for name in ("STR", "LANG", "DATATYPE", "ISIRI", "ISLITERAL"):
+        for name in ("STR", "LANG", "DATATYPE", "LCASE", "ISIRI", "ISLITERAL"):
             yield Call(name, (term,))
         for other in TERMS[:40]:
             for name in ("STRSTARTS", "STRENDS", "CONTAINS"):
                 yield Call(name, (term, other))
+        for pattern in REGEXES:
+            yield Call("REGEX", (term, literal(pattern)))
+            yield Call("REGEX", (term, literal(pattern), literal("i")))
 
 
 def agreed(asked: Iterable[Expression]) -> int:

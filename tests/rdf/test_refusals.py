@@ -8,13 +8,16 @@ import pytest
 
 from headgate.errors import FilterError
 from headgate.rdf.language.parse import parse_expression, parse_filter
+from headgate.rdf.language.refusal import BAD_FLAGS, BAD_REGEX
 
 PATH = (
     "this path is not supported: those known are a/rdfs:subClassOf*, rdfs:subClassOf* and rdfs:subPropertyOf*"
 )
 ABSENT = "a filter cannot ask for what is absent"
 SET = "the answers of a filter are a set, neither ordered nor grouped"
-FUNCTIONS = "the functions are isIRI, isLiteral, lang, datatype, str, STRSTARTS, STRENDS, CONTAINS"
+FUNCTIONS = (
+    "the functions are isIRI, isLiteral, lang, datatype, str, LCASE, STRSTARTS, STRENDS, CONTAINS, REGEX"
+)
 OBJECT = "a variable, an IRI, a literal or a blank node"
 
 # The mark stands before the place; it is no part of the text.
@@ -87,7 +90,20 @@ QUERIES = [
     ("ASK { ?x ?y ?z FILTER ⟪EXISTS { ?x ?y ?w } }", f"EXISTS is not supported: {ABSENT}"),
     ("ASK { ?x ?y ?z FILTER ⟪NOT EXISTS { ?x ?y ?w } }", f"EXISTS is not supported: {ABSENT}"),
     ("ASK { ?x ?y ?z FILTER(⟪exists { ?x ?y ?w }) }", f"EXISTS is not supported: {ABSENT}"),
-    ("ASK { ?x ?y ?z FILTER ⟪regex(?z, 'a') }", "REGEX is not supported: use STRSTARTS, STRENDS or CONTAINS"),
+    ("ASK { ?x ?y ?z FILTER regex(?z, ⟪'a|b') }", BAD_REGEX),
+    ("ASK { ?x ?y ?z FILTER regex(?z, ⟪'\\\\bab', 'i') }", BAD_REGEX),
+    ("ASK { ?x ?y ?z FILTER regex(?z, ⟪'\\\\btwo words\\\\b', 'i') }", BAD_REGEX),
+    ("ASK { ?x ?y ?z FILTER regex(?z, ⟪'a$b') }", BAD_REGEX),
+    ("ASK { ?x ?y ?z FILTER regex(?z, 'a', ⟪'m') }", BAD_FLAGS),
+    (
+        "ASK { ?x ?y ?z FILTER regex(?z, ⟪?x) }",
+        "REGEX takes texts in quotes behind the first argument",
+    ),
+    (
+        "ASK { ?x ?y ?z FILTER regex(?z, ⟪'a'@en) }",
+        "REGEX takes texts in quotes behind the first argument",
+    ),
+    ("ASK { ?x ?y ?z FILTER(⟪regex(?z)) }", "REGEX takes 2 or 3 arguments"),
     ("ASK { ?x ?y ?z FILTER(⟪bound(?z)) }", f"the function BOUND is not supported: {FUNCTIONS}"),
     ("ASK { ?x ?y ?z FILTER(⟪foo(?z)) }", f"foo is not a function: {FUNCTIONS}"),
     (

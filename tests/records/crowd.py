@@ -13,7 +13,7 @@ from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.records import reference
 from headgate.records.index.access import POSTING
-from headgate.records.index.arrays import FLAGS, REFERENCE, TREE
+from headgate.records.index.arrays import FLAGS, REFERENCE, REFERENCE_WORDS, TREE
 from headgate.records.index.build import build
 from headgate.records.index.index import RecordIndex
 from headgate.records.index.live import Base
@@ -127,7 +127,7 @@ def _entries(built: BuiltIndex, at: int, end: int, only: int = 0) -> list[int]:
         head, second = stream[at : at + 2].tolist()
         if head & only == only:
             found.append(head >> FLAGS)
-        at += 2 if head & REFERENCE else 2 + second
+        at += REFERENCE_WORDS if head & REFERENCE else 2 + second
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from headgate.errors import FilterError
 from headgate.records.events.encode import encode_batch
 from headgate.records.index import build
 from headgate.records.index.access import MOST_SPOILERS
-from headgate.records.index.arrays import DUPLICATE, FLAGS, POINTS, check_length
+from headgate.records.index.arrays import DUPLICATE, FLAGS, POINTS, REFERENCE_WORDS, check_length
 from headgate.records.index.build import by_events, by_filters
 from headgate.records.index.checking import SHORT
 from headgate.records.index.index import RecordIndex
@@ -346,7 +347,7 @@ def _words_of(built: BuiltIndex, shape: int) -> list[int]:
     end = int(built.arrays.single_start[-1])
     while at < end:
         head, second = stream[at : at + 2].tolist()
-        pc, at = at + 2, at + (2 if head & 2 else 2 + second)
+        pc, at = at + 2, at + (REFERENCE_WORDS if head & 2 else 2 + second)
         while not head & 2 and pc < at:
             if int(stream[pc]) & 3 == shape and int(stream[pc]) & 15 < 12:
                 found.append(check_length(stream, pc))
@@ -618,6 +619,18 @@ def test_more_matches_than_there_is_room_for_at_first() -> None:
     assert index.match(event) == wanted
     together = index.match_events([event, Event("f", {"a": 2}), *[event] * 6])
     assert together.column(1).to_pylist() == wanted * 7
+
+
+def test_more_clusters_than_there_is_room_for_at_first() -> None:
+    """Of one event and of some together, where what was found of the first is kept."""
+    names = [f"a{n}" for n in range(24)]
+    texts = [f"{a} = 1 AND {b} = 1" for a, b in combinations(names, 2)]
+    index = index_of(texts, shares(MIDDLING))
+    event = Event("e", dict.fromkeys(names, 1))
+    assert index.match(event) == [*range(len(texts))]
+    other = index_of(texts, shares(MIDDLING))
+    together = other.match_events([Event("f", {"a0": 1, "a1": 1}), event, event])
+    assert together.column(1).to_pylist() == [0, *range(len(texts)), *range(len(texts))]
 
 
 @pytest.mark.nightly

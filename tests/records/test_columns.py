@@ -129,6 +129,18 @@ def test_a_family_has_the_same_signs_and_points() -> None:
 def test_codes_say_which_clauses_hold(rng: random.Random) -> None:
     clauses = [f"{rng.choice('ab')} {rng.choice(['<', '>=', '='])} {random_number(rng)}" for _ in range(12)]
     clauses += ["a BETWEEN 0.5 AND 0.75", "a = 'x'", "b <> 'y'", "a IS NULL", "b IN (1, 2, 5)"]
+    clauses += [
+        "a = 1 OR a = 'x' OR a = 2.5",
+        "a BETWEEN 1 AND 'x'",
+        "a = 1 OR b = 2.5",
+        "a < 1 OR a > 0 OR b IS NULL",
+    ]
+    clauses += [
+        "NOT (a = 1 AND b = 'y')",
+        "lower(a) IN ('x', 'y')",
+        "a LIKE '%x'",
+        "a = 1 OR (b = 1 AND c = 2)",
+    ]
     coded = code_clauses(compile_filters(clauses).programs)
     index = RecordIndex.build(Subscription(n, text) for n, text in enumerate(clauses))
     coder = type(coded.coder).from_arrays(coded.coder.to_arrays())
@@ -138,12 +150,11 @@ def test_codes_say_which_clauses_hold(rng: random.Random) -> None:
         assert (coder.many_codes([event, event]) == codes).all()
         held = [
             n
-            for n, line in enumerate(coded.line.tolist())
-            if line >= 0
-            and any(
-                coded.low[i] <= codes[line] <= coded.high[i]
-                for i in range(int(coded.start[n]), int(coded.start[n + 1]))
-            )
+            for n in range(len(clauses))
+            if (parts := range(int(coded.start[n]), int(coded.start[n + 1])))
+            and {int(coded.part[i]) for i in parts}
+            == {int(coded.part[i]) for i in parts if coded.low[i] <= codes[coded.line[i]] <= coded.high[i]}
         ]
-        known = np.flatnonzero(coded.line >= 0).tolist()
+        known = np.flatnonzero(coded.coded).tolist()
+        assert known == [n for n, text in enumerate(clauses) if "LIKE" not in text and "OR (" not in text]
         assert held == [n for n in index.match(event) if n in known]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import inspect
 import json
 import math
 import random
+import re
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from enum import IntEnum
@@ -19,18 +21,21 @@ from hypothesis import strategies as st
 from headgate import Event, Subscription
 from headgate.core.event import read_object
 from headgate.core.interning import TextPool
+from headgate.core.jit.memory import EACH
 from headgate.errors import EventError
 from headgate.records.events import line_codes, rows
 from headgate.records.events.encode import encode_events
+from headgate.records.index import kernels
+from headgate.records.index.arrays import Desk, Events, RecordArrays
 from headgate.records.index.index import RecordIndex
 from headgate.records.index.live import Base
+from headgate.records.index.matcher import Matcher
 from tests.records.random_filters import random_event, random_filter
 from tests.seeds import examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headgate.records.index.arrays import Events
     from headgate.records.index.build import BuiltIndex
 
 pytestmark = pytest.mark.jit_off
@@ -271,3 +276,18 @@ def test_many_threads_and_one_encoder() -> None:
         found = list(pool.map(lambda event: seen(base.encoder.encode([event]), 0), events * 3))
     assert found == wanted * 3
     assert np.array_equal(base.match_one(events[0]), base.match(base.encode(events[:1]), 1).filters)
+
+
+def test_the_table_of_one_event_has_arrays_of_the_types_that_the_kernel_reads() -> None:
+    """The kernel knows them by place only; all that Python gives it must be in that order."""
+    scratch = Matcher(INDEX.built).scratch()
+    given: list[Any] = [*INDEX.built.arrays, *scratch.room.events, *scratch.desk, scratch.seen, scratch.out]
+    source = inspect.getsource(kernels)
+    body = source[source.index("def match_one") :]
+    read = re.findall(r"(?:(\w+)=)?(vector|matrix)\(table, (\d+), np\.(\w+)\)", body)
+    names = [*RecordArrays._fields, *Events._fields, *Desk._fields]
+    assert [name for name, *_ in read if name] == names
+    assert [int(place) for _, _, place, _ in read] == [*range(len(given) + 1)]
+    shapes = [({"vector": 1, "matrix": 2}[kind], np.dtype(dtype)) for _, kind, _, dtype in read]
+    assert shapes == [(each.ndim, each.dtype) for each in (*given, scratch.removed)]
+    assert scratch.table.reshape(-1, EACH)[:-1, 0].tolist() == [each.ctypes.data for each in given]

@@ -178,7 +178,7 @@ class World:
     def ranked(self) -> Engine:
         """Build it with ranking."""
         return Engine.build(
-            [self._alone(each, score=each.score) for each in self.subscriptions()], ranked=True
+            [self._alone(each, score=float(each.score)) for each in self.subscriptions()], ranked=True
         )
 
     def graph(self) -> Engine:

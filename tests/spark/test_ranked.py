@@ -311,7 +311,7 @@ def test_weights_of_parquet_have_types_of_their_own(
 
 
 BAD: dict[str, tuple[Any, Any, str]] = {
-    "text": ("high", None, "score 'high' is not usable: give a number"),
+    "text": ("high +", None, "the score of subscription 'text': a value or a condition is missing"),
     "truth": (True, None, "score True is not usable: give a number"),
     "nan": ("NaN", None, "the score of the row is nan: give a finite number"),
     "infinite": ("-Infinity", None, "the score of the row is -inf: give a finite number"),

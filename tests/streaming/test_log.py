@@ -88,7 +88,7 @@ def test_refused_changes(tmp_path: Path) -> None:
         {"op": "subscribe", "id": "s3"},
         {"op": "subscribe", "id": "s3", "filter": "//a", "dialect": "xpath"},
         {"op": "subscribe", "id": "s3", "filter": "age > 3", "node": "n"},
-        {"op": "subscribe", "id": "s3", "filter": "age > 3", "score": "high"},
+        {"op": "subscribe", "id": "s3", "filter": "age > 3", "score": True},
         {"op": "subscribe", "id": "s3", "filter": "age > 3", "weights": [1]},
         {"op": "unsubscribe", "id": "s9"},
         {"op": "unsubscribe"},

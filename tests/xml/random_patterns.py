@@ -20,6 +20,7 @@ from headgate.xml.language.model import (
     STARTS_WITH,
     TEXT,
     VAL,
+    WORD,
     Node,
     Pattern,
     Test,
@@ -80,6 +81,8 @@ def random_pattern(rng: random.Random) -> Pattern:
 def random_test(rng: random.Random) -> Test:
     """Draw a test, mostly of a common value."""
     draw = rng.random()
+    if draw < 0.06:
+        return Test(WORD, rng.choice(("x", "1", "2", "y", "xy", "é")))
     if draw < 0.25:
         return Test(rng.choice((CONTAINS, STARTS_WITH)), rng.choice(("x", "1", "2", "y", "", "xy")))
     if draw < 0.55:

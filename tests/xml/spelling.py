@@ -16,6 +16,7 @@ from headgate.xml.language.model import (
     ROOT,
     STARTS_WITH,
     TEXT,
+    WORD,
     Pattern,
     is_attribute,
 )
@@ -160,6 +161,9 @@ class Speller:
         return f"{'_' if self._tree else self._rng.choice(('', ' '))}{{{self._rng.choice(('', ' '))}{mark}}}"
 
     def _tested(self, path: str, test: model.Test) -> str:
+        if test.sign == WORD:
+            pattern = self._rng.choice((r"\b{}\b", r"(^|\W){}(\W|$)")).format(test.value)
+            return f"re:test({path}, {self._literal(pattern)}, {self._literal('i')})"
         value = self._literal(test.value)
         if test.sign in (CONTAINS, STARTS_WITH):
             return f"{test.sign}{self._rng.choice(('', ' '))}({path}, {value})"

@@ -50,6 +50,7 @@ def odd_pattern(rng: random.Random) -> Pattern:
         tests = tuple(
             model.Test(each.sign, rng.choice(TEXTS) if isinstance(each.value, str) else rng.choice(NUMBERS))
             for each in node.tests
+            if each.sign != model.WORD
         )
         nodes.append(Node(label, node.axis, node.parent, tests, node.returns))
     return Pattern(tuple(nodes))

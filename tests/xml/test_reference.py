@@ -12,7 +12,7 @@ from headgate.xml.language.model import Test as Condition
 from headgate.xml.reference import combinations, matches, taking_part, tuples
 from tests.seeds import seeds, share
 from tests.xml.random_patterns import random_document, random_pattern
-from tests.xml.xpath import holds_expression, node_expression
+from tests.xml.xpath import NAMESPACES, holds_expression, node_expression
 
 BOOKS = (
     "<books><book id='1'><title>A</title><author>x</author><author>y</author></book>"
@@ -27,12 +27,12 @@ def test_agrees_with_an_xpath_processor(seed: int) -> None:
     document, root = read_document(text), parse(text.encode())
     for _ in range(15):
         pattern = random_pattern(rng)
-        expected = root.xpath(holds_expression(pattern))
+        expected = root.xpath(holds_expression(pattern), namespaces=NAMESPACES)
         assert matches(pattern, document) is expected
         for place, nodes in enumerate(taking_part(pattern, document)):
-            values = root.xpath(f"count({node_expression(pattern, place)})")
+            values = root.xpath(f"count({node_expression(pattern, place)})", namespaces=NAMESPACES)
             assert len(nodes) == values
-            found = root.xpath(node_expression(pattern, place))
+            found = root.xpath(node_expression(pattern, place), namespaces=NAMESPACES)
             assert isinstance(found, list)
             texts = [each if isinstance(each, str) else "".join(each.itertext()) for each in found]  # type: ignore[union-attr, arg-type]
             assert [document.val(node) for node in nodes] == texts

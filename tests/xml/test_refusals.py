@@ -7,6 +7,7 @@ import pytest
 from headgate.errors import FilterError
 from headgate.xml.language import refusal as text_limits
 from headgate.xml.language.parse import parse_filter
+from headgate.xml.language.refusal import BAD_FLAGS, BAD_REGEX
 
 # The mark ⟪ stands before the place; it is no part of the text.
 
@@ -115,7 +116,12 @@ XPATHS = [
     ("//a/⟪node()", f"node() is not supported: {STEPS}"),
     ("//a/⟪comment()", f"comment() is not supported: documents are read without them; {STEPS}"),
     ("//a[⟪text(x)]", "text() is not supported: text() has nothing between its parentheses"),
-    ("//a[⟪foo(b)]", "foo() is not supported: the functions are contains() and starts-with()"),
+    ("//a[⟪foo(b)]", "foo() is not supported: the functions are contains(), starts-with() and re:test()"),
+    (r"//a[re:test(b, ⟪'\bx', 'i')]", BAD_REGEX),
+    (r"//a[re:test(b, ⟪'\btwo words\b', 'i')]", BAD_REGEX),
+    (r"//a[re:test(b, ⟪'\bx\b')]", BAD_FLAGS),
+    (r"//a[re:test(b, '\bx\b', ⟪'g')]", BAD_FLAGS),
+    ("//⟪re:test", "the prefix re: is not declared: write Q{namespace}test, or *:test"),
     (
         "//a[⟪string-length(b) > 3]",
         "string-length() is not supported: use contains(a, 'x') or starts-with(a, 'x')",

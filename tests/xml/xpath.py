@@ -12,11 +12,16 @@ from headgate.xml.language.model import (
     ROOT,
     STARTS_WITH,
     TEXT,
+    WORD,
     is_attribute,
 )
 
 if TYPE_CHECKING:
     from headgate.xml.language.model import Label, Pattern, Test
+
+
+NAMESPACES = {"re": "http://exslt.org/regular-expressions"}
+"""The prefix that expressions use for EXSLT."""
 
 
 def holds_expression(pattern: Pattern) -> str:
@@ -78,6 +83,8 @@ def _test(test: Test) -> str:
     if isinstance(test.value, float):
         # The library reads exponents too, which XPath 1.0 does not have.
         return f"number(translate(., 'e', 'x')) {test.sign} {test.value}"
+    if test.sign == WORD:
+        return rf"re:test(string(.), '\b{test.value}\b', 'i')"
     parts = ', "\'", '.join(f"'{part}'" for part in test.value.split("'"))
     literal = f"concat('', {parts})"
     if test.sign in {CONTAINS, STARTS_WITH}:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.cli.options import option_of
+from headgate.cli.options import option_of, read_given
 from headgate.cli.standard import STANDARD
+from headgate.core.settings import setting_of
 from headgate.errors import EventError, TableError
 from headgate.tables.packed import ending, read_file
 from headgate.tables.settings import Filters, Match
@@ -66,6 +67,17 @@ def rdf_options(command: Decorated) -> Decorated:
     for name, called in (("injective", ""), ("coerce", ""), ("taxonomy", "taxonomies")):
         command = option_of(Filters, name, called)(command)
     return command
+
+
+def xml_options(command: Decorated) -> Decorated:
+    """Add what is said of filters of XML."""
+    return option_of(Filters, "namespaces")(option_of(Filters, "unindexed")(command))
+
+
+def read_namespaces(given: tuple[str, ...]) -> dict[str, str] | None:
+    """Read prefixes with their namespaces; none if none are given."""
+    found: dict[str, str] = read_given(setting_of(Filters, "namespaces"), given)
+    return found or None
 
 
 def read_settings(

@@ -24,7 +24,7 @@ from headgate.core.snapshot import open_snapshot
 from headgate.errors import EventError, SnapshotError, SubscriptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from headgate.core.snapshot import Snapshot
     from headgate.core.subscription import Subscription
 
+TOGETHER = 32
+"""Documents that are encoded before the first of them is matched."""
 FEW = 16
 """Ids that are looked up one by one; more of them by Arrow, all at once."""
 
@@ -45,7 +47,17 @@ class Matcher(Protocol):
 
 
 class BaseMatcher(Matcher, Protocol):
-    """The same, and what it takes to ask them."""
+    """The same in two steps, and what it takes to ask them."""
+
+    @property
+    def finds_words(self) -> bool:
+        """Tell whether encoding a document looks words up: then several are encoded one after another."""
+
+    def encode(self, document: Any, /) -> Any:
+        """Make of a document what filters are asked with."""
+
+    def match_encoded(self, document: Any, encoded: Any, left_out: dict[int, str], /) -> NDArray[Any]:
+        """List the filters that hold for a document that is encoded."""
 
     def costs(self, document: Any, candidates: NDArray[np.int64], work: NDArray[np.float64], /) -> None:
         """Match a document once more, and add for each filter whether it is checked, and what that takes."""
@@ -99,17 +111,24 @@ class DocumentState(LiveState[BaseT, TailT]):
         base = len(self.base.ids)
         return self.base.pattern(number) if number < base else self.tail.pattern(number - base)
 
-    def match(self, document: Any, left_out: list[tuple[Id, str]]) -> NDArray[np.int64]:
+    def match(self, document: Any, left_out: list[tuple[Id, str]], encoded: Any = None) -> NDArray[np.int64]:
         """List the numbers of the filters that hold: those of the base rising, then those of the tail.
 
-        What is too much goes to `left_out`, with the reason.
+        What is too much goes to `left_out`, with the reason. `encoded` is what the base's matcher has made of
+        the document, if it has.
         """
         # The tail as it is now, and what was removed last of all: an id that is taken away and given anew
         # meanwhile is not answered twice.
         view = self.tail.view()
         early: dict[int, str] = {}
         lately: dict[int, str] = {}
-        found: NDArray[np.int64] = self.base.matcher.match(document, early).astype(np.int64)
+        matcher = self.base.matcher
+        base = (
+            matcher.match(document, early)
+            if encoded is None
+            else matcher.match_encoded(document, encoded, early)
+        )
+        found: NDArray[np.int64] = base.astype(np.int64)
         late = view.match(document, lately).astype(np.int64) if view.size else np.zeros(0, np.int64)
         if early or lately:
             left_out += self.named(early, {n: why for n, why in lately.items() if n < view.size})
@@ -182,14 +201,20 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
         return text if dialect == cls.dialect else cls._print(pattern), pattern
 
     @classmethod
-    def _read_all(cls, subscriptions: Iterable[Subscription], writer: Any) -> tuple[Ids, TextPool]:
+    def _read_all(
+        cls,
+        subscriptions: Iterable[Subscription],
+        writer: Any,
+        read: Callable[[str, str], tuple[str, Any]] | None = None,
+    ) -> tuple[Ids, TextPool]:
         """Parse subscriptions and have their filters written in the order of their ids."""
+        read = read or cls.read_filter
         given = list(subscriptions)
         ids = Ids.of(subscription.id for subscription in given)
         by_id = {each.id: each for each in given}
         texts = []
         for identity in ids:
-            text, pattern = cls.read_filter(by_id[identity].filter, by_id[identity].dialect)
+            text, pattern = read(by_id[identity].filter, by_id[identity].dialect)
             texts.append(text)
             writer.add(pattern)
         return ids, TextPool.build(texts)
@@ -276,9 +301,9 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
         state = self._state
         late = state.late > 0
         events, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for place, document in enumerate(documents):
+        for place, (document, encoded) in enumerate(_encoded(state.base.matcher, documents)):
             left_out: list[tuple[Id, str]] = []
-            found = state.match(document, left_out)
+            found = state.match(document, left_out, encoded)
             if left_out:
                 tell_all(identities[place].as_py(), left_out)
             if late and len(found) > 1:
@@ -311,6 +336,16 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
 
     def _compiled(self, text: str) -> Any:
         return self._parse(text)
+
+
+def _encoded(matcher: BaseMatcher, documents: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """Go through documents, encoded a few at a time if words are looked up: these stay in the cache then."""
+    if not matcher.finds_words:
+        yield from ((each, None) for each in documents)
+        return
+    for begin in range(0, len(documents), TOGETHER):
+        some = documents[begin : begin + TOGETHER]
+        yield from zip(some, [matcher.encode(each) for each in some], strict=True)
 
 
 def _texts(column: pa.Array[Any], name: str) -> list[str]:

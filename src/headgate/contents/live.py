@@ -38,7 +38,7 @@ NAMED = 1 << 18
 """Matches handed on together, with their ids: texts of 8 KB each would still fit into an Arrow array."""
 
 
-class _Names(dict[int, Any]):
+class Names(dict[int, Any]):
     """Ids by number; fills itself, up to a size."""
 
     def __init__(self, ids: Ids) -> None:
@@ -76,8 +76,8 @@ class FrozenBase(ABC):
         return [names[number] for number in numbers.tolist()]
 
     @cached_property
-    def _names(self) -> _Names:
-        return _Names(self.ids)
+    def _names(self) -> Names:
+        return Names(self.ids)
 
     def named(
         self, rows: NDArray[np.int64], numbers: NDArray[Any], identities: pa.Array[Any]

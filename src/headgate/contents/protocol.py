@@ -70,15 +70,19 @@ class ClauseColumns(NamedTuple):
 
 
 class CodedClauses(Protocol):
-    """Clauses that are sets of codes: one looks at one line, and an event has one code on each line.
+    """Clauses that are sets of codes: an event has one code on each line.
 
-    line[c]             the line of clause c; -1 if it is no such clause
-    low, high           the codes of clause c are the intervals from start[c] up to start[c + 1], both ends in
-    names[l]            the attribute that a line is about, folded
+    coded[c]             whether clause c is such a clause
+    line, low, high      its intervals are those from start[c] up to start[c + 1]: an event's code on that
+                         line is between both ends, which are in
+    part                 of an interval: 0, 1 …, rising in a clause, which holds if an interval of each of its
+                         parts does; in a part they are by line, then rising, and those of a line disjoint
     """
 
-    line: NDArray[np.int32]
+    coded: NDArray[np.bool_]
     start: NDArray[np.int64]
+    part: NDArray[np.int32]
+    line: NDArray[np.int32]
     low: NDArray[np.int32]
     high: NDArray[np.int32]
 
@@ -91,8 +95,8 @@ class EventCoder(Protocol):
     """What finds the codes of events on lines."""
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Return the attribute that each line is about, folded."""
+    def lines(self) -> int:
+        """Count the lines."""
 
     def codes(self, event: Event) -> NDArray[np.int32]:
         """Return the code of an event on each line."""
@@ -257,6 +261,19 @@ class Answers(Protocol):
 
     def answers(self, event: Event, refused: dict[Id, str]) -> dict[Id, Any]:
         """Return what all filters give that hold; of those that give too much, the reason in `refused`."""
+
+
+@runtime_checkable
+class FindsFirst(Protocol):
+    """Filters of which the first matches of many events are found without the others."""
+
+    def first_numbers(
+        self, events: pa.RecordBatch | Sequence[Event], count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """List the first `count` matches of each event, where ids are whole numbers.
+
+        Returns places of events, rising, and the matches, rising for each.
+        """
 
 
 @runtime_checkable

@@ -170,7 +170,7 @@ def kind_at(path: Path) -> Kind:
 
 def room_at(path: Path) -> ContentRoom:
     """Return what opens the filters in a snapshot; that of RDF opens all of them with one taxonomy."""
-    return kind_at(path).room()
+    return kind_at(path).room_at(path)
 
 
 def room_of_content(content: str | None, wanted: FilterSettings | None = None) -> ContentRoom:
@@ -188,8 +188,10 @@ def strange(kind: Kind, wanted: FilterSettings) -> tuple[Kind, str] | None:
     wrong = [name for name in wanted.said if name not in kind.settings]
     if not wrong:
         return None
-    owner = next(each for each in kinds().values() if wrong[0] in each.settings)
-    return owner, " and ".join(text for name, text in SETTINGS.items() if name in owner.settings)
+    owners = {name: [each for each in kinds().values() if name in each.settings] for name in SETTINGS}
+    owner, *others = owners[wrong[0]]
+    named = wrong[:1] if others else [name for name in SETTINGS if owners[name] == [owner]]
+    return owner, " and ".join(SETTINGS[name] for name in named)
 
 
 def quoted(words: Iterable[str]) -> str:

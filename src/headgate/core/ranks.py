@@ -13,6 +13,9 @@ from headgate.errors import SubscriptionError
 Weights: TypeAlias = Mapping[str, float] | Sequence[float]
 """What the clauses of a filter count: by the attribute that they look at, or one after the other."""
 
+Score: TypeAlias = float | str
+"""What a subscription is ranked by: a number, or an expression over the attributes of the event."""
+
 
 def double(value: object) -> float | None:
     """Read a number, Python's or NumPy's, as a double; a whole number that is too large is infinite.
@@ -29,10 +32,14 @@ def double(value: object) -> float | None:
 
 
 def check_score(score: object, what: str) -> None:
-    """Refuse a score that is not a finite number."""
+    """Refuse a score that is neither a finite number nor text, which is an expression."""
+    if isinstance(score, str) and score.strip():
+        return
     number = double(score)
     if number is None or not math.isfinite(number):
-        raise SubscriptionError(f"the score of {what} is {score!r}: give a finite number")
+        raise SubscriptionError(
+            f"the score of {what} is {score!r}: give a finite number, or an expression over the event"
+        )
 
 
 def check_weight(weight: object, what: str) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from headgate.core.event import Id
-    from headgate.core.ranks import Weights
+    from headgate.core.ranks import Score, Weights
 
 SQL = "sql"
 LABELS = "labels"
@@ -67,7 +67,8 @@ def check_dialect(dialect: str) -> None:
 class Subscription:
     """A standing filter and its name; in a graph, the node where it hangs; and what it is ranked by.
 
-    The score ranks it among those that match. The weights say what each clause of the filter counts that
+    The score ranks it among those that match; as text it is an expression over the event's attributes. The
+    weights say what each clause of the filter counts that
     holds, when not all of them must: by the attribute that it looks at, or one for each clause in the order
     they are written; without them each counts 1.
 
@@ -79,7 +80,7 @@ class Subscription:
     filter: str
     dialect: str = SQL
     node: Id | None = None
-    score: float = 0.0
+    score: Score = 0.0
     weights: Weights | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headgate.contents.results import Home
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
-    from headgate.core.ranks import Weights
+    from headgate.core.ranks import Score, Weights
     from headgate.engine.question import Top
     from headgate.graph.index import GraphIndex
     from headgate.graph.ranked.ranked import RankedMatch
@@ -235,7 +235,7 @@ class Backend(ABC):
         self.index.unsubscribe(identity)
         self.changes += 1
 
-    def set_score(self, identity: Id, score: float) -> None:
+    def set_score(self, identity: Id, score: Score) -> None:
         """Give a subscription another score."""
         if not self.ranked:
             raise SubscriptionError("nothing is ranked here: build the engine with ranked=True")

@@ -89,7 +89,7 @@ class RankedFilters(Backend):
 
     def at_once(self, top: Top | None, most: int) -> int:
         """Say how many events may have all subscriptions as answers, or all clauses that are asked."""
-        each = len(self.index)
+        each = len(self.index) if top is None else min(top.k, len(self.index))
         if top is not None and top.mode != EXACT and self.index.relaxed:
             each = self.index.clauses.asked + top.k
         return max(1, most // max(1, each))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headgate.core.event import Id
-    from headgate.core.ranks import Weights
+    from headgate.core.ranks import Score, Weights
     from headgate.core.subscription import Subscription
     from headgate.engine.backend import Backend
     from headgate.engine.statistics import Statistics
@@ -110,7 +110,7 @@ class Updates:
             raise SubscriptionError(str(error).replace(repr(probe), repr(wanted.id))) from error
         self.backend.unsubscribe(probe)
 
-    def set_score(self, identity: Id, score: float) -> None:
+    def set_score(self, identity: Id, score: Score) -> None:
         """Give a subscription another score."""
         self.backend.set_score(id_of(identity), score)
 

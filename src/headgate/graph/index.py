@@ -18,7 +18,7 @@ from headgate.graph.build.tables import from_models
 from headgate.graph.changes.changes import Changes, frozen_view
 from headgate.graph.changes.compaction import to_parts
 from headgate.graph.explain import explain
-from headgate.graph.model import NODE, check_score
+from headgate.graph.model import NODE, check_score, fixed_score
 from headgate.graph.path_cost import DECAY, DEFAULT_PATH_COST, MINUS, PathCost
 from headgate.graph.ranked.ranked import check_wanted, hanging, score, top
 from headgate.graph.walk import evaluators
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.protocol import ContentRoom
     from headgate.core.event import Event, Id
+    from headgate.core.ranks import Score
     from headgate.core.subscription import Subscription
     from headgate.graph.changes.view import View
     from headgate.graph.explain import GraphExplanation
@@ -286,9 +287,9 @@ class GraphIndex:
         """Remove a subscription; refuses one that is not there."""
         self._change(lambda changes: changes.unsubscribe(identity))
 
-    def set_score(self, identity: Id, score: float) -> None:
+    def set_score(self, identity: Id, score: Score) -> None:
         """Give a subscription another score, wherever it is served; refuses one that is not there."""
-        check_score(score, f"subscription {identity!r}")
+        check_score(fixed_score(score, identity), f"subscription {identity!r}")
         self._change(lambda changes: changes.set_score(identity, score))
 
     def compact(self) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
     from headgate.core.ids import Ids
+    from headgate.core.ranks import Score
 
 
 MOST_SHARDS = 1000
@@ -71,6 +72,16 @@ def check_cost(cost: float, what: str) -> None:
     """Refuse a cost that is negative or no number: with such, the best path may not exist."""
     if not _is_number(cost) or not 0 <= cost < math.inf:
         raise GraphError(f"{what} has cost {cost!r}: give a number from 0 up")
+
+
+def fixed_score(score: Score, identity: Id) -> float:
+    """Return the score of a subscription in a graph; refuses one that depends on the event."""
+    if isinstance(score, str):
+        raise GraphError(
+            f"the score of subscription {identity!r} is {score!r}, and in a graph it must not depend on the "
+            "event: give a finite number"
+        )
+    return score
 
 
 def check_score(score: float, what: str) -> None:

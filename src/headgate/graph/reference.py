@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from headgate.graph.model import fixed_score
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -91,7 +93,7 @@ def best_paths(
     # What hangs at the source costs nothing; what the source itself serves costs the way back to it.
     at = {**reached, source: 0.0}
     cost: dict[Id, float] = {}
-    score = {each.id: each.score for each in by_id.values()}
+    score = {each.id: fixed_score(each.score, each.id) for each in by_id.values()}
     for node in nodes:
         if node.subscription is not None and node.subscription not in by_id:
             score[node.subscription] = max(node.score, score.get(node.subscription, node.score))

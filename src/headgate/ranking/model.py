@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.core.ranks import check_k, check_score, check_weight, double
 from headgate.errors import SubscriptionError
@@ -127,8 +127,7 @@ def check_total(weights: Iterable[float], what: str) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Best:
+class Best(NamedTuple):
     """One of the best k: the subscription, and the value that it is ranked by."""
 
     subscription: Id

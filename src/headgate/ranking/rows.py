@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from headgate.contents.live import Names
 from headgate.core.ids import Ids, check_id
 from headgate.errors import SubscriptionError
 
@@ -81,7 +82,7 @@ if TYPE_CHECKING:
     Admitted = Admission | Callable[[Id], bool]
     """Who may be in an answer: by id, or all at once."""
 
-_MANY = 6
+_MANY = 256
 """From how many ids on Arrow is quicker."""
 
 
@@ -101,6 +102,7 @@ class Rows:
         self._left = len(ids)
         self._array: pa.Array[Any] | None = None
         self._order: NDArray[np.float64] | None = None
+        self._names = Names(ids)
 
     def __len__(self) -> int:
         """Count the subscriptions."""
@@ -172,7 +174,8 @@ class Rows:
     def ids(self, rows: NDArray[np.integer[Any]]) -> list[Id]:
         """List the ids of rows."""
         if len(rows) < _MANY:
-            return [self.id(row) for row in rows.tolist()]
+            names, first = self._names, len(self.base)
+            return [names[row] if row < first else self.later[row - first] for row in rows.tolist()]
         found: Any = self.to_arrow(rows).to_pylist()
         return list(found)
 

@@ -15,11 +15,12 @@ import numpy as np
 
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
-from headgate.core.schema import read_schema
+from headgate.core.schema import Type, read_schema
 from headgate.core.subscription import SQL
 from headgate.core.values import Kind, dotted
 from headgate.errors import FilterError
-from headgate.records.computed import source
+from headgate.records.computed import LOWER, sources
+from headgate.records.expressions import types
 from headgate.records.index.index import RecordIndex
 from headgate.records.keys import record_keys
 from headgate.records.language.dialects import to_sql
@@ -30,6 +31,7 @@ from headgate.records.programs.binding import Binder, compile_filters, parse_tex
 from headgate.records.programs.leaves import Facet, GlobLeaf, Quantifier
 from headgate.records.programs.lowering import lower
 from headgate.records.programs.programs import Programs, concatenate, take
+from headgate.records.scoring import parse_score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,10 +40,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Clause, Keys
+    from headgate.contents.scores import Scoring
     from headgate.core.ids import Ids
-    from headgate.core.schema import Schema, Type
+    from headgate.core.schema import Schema
     from headgate.core.values import Path as Attribute
     from headgate.records.events.columns import Columns
+    from headgate.records.expressions.expression import Expression as Computed
     from headgate.records.language.model import Expression, Predicate
 
 
@@ -75,17 +79,67 @@ def check_types(expression: Expression, schema: Schema, text: str) -> None:
     """
     seen: Counter[Attribute] = Counter()
     for predicate in predicates(expression):
+        for path in predicate.attribute.sources:
+            seen[path] += 1
+            if path not in schema.types:
+                near = schema.nearest(path)
+                reason = f"attribute {dotted(path)} is not in the schema" + (f"; {near} is" if near else "")
+                raise FilterError(reason, text, _place(path, seen[path], text))
+        if predicate.attribute.expression is not None:
+            _check_computed(predicate, predicate.attribute.expression, schema, text)
+            continue
         path = predicate.attribute.path
-        seen[path] += 1
-        found = schema.types.get(path)
-        if found is None:
-            near = schema.nearest(path)
-            reason = f"attribute {dotted(path)} is not in the schema" + (f"; {near} is" if near else "")
-            raise FilterError(reason, text, _place(path, seen[path], text))
+        found = schema.types[path]
         for part in predicates(resolve_nulls(expand_between(predicate))):
             if not _able(part, found):
                 reason = f"{dotted(path)} is {found}, so {print_filter(part)} can never hold"
                 raise FilterError(reason, text, _place(path, seen[path], text))
+
+
+_TYPES = {
+    Kind.BOOL: types.BOOL,
+    Kind.INT: types.LONG,
+    Kind.FLOAT: types.DOUBLE,
+    Kind.STRING: types.STRING,
+    Kind.TIMESTAMP: types.TIMESTAMP,
+    Kind.DECIMAL: types.decimal(20, 4),
+    Kind.NULL: types.VOID,
+}
+_KINDS_OF = {
+    "boolean": Kind.BOOL,
+    "int": Kind.INT,
+    "bigint": Kind.INT,
+    "double": Kind.FLOAT,
+    "string": Kind.STRING,
+    "date": Kind.TIMESTAMP,
+    "timestamp": Kind.TIMESTAMP,
+    "decimal": Kind.DECIMAL,
+    "array": Kind.ARRAY,
+    "struct": Kind.OBJECT,
+    "void": Kind.NULL,
+}
+
+
+def _check_computed(predicate: Predicate, computed: Computed, schema: Schema, text: str) -> None:
+    """Refuse an expression that the types of a schema make NULL, or what can never hold of it."""
+    given = [schema.types[path] for path in computed.attributes]
+    if any((each.element if each.kind is Kind.ARRAY else each.kind) not in _TYPES for each in given):
+        return
+    kinds = tuple(
+        types.array(_TYPES[each.element or Kind.NULL]) if each.kind is Kind.ARRAY else _TYPES[each.kind]
+        for each in given
+    )
+    form = computed.form_of(kinds)
+    listed = ", ".join(
+        f"{dotted(path)} is {each}" for path, each in zip(computed.attributes, given, strict=True)
+    )
+    if form.refused:
+        raise FilterError(f"{listed}, and {form.refused}: {computed.text}", text, None)
+    kind = _KINDS_OF[form.type.name]
+    element = None if form.type.element is None else _KINDS_OF[form.type.element.name]
+    for part in predicates(resolve_nulls(expand_between(predicate))):
+        if kind is not Kind.NULL and not _able(part, Type(kind, element)):
+            raise FilterError(f"{listed}, so {print_filter(part)} can never hold", text, None)
 
 
 def _place(path: Attribute, count: int, text: str) -> int | None:
@@ -103,7 +157,7 @@ def _place(path: Attribute, count: int, text: str) -> int | None:
 def _able(predicate: Predicate, found: Type) -> bool:
     if isinstance(predicate, IsNull):
         return True
-    if isinstance(predicate, HasWord) or predicate.attribute.function:
+    if isinstance(predicate, HasWord) or predicate.attribute.function == LOWER:
         return Facet.TEXT in _SEEN[found.kind]
     # Both forms, because one of them may be empty for another reason: an empty list, say.
     for negated in (False, True):
@@ -206,6 +260,10 @@ class RecordWriters:
         """Take a filter apart."""
         return RecordIndex.clauses(text)
 
+    def scoring(self, text: str) -> Scoring:
+        """Parse a score that is an expression."""
+        return parse_score(text)
+
 
 @dataclass(frozen=True)
 class RecordCompiledFilters:
@@ -217,7 +275,7 @@ class RecordCompiledFilters:
     @property
     def attributes(self) -> tuple[str, ...]:
         """List the attributes that filters name."""
-        return tuple(sorted({dotted(source(path)) for path in self.programs.attributes}))
+        return tuple(sorted({dotted(own) for path in self.programs.attributes for own in sources(path)}))
 
     def take(self, order: NDArray[np.int64]) -> RecordCompiledFilters:
         """Pick filters."""

@@ -1,25 +1,31 @@
-"""Computed attributes: what a function makes of an attribute's value, once an event, under a path of its own.
+"""Computed attributes: what functions and expressions make of attributes, once an event, under own paths.
 
 The path of an attribute is folded (`core/values.py`). So a path that begins with capitals is none that an
-event can have, and (LOWER, "name") is the lower case of `name`. Nothing beyond the events' side of an index
-knows more of it: its lines, codes and grams are those of any attribute.
+event can have: (LOWER, "name") is the lower case of `name`, and (EXPRESSION, "price * quantity") the product,
+by the text of the expression. Nothing beyond the events' side of an index knows more of it: its lines, codes
+and grams are those of any attribute.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headgate.core.text.words import words
 from headgate.core.values import dotted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headgate.core.values import Path
+    from headgate.records.expressions.expression import Expression
 
 LOWER = "LOWER"
 """The text in lower case, as `lower` of Spark has it."""
 WORDS = "WORDS"
 """The words of the text, each once, as an array (`core/text/words.py`)."""
-FUNCTIONS = frozenset({LOWER, WORDS})
+EXPRESSION = "EXPRESSION"
+"""What an expression gives, by its text."""
+FUNCTIONS = frozenset({LOWER, WORDS, EXPRESSION})
 
 
 def is_computed(path: Path) -> bool:
@@ -31,21 +37,37 @@ def is_computed(path: Path) -> bool:
     return path[:1] != () and path[0] in FUNCTIONS
 
 
-def source(path: Path) -> Path:
-    """Return the path of the attribute that events have.
+def is_expression(path: Path) -> bool:
+    """Tell whether a path names what an expression gives."""
+    return path[:1] == (EXPRESSION,)
 
-    >>> source((LOWER, "user", "name")), source(("user", "name"))
-    (('user', 'name'), ('user', 'name'))
+
+def expression_of(path: Path) -> Expression:
+    """Return the expression of a path; each text is parsed once."""
+    from headgate.records.expressions.expression import Expression
+
+    return Expression.parse(path[1])
+
+
+def sources(path: Path) -> tuple[Path, ...]:
+    """Return the paths of the attributes that events have.
+
+    >>> sources((LOWER, "user", "name")), sources(("user", "name")), sources((EXPRESSION, "a.b + c"))
+    ((('user', 'name'),), (('user', 'name'),), (('a', 'b'), ('c',)))
     """
-    return path[1:] if is_computed(path) else path
+    if is_expression(path):
+        return expression_of(path).attributes
+    return (path[1:] if is_computed(path) else path,)
 
 
 def shown(path: Path) -> str:
     """Write a path for people.
 
-    >>> shown((WORDS, "user", "name")), shown(("age",))
-    ('words(user.name)', 'age')
+    >>> shown((WORDS, "user", "name")), shown(("age",)), shown((EXPRESSION, "a + b"))
+    ('words(user.name)', 'age', 'a + b')
     """
+    if is_expression(path):
+        return path[1]
     return f"{path[0].lower()}({dotted(path[1:])})" if is_computed(path) else dotted(path)
 
 
@@ -56,15 +78,19 @@ def text_form(value: object) -> str | None:
     return str(value) if isinstance(value, str | int) else None
 
 
-def compute(path: Path, value: object) -> str | list[str] | None:
-    """Return what a computed attribute is for a value of its source.
+def compute(path: Path, attributes: Mapping[Path, object]) -> Any:
+    """Return what a computed attribute is for an event.
 
-    >>> compute((LOWER, "name"), "News"), compute((LOWER, "name"), 1.5)
+    >>> compute((LOWER, "name"), {("name",): "News"}), compute((LOWER, "name"), {("name",): 1.5})
     ('news', None)
-    >>> compute((WORDS, "name"), "No news is good: NO")
+    >>> compute((WORDS, "name"), {("name",): "No news is good: NO"})
     ['no', 'news', 'is', 'good']
+    >>> compute((EXPRESSION, "a * 2"), {("a",): 3})
+    6
     """
-    text = text_form(value)
+    if is_expression(path):
+        return expression_of(path).of_attributes(attributes)
+    text = text_form(attributes.get(path[1:]))
     if text is None:
         return None
     return text.lower() if path[0] == LOWER else list(dict.fromkeys(words(text)))

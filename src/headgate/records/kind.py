@@ -56,12 +56,15 @@ class Records(Kind):
 
     def looked_at(self, indexes: Sequence[Any]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
         """List the same of filters that are indexed."""
-        from headgate.records.computed import source
+        from headgate.records.computed import sources
         from headgate.records.events.encode import compared
 
-        named = {source(path) for index in indexes for path in index.built.attributes}
+        named = {own for index in indexes for path in index.built.attributes for own in sources(path)}
         seen = {
-            source(index.built.attributes[number]) for index in indexes for number in compared(index.built)
+            own
+            for index in indexes
+            for number in compared(index.built)
+            for own in sources(index.built.attributes[number])
         }
         return named, seen
 

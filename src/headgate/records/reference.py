@@ -87,8 +87,11 @@ def evaluate(expression: Expression, attributes: Mapping[Path, object]) -> bool 
             return negate(evaluate(child, attributes))
         case Constant(constant):
             return constant
-    value = attributes.get(expression.attribute.path)
-    if expression.attribute.function == LOWER:
+    attribute = expression.attribute
+    value = attributes.get(attribute.path)
+    if attribute.expression is not None:
+        value = attribute.expression.of_attributes(attributes)
+    elif attribute.function == LOWER:
         text = text_form(value)
         value = None if text is None else text.lower()
     match expression:

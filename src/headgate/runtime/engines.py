@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.results import Home
     from headgate.core.event import Id
-    from headgate.core.ranks import Weights
+    from headgate.core.ranks import Score, Weights
     from headgate.core.snapshot import Snapshot
     from headgate.core.subscription import Subscription
     from headgate.engine.counters import Sample
@@ -307,7 +307,7 @@ class ShardEngines:
         piece.count -= 1
         self._note(identity, None)
 
-    def set_score(self, identity: Id, score: float) -> None:
+    def set_score(self, identity: Id, score: Score) -> None:
         """Give a subscription another score."""
         self._known(identity).engine.set_score(identity, score)
 

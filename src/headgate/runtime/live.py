@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headgate.core.event import Id
-    from headgate.core.ranks import Weights
+    from headgate.core.ranks import Score, Weights
     from headgate.core.subscription import Subscription
     from headgate.engine.engine import Engine
     from headgate.graph.index import GraphIndex
@@ -52,7 +52,7 @@ class ChangeTarget(Protocol):
     def subscribe(self, subscription: Subscription) -> None: ...
     def replace(self, subscription: Subscription) -> None: ...
     def unsubscribe(self, identity: Id) -> None: ...
-    def set_score(self, identity: Id, score: float) -> None: ...
+    def set_score(self, identity: Id, score: Score) -> None: ...
     def set_weights(self, identity: Id, weights: Weights | None) -> None: ...
     def change_graph(self, change: Callable[[GraphIndex], None]) -> None: ...
 
@@ -174,7 +174,7 @@ class SingleEngine:
         """Remove a subscription."""
         self.engine.unsubscribe(identity)
 
-    def set_score(self, identity: Id, score: float) -> None:
+    def set_score(self, identity: Id, score: Score) -> None:
         """Give a subscription another score."""
         self.engine.set_score(identity, score)
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from headgate.core.event import Id
-    from headgate.core.ranks import Weights
+    from headgate.core.ranks import Score, Weights
     from headgate.core.subscription import Subscription
     from headgate.graph.model import Edge, Node
     from headgate.runtime.rows import Fields
@@ -90,7 +90,7 @@ class SetScore:
     """Give a subscription another score."""
 
     id: Id
-    score: float
+    score: Score
     op = SCORE
 
 
@@ -179,7 +179,9 @@ def read_change(given: Fields, dialect: str) -> Change:
         return Unsubscribe(identity)
     if op == SCORE:
         if is_nothing(given.get(SCORE)):
-            raise SubscriptionError(f"subscription {identity!r} is given no score: give a number")
+            raise SubscriptionError(
+                f"subscription {identity!r} is given no score: give a number, or an expression"
+            )
         return SetScore(identity, read_score(given[SCORE]))
     if op == WEIGHTS:
         return SetWeights(identity, read_weights(given.get(WEIGHTS)))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headgate.core.event import Id
-    from headgate.core.ranks import Weights
+    from headgate.core.ranks import Score, Weights
 
     Fields = Mapping[str, Any]
 
@@ -263,12 +263,14 @@ def read_number(row: Fields, name: str, error: type[HeadgateError] = Subscriptio
         raise error(f"{name} is a number that no double can hold: give a smaller one") from None
 
 
-def read_score(given: object) -> float:
-    """Read a score that is finite; none is 0.
+def read_score(given: object) -> Score:
+    """Read a score: a finite number, or an expression; none is 0.
 
-    >>> read_score("2.5"), read_score(None)
-    (2.5, 0.0)
+    >>> read_score("2.5"), read_score(None), read_score("0.3 * price")
+    (2.5, 0.0, '0.3 * price')
     """
+    if isinstance(given, str) and given.strip() and to_double(given) is None:
+        return given
     score = read_number({SCORE: given}, SCORE)
     if score is None:
         return 0.0

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.contents.scores import ReadsScores
 from headgate.core.event import ID
 from headgate.core.id_types import are_whole
 from headgate.core.ids import Ids
@@ -24,6 +25,7 @@ from headgate.ranking.filters.clause_index import ClauseIndex
 from headgate.ranking.filters.clauses import ClauseTable, Named, Weighted
 from headgate.ranking.filters.index import RankedIndex
 from headgate.ranking.filters.keys import rank
+from headgate.ranking.scores.table import EventScores
 from headgate.records.programs.programs import starts
 from headgate.runtime.rows import FILTER, SCORE, WEIGHTS
 from headgate.tables.filter_rows import (
@@ -36,6 +38,7 @@ from headgate.tables.filter_rows import (
     PROGRAMS,
     REASON,
     ROW,
+    SCORING,
     TEXTS,
 )
 from headgate.tables.lines import BLOCK, FILE, POSITION
@@ -180,6 +183,8 @@ class Ranks:
     scores: NDArray[np.float64]
     clauses: ClauseTable
     programs: CompiledFilters
+    by_event: EventScores | None = None
+    """The scores that depend on the event."""
 
 
 def read_ranks(compiled: pa.Table, part: str, rows: Ints, contents: Contents) -> Ranks:
@@ -195,7 +200,7 @@ def read_ranks(compiled: pa.Table, part: str, rows: Ints, contents: Contents) ->
     # A dictionary is in the order in which the texts came, and so are the first places of each.
     _, first = np.unique(number, return_index=True)
     base = starts(np.asarray(_compute.list_value_length(payloads[TEXTS]), np.int64))
-    taken = compiled.select([part, SCORE, CLAUSES, WEIGHTS]).take(rows)
+    taken = compiled.select([part, SCORE, SCORING, CLAUSES, WEIGHTS]).take(rows)
     where = _compute.index_in(taken[part], value_set=payloads[part].combine_chunks()).to_numpy()
     counts = np.asarray(_compute.list_value_length(taken[CLAUSES]), np.int64)
     local = np.asarray(_flat(taken[CLAUSES]), np.int64)
@@ -207,7 +212,17 @@ def read_ranks(compiled: pa.Table, part: str, rows: Ints, contents: Contents) ->
     programs, _ = contents.file([each.as_buffer() for each in payloads[CLAUSE_PROGRAMS]])
     names = _flat(payloads[NAMES]).take(first)
     table = ClauseTable(weighted, TextPool.from_arrow(coded.dictionary), _named(names))
-    return Ranks(np.asarray(taken[SCORE], np.float64), table, programs.take(first))
+    scores = np.asarray(taken[SCORE], np.float64)
+    return Ranks(scores, table, programs.take(first), _scorings(taken[SCORING], contents))
+
+
+def _scorings(given: pa.ChunkedArray[Any], contents: Contents) -> EventScores | None:
+    """Parse the scores that depend on the event, if there are any."""
+    if given.null_count == len(given):
+        return None
+    room = contents.room
+    assert isinstance(room, ReadsScores), "workers have refused them"
+    return EventScores.build([None if text is None else room.scoring(text) for text in given.to_pylist()])
 
 
 def ranked_index(filters: Filters, ranks: Ranks, contents: Contents) -> RankedIndex:
@@ -215,7 +230,9 @@ def ranked_index(filters: Filters, ranks: Ranks, contents: Contents) -> RankedIn
     keys, order = rank(ranks.scores)
     content = filters.programs.take(order).index(Ids(keys), filters.texts.take(order))
     relaxed = clause_index(filters.ids, ranks, np.arange(len(filters.ids)), contents)
-    return RankedIndex.from_contents(filters.ids, ranks.scores, content, relaxed, room=contents.room)
+    return RankedIndex.from_contents(
+        filters.ids, ranks.scores, content, relaxed, room=contents.room, by_event=ranks.by_event
+    )
 
 
 def clause_index(ids: Ids, ranks: Ranks, places: Ints, contents: Contents) -> ClauseIndex:

@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.contents.scores import read_scoring
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.event import ID
 from headgate.core.subscription import dialects
@@ -44,6 +45,8 @@ else:
     # Whatever a content room speaks: checkers of types cannot know it.
     Spoken = Literal[dialects()]
 
+SCORING = "scoring"
+"""A score that is an expression."""
 CLAUSES = "clauses"
 """The clauses of a row, as places among those of its part."""
 TEXTS, NAMES, CLAUSE_PROGRAMS = "clause_texts", "clause_names", "clause_programs"
@@ -51,6 +54,7 @@ TEXTS, NAMES, CLAUSE_PROGRAMS = "clause_texts", "clause_names", "clause_programs
 
 _CLAUSE_TYPES: dict[str, pa.DataType] = {
     SCORE: pa.float64(),
+    SCORING: pa.string(),
     WEIGHTS: pa.list_(pa.float64()),
     CLAUSES: pa.list_(pa.int64()),
     TEXTS: pa.list_(pa.string()),
@@ -220,7 +224,7 @@ def _compile_batch(
         REASON,
         PLACE,
         NUMBER,
-        *([SCORE, WEIGHTS, CLAUSES] if ranked else []),
+        *([SCORE, SCORING, WEIGHTS, CLAUSES] if ranked else []),
     ]
     found: dict[str, list[Any]] = {name: [None] * len(values) for name in names}
     id_numbers, id_texts, filters, numbers = (
@@ -242,7 +246,11 @@ def _compile_batch(
                 identity, written, spoken = subscription.id, subscription.filter, subscription.dialect
                 score, weights = (given.get(name) for name in RANKS)
             if ranked:
-                found[SCORE][place], weighed = read_score(score), read_weights(weights)
+                read, weighed = read_score(score), read_weights(weights)
+                found[SCORE][place] = read if isinstance(read, float) else 0.0
+                if isinstance(read, str):
+                    read_scoring(writers, read, identity)
+                    found[SCORING][place] = read
             filters[place] = text = parsed.add(written, spoken)
             if ranked:
                 what = f"subscription {identity!r}"

@@ -160,7 +160,7 @@ class Match(Documents, Best, Giving):
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """What is said of filters of RDF."""
+    """What is said of filters of RDF, and of XML."""
 
     taxonomy: tuple[str, ...] = setting(
         "RDF: a file of the [taxonomy](rdf-events.md#taxonomy), which class and property lies below which",
@@ -180,6 +180,22 @@ class Filters:
         "different ones",
         False,
         key="subscriptions.injective",
+    )
+    namespaces: Mapping[str, str] = setting(
+        "XML: a [prefix of names in filters](xpath.md#names-and-namespaces), and its namespace",
+        {},
+        key="subscriptions.namespaces",
+        option="--namespace",
+        metavar="PREFIX=NAMESPACE",
+    )
+    unindexed: str | None = setting(
+        "RDF, XML: what becomes of filters that no index leads to, of "
+        "[queries](sparql.md#whole-queries) and [expressions](xpath.md#what-is-indexed-and-what-is-verified)",
+        None,
+        key="subscriptions.unindexed",
+        listed=("refuse", "allow"),
+        shown="`refuse`",
+        more="Each of those that are allowed is evaluated for every event.",
     )
 
     @property
@@ -313,7 +329,15 @@ class Compile(Filters):
         """Return what is said of all filters."""
         from headgate.contents.kind import FilterSettings
 
-        return FilterSettings(self.dialect or SQL, self.types, self.sample, taxonomy, self.options)
+        return FilterSettings(
+            self.dialect or SQL,
+            self.types,
+            self.sample,
+            taxonomy,
+            self.options,
+            self.namespaces or None,
+            self.unindexed,
+        )
 
     def arguments(self, wanted: FilterSettings) -> dict[str, Any]:
         """Return what the job takes besides the tables and the snapshot."""
@@ -353,6 +377,8 @@ class Backtest(Filters, Documents):
             "content_type": self.format,
             "taxonomy": read_taxonomy(self.taxonomy),
             "options": self.options,
+            "namespaces": self.namespaces or None,
+            "unindexed": self.unindexed,
         }
 
 

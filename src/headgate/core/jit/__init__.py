@@ -9,6 +9,7 @@ ordinary Python.
     processor.py     which machine code a processor can run
     signatures.py    the signatures that the product uses (signatures.json)
     notation.py      types of arguments as text
+    memory.py        what kernels may ask of memory beyond Python's words: to be fetched ahead of time
     warming.py       compiles them all ahead of time; worker.py is one of its processes
 
 Machine code is looked for in this order: in the user's cache, for exactly this processor; there, for the

@@ -21,6 +21,8 @@ ARCHIVE = next((place for place in PACKAGE.parents if place.is_file()), None)
 _OURS = "headgate"
 _APART = f"{_OURS}.core.jit"
 """How kernels are compiled is part of a file's name by itself: see `store.py`."""
+_CALLED = f"{_APART}.memory"
+"""What kernels call there is part of them all the same."""
 _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([^\n]*))", re.MULTILINE
 )
@@ -80,7 +82,7 @@ def find_source(module: str) -> Path | None:
     """Find the file of a module of this package, or of one that is loaded."""
     top, *rest = module.split(".")
     if top == _OURS:
-        if module == _APART or module.startswith(f"{_APART}."):
+        if (module == _APART or module.startswith(f"{_APART}.")) and module != _CALLED:
             return None
         place = PACKAGE.joinpath(*rest)
         return next(

@@ -28,7 +28,7 @@ from numba.core import event as numba_events
 from numba.core.caching import CompileResultCacheImpl, _Cache
 from numba.extending import typeof_impl
 
-from headgate.core.jit import kernels, signatures
+from headgate.core.jit import kernels, memory, signatures
 from headgate.core.jit.kernels import Kernel
 from headgate.core.jit.notation import describe
 from headgate.core.jit.processor import Target, lacking, runnable
@@ -82,6 +82,7 @@ def _compiler() -> tuple[str, ...]:
 def make_dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """Make numba's form of a kernel, which looks for machine code here before it compiles."""
     _listen()
+    memory.teach()
     dispatcher = numba.njit(**_OPTIONS, **options)(function)
     vars(dispatcher)["_cache"] = Store(function)
     return dispatcher

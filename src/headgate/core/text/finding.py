@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner, kernel
-from headgate.core.text.words import letters
+from headgate.core.text.alphabets import JAVA
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.interning import TextPool
+    from headgate.core.text.alphabets import Alphabet
 
     Ints = NDArray[np.int64]
 
@@ -35,7 +36,7 @@ class FoundWords(NamedTuple):
     number: NDArray[np.int32]
 
 
-def make_slots(known: TextPool) -> NDArray[np.uint64]:
+def make_slots(known: TextPool, alphabet: Alphabet = JAVA) -> NDArray[np.uint64]:
     """Make the hash of folded words, which are distinct.
 
     >>> from headgate.core.interning import TextPool
@@ -43,23 +44,37 @@ def make_slots(known: TextPool) -> NDArray[np.uint64]:
     8
     """
     slots = np.zeros(2 << max(1, known.size).bit_length(), np.uint64)
-    _fill(_fixed(known.offsets), _fixed(known.data), letters(), slots)
+    _fill(_fixed(known.offsets), _fixed(known.data), 0, known.size, alphabet.table, slots)
     return slots
 
 
-class KnownWords(NamedTuple):
-    """Folded words, distinct, and their hash."""
+def add_words(
+    offsets: Ints,
+    data: NDArray[np.uint8],
+    first: int,
+    last: int,
+    alphabet: Alphabet,
+    slots: NDArray[np.uint64],
+) -> None:
+    """Put more words into a hash that has room for them."""
+    _fill(_fixed(offsets), _fixed(data), first, last, alphabet.table, slots)
 
+
+class KnownWords(NamedTuple):
+    """Folded words, distinct, their hash, and what letters are."""
+
+    letters: NDArray[np.int32]
     offsets: Ints
     data: NDArray[np.uint8]
     slots: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, known: TextPool, slots: NDArray[np.uint64] | None = None) -> KnownWords:
+    def of(
+        cls, known: TextPool, slots: NDArray[np.uint64] | None = None, alphabet: Alphabet = JAVA
+    ) -> KnownWords:
         """Take words over where they lie, with a hash that was made of them if there is one."""
-        return cls(
-            _fixed(known.offsets), _fixed(known.data), _fixed(make_slots(known) if slots is None else slots)
-        )
+        slots = make_slots(known, alphabet) if slots is None else slots
+        return cls(alphabet.table, _fixed(known.offsets), _fixed(known.data), _fixed(slots))
 
     def find(self, texts: TextPool) -> FoundWords:
         """Find the known words of some texts.
@@ -85,7 +100,7 @@ class KnownWords(NamedTuple):
         # A word takes a byte, and what stands before the next another.
         number = np.empty((len(data) + len(offsets)) // 2 + 1, np.int32)
         marks = np.zeros(1 << (longest + 1).bit_length(), np.int64)
-        _find(offsets, data, letters(), *self, marks, start, number)
+        _find(offsets, data, *self, marks, start, number)
         return FoundWords(start, number[: start[-1]])
 
 
@@ -118,7 +133,8 @@ def _letter(table: NDArray[np.int32], data: NDArray[np.uint8], at: int) -> tuple
     code, behind = _next(data, at)
     if code < _LETTERS:
         return np.int64(table[code]), behind
-    return (code if _FIRST_MARK <= code <= _LAST_MARK else np.int64(0)), behind
+    is_mark = table[_LETTERS] != 0 and _FIRST_MARK <= code <= _LAST_MARK
+    return (code if is_mark else np.int64(0)), behind
 
 
 @bare_inner
@@ -133,10 +149,16 @@ def _finish(found: np.uint64) -> np.uint64:
 
 @kernel
 def _fill(
-    offsets: Ints, data: NDArray[np.uint8], table: NDArray[np.int32], slots: NDArray[np.uint64]
+    offsets: Ints,
+    data: NDArray[np.uint8],
+    first: int,
+    last: int,
+    table: NDArray[np.int32],
+    slots: NDArray[np.uint64],
 ) -> None:
+    """Put words into a hash, from one on."""
     mask = np.uint64(len(slots) - 1)
-    for word in range(len(offsets) - 1):
+    for word in range(first, last):
         at, found = offsets[word], _BASIS
         while at < offsets[word + 1]:
             letter, at = _letter(table, data, at)
@@ -167,6 +189,47 @@ def _same(
     return at == stop and begin == end
 
 
+@bare_inner
+def next_word(
+    table: NDArray[np.int32], data: NDArray[np.uint8], at: int, stop: int
+) -> tuple[int, int, int, np.uint64]:
+    """Read on up to the end of a word: returns the place behind that, the word's ends, and its hash.
+
+    Where no word begins, the ends are the same.
+    """
+    begin, end, found = at, at, _BASIS
+    while at < stop:
+        letter, at = _letter(table, data, at)
+        if letter == 0:
+            break
+        end = at
+        found = _add(found, letter)
+    return at, begin, end, _finish(found)
+
+
+@bare_inner
+def number_of(
+    table: NDArray[np.int32],
+    known_offsets: Ints,
+    known: NDArray[np.uint8],
+    slots: NDArray[np.uint64],
+    data: NDArray[np.uint8],
+    begin: int,
+    end: int,
+    found: np.uint64,
+) -> int:
+    """Return the number of a word by its hash, -1 if it is not known."""
+    mask = np.uint64(len(slots) - 1)
+    slot = found & mask
+    while slots[slot]:
+        if (slots[slot] ^ found) & _HIGH == 0:
+            word = np.int64(slots[slot] & _LOW) - 1
+            if _same(table, data, begin, end, known, known_offsets[word], known_offsets[word + 1]):
+                return int(word)
+        slot = (slot + np.uint64(1)) & mask
+    return -1
+
+
 @kernel
 def _find(
     offsets: Ints,
@@ -180,34 +243,23 @@ def _find(
     number: NDArray[np.int32],
 ) -> None:
     """Find the known words of each text; `marks` is a hash of those of a text that were found already."""
-    mask, marked = np.uint64(len(slots) - 1), len(marks) - 1
+    marked = len(marks) - 1
     n = 0
     for t in range(len(offsets) - 1):
         at, stop = offsets[t], offsets[t + 1]
         while at < stop:
-            begin, end, found = at, at, _BASIS
-            while at < stop:
-                letter, at = _letter(table, data, at)
-                if letter == 0:
-                    break
-                end = at
-                found = _add(found, letter)
+            at, begin, end, found = next_word(table, data, at, stop)
             if end == begin:
                 continue
-            found = _finish(found)
-            slot = found & mask
-            while slots[slot]:
-                if (slots[slot] ^ found) & _HIGH == 0:
-                    word = np.int64(slots[slot] & _LOW) - 1
-                    if _same(table, data, begin, end, known, known_offsets[word], known_offsets[word + 1]):
-                        mark = ((t + 1) << 32) | word
-                        place = word & marked
-                        while marks[place] and marks[place] != mark and marks[place] >> 32 == t + 1:
-                            place = (place + 1) & marked
-                        if marks[place] != mark:
-                            marks[place] = mark
-                            number[n] = word
-                            n += 1
-                        break
-                slot = (slot + np.uint64(1)) & mask
+            word = number_of(table, known_offsets, known, slots, data, begin, end, found)
+            if word < 0:
+                continue
+            mark = ((t + 1) << 32) | word
+            place = word & marked
+            while marks[place] and marks[place] != mark and marks[place] >> 32 == t + 1:
+                place = (place + 1) & marked
+            if marks[place] != mark:
+                marks[place] = mark
+                number[n] = word
+                n += 1
         start[t + 1] = n

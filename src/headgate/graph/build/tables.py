@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from headgate.core.ids import Ids, check_id
 from headgate.core.subscription import SQL
 from headgate.errors import GraphError, SubscriptionError
-from headgate.graph.model import Parts
+from headgate.graph.model import Parts, fixed_score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -70,6 +70,7 @@ def from_models(
         _check_ids("node", node.id, node.subscription)
     for subscription in subscriptions:
         _check_ids("subscription", subscription.id)
+        fixed_score(subscription.score, subscription.id)
     read = read_tables(
         _table(nodes, ("id", "filter", "kind", "subscription", "dialect", "score", "cost")),
         _table(edges, ("source", "target", "filter", "dialect", "cost")),

@@ -25,13 +25,14 @@ from headgate.errors import GraphError, SubscriptionError
 from headgate.graph.changes.copies import Copied, GrowingBits
 from headgate.graph.changes.rows import NO_CHILDREN, ChangedRows
 from headgate.graph.changes.view import Additions, View
-from headgate.graph.model import EDGE, NODE, SUBSCRIPTION
+from headgate.graph.model import EDGE, NODE, SUBSCRIPTION, fixed_score
 from headgate.graph.walk.walking import Overlay, unchanged
 
 if TYPE_CHECKING:
     from headgate.contents.protocol import Content, ContentRoom
     from headgate.core.event import Id
     from headgate.core.ids import Ids
+    from headgate.core.ranks import Score
     from headgate.graph.base import Base
     from headgate.graph.model import Edge, Node
 
@@ -168,10 +169,11 @@ class Changes:
         if subscription.node is None:
             raise SubscriptionError(f"subscription {subscription.id!r} is attached to no node: give `node`")
         node = self._node(subscription.node)
+        score = fixed_score(subscription.score, subscription.id)
         number = self._add_filter(subscription.filter, subscription.dialect)
         place = self._subscription(subscription.id)
         self._rescored.changing().pop(place, None)
-        vertex = self._new_vertex(SUBSCRIPTION, place, number, serves=place, score=subscription.score)
+        vertex = self._new_vertex(SUBSCRIPTION, place, number, serves=place, score=score)
         self._lead(node, vertex, 0.0)
 
     def unsubscribe(self, identity: Id) -> None:
@@ -184,11 +186,11 @@ class Changes:
                 self._close(vertex)
             self._silence(vertex)
 
-    def set_score(self, identity: Id, score: float) -> None:
+    def set_score(self, identity: Id, score: Score) -> None:
         """Give a subscription another score, wherever it is served; refuses one that is not there."""
         if not self._servers(identity):
             raise SubscriptionError(f"there is no subscription {identity!r} here")
-        self._rescored.changing()[self._known_subscription(identity)] = score
+        self._rescored.changing()[self._known_subscription(identity)] = fixed_score(score, identity)
 
     def serves(self, identity: Id) -> bool:
         """Tell whether a subscription is served anywhere."""

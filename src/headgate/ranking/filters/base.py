@@ -3,8 +3,8 @@
 ranking/                ids, scores, keys
 filters/              the content room's snapshot of the filters by rank
 clauses/              rows of weighted clauses; also inside a graph
-filters/            the content room's snapshot of the distinct clauses of rows that are no boxes
-boxes/              the other rows, with the lines of codes that they are over
+filters/            the content room's snapshot of the distinct clauses that are asked by themselves
+codes/              rows as boxes and in lists, with the lines of codes that they are over
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from headgate.core.interning import TextPool
 from headgate.core.rooms import FILTERS, RANKING
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import SnapshotError
-from headgate.ranking.filters.boxed import Boxed
 from headgate.ranking.filters.clauses import Named, Weighted
+from headgate.ranking.filters.coded import Coded
+from headgate.ranking.scores.table import EventScores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,13 +31,15 @@ if TYPE_CHECKING:
     from headgate.contents.protocol import ContentRoom
     from headgate.core.snapshot import Snapshot
 
-ROOM, CLAUSES_ROOM, BOXES_ROOM = RANKING, "clauses", "boxes"
-LAYOUT = 2
+ROOM, CLAUSES_ROOM, CODES_ROOM = RANKING, "clauses", "codes"
+FORMS = "scores"
+"""The forms of scores that depend on the event, in a snapshot that has any."""
+LAYOUT = 3
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 CONTENT = FILTERS
 """The snapshot of the filters, inside that of the ranking."""
-BOXES = "boxes"
-"""The snapshot of boxes, inside that of clauses."""
+CODES = "codes"
+"""The snapshot of boxes and lists of codes, inside that of clauses."""
 
 
 class Frozen(NamedTuple):
@@ -45,6 +48,7 @@ class Frozen(NamedTuple):
     scores[r]      of row r, which is the r-th id
     keys, rows     the ids of the filters in the content room, rising, and whose they are
     relaxed        whether the clauses are inside
+    by_event       the scores that depend on the event
     """
 
     ids: Ids
@@ -52,6 +56,7 @@ class Frozen(NamedTuple):
     keys: NDArray[np.int64]
     rows: NDArray[np.int64]
     relaxed: bool
+    by_event: EventScores
 
 
 def save_frozen(
@@ -65,6 +70,9 @@ def save_frozen(
     arrays.update(scores=frozen.scores, keys=frozen.keys, rows=frozen.rows)
     counts = {"subscriptions": len(frozen.ids)}
     about = {"layout": LAYOUT, "relaxed": frozen.relaxed, "source": dict(source or {})}
+    if frozen.by_event:
+        more, about[FORMS] = frozen.by_event.to_arrays()
+        arrays.update(more)
     write_snapshot(path, ROOM, arrays, counts=counts, about=about, inside=inside)
 
 
@@ -78,18 +86,21 @@ def open_frozen(path: Path, *, verify: bool) -> Frozen:
         arrays["keys"],
         arrays["rows"],
         bool(snapshot.about["relaxed"]),
+        EventScores.from_arrays(arrays, snapshot.about[FORMS])
+        if FORMS in snapshot.about
+        else EventScores.build([]),
     )
 
 
 class FrozenClauses(NamedTuple):
-    """Rows of weighted clauses, in the order of ids; `boxed` tells whether boxes are inside."""
+    """Rows of weighted clauses, in the order of ids; `coded` tells whether codes are inside."""
 
     ids: Ids
     table: Weighted
     named: Named
     hashes: NDArray[np.int64]
     texts: TextPool
-    boxed: bool
+    coded: bool
 
 
 def save_clauses(path: Path, frozen: FrozenClauses, inside: Mapping[str, Callable[[Path], None]]) -> None:
@@ -100,7 +111,7 @@ def save_clauses(path: Path, frozen: FrozenClauses, inside: Mapping[str, Callabl
     arrays["name_start"], arrays["name"], arrays["hashes"] = named.start, named.name, frozen.hashes
     arrays["clause_offsets"], arrays["clause_data"] = frozen.texts
     counts = {"subscriptions": len(frozen.ids), "clauses": len(named.start) - 1}
-    about = {"layout": LAYOUT, "boxed": frozen.boxed}
+    about = {"layout": LAYOUT, "coded": frozen.coded}
     write_snapshot(path, CLAUSES_ROOM, arrays, counts=counts, about=about, inside=inside)
 
 
@@ -115,21 +126,21 @@ def open_clauses(path: Path, *, verify: bool) -> FrozenClauses:
         Named(tuple(names), arrays["name_start"], arrays["name"]),
         arrays["hashes"],
         TextPool(arrays["clause_offsets"], arrays["clause_data"]),
-        bool(snapshot.about["boxed"]),
+        bool(snapshot.about["coded"]),
     )
 
 
-def save_boxes(boxed: Boxed, path: Path) -> None:
-    """Write a snapshot of boxes."""
-    counts = {"boxes": len(boxed.rows)}
-    write_snapshot(path, BOXES_ROOM, boxed.to_arrays(), counts=counts, about={"layout": LAYOUT})
+def save_codes(coded: Coded, path: Path) -> None:
+    """Write a snapshot of boxes and lists."""
+    counts = {"rows": coded.size}
+    write_snapshot(path, CODES_ROOM, coded.to_arrays(), counts=counts, about={"layout": LAYOUT})
 
 
-def open_boxes(path: Path, room: ContentRoom, *, verify: bool) -> Boxed:
-    """Open a snapshot of boxes."""
-    arrays = _opened(path, BOXES_ROOM, "boxes", verify=verify).arrays
-    assert isinstance(room, CodesClauses), "boxes are made by rooms that code clauses"
-    return Boxed.from_arrays(arrays, room.event_coder(arrays))
+def open_codes(path: Path, room: ContentRoom, table: Weighted, *, verify: bool) -> Coded:
+    """Open a snapshot of boxes and lists of a table."""
+    arrays = _opened(path, CODES_ROOM, "codes", verify=verify).arrays
+    assert isinstance(room, CodesClauses), "codes are made by rooms that code clauses"
+    return Coded.from_arrays(arrays, room.event_coder(arrays), table)
 
 
 def _opened(path: Path, room: str, what: str, *, verify: bool) -> Snapshot:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from headgate.contents.protocol import FindsFirst
 from headgate.core.event import ID, column_of
 from headgate.core.omission import Omission, RenamedOmissions
 
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Content, EventCoder
+    from headgate.contents.scores import TermReader
     from headgate.core.event import Event
     from headgate.ranking.filters.keys import RankKeys
 
     Ints = NDArray[np.int64]
+    Doubles = NDArray[np.float64]
 
 EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK = "event_id", "subscription_id", "score", "rank"
 
@@ -37,6 +40,12 @@ class EventBatch(Protocol):
     def codes(self, coder: EventCoder) -> NDArray[np.int32]:
         """Return their codes, one row each."""
 
+    def terms(self, reader: TermReader) -> NDArray[np.float64]:
+        """Return what scores ask of them, one column each."""
+
+    def first(self, content: FindsFirst, k: int) -> tuple[Ints, Ints]:
+        """Find the first k matches of each."""
+
 
 class ArrowEvents:
     """Events in an Arrow batch, with a column `id`; `identities` stand for that."""
@@ -52,6 +61,14 @@ class ArrowEvents:
     def codes(self, coder: EventCoder) -> NDArray[np.int32]:
         """Return their codes, one row each."""
         return coder.many_codes(self._batch)
+
+    def terms(self, reader: TermReader) -> NDArray[np.float64]:
+        """Return what scores ask of them, one column each."""
+        return reader.many(self._batch)
+
+    def first(self, content: FindsFirst, k: int) -> tuple[Ints, Ints]:
+        """Find the first k matches of each."""
+        return content.first_numbers(self._batch, k)
 
 
 class EventList:
@@ -70,6 +87,14 @@ class EventList:
     def codes(self, coder: EventCoder) -> NDArray[np.int32]:
         """Return their codes, one row each."""
         return coder.many_codes(self._events)
+
+    def terms(self, reader: TermReader) -> NDArray[np.float64]:
+        """Return what scores ask of them, one column each."""
+        return reader.many(self._events)
+
+    def first(self, content: FindsFirst, k: int) -> tuple[Ints, Ints]:
+        """Find the first k matches of each."""
+        return content.first_numbers(self._events, k)
 
 
 def matched(asked: EventBatch, content: Content) -> pa.RecordBatch:
@@ -99,10 +124,23 @@ def ranked(pairs: pa.RecordBatch, keys: RankKeys) -> Rows:
     return Rows(events, keys.rows(found))
 
 
-def first(found: Rows, k: int) -> Rows:
-    """Cut the matches of each event at k."""
-    kept = places_within(found.events) < k
-    return Rows(found.events[kept], found.rows[kept])
+def first(asked: EventBatch, content: Content, keys: RankKeys, k: int) -> Rows:
+    """Find the first k matches of each event by key, and turn them into rows."""
+    if isinstance(content, FindsFirst):
+        events, found = asked.first(content, k)
+        return Rows(events, keys.rows(found))
+    every = ranked(matched(asked, content), keys)
+    kept = places_within(every.events) < k
+    return Rows(every.events[kept], every.rows[kept])
+
+
+def best(
+    found: Rows, values: NDArray[np.float64], order: NDArray[np.float64], k: int
+) -> tuple[Rows, Doubles]:
+    """Sort the matches of each event by their values, equal ones by `order`, and cut them at k."""
+    sorted_ = np.lexsort((order[found.rows], -values, found.events))
+    sorted_ = sorted_[places_within(found.events[sorted_]) < k]
+    return Rows(found.events[sorted_], found.rows[sorted_]), values[sorted_]
 
 
 def places_within(events: Ints) -> Ints:

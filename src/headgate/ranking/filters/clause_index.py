@@ -19,19 +19,27 @@ from headgate.core.ranks import check_k, read_factors
 from headgate.core.snapshot import open_with_inside
 from headgate.core.subscription import Subscription
 from headgate.ranking.filters.base import (
-    BOXES,
+    CODES,
     CONTENT,
     FrozenClauses,
-    open_boxes,
     open_clauses,
-    save_boxes,
+    open_codes,
     save_clauses,
+    save_codes,
 )
 from headgate.ranking.filters.batches import matched, places_within
 from headgate.ranking.filters.clauses import hash_texts, weigh
-from headgate.ranking.filters.collecting import box_rows, box_table, collect
-from headgate.ranking.filters.explain import BOXED, SUMMED, ClauseValue, RankExplanation, explain_relaxed
-from headgate.ranking.filters.state import NO_NUMBERS, ClauseState, Held
+from headgate.ranking.filters.collecting import code_rows, code_table, collect
+from headgate.ranking.filters.explain import (
+    BOXED,
+    LISTED,
+    LISTED_IN_PART,
+    SUMMED,
+    ClauseValue,
+    RankExplanation,
+    explain_relaxed,
+)
+from headgate.ranking.filters.state import NO_NUMBERS, ClauseState, Held, Ranking
 from headgate.ranking.model import Best
 from headgate.ranking.rows import Moments, Rows
 
@@ -87,15 +95,9 @@ class ClauseIndex:
         """Index clauses that are in columns, in the order of ids; `compiled` has their programs, if there."""
         if compiled is None and isinstance(room, CodesClauses):
             compiled = room.compiled_clauses(table.texts)
-        boxed = None if compiled is None else box_table(table, compiled, room)
-        asked = np.ones(table.texts.size, np.bool_)
-        if boxed is not None:
-            others = np.ones(table.rows.size, np.bool_)
-            others[boxed.rows] = False
-            asked[:] = False
-            asked[table.rows.take(np.flatnonzero(others)).clause] = True
-        numbers = np.flatnonzero(asked)
-        texts = table.texts if asked.all() else table.texts.take(numbers)
+        coded = None if compiled is None else code_table(table, compiled, room)
+        numbers = np.arange(table.texts.size) if coded is None else coded.odd
+        texts = table.texts if coded is None else table.texts.take(numbers)
         if compiled is None:
             content = room.build(
                 Subscription(number, text, room.dialect)
@@ -105,7 +107,7 @@ class ClauseIndex:
             content = compiled.take(numbers).index(Ids(numbers), texts)
         hashes = np.zeros(table.texts.size, np.int64)
         hashes[numbers] = hash_texts(texts.texts())
-        state = ClauseState(Rows(ids), table.rows, table.named, hashes, content, table.texts, boxed)
+        state = ClauseState(Rows(ids), table.rows, table.named, hashes, content, table.texts, coded)
         return cls(state, room)
 
     @classmethod
@@ -117,8 +119,8 @@ class ClauseIndex:
     def _open(cls, path: Path, room: ContentRoom, *, verify: bool) -> ClauseIndex:
         frozen = open_clauses(path, verify=verify)
         content = room.open(path / CONTENT, verify=verify)
-        boxed = open_boxes(path / BOXES, room, verify=verify) if frozen.boxed else None
-        given = (frozen.table, frozen.named, frozen.hashes, content, frozen.texts, boxed)
+        coded = open_codes(path / CODES, room, frozen.table, verify=verify) if frozen.coded else None
+        given = (frozen.table, frozen.named, frozen.hashes, content, frozen.texts, coded)
         return cls(ClauseState(Rows(frozen.ids), *given), room)
 
     def save(self, path: Path) -> None:
@@ -126,12 +128,12 @@ class ClauseIndex:
         with self._moments.lock:
             self.compact()
             state = self._state
-            boxed = state.boxed
+            coded = state.coded
             inside: dict[str, Callable[[Path], None]] = {CONTENT: state.content.save}
-            if boxed is not None:
-                inside[BOXES] = partial(save_boxes, boxed)
+            if coded is not None:
+                inside[CODES] = partial(save_codes, coded)
             frozen = FrozenClauses(
-                state.rows.base, state.table, state.named, state.hashes, state.texts, boxed is not None
+                state.rows.base, state.table, state.named, state.hashes, state.texts, coded is not None
             )
             save_clauses(path, frozen, inside)
 
@@ -162,8 +164,14 @@ class ClauseIndex:
     @property
     def boxes(self) -> int:
         """Count the rows that are boxes."""
-        boxed = self._state.boxed
-        return 0 if boxed is None else len(boxed.rows)
+        coded = self._state.coded
+        return 0 if coded is None or coded.boxed is None else len(coded.boxed.rows)
+
+    @property
+    def listed(self) -> int:
+        """Count the rows that are in lists of codes."""
+        coded = self._state.coded
+        return 0 if coded is None or coded.listed is None else coded.listed.size
 
     @property
     def moments(self) -> Moments:
@@ -191,7 +199,7 @@ class ClauseIndex:
             state = self._state
             found = state.best(Held(state, event), k, read, admitted)
             ids = state.rows.ids(found.rows)
-            return [Best(each, value) for each, value in zip(ids, found.values.tolist(), strict=True)]
+            return list(map(Best, ids, found.values.tolist()))
 
         return self._moments.reading(ask)
 
@@ -204,10 +212,7 @@ class ClauseIndex:
 
         def ask() -> tuple[Ints, pa.Array[Any], NDArray[np.float64]]:
             state = self._state
-            found = _boxes_of(state, asked, k, read)
-            if state.summing:
-                summed_up = _sums_of(state, asked, k, read, _floors(found, len(asked.identities), k))
-                found = summed_up if state.boxed is None else _merged(found, summed_up, k, state.rows)
+            found = _coded_of(state, asked, k, read) if state.coded else _sums_of(state, asked, k, read)
             return found.events, state.rows.to_arrow(found.rows), found.values
 
         return self._moments.reading(ask)
@@ -232,7 +237,7 @@ class ClauseIndex:
             found = state.found(held, read, admitted)
             clauses = _values(state, row, event, held, read, self._room)
             explained = explain_relaxed(found, row, clauses, k, state.rows)
-            return replace(explained, through=BOXED if state.is_box(row) else SUMMED)
+            return replace(explained, through=_through(state, row))
 
         return self._moments.reading(ask)
 
@@ -291,7 +296,7 @@ class ClauseIndex:
             self._fold()
 
     def _fold(self) -> None:
-        fresh = self._state.folded(partial(box_rows, self._room))
+        fresh = self._state.folded(partial(code_rows, self._room), self._room.dialect)
         with self._moments.changing():
             self._state = fresh
 
@@ -308,13 +313,33 @@ class _Found(NamedTuple):
         return _Found(self.events[places], self.rows[places], self.values[places])
 
 
-def _boxes_of(state: ClauseState, asked: EventBatch, k: int, factors: Mapping[str, float]) -> _Found:
-    if state.boxed is None:
-        return _Found(NO_NUMBERS, NO_NUMBERS, np.zeros(0))
-    found = state.boxes(asked.codes(state.boxed.coder), k, factors)
-    there = np.arange(found.values.shape[1]) < found.counts[:, None]
-    events = np.repeat(np.arange(len(found.counts)), found.counts)
-    return _Found(events, found.numbers[there].astype(np.int64), found.values[there])
+def _coded_of(state: ClauseState, asked: EventBatch, k: int, factors: Mapping[str, float]) -> _Found:
+    """Find the best rows through codes, and with those that came late if one may be among the best k."""
+    assert state.coded is not None
+    count = len(asked.identities)
+    start, numbers = np.zeros(count + 1, np.int64), NO_NUMBERS
+    odd = len(state.coded.odd) > 0
+    if odd:
+        start, numbers = _held_of(state, asked)
+    answers = state.coded_many(asked.codes(state.coded.coder), start, numbers, k, factors)
+    there = np.arange(answers.values.shape[1]) < answers.counts[:, None]
+    events = np.repeat(np.arange(count), answers.counts)
+    found = _Found(events, answers.numbers[there].astype(np.int64), answers.values[there])
+    open_events = state.late_most(factors) >= _floors(found, count, k)
+    if not state.late or not k or not open_events.any():
+        return found
+    if not odd:
+        start, numbers = _held_of(state, asked)
+    by_clause = state.factors(factors)
+    kept = ~open_events[found.events]
+    parts = [found.take(kept)]
+    for event in np.flatnonzero(open_events).tolist():
+        own = found.take(found.events == event)
+        held = numbers[start[event] : start[event + 1]]
+        best = state.with_late(Ranking(own.rows, own.values), held, k, by_clause)
+        parts.append(_Found(np.full(len(best.rows), event), best.rows, best.values))
+    both = _Found(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return both.take(np.argsort(both.events, kind="stable"))
 
 
 def _floors(found: _Found, count: int, k: int) -> NDArray[np.float64]:
@@ -325,26 +350,20 @@ def _floors(found: _Found, count: int, k: int) -> NDArray[np.float64]:
     return floors
 
 
-def _sums_of(
-    state: ClauseState,
-    asked: EventBatch,
-    k: int,
-    factors: Mapping[str, float],
-    floors: NDArray[np.float64],
-) -> _Found:
-    """Find the best of the rows that are no boxes, for the events in which one may be among the best k."""
-    open_events = state.most(factors) >= floors
-    if not open_events.any():
-        return _Found(NO_NUMBERS, NO_NUMBERS, np.zeros(0))
+def _held_of(state: ClauseState, asked: EventBatch) -> tuple[Ints, Ints]:
+    """Match events with clauses: returns starts, and clauses; of event i from start[i] up to start[i + 1]."""
     with state.naming():
-        matched_pairs = matched(asked, state.content)
-    events, numbers = (np.asarray(column, np.int64) for column in matched_pairs.columns)
-    kept = open_events[events]
-    events, numbers = events[kept], numbers[kept]
-    cuts = np.flatnonzero(np.diff(events)) + 1
+        pairs = matched(asked, state.content)
+    events, numbers = (np.asarray(column, np.int64) for column in pairs.columns)
+    return np.searchsorted(events, np.arange(len(asked.identities) + 1)), numbers
+
+
+def _sums_of(state: ClauseState, asked: EventBatch, k: int, factors: Mapping[str, float]) -> _Found:
+    """Find the best rows by the clauses that hold."""
+    start, numbers = _held_of(state, asked)
     by_clause = state.factors(factors)
-    places = events[np.concatenate([np.zeros(1, np.int64), cuts])] if len(events) else events
-    found = [state.sums(held, k, by_clause, None) for held in np.split(numbers, cuts) if len(held)]
+    places = np.flatnonzero(np.diff(start))
+    found = [state.sums(numbers[start[i] : start[i + 1]], k, by_clause, None) for i in places.tolist()]
     return _Found(
         np.repeat(places, [len(each.rows) for each in found]),
         np.concatenate([NO_NUMBERS, *(each.rows for each in found)]),
@@ -352,15 +371,14 @@ def _sums_of(
     )
 
 
-def _merged(first: _Found, second: _Found, k: int, rows: Rows) -> _Found:
-    """Keep the best k of each event; equal values by id."""
-    both = _Found(
-        np.concatenate([first.events, second.events]),
-        np.concatenate([first.rows, second.rows]),
-        np.concatenate([first.values, second.values]),
-    )
-    both = both.take(np.lexsort((rows.places(both.rows), -both.values, both.events)))
-    return both.take(places_within(both.events) < k)
+def _through(state: ClauseState, row: int) -> str:
+    """Say through which structure a row is ranked."""
+    if state.coded is None or row >= state.table.size:
+        return SUMMED
+    if state.coded.is_box(row):
+        return BOXED
+    odd = state.coded.sets.odd[state.row(row)[0]] >= 0
+    return LISTED_IN_PART if odd.any() else LISTED
 
 
 def _values(
@@ -372,7 +390,7 @@ def _values(
     room: ContentRoom,
 ) -> list[ClauseValue]:
     """Tell of each clause of a row what it counts and whether it held."""
-    known = None if state.is_box(row) else set(held.numbers.tolist())
+    known = set(held.numbers.tolist()) if _through(state, row) == SUMMED else None
     found = []
     for clause, weight in zip(*state.row(row), strict=True):
         text = state.text(clause)

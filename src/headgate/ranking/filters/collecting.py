@@ -1,4 +1,4 @@
-"""Subscriptions to rows of weighted clauses, and these to boxes: by columns where the content room can."""
+"""Subscriptions to rows of weighted clauses, and these to codes: by columns where the content room can."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from headgate.contents.protocol import Clause, CodesClauses
 from headgate.core.interning import TextPool
-from headgate.ranking.filters import boxed
+from headgate.ranking.filters import coded
 from headgate.ranking.filters.clauses import MOST, ClauseTable, Collector, Named, Weighted, weigh
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.protocol import ClauseColumns, CompiledFilters, ContentRoom
     from headgate.core.subscription import Subscription
-    from headgate.ranking.filters.boxed import Boxed
+    from headgate.ranking.filters.coded import Coded
 
     Ints = NDArray[np.int64]
 
@@ -149,19 +149,22 @@ def _joined(tables: Sequence[ClauseTable], places: Ints) -> ClauseTable:
     )
 
 
-def box_table(table: ClauseTable, compiled: CompiledFilters, room: ContentRoom) -> Boxed | None:
-    """Make boxes of the rows that can be boxes, if the room codes clauses and there are enough of them."""
-    if not isinstance(room, CodesClauses) or not boxed.may_be_boxes(table.rows, table.named):
+def code_table(table: ClauseTable, compiled: CompiledFilters, room: ContentRoom) -> Coded | None:
+    """Put rows into boxes and lists of codes, if the room codes clauses and it is worth it."""
+    if not isinstance(room, CodesClauses) or table.rows.size < coded.LEAST:
         return None
-    return boxed.make_boxes(table.rows, room.coded_clauses(compiled))
+    return coded.make_coded(table.rows, room.coded_clauses(compiled), table.named)
 
 
-def box_rows(room: ContentRoom, table: Weighted, texts: TextPool, named: Named) -> Boxed | None:
+def code_rows(room: ContentRoom, table: Weighted, texts: TextPool, named: Named) -> Coded | None:
     """Do the same where clauses are not compiled, and rows may not have all of them."""
-    if not isinstance(room, CodesClauses) or not boxed.may_be_boxes(table, named):
+    if not isinstance(room, CodesClauses) or table.size < coded.LEAST:
         return None
     used = np.bincount(table.clause, minlength=texts.size) > 0
-    numbers = np.flatnonzero(used)
-    place = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    compiled = room.compiled_clauses(texts if used.all() else texts.take(numbers))
-    return boxed.make_boxes(table._replace(clause=place[table.clause]), room.coded_clauses(compiled))
+    # Clauses keep their numbers: what no row has is a filter that says nothing.
+    given = texts if used.all() else TextPool.build(_used(texts, used, room.always))
+    return coded.make_coded(table, room.coded_clauses(room.compiled_clauses(given)), named)
+
+
+def _used(texts: TextPool, used: NDArray[np.bool_], otherwise: str) -> list[str]:
+    return [text if each else otherwise for text, each in zip(texts.texts(), used.tolist(), strict=True)]

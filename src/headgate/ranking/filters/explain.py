@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 BY_RANK = "filters by rank: the first that match are the best"
 BOXED = "boxes: its clauses are intervals of codes, in tiers and blocks"
+LISTED = "lists: its clauses are sets of codes, in lists by attribute and tier"
+LISTED_IN_PART = "lists: some of its clauses are sets of codes, the others are asked by themselves"
 SUMMED = "sums: its clauses are asked by themselves, and what holds is added up"
 """How a subscription is ranked."""
+_TOLD = (BOXED, LISTED, LISTED_IN_PART)
+"""What lines say; that clauses are asked one by one is nothing to tell."""
 
 
 class ClauseValue(NamedTuple):
@@ -84,7 +88,7 @@ class RankExplanation:
 
     def lines(self) -> list[str]:
         """Say it for people: the rank, place k, and what was missing."""
-        through = [f"ranked through {self.through}"] if self.through == BOXED else []
+        through = [f"ranked through {self.through}"] if self.through in _TOLD else []
         return [self._first(), *self._place(), *self._parts(), *self._missing(), *through]
 
     def _first(self) -> str:

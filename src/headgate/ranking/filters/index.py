@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from headgate.contents.scores import read_scoring
 from headgate.core.ids import Ids
 from headgate.core.ranks import check_score
 from headgate.core.rooms import CLAUSES, RANKING
@@ -21,6 +22,7 @@ from headgate.ranking.filters.keys import RankKeys, rank
 from headgate.ranking.filters.score_state import ScoreState
 from headgate.ranking.model import EXACT, MODES, RELAXED, Best, check_asked
 from headgate.ranking.rows import Moments, Rows
+from headgate.ranking.scores.table import split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,8 +33,9 @@ if TYPE_CHECKING:
 
     from headgate.contents.protocol import Content, ContentRoom, Verdict
     from headgate.core.event import Event, Id
-    from headgate.core.ranks import Weights
+    from headgate.core.ranks import Score, Weights
     from headgate.ranking.rows import Admitted
+    from headgate.ranking.scores.table import EventScores
 
     Ints = NDArray[np.int64]
 
@@ -84,14 +87,15 @@ class RankedIndex:
         ids = Ids.of(subscription.id for subscription in given)
         by_id = {subscription.id: subscription for subscription in given}
         ordered = [by_id[identity] for identity in ids.to_list()]
-        scores = np.array([subscription.score for subscription in ordered], np.float64)
+        scorings = [read_scoring(room, each.score, each.id) for each in ordered]
+        scores, by_event = split(scorings)
         keys, rows = rank(scores)
         content = room.build(
             Subscription(key, ordered[row].filter, ordered[row].dialect)
             for key, row in zip(keys.tolist(), rows.tolist(), strict=True)
         )
         clauses = ClauseIndex.build(ordered, room=room) if relaxed else None
-        return cls.from_contents(ids, scores, content, clauses, room=room)
+        return cls.from_contents(ids, scores, content, clauses, room=room, by_event=by_event)
 
     @classmethod
     def from_contents(
@@ -102,12 +106,13 @@ class RankedIndex:
         clauses: ClauseIndex | None,
         *,
         room: ContentRoom,
+        by_event: EventScores | None = None,
     ) -> RankedIndex:
         """Take over filters that are indexed by rank: `content` has the ids that `keys.rank(scores)` gives.
 
-        `scores` are in the order of `ids`, and so are the rows of `clauses`.
+        `scores` are in the order of `ids`, and so are the rows of `clauses` and of `by_event`.
         """
-        state = ScoreState(Rows(ids), scores, RankKeys(*rank(scores)), content, room.dialect)
+        state = ScoreState(Rows(ids), scores, RankKeys(*rank(scores)), content, room, by_event)
         return cls(state, clauses, room)
 
     @classmethod
@@ -121,7 +126,8 @@ class RankedIndex:
         content = room.open(path / base.CONTENT, verify=verify)
         clauses = ClauseIndex.open(path / CLAUSES, room=room, verify=verify) if frozen.relaxed else None
         keys = RankKeys(frozen.keys, frozen.rows)
-        return cls(ScoreState(Rows(frozen.ids), frozen.scores, keys, content, room.dialect), clauses, room)
+        rows = Rows(frozen.ids)
+        return cls(ScoreState(rows, frozen.scores, keys, content, room, frozen.by_event), clauses, room)
 
     def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
         """Write a snapshot, compacted if need be; `source` says what it was built from."""
@@ -132,7 +138,8 @@ class RankedIndex:
             inside: dict[str, Callable[[Path], None]] = {base.CONTENT: state.content.save}
             if self._clauses is not None:
                 inside[CLAUSES] = self._clauses.save
-            frozen = base.Frozen(state.rows.base, state.scores, keys, rows, self._clauses is not None)
+            relaxed = self._clauses is not None
+            frozen = base.Frozen(state.rows.base, state.scores, keys, rows, relaxed, state.by_event)
             base.save_frozen(path, frozen, inside, source)
 
     def __len__(self) -> int:
@@ -170,9 +177,9 @@ class RankedIndex:
             raise SubscriptionError("the clauses are not indexed: build the index with relaxed=True")
         return self._clauses
 
-    def score(self, identity: Id) -> float:
-        """Return the score of a subscription."""
-        return self._moments.reading(lambda: float(self._state.scores[self._state.rows.get(identity)]))
+    def score(self, identity: Id) -> Score:
+        """Return the score of a subscription: a number, or an expression."""
+        return self._moments.reading(lambda: self._state.score(self._state.rows.get(identity)))
 
     def filter(self, identity: Id) -> str:
         """Return the text of a subscription's filter."""
@@ -246,9 +253,13 @@ class RankedIndex:
 
         def ask() -> list[Best]:
             state = self._state
-            rows = state.first(event, k, admitted)
-            scores: list[float] = state.scores[rows].tolist()
-            return [Best(each, score) for each, score in zip(state.rows.ids(rows), scores, strict=True)]
+            if state.by_event:
+                rows, values = state.best(event, k, admitted)
+            else:
+                rows = state.first(event, k, admitted)
+                values = state.scores[rows]
+            scores: list[float] = values.tolist()
+            return list(map(Best, state.rows.ids(rows), scores))
 
         return self._moments.reading(ask)
 
@@ -289,12 +300,20 @@ class RankedIndex:
         def ask() -> pa.RecordBatch:
             state = self._state
             with state.naming():
-                matched = batches.matched(asked, state.content)
-            found = batches.first(batches.ranked(matched, state.keys), k)
-            ids = state.rows.to_arrow(found.rows)
-            return batches.ranking(asked, found.events, ids, state.scores[found.rows])
+                if state.by_event:
+                    every = batches.ranked(batches.matched(asked, state.content), state.keys)
+                    found, values = batches.best(every, self._values(asked, every), state.rows.order(), k)
+                else:
+                    found = batches.first(asked, state.content, state.keys, k)
+                    values = state.scores[found.rows]
+            return batches.ranking(asked, found.events, state.rows.to_arrow(found.rows), values)
 
         return self._moments.reading(ask)
+
+    def _values(self, asked: batches.EventBatch, found: batches.Rows) -> NDArray[np.float64]:
+        """Compute the scores of matches that depend on the event."""
+        state = self._state
+        return state.by_event.values(found.rows, state.scores, asked.terms(state.reader)[:, found.events])
 
     def explain(self, event: Event, identity: Id) -> Verdict:
         """Say why an event matches a subscription or not, clause by clause."""
@@ -316,17 +335,25 @@ class RankedIndex:
 
         def ask() -> RankExplanation:
             state = self._state
-            key, keys = state.key(identity), state.numbers(event)
-            last = state.keys.rows(keys[k - 1 : k]).tolist() if k else []
-            verdict = state.content.explain(event, key)
+            row = state.rows.get(identity)
+            matching = state.keys.rows(state.numbers(event))
+            # Also one that does not match has a place among those that do.
+            rows = np.append(matching[matching != row], row)
+            ranked = state.valued(rows, event).first(len(rows), state.rows.places(rows))
+            before = int(np.flatnonzero(ranked.rows == row)[0])
+            verdict = state.content.explain(event, state.key(identity))
+            held = [place for place in range(len(rows)) if verdict.matches or place != before]
+            last = held[k - 1 : k] if k else []
             return RankExplanation(
                 subscription=identity,
                 mode=mode,
                 k=k,
                 runs=verdict.matches,
-                value=float(state.scores[state.rows.get(identity)]),
-                before=int(np.searchsorted(keys, key)),
-                last=Best(state.rows.id(last[0]), float(state.scores[last[0]])) if last else None,
+                value=float(ranked.values[before]),
+                before=before,
+                last=Best(state.rows.id(int(ranked.rows[last[0]])), float(ranked.values[last[0]]))
+                if last
+                else None,
                 verdict=verdict,
                 through=BY_RANK,
             )
@@ -357,7 +384,7 @@ class RankedIndex:
             if self._clauses is not None:
                 self._clauses.unsubscribe(identity)
 
-    def set_score(self, identity: Id, score: float) -> None:
+    def set_score(self, identity: Id, score: Score) -> None:
         """Give a subscription another score, and the place among the others that goes with it."""
         check_score(score, f"subscription {identity!r}")
         with self._changing():

@@ -1,7 +1,8 @@
 """What is ranked by scores, as it is at one moment: filters by rank, the first matches are the best.
 
 rows, scores      subscriptions and what they are ranked by
-keys              whole numbers in the order of ranks
+by_event          the scores that depend on the event; 0 in `scores`
+keys              whole numbers in the order of ranks, of scores that do not
 content           the filters, with their keys for ids
 """
 
@@ -11,16 +12,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.contents.scores import ScoresEvents, read_scoring
 from headgate.core.omission import Omission, RenamedOmissions
 from headgate.core.subscription import Subscription
 from headgate.ranking.filters.keys import RankKeys
 from headgate.ranking.rows import admit
+from headgate.ranking.scores.table import EventScores, Valued
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.contents.protocol import Content
+    from headgate.contents.protocol import Content, ContentRoom
+    from headgate.contents.scores import Scoring, TermReader
     from headgate.core.event import Event, Id
+    from headgate.core.ranks import Score
     from headgate.ranking.rows import Admitted, Rows
 
     Ints = NDArray[np.int64]
@@ -30,19 +35,24 @@ BITE = 64
 
 
 class ScoreState:
-    """What is asked and changed; whoever holds it sees to it that nobody asks in the middle of a change.
-
-    `dialect` is what the content room writes its filters in.
-    """
+    """What is asked and changed; whoever holds it sees to it that nobody asks in the middle of a change."""
 
     def __init__(
-        self, rows: Rows, scores: NDArray[np.float64], keys: RankKeys, content: Content, dialect: str
+        self,
+        rows: Rows,
+        scores: NDArray[np.float64],
+        keys: RankKeys,
+        content: Content,
+        room: ContentRoom,
+        by_event: EventScores | None = None,
     ) -> None:
         self.rows = rows
         self.keys = keys
         self.content = content
+        self.by_event = by_event or EventScores.build([])
         self._scores = scores
-        self._dialect = dialect
+        self._room = room
+        self._reader: TermReader | None = None
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -88,12 +98,39 @@ class ScoreState:
             at_least = int(keys[-1]) + 1
         return np.concatenate(found)
 
+    def score(self, row: int) -> Score:
+        """Return the score of a row as it was given."""
+        found = self.by_event.scoring(row)
+        return float(self._scores[row]) if found is None else written(self._room, found)
+
+    @property
+    def reader(self) -> TermReader:
+        """Return what computes the terms of scores for events."""
+        if self._reader is None:
+            self._reader = scoring_room(self._room).term_reader(self.by_event.terms)
+        return self._reader
+
+    def best(self, event: Event, k: int, admitted: Admitted | None) -> Valued:
+        """List the rows of the best k that match, and their values; for scores that depend on the event."""
+        rows = self.keys.rows(self.numbers(event))
+        if admitted is not None:
+            rows = rows[admit(self.rows, rows, admitted)]
+        found = self.by_event.best(rows, self.scores, self.reader.one(event), k)
+        return found.first(k, self.rows.places(found.rows))
+
+    def valued(self, rows: Ints, event: Event) -> Valued:
+        """Return what rows are worth for an event."""
+        if not self.by_event:
+            return Valued(rows, self.scores[rows])
+        return Valued(rows, self.by_event.values(rows, self.scores, self.reader.one(event)[:, None]))
+
     # Changing
 
     def add(self, subscription: Subscription) -> None:
         """Add a subscription."""
+        scoring = read_scoring(self._room, subscription.score, subscription.id)
         row = self.rows.add(subscription.id)
-        self._score(row, subscription.score)
+        self._score(row, scoring)
         try:
             self._place(row, subscription.filter, subscription.dialect)
         except BaseException:
@@ -106,13 +143,14 @@ class ScoreState:
         self.content.unsubscribe(self.keys.remove(row))
         self.rows.remove(identity)
 
-    def rescore(self, identity: Id, score: float) -> None:
+    def rescore(self, identity: Id, score: Score) -> None:
         """Move a subscription to where another score puts it."""
+        scoring = read_scoring(self._room, score, identity)
         row = self.rows.get(identity)
         text = self.content.filter(self.keys.key(row))
         self.content.unsubscribe(self.keys.remove(row))
-        self._score(row, score)
-        self._place(row, text, self._dialect)
+        self._score(row, scoring)
+        self._place(row, text, self._room.dialect)
 
     def folded(self) -> ScoreState:
         """Return a state with all rows that are left built anew; this one is not changed. Keys stay."""
@@ -120,7 +158,9 @@ class ScoreState:
         keys, old = self.keys.live()
         fresh = np.zeros(self.rows.count, np.int64)
         fresh[kept] = np.arange(len(kept))
-        return ScoreState(rows, self._scores[kept], RankKeys(keys, fresh[old]), self.content, self._dialect)
+        by_event = self.by_event.kept(kept) if self.by_event else None
+        ranks = RankKeys(keys, fresh[old])
+        return ScoreState(rows, self._scores[kept], ranks, self.content, self._room, by_event)
 
     def _place(self, row: int, text: str, dialect: str) -> None:
         """Index a filter under a key that stands where its row ranks."""
@@ -129,7 +169,7 @@ class ScoreState:
         for move in moves:
             self.content.unsubscribe(move.old)
         for move, moved in zip(moves, texts, strict=True):
-            self.content.subscribe(Subscription(move.new, moved, self._dialect))
+            self.content.subscribe(Subscription(move.new, moved, self._room.dialect))
         try:
             self.content.subscribe(Subscription(key, text, dialect))
         except BaseException:
@@ -139,9 +179,23 @@ class ScoreState:
     def _rank(self, row: int) -> tuple[float, Id]:
         return -float(self._scores[row]), self.rows.id(row)
 
-    def _score(self, row: int, score: float) -> None:
+    def _score(self, row: int, given: float | Scoring) -> None:
+        score = given if isinstance(given, float) else 0.0
+        self.by_event.put(row, None if isinstance(given, float) else given)
+        self._reader = None
         if row >= len(self._scores):
             self._scores = np.concatenate([self._scores, np.zeros(max(64, len(self._scores)))])
         elif not self._scores.flags.writeable:
             self._scores = self._scores.copy()
         self._scores[row] = score
+
+
+def scoring_room(room: ContentRoom) -> ScoresEvents:
+    """Return the room as one whose scores may be expressions."""
+    assert isinstance(room, ScoresEvents), "scores were parsed by such a room"
+    return room
+
+
+def written(room: ContentRoom, scoring: Scoring) -> str:
+    """Write a score that depends on the event as text."""
+    return scoring_room(room).scoring_text(scoring)

@@ -1,8 +1,9 @@
-"""What is ranked by its clauses, as it is at one moment: boxes, and rows over an index of clauses.
+"""What is ranked by its clauses, as it is at one moment: rows over codes, or over an index of clauses.
 
 table        the rows that were built
-boxed        those of them that are boxes of codes, and need no clause to be asked; `Sums` are over the others
-content      an index of the clauses that others have; a clause's id is its number, which it keeps
+coded        these in boxes and lists of codes, where that is worth it; otherwise there are `Sums` over them
+content      an index of the clauses that are asked by themselves: all, or those that are no sets of codes,
+             and those of late rows; a clause's id is its number, which it keeps
 late         the rows that came since, summed up one by one
 named        the attributes that clauses look at; those of later clauses in `late_names`
 texts        of clauses, by number
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from headgate.core.event import Event, Id
     from headgate.core.interning import TextPool
     from headgate.ranking.boxes.dense import Answers
-    from headgate.ranking.filters.boxed import Boxed
     from headgate.ranking.filters.clauses import Named, Weighted
+    from headgate.ranking.filters.coded import Coded
     from headgate.ranking.rows import Admitted, Rows
 
     Ints = NDArray[np.int64]
@@ -94,14 +95,14 @@ class Held:
 
     @cached_property
     def codes(self) -> NDArray[np.int32]:
-        """Return the codes of the event on the lines of boxes, as one row."""
-        boxed = self._state.boxed
-        return NO_CODES if boxed is None else boxed.coder.codes(self._event)[None, :]
+        """Return the codes of the event on the lines of clauses, as one row."""
+        coded = self._state.coded
+        return NO_CODES if coded is None else coded.coder.codes(self._event)[None, :]
 
     @cached_property
     def numbers(self) -> Ints:
         """List the clauses of the index that hold."""
-        if not self._state.summing:
+        if not self._state.asking:
             return NO_NUMBERS
         with self._state.naming():
             return self._state.content.numbers(self._event)
@@ -124,7 +125,7 @@ class ClauseState:
         hashes: Ints,
         content: Content,
         texts: TextPool,
-        boxed: Boxed | None = None,
+        coded: Coded | None = None,
     ) -> None:
         self.rows = rows
         self.hashes = hashes
@@ -132,7 +133,7 @@ class ClauseState:
         self.content = content
         self.named = names
         self.texts = texts
-        self.boxed = boxed
+        self.coded = coded
         self.late = Growing()
         self._late_names: list[tuple[str, ...]] = []
         self._late_numbers: dict[str, int] = {}
@@ -140,13 +141,7 @@ class ClauseState:
         self._sums: Sums | None = None
         self._summing = threading.Lock()
         self._nobody = np.zeros(table.size, np.uint8)
-        self._most: float | None = None
         self._late_most = 0.0
-        self._others: Ints | None = None
-        if boxed is not None:
-            others = np.ones(table.size, np.bool_)
-            others[boxed.rows] = False
-            self._others = np.flatnonzero(others)
 
     @property
     def count(self) -> int:
@@ -154,26 +149,17 @@ class ClauseState:
         return len(self.named.start) - 1 + len(self._late_names)
 
     @property
-    def others(self) -> Ints:
-        """List the rows that were built and are no boxes."""
-        return np.arange(self.table.size) if self._others is None else self._others
-
-    @property
-    def summing(self) -> bool:
-        """Tell whether any row is summed up by clauses that the index finds."""
-        return bool(self.late) or self._others is None or len(self._others) > 0
+    def asking(self) -> bool:
+        """Tell whether any row has clauses that are asked by themselves."""
+        return bool(self.late) or self.coded is None or len(self.coded.odd) > 0
 
     # Asking
 
-    def most(self, factors: Mapping[str, float]) -> float:
-        """Bound what a row that is no box can be worth; -inf if there is none."""
-        if not self.summing:
+    def late_most(self, factors: Mapping[str, float]) -> float:
+        """Bound what a late row can be worth; -inf if there is none."""
+        if not self.late:
             return -np.inf
-        if self._most is None:
-            asked = self.table if self._others is None else self.table.take(self._others)
-            row = np.repeat(np.arange(asked.size), np.diff(asked.start))
-            self._most = float(np.bincount(row, asked.weight, minlength=1).max(initial=0.0))
-        most = max(self._most, self._late_most)
+        most = self._late_most
         # A clause may look at several attributes, and each factor multiplies it.
         for factor in factors.values():
             most *= max(1.0, factor)
@@ -181,7 +167,7 @@ class ClauseState:
 
     def factors(self, factors: Mapping[str, float]) -> Factors | None:
         """Return the factor of each clause; None if all are 1."""
-        if not factors or not self.summing:
+        if not factors or not self.asking:
             return None
         first = self.named.factors(factors)
         if not self._late_names:
@@ -196,45 +182,58 @@ class ClauseState:
         if callable(admitted):
             return best(self.found(held, factors, admitted), k, self.rows)
         mask = None if admitted is None else admitted.admitted(self.rows)
-        found = self._boxes(held.codes, k, factors, mask)
-        if len(found.rows) == k and (not k or self.most(factors) < found.values[-1]):
+        if self.coded is None:
+            return self.sums(held.numbers, k, self.factors(factors), mask)
+        found = self._coded_best(self.coded, held, k, factors, mask)
+        if not self.late or (len(found.rows) == k and (not k or self.late_most(factors) < found.values[-1])):
             return found
-        summed_up = self.sums(held.numbers, k, self.factors(factors), mask)
-        return summed_up if self.boxed is None else best(found.with_(summed_up), k, self.rows)
+        return self.with_late(found, held.numbers, k, self.factors(factors), mask)
 
     def sums(
         self, numbers: Ints, k: int, by_clause: Factors | None, mask: NDArray[np.bool_] | None
     ) -> Ranking:
-        """Find the best k of the rows that are no boxes, given the clauses that hold."""
+        """Find the best k rows, given the clauses that hold, where no row is coded."""
         rows, first = self.rows, self.table.size
         at, values = self._base_sums().top(
             numbers,
             k,
             factors=by_clause,
-            admitted=None if mask is None else self._of_others(mask[:first]).view(np.uint8),
-            removed=self._of_others(rows.gone[:first]).view(np.uint8) if rows.changed else None,
+            admitted=None if mask is None else mask[:first].view(np.uint8),
+            removed=rows.gone[:first].view(np.uint8) if rows.changed else None,
         )
-        found = Ranking(at.astype(np.int64) if self._others is None else self._others[at], values)
-        if not self.late:
-            return found
-        late = self._late_sums(self._held(numbers, by_clause), by_clause)
-        return best(found.with_(late if mask is None else late.where(mask[late.rows])), k, rows)
+        found = Ranking(at.astype(np.int64), values)
+        return found if not self.late else self.with_late(found, numbers, k, by_clause, mask)
 
-    def boxes(self, codes: NDArray[np.int32], k: int, factors: Mapping[str, float]) -> Answers:
-        """Find the best k boxes for each of some events."""
-        assert self.boxed is not None
-        return self.boxed.top(codes, k, factors, self._removed(None))
-
-    def _boxes(
+    def with_late(
         self,
-        codes: NDArray[np.int32],
+        found: Ranking,
+        numbers: Ints,
+        k: int,
+        by_clause: Factors | None,
+        mask: NDArray[np.bool_] | None = None,
+    ) -> Ranking:
+        """Find the best k of some rows and those that came late, given the clauses that hold."""
+        late = self._late_sums(self._held(numbers, by_clause), by_clause)
+        return best(found.with_(late if mask is None else late.where(mask[late.rows])), k, self.rows)
+
+    def coded_many(
+        self, codes: NDArray[np.int32], start: Ints, numbers: Ints, k: int, factors: Mapping[str, float]
+    ) -> Answers:
+        """Find the best k coded rows for each of some events, given the clauses that hold."""
+        assert self.coded is not None
+        return self.coded.top_many(codes, self.coded.held(start, numbers), k, factors, self._removed(None))
+
+    def _coded_best(
+        self,
+        coded: Coded,
+        held: Held,
         k: int,
         factors: Mapping[str, float],
         mask: NDArray[np.bool_] | None,
     ) -> Ranking:
-        if self.boxed is None:
-            return Ranking(NO_NUMBERS, np.zeros(0))
-        found = self.boxed.top(codes, k, factors, self._removed(mask))
+        numbers = held.numbers if len(coded.odd) else NO_NUMBERS
+        asked = coded.held(np.array([0, len(numbers)]), numbers)
+        found = coded.top_many(held.codes, asked, k, factors, self._removed(mask))
         count = int(found.counts[0])
         return Ranking(found.numbers[0, :count].astype(np.int64), found.values[0, :count])
 
@@ -245,18 +244,14 @@ class ClauseState:
             return (self.rows.gone[:first] | ~mask[:first]).view(np.uint8)
         return self.rows.gone[:first].view(np.uint8) if self.rows.changed else self._nobody
 
-    def _of_others(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return flags if self._others is None else flags[self._others]
-
     def found(self, held: Held, factors: Mapping[str, float], admitted: Admitted | None) -> Ranking:
         """Value all rows of which anything holds."""
         by_clause = self.factors(factors)
         flags = self._held(held.numbers, by_clause)
-        alive = ~self.rows.gone[: self.table.size]
-        if self.boxed is not None:
-            alive[self.boxed.rows] = False
-        found = summed(self.table, flags, by_clause, alive)
-        found = found.with_(self._boxes(held.codes, self.table.size, factors, None))
+        if self.coded is None:
+            found = summed(self.table, flags, by_clause, ~self.rows.gone[: self.table.size])
+        else:
+            found = self._coded_best(self.coded, held, self.table.size, factors, None)
         if self.late:
             found = found.with_(self._late_sums(flags, by_clause))
         return found if admitted is None else found.where(admit(self.rows, found.rows, admitted))
@@ -287,8 +282,7 @@ class ClauseState:
             with self._summing:
                 found = self._sums
                 if found is None:
-                    table = self.table if self._others is None else self.table.take(self._others)
-                    found = self._sums = Sums.build(*table)
+                    found = self._sums = Sums.build(*self.table)
         return found
 
     def _late_sums(self, held: NDArray[np.bool_], factors: Factors | None) -> Ranking:
@@ -318,15 +312,8 @@ class ClauseState:
         first = len(self.named.start) - 1
         return self.texts.text(clause) if clause < first else self.content.filter(clause)
 
-    def is_box(self, row: int) -> bool:
-        """Tell whether a row is a box."""
-        if self.boxed is None or row >= self.table.size:
-            return False
-        at = int(np.searchsorted(self.boxed.rows, row))
-        return at < len(self.boxed.rows) and bool(self.boxed.rows[at] == row)
-
     def index(self, clause: int, dialect: str) -> None:
-        """See to it that a clause is in the index: those that only boxes have are not."""
+        """See to it that a clause is in the index: those that are sets of codes are not."""
         if clause not in self.content:
             self.content.subscribe(Subscription(clause, self.text(clause), dialect))
 
@@ -355,10 +342,10 @@ class ClauseState:
                 return number
         return None
 
-    def folded(self, box: Callable[[Weighted, TextPool, Named], Boxed | None]) -> ClauseState:
-        """Return a state with all rows that are left built anew; this one is not changed.
+    def folded(self, code: Callable[[Weighted, TextPool, Named], Coded | None], dialect: str) -> ClauseState:
+        """Return a state with all rows that are left built anew; answers of this one are not changed.
 
-        `box` makes boxes of rows, given the texts and names of clauses.
+        `code` puts rows into boxes and lists, given the texts and names of clauses.
         """
         rows, kept = self.rows.folded()
         table = (joined(self.table, self.late.rows()) if self.late else self.table).take(kept)
@@ -371,15 +358,21 @@ class ClauseState:
             )
             texts = texts.with_(self._late_numbers)
         hashes = np.concatenate([self.hashes, hash_texts(self._late_numbers)])
-        fresh = ClauseState(rows, table, names, hashes, self.content, texts, box(table, texts, names))
-        if self._sums is not None:
+        fresh = ClauseState(rows, table, names, hashes, self.content, texts, code(table, texts, names))
+        for clause in fresh.asked().tolist():
+            fresh.index(clause, dialect)
+        if self._sums is not None and fresh.coded is None:
             fresh._base_sums()
         return fresh
 
+    def asked(self) -> Ints:
+        """List the clauses of rows that were built that are asked by themselves."""
+        return np.unique(self.table.clause).astype(np.int64) if self.coded is None else self.coded.odd
+
     def drop_unused(self) -> int:
         """Take clauses out of the index that no row there has; returns how many. Only after `folded`."""
-        asked = self.table if self._others is None else self.table.take(self._others)
-        used = np.bincount(asked.clause, minlength=self.count) > 0
+        used = np.zeros(self.count, np.bool_)
+        used[self.asked()] = True
         dropped = [clause for clause in np.flatnonzero(~used).tolist() if clause in self.content]
         for clause in dropped:
             self.content.unsubscribe(clause)

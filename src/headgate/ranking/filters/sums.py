@@ -204,8 +204,13 @@ class Sums:
         )
 
 
-def make_tiers(row_start: Ints, weight: Floats64, first: int = FIRST) -> tuple[Tiers, Ints32, Ints32, Parts]:
-    """Put rows into tiers; returns those, by row the tier and the place in it, and each weight in parts."""
+def make_tiers(
+    row_start: Ints, weight: Floats64, first: int = FIRST, ways: Ints | None = None
+) -> tuple[Tiers, Ints32, Ints32, Parts]:
+    """Put rows into tiers; returns those, by row the tier and the place in it, and each weight in parts.
+
+    `ways` says how often each weight may be added at most, where that is not once.
+    """
     count = len(row_start) - 1
     lengths = np.diff(row_start)
     if len(weight) and not (np.isfinite(weight) & (weight >= 0)).all():
@@ -232,8 +237,13 @@ def make_tiers(row_start: Ints, weight: Floats64, first: int = FIRST) -> tuple[T
     start = np.array(ends, np.int32)
     most = totals[order[start[:-1]]]
     least = np.minimum.reduceat(order, start[:-1]) if count else order
-    # A total is then at most 2**15 parts, and rounding up adds one for each clause: below MANY.
-    unit = np.ldexp(1.0, np.maximum(np.frexp(most)[1] - 15, -1074))
+    sums = most
+    if ways is not None and (ways > 1).any():
+        added = np.empty(count, np.float64)
+        add_up(row_start, weight * ways, added)
+        sums = np.maximum.reduceat(added[order], start[:-1])
+    # A sum is then at most 2**15 parts, and rounding up adds one for each term: below MANY.
+    unit = np.ldexp(1.0, np.maximum(np.frexp(sums)[1] - 15, -1074))
     tiers = Tiers(start, order, most, least, unit)
     tier, place = np.empty(count, np.int32), np.empty(count, np.int32)
     part = np.empty(len(weight), np.uint16)

@@ -9,25 +9,40 @@ import numpy as np
 from headgate.core.interning import TextPool
 from headgate.rdf.events import preparing
 from headgate.rdf.events.preparing import ASK, Draft, Wanted
+from headgate.rdf.events.texts import (
+    CASE_BITS,
+    NOTHING,
+    WORD_BITS,
+    Met,
+    add_derived,
+    add_words,
+    bit_of,
+    derive,
+)
 from headgate.rdf.index.arrays import ALWAYS_CODE, ISA_CODE, PAIR, RANGE, SUFFIX, Encoded
 from headgate.rdf.index.build import table_size
 from headgate.rdf.index.laying import has_check, place_terms
 from headgate.rdf.index.lines import place
+from headgate.rdf.index.word_terms import WordTerms
 from headgate.rdf.language.model import SUBCLASS, SUBPROPERTY, TYPE, XSD
 from headgate.rdf.language.rewrite import HAT
 from headgate.rdf.taxonomy import extending
+from headgate.rdf.taxonomy.entailing import CONTAINERS, entailed, own_order
 from headgate.rdf.taxonomy.extending import Mapped
 from headgate.rdf.taxonomy.taxonomy import build_closure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.rdf.events.texts import Derived
     from headgate.rdf.index.arrays import Dictionary, RdfArrays
     from headgate.rdf.language.model import Graph, Options
     from headgate.rdf.taxonomy.taxonomy import Closure, Taxonomy
 
 _INTEGER = np.frombuffer(f"^^<{XSD}integer>".encode(), np.uint8)
 _DECIMAL = np.frombuffer(f"^^<{XSD}decimal>".encode(), np.uint8)
+_FEW = 64
+"""Words of an event that there is room for at first."""
 _OWN = b"http://www.w3.org/2000/01/rdf-schema#sub"
 
 
@@ -40,6 +55,8 @@ class Features(NamedTuple):
     class_variables: bool = False
     always: bool = False
     hats: tuple[str, ...] = ()
+    texts: int = 0
+    """Which virtual triples of texts: bits of `texts.bit_of`."""
 
 
 def features_of(arrays: RdfArrays) -> Features:
@@ -62,6 +79,7 @@ def features_of(arrays: RdfArrays) -> Features:
         class_variables=bool((edges.o[isa] < 0).any()),
         always=bool((edges.p == ALWAYS_CODE).any()),
         hats=tuple(hats),
+        texts=sum(map(bit_of, np.unique(edges.p[edges.p > ALWAYS_CODE]).tolist())),
     )
 
 
@@ -128,8 +146,12 @@ class Encoder:
         options: Options,
         taxonomy: Taxonomy,
         layouts: Layouts,
+        words: WordTerms | None = None,
     ) -> None:
         self._layouts = layouts
+        self._texts = features.texts
+        self._words = WordTerms.of(dictionary) if words is None and features.texts & WORD_BITS else words
+        self._most = _FEW
         self._dictionary = dictionary
         self._taxonomy = taxonomy
         self._hats = features.hats
@@ -148,17 +170,34 @@ class Encoder:
     def encode(self, graph: Graph) -> Encoded:
         """Encode a graph."""
         mapped, wanted, type_place = self._map()
-        if _OWN in graph.text and (wanted.classes or wanted.hats):
+        graph = entailed(graph, self._taxonomy)
+        if (_OWN in graph.text and (wanted.classes or wanted.hats)) or (
+            wanted.hats and CONTAINERS in graph.text
+        ):
             mapped, wanted, type_place = self._map_own(graph)
         terms, triples = graph.text.count(b"\n") + bool(graph.text), len(graph.triples)
+        derived, more, letters = None, 0, 0
+        if self._texts:
+            derived = derive(graph.terms(), self._texts) if self._texts & CASE_BITS else NOTHING
+            more, letters = len(derived.of) + self._most, 2 * len(derived.terms.data)
         room = 32 if wanted.classes or wanted.hats or wanted.types else int(wanted.always)
         while True:
             event = self._try(
-                graph, mapped, wanted, type_place, terms + 2 * room, triples + 2 * room, 64 * room
+                graph,
+                mapped,
+                wanted,
+                type_place,
+                terms + 2 * room + more,
+                triples + 2 * room + 2 * more,
+                64 * room + letters,
+                derived,
             )
             if event is not None:
                 break
             room = 4 * max(room, 8)
+            if self._texts & WORD_BITS:
+                # Texts of one feed are much alike: the next one finds room at once.
+                more = self._most = max(self._most, 4 * more)
         if wanted.lines:
             self._find_lines(event)
         return event
@@ -172,9 +211,10 @@ class Encoder:
         terms: int,
         triples: int,
         more: int,
+        derived: Derived | None,
     ) -> Encoded | None:
-        event, draft = _room(graph, terms, triples, more)
         grows = wanted.classes or wanted.types or wanted.hats
+        event, draft = _room(graph, terms, triples, more, grows)
         size, given = len(graph.text), len(graph.triples)
         preparing.read_terms(event, draft, self._dictionary, wanted, size, _INTEGER, _DECIMAL, grows)
         draft.counts[1] = given
@@ -186,6 +226,8 @@ class Encoder:
             if not done:
                 return None
         if wanted.always and not extending.add_always(event, draft):
+            return None
+        if derived is not None and not self._add_texts(event, draft, derived, wanted):
             return None
         count, found = int(draft.counts[1]), int(draft.counts[0])
         event = event._replace(
@@ -201,6 +243,17 @@ class Encoder:
         )
         preparing.sort_triples(event, count)
         return event
+
+    def _add_texts(self, event: Encoded, draft: Draft, derived: Derived, wanted: Wanted) -> bool:
+        """Add what filters look for in texts; returns whether there was room."""
+        count = int(draft.counts[0])
+        met = Met.make(len(event.text) if self._texts & WORD_BITS else 0)
+        done = not len(derived.of) or add_derived(
+            event, draft, self._dictionary, wanted, derived, met, _INTEGER, _DECIMAL
+        )
+        if done and self._words is not None and self._texts & WORD_BITS:
+            done = add_words(event, draft, count, self._texts, met, *self._words.known, self._words.codes)
+        return bool(done)
 
     def _find_lines(self, event: Encoded) -> None:
         """Find out where values lie that took too long to read in a loop."""
@@ -236,7 +289,7 @@ class Encoder:
         given = self._taxonomy
         statements = graph.statements()
         classes = [(below, above) for below, kind, above in statements if kind == SUBCLASS]
-        properties = [(below, above) for below, kind, above in statements if kind == SUBPROPERTY]
+        properties = [(below, above) for below, kind, above in own_order(statements) if kind == SUBPROPERTY]
         near = {term for each in statements for term in each}
         types = [(term, kind) for term in near for kind in given.types(term)]
         near.update(kind for _, kind in types)
@@ -258,7 +311,7 @@ def _extended(
     )
 
 
-def _room(graph: Graph, terms: int, triples: int, more: int) -> tuple[Encoded, Draft]:
+def _room(graph: Graph, terms: int, triples: int, more: int, grows: bool) -> tuple[Encoded, Draft]:
     """Make room for an event, with its text and its triples in place."""
     size = len(graph.text)
     # Texts with escapes are written once more without.
@@ -294,5 +347,5 @@ def _room(graph: Graph, terms: int, triples: int, more: int) -> tuple[Encoded, D
         o_start,
         by_o,
     )
-    local = np.full(table_size(2 * terms), -1, np.int32)
+    local = np.full(table_size(2 * terms) if grows else 8, -1, np.int32)
     return event, Draft(local, np.zeros(3, np.int64))

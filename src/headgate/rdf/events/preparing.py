@@ -158,7 +158,7 @@ def _unescape(event: Encoded, draft: Draft, t: int, begin: int, end: int) -> Non
 
 
 @bare_inner
-def _literal(
+def literal_at(
     event: Encoded,
     draft: Draft,
     t: int,
@@ -231,7 +231,7 @@ def read_terms(
         event.code[t] = find_text(dictionary, text, begin, i)
         if text[begin] == _QUOTE:
             event.kind[t] = LITERAL
-            _literal(event, draft, t, begin, i, dictionary, wanted, integer, decimal)
+            literal_at(event, draft, t, begin, i, dictionary, wanted, integer, decimal)
         else:
             event.kind[t] = IRI if text[begin] == _LESS else BLANK
         if local:

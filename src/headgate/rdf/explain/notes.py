@@ -8,6 +8,7 @@ from decimal import Context, Decimal
 from typing import TYPE_CHECKING
 
 from headgate.contents.kind import Results, table_lines
+from headgate.core.text.alphabets import RUST
 from headgate.rdf.events.facts import ways
 from headgate.rdf.language.evaluate import as_term, call, evaluate, truth
 from headgate.rdf.language.model import (
@@ -34,8 +35,10 @@ from headgate.rdf.language.model import (
     is_variable,
     literal,
     parts,
+    plain,
 )
 from headgate.rdf.language.printing import print_expression
+from headgate.rdf.language.searches import WORD, search_of
 from headgate.rdf.language.values import Moment, Number, Text, Truth, coerced, compare, to_double, value_of
 
 if TYPE_CHECKING:
@@ -360,12 +363,32 @@ def _called(leaf: Call, binding: Binding, options: Options, wanted: bool) -> str
         return _error(leaf, binding, options)
     terms = [as_term(evaluate(each, binding, options)) for each in leaf.arguments]
     first = terms[0] or ""
+    if leaf.name == "REGEX":
+        return _searched(*[plain(each or '""') for each in terms], wanted=wanted)
     if leaf.name not in _VERBS:
         return f"{shown(first)} is {kind(first)}"
     verb = _VERBS[leaf.name]
     if not wanted:
         return f"{shown(first)} does {verb} {shown(terms[1] or '')}"
     return f"{shown(first)} does not {verb} {shown(terms[1] or '')}{_but_for_case(leaf.name, terms)}"
+
+
+def _searched(text: str, pattern: str, flags: str = "", *, wanted: bool) -> str:
+    """Say why a regular expression finds nothing, or that it does."""
+    search = search_of(pattern, flags)
+    assert search is not None, "the parser lets no other through"
+    is_word = search.where == WORD
+    if not wanted:
+        return "the text has the word" if is_word else "the text fits"
+    if not search.any_case:
+        folded = search_of(pattern, "i")
+        if folded is not None and folded.found_in(text):
+            return f"the text {'has the word' if is_word else 'fits'} but for case"
+    if not is_word:
+        return f"the text does not fit{' in any case' if search.any_case else ''}"
+    word = RUST.fold(search.text)
+    longer = next((each for each in RUST.words(text) if word in each and word != each), None)
+    return f"the text has {longer!r}, and not the word alone" if longer else "the text does not have the word"
 
 
 def _but_for_case(name: str, terms: list[Term | None]) -> str:

@@ -35,6 +35,11 @@ SUBPROPERTY_CODE = 2
 ISA_CODE = 3
 ALWAYS_CODE = 4
 """The property of the one edge of a pattern that has none; every event that is asked for it has it."""
+LOWER_CODE = 5
+FOLDED_CODE = 7
+WORD_CODE = 9
+"""Properties of virtual triples that lead from a string to its lower case, to the same in any case, and to
+each of its words that a filter names. Behind each is the one of STR(?x), which IRIs and all literals have."""
 
 # Kinds of terms, as bits.
 IRI = 1

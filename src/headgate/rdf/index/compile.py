@@ -16,6 +16,7 @@ from headgate.rdf.index.arrays import (
     BLANK,
     CONTAINS,
     ENDS,
+    FOLDED_CODE,
     HIGH_MARKS,
     HIGH_OPEN,
     IRI,
@@ -23,13 +24,16 @@ from headgate.rdf.index.arrays import (
     LITERAL,
     LOW_MARKS,
     LOW_OPEN,
+    LOWER_CODE,
     NOWHERE,
     OPAQUE,
     PAIR,
     SIGNS,
+    SLOTS,
     STARTS,
     SUFFIX,
     TEXT,
+    WORD_CODE,
 )
 from headgate.rdf.index.lines import place
 from headgate.rdf.language.model import (
@@ -48,10 +52,23 @@ from headgate.rdf.language.model import (
     is_iri,
     is_literal,
     is_variable,
+    literal,
     parts,
 )
 from headgate.rdf.language.printing import print_expression
+from headgate.rdf.language.refusal import MAX_EDGES
 from headgate.rdf.language.rewrite import is_one, rewrite, substitute, variables
+from headgate.rdf.language.searches import (
+    ANY_CASE,
+    AS_WRITTEN,
+    END,
+    LOWER,
+    PART,
+    START,
+    WHOLE,
+    WORD,
+    lookup_of,
+)
 from headgate.rdf.language.values import DOUBLE, FLOAT, Number, value_of
 
 if TYPE_CHECKING:
@@ -59,12 +76,17 @@ if TYPE_CHECKING:
 
     from headgate.rdf.index.lines import Place
     from headgate.rdf.language.model import Expression, Options, Pattern, Term
+    from headgate.rdf.language.searches import Lookup
 
 ALWAYS = "ASK {}"
-FIRST_TERMS = (TYPE, SUBCLASS, SUBPROPERTY, ISA, ALWAYS)
+OF_TEXTS = ("lower", "lower of STR", "folded", "folded of STR", "word", "word of STR")
+FIRST_TERMS = (TYPE, SUBCLASS, SUBPROPERTY, ISA, ALWAYS, *OF_TEXTS)
 """The terms with the first codes, as `arrays` numbers them."""
+WORD_MARK = "~"
+"""Before a word of a text, so that it is no other term."""
 _MIRROR = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_SEARCHES = {"STRSTARTS": STARTS, "STRENDS": ENDS, "CONTAINS": CONTAINS}
+_SEARCHES = {START: STARTS, END: ENDS, PART: CONTAINS}
+_DERIVED = {LOWER: LOWER_CODE, ANY_CASE: FOLDED_CODE}
 _LARGEST_FLOAT = 3.4e38
 _KINDS = {"ISIRI": IRI, "ISLITERAL": LITERAL}
 
@@ -96,8 +118,8 @@ def compile_pattern(pattern: Pattern, options: Options, code: Callable[[Term], i
     """Compile a filter; `code` gives the code of a term."""
     pattern = rewrite(pattern, options)
     slots: dict[Term, int] = {}
-    edges = []
-    checks = _Checks(options, code, slots)
+    edges: list[tuple[int, int, int]] = []
+    checks = _Checks(options, code, slots, edges)
     later = []
     for edge in pattern.edges:
         path = edge.path
@@ -126,10 +148,17 @@ def compile_pattern(pattern: Pattern, options: Options, code: Callable[[Term], i
 class _Checks:
     """The checks of one filter, as they come."""
 
-    def __init__(self, options: Options, code: Callable[[Term], int], slots: dict[Term, int]) -> None:
+    def __init__(
+        self,
+        options: Options,
+        code: Callable[[Term], int],
+        slots: dict[Term, int],
+        edges: list[tuple[int, int, int]],
+    ) -> None:
         self.options = options
         self.code = code
         self.slots = slots
+        self.edges = edges
         self.ranges: list[Range] = []
         self.words: list[int] = []
         self.texts: list[bytes] = []
@@ -137,6 +166,11 @@ class _Checks:
 
     def add(self, expression: Expression) -> None:
         """Add a conjunct in the quickest form that says the same."""
+        lookup = lookup_of(expression)
+        if lookup is not None and self._look(lookup):
+            if not lookup.exact:
+                self.opaque(expression)
+            return
         match expression:
             case Compare(sign, str() as left, str() as right):
                 done = self._compare(sign, left, right)
@@ -144,6 +178,8 @@ class _Checks:
                 done = self._suffix(name, item, wanted)
             case Member(str() as item, options):
                 done = self._among(item, options)
+            case Member(Call("LCASE", (item,)), options):
+                done = self._among_lower(item, options)
             case Call(name, arguments):
                 done = self._call(name, arguments)
             case Not(Call(name, (str() as item,))) if name in _KINDS and is_variable(item):
@@ -222,28 +258,66 @@ class _Checks:
         self.words += [AMONG, self.slots[item], len(codes), *sorted(codes)]
         return True
 
+    def _among_lower(self, item: Expression, options: tuple[Expression, ...]) -> bool:
+        wanted = [lookup_of(Compare("=", Call("LCASE", (item,)), each)) for each in options]
+        found = [each for each in wanted if each is not None]
+        if not found or len(found) < len(wanted):
+            return False
+        slot = self._derived(found[0])
+        if slot is None:
+            return False
+        codes = {self.code(each.text) for each in found}
+        self.words += [AMONG, slot, len(codes), *sorted(codes)]
+        return True
+
     def _call(self, name: str, arguments: tuple[Expression, ...]) -> bool:
         item = arguments[0]
         if name in _KINDS and isinstance(item, str) and is_variable(item):
             self.words += [KIND, self.slots[item], _KINDS[name]]
             return True
-        if name not in _SEARCHES:
-            return False
-        mode = _SEARCHES[name]
-        if isinstance(item, Call) and item.name == "STR":
-            mode |= AS_TEXT
-            item = item.arguments[0]
-        wanted = arguments[1]
-        if not (
-            isinstance(item, str) and is_variable(item) and isinstance(wanted, str) and is_literal(wanted)
-        ):
-            return False
-        lexical, datatype, _ = parts(wanted)
-        if datatype != STRING:
-            return False
-        self.words += [TEXT, self.slots[item], mode, len(self.texts)]
-        self.texts.append(lexical.encode(errors="surrogatepass"))
+        return False
+
+    def _look(self, lookup: Lookup) -> bool:
+        """Look for something in a text: by an edge of a virtual triple, by a check, or by both.
+
+        The text in lower case, or as it is in any case, is a term of its own, to which an edge leads.
+        """
+        where, case, text = lookup.where, lookup.case, lookup.text
+        if case == AS_WRITTEN:
+            if where == WHOLE:
+                return False
+            self._search(self.slots[lookup.variable], where, text, lookup.as_text)
+        elif where in (WORD, WHOLE):
+            if len(self.edges) >= MAX_EDGES:
+                return False
+            name = WORD_CODE if where == WORD else _DERIVED[case]
+            term = WORD_MARK + text if where == WORD else text if case == LOWER else literal(text)
+            self.edges.append((-1 - self.slots[lookup.variable], name + lookup.as_text, self.code(term)))
+        else:
+            slot = self._derived(lookup)
+            if slot is None:
+                return False
+            self._search(slot, where, text, False)
         return True
+
+    def _derived(self, lookup: Lookup) -> int | None:
+        """Return the slot of the text in another case; None if the pattern has no room for it.
+
+        There is one for a variable, as nodes may have to be different.
+        """
+        name = _DERIVED[lookup.case] + lookup.as_text
+        key = f"{OF_TEXTS[name - LOWER_CODE]} {lookup.variable}"
+        slot = self.slots.get(key)
+        if slot is None:
+            if len(self.edges) >= MAX_EDGES or len(self.slots) >= SLOTS:
+                return None
+            slot = self.slots[key] = len(self.slots)
+            self.edges.append((-1 - self.slots[lookup.variable], name, -1 - slot))
+        return slot
+
+    def _search(self, slot: int, where: str, text: str, as_text: bool) -> None:
+        self.words += [TEXT, slot, _SEARCHES[where] | AS_TEXT * as_text, len(self.texts)]
+        self.texts.append(text.encode(errors="surrogatepass"))
 
 
 def print_opaque(expression: Expression) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from headgate.contents.columns import picked
 from headgate.rdf.events.encode import Encoder, Layouts
 from headgate.rdf.events.facts import Facts
+from headgate.rdf.events.texts import WORD_BITS
 from headgate.rdf.index import kernels
 from headgate.rdf.index.arrays import END, OPAQUE, PAIR, SLOTS
 from headgate.rdf.index.bindings import LEAST_STEPS, STEPS, TooLongError, search
@@ -31,6 +32,7 @@ from headgate.rdf.index.scratch import (
 from headgate.rdf.language.evaluate import holds
 from headgate.rdf.language.model import BELOW, BELOW_PROPERTY, SUBCLASS, SUBPROPERTY
 from headgate.rdf.language.parse import parse_expression
+from headgate.rdf.taxonomy.entailing import own_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
     from headgate.rdf.events.encode import Features
     from headgate.rdf.index.arrays import Encoded, RdfArrays
+    from headgate.rdf.index.word_terms import WordTerms
     from headgate.rdf.language.model import Expression, Graph, Options, Pattern
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
@@ -61,10 +64,12 @@ class Matcher:
         options: Options,
         taxonomy: Taxonomy,
         layouts: Layouts | None = None,
+        words: WordTerms | None = None,
     ) -> None:
         # All of one kind, whether built, mapped or growing: loops are compiled once.
         self.arrays = arrays.read_only()
         self._layouts = layouts or Layouts()
+        self._words = words
         self._features = features
         self._expressions = expressions
         self.pattern = patterns
@@ -76,7 +81,18 @@ class Matcher:
     @cached_property
     def encoder(self) -> Encoder:
         """Return what encodes graphs for these filters."""
-        return Encoder(self.arrays.dictionary, self._features, self.options, self.taxonomy, self._layouts)
+        return Encoder(
+            self.arrays.dictionary, self._features, self.options, self.taxonomy, self._layouts, self._words
+        )
+
+    @property
+    def finds_words(self) -> bool:
+        """Tell whether words are looked up to encode a graph."""
+        return bool(self._features.texts & WORD_BITS)
+
+    def encode(self, graph: Graph) -> Encoded:
+        """Encode a graph."""
+        return self.encoder.encode(graph)
 
     def match(self, graph: Graph, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
@@ -314,9 +330,8 @@ class _Below:
     @cached_property
     def _own(self) -> dict[tuple[str, str], list[str]]:
         found: dict[tuple[str, str], list[str]] = {}
-        for s, p, o in self._graph.statements():
-            if p in (SUBCLASS, SUBPROPERTY):
-                found.setdefault((p, s), []).append(o)
+        for s, p, o in own_order(self._graph.statements()):
+            found.setdefault((p, s), []).append(o)
         return found
 
     def holds(self, edge: tuple[str, str, str], named: dict[str, str]) -> bool:

@@ -9,11 +9,12 @@ beyond their end.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from headgate.rdf.events.encode import Features, Layouts
+from headgate.rdf.events.texts import bit_of
 from headgate.rdf.index import laying
 from headgate.rdf.index.arrays import (
     ALWAYS_CODE,
@@ -34,7 +35,9 @@ from headgate.rdf.index.arrays import (
 )
 from headgate.rdf.index.build import guess_costs
 from headgate.rdf.index.columns import Writer
+from headgate.rdf.index.compile import WORD_MARK
 from headgate.rdf.index.matching import Matcher
+from headgate.rdf.index.word_terms import GrowingWords, grown
 from headgate.rdf.language.rewrite import HAT
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
@@ -69,6 +72,7 @@ class Tail:
         self._patterns: list[Pattern] = []
         self._count = 0
         self._hat_names: list[str] = []
+        self._words = GrowingWords()
         self._edges: dict[tuple[int, int, int], int] = {}
         self._sizes = {"words": 1, "ends": 0, "texts": 0, "steps": 0}
         self._terms = 0
@@ -97,7 +101,7 @@ class Tail:
     def add(self, pattern: Pattern) -> None:
         """Append a filter."""
         place = self._count
-        found = self._writer.add(pattern)
+        found = self._writer.add_member(pattern)
         del self._patterns[place:]
         self._patterns.append(pattern)
         self._add_terms()
@@ -129,6 +133,7 @@ class Tail:
             self._options,
             self._taxonomy,
             self._layouts,
+            self._words.found,
         )
 
     def _hang(self, place: int) -> None:
@@ -150,6 +155,7 @@ class Tail:
             before.class_variables or any(o < 0 for o in isa),
             before.always or any(p == ALWAYS_CODE for _, p, _ in found.edges),
             (*before.hats, *hats),
+            before.texts | sum(map(bit_of, {p for _, p, _ in found.edges})),
         )
 
     def _add_terms(self) -> None:
@@ -159,12 +165,15 @@ class Tail:
         if not fresh:
             return
         self._hat_names += [text for text in fresh if text.startswith(HAT + "<")]
+        for code, text in enumerate(fresh, known):
+            if text.startswith(WORD_MARK):
+                self._words.add(text[len(WORD_MARK) :], code)
         parts = [text.encode() for text in fresh]
         offsets, data, table = self._arrays.dictionary
         size, count = int(offsets[known]), known + len(fresh)
-        offsets = _grown(offsets, count + 1)
+        offsets = grown(offsets, count + 1)
         ends = size + np.cumsum([len(part) for part in parts])
-        data = _grown(data, int(ends[-1]))
+        data = grown(data, int(ends[-1]))
         data[size : int(ends[-1])] = np.frombuffer(b"".join(parts), np.uint8)
         offsets[known + 1 : count + 1] = ends
         before, first = self._arrays.dictionary, known
@@ -186,7 +195,7 @@ class Tail:
             return known
         e = len(self._edges)
         edges = self._arrays.edges
-        a, b, c, first = (_grown(each, e + 1) for each in edges[:4])
+        a, b, c, first = (grown(each, e + 1) for each in edges[:4])
         a[e], b[e], c[e] = key
         first[e] = -1
         table, begin = edges.table, e
@@ -206,16 +215,16 @@ class Tail:
         checks = self._arrays.checks
         sizes = self._sizes
         texts = self._writer.texts.texts[sizes["texts"] :]
-        text_offsets = _grown(checks.text_offsets, sizes["texts"] + len(texts) + 1)
+        text_offsets = grown(checks.text_offsets, sizes["texts"] + len(texts) + 1)
         end = int(text_offsets[sizes["texts"]])
-        text_data = _grown(checks.text_data, end + sum(map(len, texts)))
+        text_data = grown(checks.text_data, end + sum(map(len, texts)))
         for text in texts:
             text_data[end : end + len(text)] = np.frombuffer(text, np.uint8)
             end += len(text)
             sizes["texts"] += 1
             text_offsets[sizes["texts"]] = end
         words = []
-        ends = _grown(checks.ends, sizes["ends"] + 2 * len(found.ranges))
+        ends = grown(checks.ends, sizes["ends"] + 2 * len(found.ranges))
         for slot, line, low, high, flags in found.ranges:
             words += [RANGE, slot, line, sizes["ends"], flags]
             ends[sizes["ends"] : sizes["ends"] + 2] = low, high
@@ -224,7 +233,7 @@ class Tail:
         at = sizes["words"] if words else 0
         held = checks.words
         if words:
-            held = _grown(held, at + len(words) + 1)
+            held = grown(held, at + len(words) + 1)
             held[at : at + len(words) + 1] = [*words, END]
             sizes["words"] = at + len(words) + 1
         self._arrays = self._arrays._replace(checks=Checks(held, ends, text_offsets, text_data))
@@ -235,9 +244,9 @@ class Tail:
         first, size = self._sizes["steps"], len(number)
         patterns, entries, edges = self._arrays.patterns, self._arrays.entries, self._arrays.edges
         following, step_start, entry_start, group_start, back = (
-            _grown(each, place + 2) for each in patterns[:5]
+            grown(each, place + 2) for each in patterns[:5]
         )
-        step_edge, step_code = (_grown(each, first + size) for each in patterns[5:])
+        step_edge, step_code = (grown(each, first + size) for each in patterns[5:])
         step_start[place + 1], entry_start[place + 1] = first + size, place + 1
         used = np.uint64(0)
         for slot in self._slots(found):
@@ -255,7 +264,7 @@ class Tail:
             back[place : place + 1],
         )
         step_edge[first : first + size], step_code[first : first + size] = number[own_edge], own_code
-        numbers, checks = (_grown(each, place + 1) for each in entries)
+        numbers, checks = (grown(each, place + 1) for each in entries)
         numbers[place], checks[place] = place, at
         self._sizes["steps"] = first + size
         self._arrays = self._arrays._replace(
@@ -285,15 +294,6 @@ def ask_one(pattern: Pattern, graph: Graph, taxonomy: Taxonomy | None, options: 
 
 def _holds(words: list[int], kind: int) -> bool:
     return bool(words) and bool(laying.has_check(np.array([0, *words], np.int32), kind))
-
-
-def _grown(array: NDArray[Any], least: int) -> NDArray[Any]:
-    """Return an array with room for so many, with what the given one holds."""
-    if len(array) >= least:
-        return array
-    larger = np.zeros((max(least, 2 * len(array)), *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger
 
 
 def _empty() -> RdfArrays:

@@ -23,7 +23,9 @@ from headgate.rdf.language.model import (
     is_variable,
     literal,
     parts,
+    plain,
 )
+from headgate.rdf.language.searches import search_of
 from headgate.rdf.language.values import NUMERIC, Number, Text, Truth, compare, value_of
 
 if TYPE_CHECKING:
@@ -115,6 +117,11 @@ def call(name: str, arguments: list[Term | None]) -> Term | bool | None:
             return literal(parts(first).language) if is_literal(first) else None
         case "DATATYPE":
             return iri(parts(first).datatype) if is_literal(first) else None
+        case "LCASE":
+            value = value_of(first)
+            return literal(value.text.lower(), language=value.language) if isinstance(value, Text) else None
+        case "REGEX":
+            return _regex(*terms)
         case "STRSTARTS":
             return _texts(first, terms[1], str.startswith)
         case "STRENDS":
@@ -130,6 +137,11 @@ def _texts(one: Term, other: Term, test: Callable[[str, str], bool]) -> bool | N
         case Text(text, language), Text(wanted, second) if second in {"", language}:
             return test(text, wanted)
     return None
+
+
+def _regex(text: Term, pattern: Term, flags: Term = '""') -> bool | None:
+    value, search = value_of(text), search_of(plain(pattern), plain(flags))
+    return search.found_in(value.text) if isinstance(value, Text) and search is not None else None
 
 
 def _compared(sign: str, one: Term | bool | None, other: Term | bool | None, coerce: bool) -> bool | None:

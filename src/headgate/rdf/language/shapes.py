@@ -29,7 +29,12 @@ from headgate.rdf.language.model import (
     Or,
     Term,
 )
-from headgate.rdf.language.refusal import BAD_PATH, RefusedFilterError, check_edges
+from headgate.rdf.language.refusal import (
+    BAD_PATH,
+    RefusedFilterError,
+    UnsupportedFilterError,
+    check_edges,
+)
 
 if TYPE_CHECKING:
     from headgate.rdf.language.grammar import Node
@@ -40,7 +45,7 @@ Maker: TypeAlias = Callable[[Sequence[Term]], Expression]
 """Makes an expression of the terms by slot."""
 
 SIGNS = {kind: sign for sign, kind in words.SIGNS.items() if kind in ("EQ", "NE", "LT", "LE", "GT", "GE")}
-_TWO = ("STRSTARTS", "STRENDS", "CONTAINS")
+_TAKES = {**dict.fromkeys(("STRSTARTS", "STRENDS", "CONTAINS"), (2,)), "REGEX": (2, 3)}
 _SAME = {"ISURI": "ISIRI"}
 
 
@@ -57,9 +62,11 @@ def is_member(item: Maker, options: Sequence[Maker]) -> Maker:
 def called(function: Node, arguments: Sequence[Maker]) -> Maker:
     """Make a call, with as many arguments as the function takes."""
     name = _SAME.get(function.name, function.name)
-    takes = 2 if name in _TWO else 1
-    if len(arguments) != takes:
-        raise RefusedFilterError(f"{name} takes {takes} argument{'s' * (takes > 1)}", function.number)
+    takes = _TAKES.get(name, (1,))
+    if len(arguments) not in takes:
+        raise RefusedFilterError(
+            f"{name} takes {' or '.join(map(str, takes))} argument{'s' * (takes != (1,))}", function.number
+        )
     return lambda terms: Call(name, tuple([each(terms) for each in arguments]))
 
 
@@ -150,6 +157,8 @@ class Template(NamedTuple):
     """Slots of variables of constraints, and of the node that they are to constrain."""
     languages: tuple[int, ...]
     """Slots of strings that a language is compared with."""
+    regexes: tuple[tuple[int, int], ...]
+    """Slots of regular expressions, and of their flags or -1."""
 
 
 class Builder:
@@ -168,6 +177,7 @@ class Builder:
         self.needing: list[tuple[int, int, str]] = []
         self.paired: list[tuple[int, int]] = []
         self.languages: list[int] = []
+        self.regexes: list[tuple[int, int]] = []
 
     def query(self, tree: Node) -> Template:
         """Walk a query."""
@@ -213,6 +223,7 @@ class Builder:
             distinct,
             tuple(self.paired),
             tuple(self.languages),
+            tuple(self.regexes),
         )
 
     def bound(self) -> list[int]:
@@ -302,7 +313,7 @@ class Builder:
             return Step(subject, self.slots[path.number], slot)
         names = _chain(path)
         if not names:
-            raise RefusedFilterError(BAD_PATH, path.number)
+            raise UnsupportedFilterError(BAD_PATH, path.number)
         if node.name in VALUES:
             raise RefusedFilterError("a literal is neither a class nor a property", node.number)
         first, last = self.slots[names[0].number], self.slots[names[-1].number]
@@ -330,6 +341,8 @@ class Builder:
             left, sign, right = node.parts
             return compared(SIGNS[sign.name], self.expression(left), self.expression(right))
         if node.name == "call":
+            if node.parts[0].name == "REGEX":
+                self.regex(*node.parts[2:])
             return called(node.parts[0], [self.expression(each) for each in node.parts[1:]])
         makers = [self.expression(each) for each in node.parts]
         if node.name == "not":
@@ -338,6 +351,17 @@ class Builder:
             found = is_member(makers[0], makers[1:])
             return found if node.name == "member" else negated(found)
         return either(makers) if node.name == "or" else both(makers)
+
+    def regex(self, *written: Node) -> None:
+        """Note a regular expression, and its flags if it has some: texts that stand there."""
+        for each in written:
+            if each.name != "string" or len(each.parts) != 1:
+                raise UnsupportedFilterError(
+                    "REGEX takes texts in quotes behind the first argument", each.number
+                )
+        if written:
+            pattern, *flags = [self.slots[each.parts[0].number] for each in written]
+            self.regexes.append((pattern, flags[0] if flags else -1))
 
 
 def _chain(path: Node) -> list[Node]:

@@ -57,7 +57,10 @@ SIGNS = {
     "-": "MINUS_SIGN",
     "?": "QUESTION",
 }
-FUNCTIONS = ("ISIRI", "ISURI", "ISLITERAL", "LANG", "DATATYPE", "STR", "STRSTARTS", "STRENDS", "CONTAINS")
+FUNCTIONS = (
+    *("ISIRI", "ISURI", "ISLITERAL", "LANG", "DATATYPE", "STR", "LCASE"),
+    *("STRSTARTS", "STRENDS", "CONTAINS", "REGEX"),
+)
 KEYWORDS = {
     **{word: f"_{word}" for word in ("ASK", "SELECT", "WHERE", "FILTER", "PREFIX", "BASE", "IN", "NOT")},
     "DISTINCT": "DISTINCT",

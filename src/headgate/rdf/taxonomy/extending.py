@@ -61,7 +61,7 @@ def _find_local(event: Encoded, draft: Draft, data: NDArray[np.uint8], begin: in
 
 
 @bare_inner
-def _add_term(
+def add_term(
     event: Encoded, draft: Draft, data: NDArray[np.uint8], begin: int, end: int, code: int, kind: int
 ) -> int:
     """Add a term that the event does not hold; returns -1 if there is no room."""
@@ -87,14 +87,15 @@ def _local(event: Encoded, draft: Draft, mapped: Mapped, place: int) -> int:
     if t >= 0:
         return t
     free = -1 - t
-    t = _add_term(event, draft, mapped.data, begin, end, mapped.code[place], IRI)
+    t = add_term(event, draft, mapped.data, begin, end, mapped.code[place], IRI)
     if t >= 0:
         draft.local[free] = t
     return t
 
 
 @bare_inner
-def _add_triple(event: Encoded, draft: Draft, s: int, p: int, o: int, virtual: int) -> bool:
+def add_triple(event: Encoded, draft: Draft, s: int, p: int, o: int, virtual: int) -> bool:
+    """Add a triple; returns whether there was room."""
     t = draft.counts[1]
     if t >= len(event.s):
         return False
@@ -131,7 +132,7 @@ def add_types(event: Encoded, draft: Draft, mapped: Mapped, type_place: int) -> 
             i = first[t]
             while i >= 0 and (event.p[i] != p or event.o[i] != o):
                 i = following[i]
-            if i < 0 and not _add_triple(event, draft, t, p, o, 0):
+            if i < 0 and not add_triple(event, draft, t, p, o, 0):
                 return False
     return True
 
@@ -145,13 +146,13 @@ def add_classes(event: Encoded, draft: Draft, mapped: Mapped, wanted: Wanted) ->
         if event.code[event.p[i]] != TYPE_CODE or event.virtual[i]:
             continue
         if isa < 0:
-            isa = _add_term(event, draft, mapped.data, 0, 0, ISA_CODE, 0)
+            isa = add_term(event, draft, mapped.data, 0, 0, ISA_CODE, 0)
             if isa < 0:
                 return False
         place = find_text(mapped, event.text, event.start[o], event.stop[o])
         if place < 0:
             known = event.code[o] >= 0 or wanted.class_variables
-            if known and not _add_triple(event, draft, event.s[i], isa, o, 1):
+            if known and not add_triple(event, draft, event.s[i], isa, o, 1):
                 return False
             continue
         for k in range(mapped.class_start[place], mapped.class_start[place + 1]):
@@ -159,7 +160,7 @@ def add_classes(event: Encoded, draft: Draft, mapped: Mapped, wanted: Wanted) ->
             if mapped.code[above] < 0 and not wanted.class_variables:
                 continue
             t = _local(event, draft, mapped, above)
-            if t < 0 or not _add_triple(event, draft, event.s[i], isa, t, 1):
+            if t < 0 or not add_triple(event, draft, event.s[i], isa, t, 1):
                 return False
     return True
 
@@ -182,8 +183,8 @@ def add_hats(event: Encoded, draft: Draft, mapped: Mapped, triples: int) -> bool
                 if event.code[t] == code:
                     hat = t
             if hat < 0:
-                hat = _add_term(event, draft, mapped.data, 0, 0, code, 0)
-            if hat < 0 or not _add_triple(event, draft, event.s[i], hat, event.o[i], 1):
+                hat = add_term(event, draft, mapped.data, 0, 0, code, 0)
+            if hat < 0 or not add_triple(event, draft, event.s[i], hat, event.o[i], 1):
                 return False
     return True
 
@@ -191,5 +192,5 @@ def add_hats(event: Encoded, draft: Draft, mapped: Mapped, triples: int) -> bool
 @bare
 def add_always(event: Encoded, draft: Draft) -> bool:
     """Add the virtual triple that a pattern without edges asks for; returns whether there was room."""
-    t = _add_term(event, draft, event.text, 0, 0, ALWAYS_CODE, 0)
-    return t >= 0 and _add_triple(event, draft, t, t, t, 1)
+    t = add_term(event, draft, event.text, 0, 0, ALWAYS_CODE, 0)
+    return t >= 0 and add_triple(event, draft, t, t, t, 1)

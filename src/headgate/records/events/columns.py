@@ -15,8 +15,10 @@ from headgate.core.schema import arrow_kind
 from headgate.core.text.words import words
 from headgate.core.values import Kind, dotted, find_name, kind_of, micros
 from headgate.errors import EventError
-from headgate.records.computed import LOWER, is_computed, source
+from headgate.records.computed import LOWER, expression_of, is_computed, is_expression, sources
 from headgate.records.events.decimals import Decimals, decimal_keys, python_keys, widened
+from headgate.records.expressions.columns import Numbers, compute
+from headgate.records.expressions.types import BOOL, DOUBLE, INT, LONG
 from headgate.records.programs.leaves import float_key, float_keys
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event
     from headgate.core.values import Path
+    from headgate.records.expressions.expression import Expression
 
 _NO_TEXTS = TextPool.build([])
 _SPLIT = "make it a struct, or give its entries columns of their own"
@@ -78,18 +81,62 @@ class BatchColumns:
         return found
 
     def _find(self, path: Path) -> Column:
+        if is_expression(path):
+            return self._compute(path)
         if is_computed(path):
-            return computed(path, self(source(path)))
+            return computed(path, self(path[1:]))
         array = find_column(self._batch, path)
         return missing(self.count) if array is None else from_arrow(array)
 
+    def _compute(self, path: Path) -> Column:
+        """Evaluate an expression for all rows."""
+        found = expression_of(path)
+        arrays = [find_column(self._batch, own) for own in found.attributes]
+        numbers = {}
+        for own, array in zip(found.attributes, arrays, strict=True):
+            known = None if array is None else self._numbers_of(own, array)
+            if known is not None:
+                numbers[own] = known
+        made = compute(found.node, numbers) if numbers else None
+        if made is not None:
+            return _from_numbers(made, self.count)
+        if len(arrays) == 1 and arrays[0] is not None and arrow_kind(arrays[0].type) is Kind.STRING:
+            return self._of_texts(found, self(found.attributes[0]))
+        given = [[None] * self.count if array is None else python_values(array) for array in arrays]
+        return from_values(list(map(found.of_values, zip(*given, strict=True))))
+
+    def _numbers_of(self, path: Path, array: pa.Array[Any]) -> Numbers | None:
+        """Return a column of numbers as NumPy has it; None if it is none."""
+        kind = arrow_kind(array.type)
+        if kind is Kind.INT and pa.types.is_integer(array.type):
+            column = self(path)
+            return Numbers(column.number, column.kind == Kind.INT, LONG)
+        if kind is Kind.FLOAT and pa.types.is_floating(array.type):
+            values = np.asarray(array.cast(pa.float64()).fill_null(0.0), np.float64)
+            return Numbers(values, np.asarray(array.is_valid()), DOUBLE)
+        return None
+
+    @staticmethod
+    def _of_texts(expression: Expression, given: Column) -> Column:
+        """Compute an expression of one text, once for each distinct text."""
+        made = [expression.of_values((text,)) for text in given.texts.texts()]
+        made.append(expression.of_values((None,)))
+        place = np.where(given.code >= 0, given.code, len(made) - 1)
+        column = from_values(made)
+        if column.elements is not None or column.decimals is not None:
+            return from_values([made[each] for each in place.tolist()])
+        start = np.zeros(len(place) + 1, np.int64)
+        return Column(column.kind[place], column.number[place], column.code[place], column.texts, start, None)
+
     def refuse_foreign(self, path: Path) -> None:
         """Refuse a column of a type that no filter can look into, such as binary, if it is no struct."""
-        path = source(path)
-        array = find_column(self._batch, path)
-        remedy = None if array is None else _remedy(array.type)
-        if array is not None and remedy is not None:
-            raise EventError(f"column {dotted(path)} is {array.type}, which filters cannot compare: {remedy}")
+        for own in sources(path):
+            array = find_column(self._batch, own)
+            remedy = None if array is None else _remedy(array.type)
+            if array is not None and remedy is not None:
+                raise EventError(
+                    f"column {dotted(own)} is {array.type}, which filters cannot compare: {remedy}"
+                )
 
 
 class EventColumns:
@@ -104,12 +151,16 @@ class EventColumns:
         """Return the values of an attribute."""
         found = self._read.get(path)
         if found is None:
-            found = self._read[path] = (
-                computed(path, self(source(path)))
-                if is_computed(path)
-                else from_values([event.get(path) for event in self._events])
-            )
+            found = self._read[path] = self._find(path)
         return found
+
+    def _find(self, path: Path) -> Column:
+        if is_expression(path):
+            found = expression_of(path)
+            return from_values([found.of_attributes(event) for event in self._events])
+        if is_computed(path):
+            return computed(path, self(path[1:]))
+        return from_values([event.get(path) for event in self._events])
 
     def refuse_foreign(self, path: Path) -> None:
         """Do nothing: values are checked one by one when an event is made."""
@@ -203,6 +254,16 @@ def from_arrow(array: pa.Array[Any]) -> Column:
         raise EventError(f"a value of type {array.type} does not fit into 64 bits: {error}") from None
 
 
+def python_values(array: pa.Array[Any]) -> list[Any]:
+    """Return the values of an Arrow array as an event has them; nanoseconds are cut to microseconds."""
+    if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
+        cut = np.asarray(array.view(pa.int64()).fill_null(0), np.int64) // 1000
+        array = pa.array(cut, pa.int64(), mask=np.asarray(array.is_null())).view(
+            pa.timestamp("us", array.type.tz)
+        )
+    return array.to_pylist()
+
+
 def text_forms(column: Column) -> tuple[NDArray[np.int32], TextPool]:
     """Return what LIKE sees: texts as they are, whole numbers and Booleans written out."""
     written = (column.kind == Kind.INT) | (column.kind == Kind.BOOL)
@@ -258,6 +319,15 @@ def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
             return None
         array = pc.struct_field(array, [place])
     return array
+
+
+def _from_numbers(made: Numbers, count: int) -> Column:
+    """Make a column of what was computed in NumPy."""
+    kind = {INT: Kind.INT, LONG: Kind.INT, DOUBLE: Kind.FLOAT, BOOL: Kind.BOOL}[made.type]
+    values = np.broadcast_to(np.asarray(made.values), count)
+    number = float_keys(values.astype(np.float64)) if kind is Kind.FLOAT else values.astype(np.int64)
+    there = np.broadcast_to(np.asarray(made.there), count)
+    return _plain(np.where(there, np.uint8(kind), np.uint8(Kind.NULL)), number)
 
 
 def _plain(kind: NDArray[np.uint8], number: NDArray[np.int64]) -> Column:

@@ -9,7 +9,7 @@ import numpy as np
 from headgate.core.casts import to_bool, to_date, to_double, to_int, to_timestamp
 from headgate.core.interning import TextPool
 from headgate.core.values import Kind
-from headgate.records.computed import WORDS, source
+from headgate.records.computed import WORDS
 from headgate.records.events.columns import BatchColumns, Column, Columns, EventColumns, text_forms
 from headgate.records.index.arrays import Events
 from headgate.records.index.grams import GRAMS, event_grams
@@ -72,9 +72,7 @@ def encode(given: Columns, index: BuiltIndex) -> Events:
     for attribute in compared(index):
         given.refuse_foreign(index.attributes[attribute])
     is_words = [path[:1] == (WORDS,) for path in index.attributes]
-    columns = [
-        given(source(path) if own else path) for path, own in zip(index.attributes, is_words, strict=True)
-    ]
+    columns = [given(path[1:] if own else path) for path, own in zip(index.attributes, is_words, strict=True)]
     count = given.count
     lines = index.lines
     codes = np.zeros((count, lines.size), np.int32)

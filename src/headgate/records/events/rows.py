@@ -26,7 +26,7 @@ from headgate.core.event import JSON
 from headgate.core.interning import TextPool
 from headgate.core.values import MAX_DEPTH, Kind, check, flatten_into, fold, kind_of
 from headgate.errors import EventError
-from headgate.records.computed import WORDS, is_computed, source
+from headgate.records.computed import WORDS, expression_of, is_computed, is_expression
 from headgate.records.events.line_codes import LineCodes
 from headgate.records.index.arrays import Events
 from headgate.records.index.grams import GRAMS, event_grams
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event
     from headgate.core.values import Path
+    from headgate.records.expressions.expression import Expression
     from headgate.records.index.build import BuiltIndex
 
     Found = tuple[Any, int | tuple[int, ...]]
@@ -53,6 +54,8 @@ SPELLINGS = 1 << 13
 
 _KEPT = (type(None), bool, int, float, str, dt.date)
 """Types of which values are kept. Of equal decimals one may be refused, and moments hardly come twice."""
+_REPEATED = (type(None), bool, int, str)
+"""Types of which what is computed is kept; of doubles, 0.0 and -0.0 are equal and not the same."""
 _SCALARS = (*_KEPT, Decimal, dt.datetime)
 _FORMS = (bool, int, str)
 """What LIKE sees."""
@@ -184,9 +187,40 @@ class Level:
         self.types[name] = found.types
         return found.types[kind]
 
+    def value(self, data: Mapping[str, Any], folded: str) -> Any:
+        """Return the value of a name, given folded, in an object whose names were learned."""
+        if not self.twice:
+            return data.get(self._spelled.get(folded, folded))
+        return next((value for name, value in data.items() if fold(name) == folded), None)
+
     def distinct(self, data: Mapping[str, object]) -> bool:
         """Tell whether no two names of an object are the same but for their case."""
         return not self.twice or len({fold(name) for name in data}) == len(data)
+
+
+class _Computed:
+    """An expression, the attribute that it gives, and the places of what it reads among all that is read."""
+
+    def __init__(self, attribute: Attribute, expression: Expression, places: Sequence[int]) -> None:
+        self.attribute = attribute
+        self._of_values = expression.of_values
+        self._places = places
+        self.only = places[0] if len(places) == 1 else -1
+        """The place of the one attribute that it reads; -1 if there are several."""
+        self.known: dict[type, dict[Any, Found]] = {kind: {} for kind in _REPEATED}
+        """Codes by the value of that attribute, as far as they are kept."""
+
+    def of(self, values: Sequence[Any]) -> Any:
+        """Compute the value."""
+        return self._of_values([values[place] for place in self._places])
+
+    def keep(self, value: Any, found: Found) -> None:
+        """Keep the codes of a value."""
+        known = self.known.get(type(value))
+        if known is not None and not (type(value) is str and len(value) > LONGEST):
+            if len(known) >= KEPT:
+                known.clear()
+            known[value] = found
 
 
 class _Batch:
@@ -227,6 +261,7 @@ class RowEncoder:
         lines = built.lines
         owned: list[list[LineCodes]] = [[] for _ in built.attributes]
         gram: dict[int, int] = {}
+        self._nowhere = lines.size
         self._words: dict[int, LineWords] = {}
         words: dict[int, int] = {}
         # One place more, for values that go nowhere.
@@ -248,10 +283,15 @@ class RowEncoder:
             path: Attribute(path, owned[number], lines.size, sides.get(number, -1), gram.get(number, -1))
             for number, path in enumerate(built.attributes)
         }
+        self._computed: list[_Computed] = []
+        self._sources: list[Path] = []
+        for path in built.attributes:
+            if is_expression(path):
+                self._give(path)
         for number, path in enumerate(built.attributes):
-            if is_computed(path):
+            if is_computed(path) and not is_expression(path):
                 self.attributes[path].words = words.get(number, -1)
-                own = self.attributes.setdefault(source(path), Attribute(source(path), (), lines.size))
+                own = self.attributes.setdefault(path[1:], Attribute(path[1:], (), lines.size))
                 own.give(self.attributes.pop(path))
         self._grams = {
             line: lines.grams[lines.gram_start[line] : lines.gram_start[line + 1]] for line in gram.values()
@@ -260,6 +300,16 @@ class RowEncoder:
         self.level = self._levels()
         self._one = self._packed(_Batch(), np.zeros((1, lines.size), np.int32))
         """An event without elements and texts; nobody writes to what it has."""
+
+    def _give(self, path: Path) -> None:
+        """Let an expression be computed from the attributes that it reads."""
+        expression, places = expression_of(path), []
+        for own in expression.attributes:
+            self.attributes.setdefault(own, Attribute(own, (), self._nowhere))
+            if own not in self._sources:
+                self._sources.append(own)
+            places.append(self._sources.index(own))
+        self._computed.append(_Computed(self.attributes.pop(path), expression, places))
 
     def _levels(self) -> Level:
         """Make the levels of objects that filters name; returns the uppermost."""
@@ -308,6 +358,8 @@ class RowEncoder:
         if type(data) is dict and event.content_type == JSON:
             try:
                 self._read(data, self.level, row, e, batch)
+                if self._computed:
+                    self._compute([self._look_up(data, path) for path in self._sources], row, e, batch)
             except (_Odd, EventError):
                 row = self._nulls.copy()
                 batch.forget(e)
@@ -315,6 +367,9 @@ class RowEncoder:
                 del row[-1]
                 return row
         self._read_flat(event.attributes, row, e, batch)
+        if self._computed:
+            flat = event.attributes
+            self._compute([flat.get(path) for path in self._sources], row, e, batch)
         del row[-1]
         return row
 
@@ -340,6 +395,38 @@ class RowEncoder:
             else:
                 check(value, attribute.path)
                 self._add(value, attribute, row, e, batch)
+
+    def _look_up(self, data: dict[str, Any], path: Path) -> Any:
+        """Find the value of an attribute in a record that was read."""
+        level: Level | None = self.level
+        value: Any = data
+        for name in path:
+            if type(value) is not dict or level is None:
+                return None
+            found = level.value(value, name)
+            level = level.attribute(name).inside
+            value = found
+        return value
+
+    def _compute(self, values: Sequence[Any], row: list[Any], e: int, batch: _Batch) -> None:
+        """Read what expressions give, as if the event had it."""
+        for each in self._computed:
+            if each.only >= 0:
+                given = values[each.only]
+                known = each.known.get(type(given))
+                found = None if known is None else known.get(given)
+                if found is not None:
+                    row[found[0]] = found[1]
+                    continue
+            value = each.of(values)
+            codes = each.attribute.types[type(value)]
+            if codes is None:
+                self._add(value, each.attribute, row, e, batch)
+                continue
+            found = codes[value]
+            row[found[0]] = found[1]
+            if each.only >= 0:
+                each.keep(values[each.only], found)
 
     def _read_object(
         self, value: dict[str, Any], attribute: Attribute, prefix: Path, row: list[Any], e: int, batch: _Batch

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.jit import kernel
+from headgate.records.index.arrays import REFERENCE_WORDS
 from headgate.records.index.checking import check_at
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def count_failures(
             continue
         head = stream[at]
         if head & 2:
-            at += 2
+            at += REFERENCE_WORDS
             continue
         entry, pc = at, at + 2
         at = pc + int(stream[entry + 1])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from headgate.core.casts import to_date, to_double, to_int, to_timestamp
 from headgate.core.text.words import words
 from headgate.core.values import dotted, micros
-from headgate.records.computed import compute
+from headgate.records.computed import LOWER, compute
 from headgate.records.language.model import (
     MOMENTS,
     NULL,
@@ -114,7 +114,7 @@ def _unknown(predicate: Predicate, value: object) -> str:
 def _like(predicate: Like, value: object, *, negated: bool) -> str:
     if negated:
         return "the text fits the pattern"
-    if predicate.attribute.function:
+    if predicate.attribute.function == LOWER:
         return "the text does not fit the pattern in any case"
     # An escape may be a letter, which must not change its case.
     plain = predicate.escape not in predicate.pattern and isinstance(value, str)
@@ -341,11 +341,34 @@ def clause_of(node: Expression, attributes: Mapping[Path, object]) -> Clause:
     negated = isinstance(node, Not)
     predicate = node.child if isinstance(node, Not) else node
     assert not isinstance(predicate, And | Or | Not | Constant), "push_not comes first"
-    path = predicate.attribute.path
-    value = attributes.get(path)
+    attribute = predicate.attribute
     held = evaluate(node, attributes)
-    compared = compute(predicate.attribute.key, value) if predicate.attribute.function else value
+    if attribute.expression is not None:
+        value = attribute.expression.of_attributes(attributes)
+        missing = "" if held else _computed_note(predicate, attributes, negated=negated, held=held)
+        return Clause(print_filter(node), attribute.expression.text, value, held, missing)
+    path = attribute.path
+    value = attributes.get(path)
+    compared = compute(attribute.key, attributes) if attribute.function else value
     # A value that has no lower case is there all the same, and says more than NULL.
     seen = value if compared is None else compared
     missing = "" if held else note(predicate, seen, negated=negated, held=held, present=path in attributes)
     return Clause(print_filter(node), dotted(path), value, held, missing)
+
+
+def _computed_note(
+    predicate: Predicate, attributes: Mapping[Path, object], *, negated: bool, held: bool | None
+) -> str:
+    """Say why a predicate of an expression was FALSE or NULL: what the expression was given, too."""
+    expression = predicate.attribute.expression
+    assert expression is not None
+    value = expression.of_attributes(attributes)
+    given = ", ".join(
+        f"{dotted(path)} is {_shown(attributes.get(path)) if path in attributes else 'missing'}"
+        for path in expression.attributes
+    )
+    if value is None:
+        trouble = expression.trouble(attributes)
+        return f"the expression is NULL{f': {trouble}' if trouble else ''}; {given}"
+    said = note(predicate, value, negated=negated, held=held, present=True)
+    return f"{said}; {given}" if said else given

@@ -43,7 +43,7 @@ class Atoms(NamedTuple):
 
     line_base[l] + code                    a code of line l, for 0 … its codes - 1
     level_base[l] + bucket                 a bucket of line l; level_base is -1 where there are none
-    quantile[a]                            the bucket of a code
+    quantile[a]                            the bucket of a code; the code itself where there are none
     weight[a], cumulative[a]               the share of events that have atom a, and all before it
     """
 
@@ -72,6 +72,7 @@ def number_atoms(lines: Lines, weights: NDArray[np.float64]) -> Atoms:
     for line in range(lines.size):
         first, last = int(line_base[line]), int(line_base[line + 1])
         if lines.line_multi[line] or last - first <= MOST_POINTS:
+            quantile[first:last] = 0 if lines.line_multi[line] else np.arange(last - first)
             continue
         own = weights[first + 1 : last]
         before = (np.cumsum(own) - own / 2) / max(own.sum(), 1e-12)

@@ -41,6 +41,9 @@ DUPLICATE, REFERENCE, TREE = 1, 2, 4
 """Flags of an entry: it may be found twice; its checks stand elsewhere; its checks have jumps."""
 FLAGS = 3
 """Bits of the flags below the filter's number."""
+REFERENCE_WORDS = 4
+LATE = 512
+"""References that are followed together."""
 
 ACCEPT, REJECT = -1, -2
 """Jumps that leave a tree."""
@@ -53,14 +56,17 @@ class RecordArrays(NamedTuple):
     """All filters, each as entries of clusters that an event's values lead to.
 
         atom           a code on a line (line_base[l] + code), or a bucket of codes
-                       (level_base[l] + bucket), behind all codes; the bucket of a code is quantile[atom]
+                       (level_base[l] + bucket), behind all codes; the bucket of a code is quantile[atom],
+                       and on a line that has no such atoms, since it has few codes, that is the code
         single a       entries stream[single_start[a]:single_start[a + 1]]
         pair (a, b)    slots of a hash, a < b: slot_print 0 is free, else one byte of the key's hash, and
                        slot_at is where stream holds [a, b, words, entries…]
           pair_mask    of an atom: the lines it has partners on, one bit each, modulo 64
         apart          from marks[0] on: trees, and unkeyed entries (below), which are in no cluster
-        entry          [filter << 3 | flags, words, checks…], or [filter << 3 | REFERENCE…, where]
-                       in rising order of filters within a cluster
+        entry          [filter << 3 | flags, words, checks…], or
+                       [filter << 3 | REFERENCE…, where, line, buckets], in rising order of filters within a
+                       cluster; what is referred to holds only if the event's bucket on the line is one of the
+                       buckets, a bit each
         check          [op | line << 4 | n << 20, operands…]; n = 0 with several operands: n comes next
           POINT c      RANGE low high      POINTS n codes      RANGES n pairs      GLOB pattern
                        with NOT beside a line of single values, operands are what is left out, but for code 0
@@ -152,7 +158,8 @@ class RecordArrays(NamedTuple):
             before = head >> FLAGS
             if head & REFERENCE:
                 references.append((second, head >> FLAGS))
-                at += 2
+                assert 0 <= self.stream[at + 2] < max(1, len(self.level_base))
+                at += REFERENCE_WORDS
             else:
                 full[at] = head >> FLAGS
                 self._check_checks(at + 2, at + 2 + second, tree=bool(head & TREE))
@@ -212,18 +219,62 @@ class Events(NamedTuple):
         )
 
 
+LATELY = 8
+"""Events whose matches are averaged."""
+
+
+class Desk(NamedTuple):
+    """What a kernel writes down while it matches an event.
+
+    atoms, masks, lines    the atoms of the event that have partners, and what is known of each
+    buckets                the bucket of the event's code on each line
+    clusters               the clusters that it leads to: first word, and end
+    late                   places of references that wait until they are followed
+    fail, doubt            of unkeyed entries, a bit each: ruled out; to be checked
+    bits, words            all zero: of filters, and of words of `bits`, while matches are sorted
+    """
+
+    atoms: NDArray[np.int32]
+    masks: NDArray[np.uint64]
+    lines: NDArray[np.uint8]
+    buckets: NDArray[np.uint8]
+    clusters: NDArray[np.int32]
+    late: NDArray[np.int32]
+    fail: NDArray[np.uint64]
+    doubt: NDArray[np.uint64]
+    bits: NDArray[np.uint64]
+    words: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, index: RecordArrays, filters: int) -> Desk:
+        """Make a desk for an index of so many filters."""
+        most = 2 * len(index.line_base)
+        unkeyed = (len(index.unkeyed_at) + 63) // 64
+        words = (filters + 63) // 64
+        return cls(
+            atoms=np.empty(most, np.int32),
+            masks=np.empty(most, np.uint64),
+            lines=np.empty(most, np.uint8),
+            buckets=np.empty(most, np.uint8),
+            clusters=np.empty((max(256, most), 2), np.int32),
+            late=np.empty(LATE, np.int32),
+            fail=np.zeros(unkeyed, np.uint64),
+            doubt=np.zeros(unkeyed, np.uint64),
+            bits=np.zeros(words, np.uint64),
+            words=np.zeros((words + 63) // 64, np.uint64),
+        )
+
+
 class Scratch:
     """What one thread needs to match: marks of filters already found, and room for the answer.
 
-    `matches` is how many an event had lately, `asked` how many were asked for their first ones.
+    `matches` is how many an event has had lately, on average; -1 if that is not known.
     """
 
     def __init__(self, filters: int) -> None:
         self.seen = np.zeros(filters, np.int32)
         self.out = np.empty(1 << 16, np.int32)
-        self.count = np.zeros(1, np.int64)
-        self.matches = 0
-        self.asked = 0
+        self.matches = -1.0
         self._stamp = 1
 
     def stamps(self, count: int) -> int:
@@ -233,6 +284,11 @@ class Scratch:
             self._stamp = 1
         self._stamp += count
         return self._stamp - count
+
+    def note(self, matches: float, events: int = 1) -> None:
+        """Take note of how many matches some events had, together."""
+        share = 1.0 if self.matches < 0 else min(1.0, events / LATELY)
+        self.matches += share * (matches / events - self.matches)
 
     def grow(self) -> None:
         """Make more room."""

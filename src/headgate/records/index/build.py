@@ -174,7 +174,7 @@ def build(programs: Programs, weigh: Weigh = by_filters, *, posting: float = acc
     entities = _entities(
         found.parts, found.terms, found.chosen, found.weights, kind, found.tree_tokens, programs
     )
-    arrays = _lay_out(programs, found.parts, kind, globs, found.atoms, entities, found.key, found.of)
+    arrays = _lay_out(programs, found, kind, globs, entities)
     return found.shell(programs)._replace(arrays=arrays)
 
 
@@ -256,14 +256,12 @@ def _entities(
 
 def _lay_out(
     programs: Programs,
-    parts: Parts,
+    found: Choices,
     kind: NDArray[np.uint8],
     globs: NDArray[np.int32],
-    atoms: Atoms,
     entities: Entities,
-    key: Ints,
-    of: NDArray[np.int32],
 ) -> RecordArrays:
+    parts, atoms, key, of = found.parts, found.atoms, found.key, found.of
     count = len(entities.filter)
     terms = len(entities.start) - 1
     posted = np.bincount(of, minlength=count)
@@ -292,7 +290,12 @@ def _lay_out(
         )
     stream = np.zeros(total, np.int32)
     pair_at = np.zeros(int((np.diff(key[key >= access.PAIR], prepend=0) != 0).sum()), np.int64)
-    clusters.write_clusters(written, kind, globs, entities, key, of, words, at, stream, 0, pair_at)
+    probes = np.zeros((2, count), np.int32)
+    line, buckets = probes
+    clusters.choose_probes(parts, kind, atoms, entities, found.chosen, line, buckets)
+    clusters.write_clusters(
+        written, kind, globs, entities, key, of, words, at, line, buckets, stream, 0, pair_at
+    )
     clusters.write_apart(written, kind, globs, entities, apart, words, at, stream)
     slots = int(len(pair_at) / LOAD) + 1
     slot_print, slot_at = np.zeros(slots, np.uint8), np.zeros(slots, np.int32)

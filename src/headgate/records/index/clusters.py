@@ -8,7 +8,16 @@ import numpy as np
 
 from headgate.core.jit import kernel
 from headgate.records.index.access import PAIR
-from headgate.records.index.arrays import ANY_POINT, FLAGS, LED, REFERENCE, TREE, pair_hash, pair_slot
+from headgate.records.index.arrays import (
+    ANY_POINT,
+    FLAGS,
+    LED,
+    REFERENCE,
+    REFERENCE_WORDS,
+    TREE,
+    pair_hash,
+    pair_slot,
+)
 from headgate.records.index.checking import check_words, write_check
 from headgate.records.index.trees import tree_words, write_tree
 
@@ -86,11 +95,54 @@ def place_entries(
             at[t] = place
             place += 2 + words[t]
         else:
-            place += 2
+            place += REFERENCE_WORDS
     while atom < len(single_start):
         single_start[atom] = place
         atom += 1
     return place
+
+
+@kernel
+def choose_probes(
+    parts: Parts,
+    kind: NDArray[np.uint8],
+    atoms: Atoms,
+    entities: Entities,
+    chosen: NDArray[np.int32],
+    line: NDArray[np.int32],
+    buckets: NDArray[np.int32],
+) -> None:
+    """Choose for each entity what references to it ask first: a line, and the buckets there that allow it.
+
+    Of the parts that did not lead to it, the one that the buckets let the fewest events through. Where there
+    is none, all buckets of the first line.
+    """
+    for t in range(len(entities.filter)):
+        line[t], buckets[t] = 0, -1
+        if t >= len(entities.start) - 1:
+            continue
+        least = 2.0
+        for i in range(entities.start[t], entities.start[t + 1]):
+            p = entities.parts[i]
+            own = parts.part_line[p]
+            if own < 0 or atoms.line_multi[own] or kind[parts.part_leaf[p]] != 0:
+                continue
+            if p == chosen[t, 0] or p == chosen[t, 2]:
+                continue
+            base, level = atoms.line_base[own], atoms.level_base[own]
+            share, bits = 0.0, np.int64(0)
+            for s in range(parts.set_start[p], parts.set_start[p + 1]):
+                first = np.int64(atoms.quantile[base + parts.set_low[s]])
+                for b in range(first, np.int64(atoms.quantile[base + parts.set_high[s]]) + 1):
+                    if not (bits >> b) & 1:
+                        bits |= np.int64(1) << b
+                        share += atoms.weight[(base if level < 0 else level) + b]
+            if bits & 1 and level >= 0:
+                # That of a missing value.
+                share += atoms.weight[base]
+            if share < least:
+                least = share
+                line[t], buckets[t] = own, np.int32(bits if bits < (1 << 31) else bits - (1 << 32))
 
 
 @kernel
@@ -131,6 +183,8 @@ def write_clusters(
     of: NDArray[np.int32],
     words: Ints,
     at: Ints,
+    probe_line: NDArray[np.int32],
+    probe_buckets: NDArray[np.int32],
     stream: NDArray[np.int32],
     begin: int,
     pair_at: Ints,
@@ -159,7 +213,9 @@ def write_clusters(
         else:
             stream[place] = (entities.filter[t] << FLAGS) | entities.flags[t] | REFERENCE
             stream[place + 1] = at[t]
-            place += 2
+            stream[place + 2] = probe_line[t]
+            stream[place + 3] = probe_buckets[t]
+            place += REFERENCE_WORDS
     if before >= PAIR:
         stream[head + 2] = place - head - 3
     return pairs

@@ -11,13 +11,12 @@ import pyarrow as pa
 
 from headgate.contents.sharing import slice_of
 from headgate.core.interning import TextPool
-from headgate.core.values import dotted
 from headgate.records.events.columns import columns_of
 from headgate.records.events.encode import encode
 from headgate.records.events.rows import RowEncoder
 from headgate.records.index.build import BuiltIndex, without_filters
 from headgate.records.index.lines import Lines, make_lines
-from headgate.records.index.sides import split_leaves
+from headgate.records.programs.program import AND, FALSE, OR
 from headgate.records.programs.programs import VALUE, starts, take
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from headgate.core.event import Event
     from headgate.records.programs.programs import Programs
 
+    Ints = NDArray[np.int64]
     Ints32 = NDArray[np.int32]
 
 CHUNK = 10_000
@@ -41,9 +41,7 @@ class RecordCoder:
 
     def __init__(self, built: BuiltIndex) -> None:
         self._built = built
-        self.names = tuple(
-            dotted(built.attributes[attribute]) for attribute in built.lines.line_attribute.tolist()
-        )
+        self.lines = built.lines.size
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> RecordCoder:
@@ -78,40 +76,106 @@ class RecordCoder:
             encode(columns_of(slice_of(events, first, first + CHUNK)), self._built).codes
             for first in range(0, len(events), CHUNK)
         ]
-        return np.concatenate([np.zeros((0, len(self.names)), np.int32), *found])
+        return np.concatenate([np.zeros((0, self.lines), np.int32), *found])
 
 
 class CodedRecordClauses(NamedTuple):
     """Clauses that are sets of codes: see `contents.protocol.CodedClauses`."""
 
+    coded: NDArray[np.bool_]
+    start: Ints
+    part: Ints32
     line: Ints32
-    start: NDArray[np.int64]
     low: Ints32
     high: Ints32
     coder: RecordCoder
 
 
 def code_clauses(programs: Programs) -> CodedRecordClauses:
-    """Find the codes of clauses, each a program: of those that are one leaf over a value, seen in one way.
+    """Find the codes of clauses, each a program: of those that are leaves over values with OR, or with AND.
+
+    A leaf that sees strings in several ways is on as many lines, and so is one that is true of NULL there.
 
     >>> from headgate.records.programs.binding import compile_filters
-    >>> found = code_clauses(compile_filters(["a > 1", "a BETWEEN 2 AND 3", "a = 1 OR b = 2"]).programs)
-    >>> found.line.tolist(), found.low.tolist(), found.high.tolist()
-    ([0, 0, -1], [1, 2], [2, 2])
+    >>> texts = ["a > 1", "a = 1 OR b = 2", "NOT (a = 1 OR b = 2)", "a LIKE '%x'"]
+    >>> found = code_clauses(compile_filters(texts).programs)
+    >>> found.coded.tolist(), found.start.tolist(), found.part.tolist(), found.line.tolist()
+    ([True, True, True, False], [0, 1, 3, 6, 6], [0, 0, 0, 0, 0, 1], [0, 0, 1, 0, 0, 1])
     """
-    alone = np.diff(programs.token_start) == 1
-    token = np.where(alone, programs.tokens[programs.token_start[:-1]], -1)
-    value = programs.leaf_kind == VALUE
-    ways = np.diff(split_leaves(programs).part_start)
-    chosen = np.flatnonzero((token >= 0) & (value & (ways == 1))[token])
+    value = np.append(programs.leaf_kind == VALUE, [False] * -FALSE)
+    first = programs.token_start[:-1]
+    plain = [
+        np.logical_and.reduceat(value[programs.tokens] | (programs.tokens == join), first)
+        for join in (AND, OR)
+    ]
+    coded = plain[0] | plain[1]
+    chosen = np.flatnonzero(coded)
     some = take(programs, chosen)
     lines, parts, texts = make_lines(some)
-    part = parts.part_start[some.tokens]
-    line = np.full(programs.filters, -1, np.int32)
-    line[chosen] = parts.part_line[part]
+    leaf = some.tokens >= 0
+    clause = np.repeat(np.arange(len(chosen)), np.diff(some.token_start))[leaf]
+    each = np.bincount(clause, minlength=len(chosen))
+    number = np.where(plain[1][chosen][clause], 0, np.arange(len(clause)) - starts(each)[:-1][clause])
+    part, owner = _inside(parts.part_start, some.tokens[leaf])
+    clause, number = clause[owner], number[owner]
+    at, owner = _inside(parts.set_start, part)
+    found = _disjoint(
+        _Intervals(
+            clause[owner],
+            number[owner].astype(np.int32),
+            parts.part_line[part][owner],
+            parts.set_low[at],
+            parts.set_high[at],
+        )
+    )
+    found = found.take(_able(found, np.where(plain[1][chosen], 1, each)))
     counts = np.zeros(programs.filters, np.int64)
-    own = np.diff(parts.set_start)[part]
-    counts[chosen] = own
-    at = np.arange(own.sum()) + np.repeat(parts.set_start[part] - starts(own)[:-1], own)
+    counts[chosen] = np.bincount(found.clause, minlength=len(chosen))
     coder = RecordCoder(without_filters(some.attributes, len(chosen), lines, texts))
-    return CodedRecordClauses(line, starts(counts), parts.set_low[at], parts.set_high[at], coder)
+    return CodedRecordClauses(coded, starts(counts), *found[1:], coder)
+
+
+class _Intervals(NamedTuple):
+    clause: Ints
+    part: Ints32
+    line: Ints32
+    low: Ints32
+    high: Ints32
+
+    def take(self, kept: NDArray[Any]) -> _Intervals:
+        return _Intervals(*(column[kept] for column in self))
+
+
+def _able(found: _Intervals, parts: Ints) -> NDArray[np.bool_]:
+    """Tell the intervals of clauses that may hold: all of whose parts have some."""
+    begins = np.ones(len(found.clause), np.bool_)
+    begins[1:] = (found.clause[1:] != found.clause[:-1]) | (found.part[1:] != found.part[:-1])
+    there = np.bincount(found.clause[begins], minlength=len(parts))
+    able: NDArray[np.bool_] = (there == parts)[found.clause]
+    return able
+
+
+def _inside(start: Ints, chosen: NDArray[np.integer[Any]]) -> tuple[Ints, Ints]:
+    """List what the chosen ones have, start[c] up to start[c + 1] each, and which of them has it."""
+    counts = start[chosen + 1] - start[chosen]
+    owner = np.repeat(np.arange(len(chosen)), counts)
+    return np.arange(len(owner)) + np.repeat(start[chosen] - starts(counts)[:-1], counts), owner
+
+
+def _disjoint(found: _Intervals) -> _Intervals:
+    """Sort intervals by clause, part and line, and join those that meet: leaves may share a line."""
+    clause, part, line, low, high = found
+    same = (clause[1:] == clause[:-1]) & (part[1:] == part[:-1])
+    apart = (line[1:] > line[:-1]) | ((line[1:] == line[:-1]) & (low[1:] > high[:-1] + 1))
+    if bool((~same | apart).all()):
+        return found
+    found = found.take(np.lexsort((low, line, part, clause)))
+    clause, part, line, low, high = found
+    other = np.ones(len(clause), np.bool_)
+    other[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in (clause, part, line)])
+    # What goes before is below: each line of each part has room of its own.
+    room = np.cumsum(other) * (np.int64(high.max()) + 2)
+    reached = np.maximum.accumulate(high + room)
+    begins = np.append(True, (low + room)[1:] > reached[:-1] + 1) | other
+    ends = np.append(begins[1:], True)
+    return found.take(begins)._replace(high=(reached - room)[ends].astype(np.int32))

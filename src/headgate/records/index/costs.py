@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.jit import bare, kernel
+from headgate.records.index.arrays import REFERENCE_WORDS
 from headgate.records.index.checking import check_at
-from headgate.records.index.kernels import find_clusters, spoil
+from headgate.records.index.kernels import find_buckets, find_clusters, spoil
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,6 +68,7 @@ def count_checks(
     masks = np.empty(most, np.uint64)
     lines = np.empty(most, np.uint8)
     clusters = np.empty((max(256, most), 2), np.int32)
+    buckets = np.empty(len(index.line_base), np.uint8)
     fail = np.zeros((len(index.unkeyed_at) + 63) // 64, np.uint64)
     asked = np.full(len(removed), -1, np.int64)
     held = np.full(len(removed), -1, np.int64)
@@ -89,15 +91,21 @@ def count_checks(
         while found < 0:
             clusters = np.empty((2 * len(clusters), 2), np.int32)
             found = find_clusters(index, events, e, atoms, masks, lines, clusters)
+        find_buckets(index, events, e, buckets)
         for c in range(found):
             at = clusters[c, 0]
             while at < clusters[c, 1]:
                 number = stream[at] >> 3
-                place = stream[at + 1] if stream[at] & 2 else at
-                at += 2 if stream[at] & 2 else 2 + stream[at + 1]
+                place, allowed = at, True
+                if stream[at] & 2:
+                    place = stream[at + 1]
+                    allowed = ((stream[at + 3] >> np.int32(buckets[stream[at + 2]])) & 1) != 0
+                at += REFERENCE_WORDS if stream[at] & 2 else 2 + stream[at + 1]
                 if removed[number] or held[number] == e:
                     continue
-                holds, spent = _run(index, events, e, place, stream[place + 1])
+                holds, spent = False, REFERENCE_WORDS
+                if allowed:
+                    holds, spent = _run(index, events, e, place, stream[place + 1])
                 candidates[number] += asked[number] != e
                 asked[number] = e
                 work[number] += spent

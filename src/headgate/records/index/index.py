@@ -16,7 +16,7 @@ from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
 from headgate.core.values import dotted
-from headgate.records.computed import source
+from headgate.records.computed import sources
 from headgate.records.explain.explain import Explanation, explain
 from headgate.records.explain.why_not import NearMiss, why_not
 from headgate.records.index.build import BuiltIndex, build, by_events, by_filters
@@ -29,6 +29,7 @@ from headgate.records.language.clause_columns import split_columns
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.splitting import split
 from headgate.records.programs.binding import compile_filter, compile_filters, parse_text
+from headgate.records.scoring import RecordTerms, parse_score, print_score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.live import FrozenBase, Moment
     from headgate.contents.protocol import Clause, ClauseColumns
+    from headgate.contents.scores import Scoring
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.records.compiling import RecordCompiledFilters
@@ -117,6 +119,21 @@ class RecordIndex(LiveIndex[State]):
         return split(text, dialect)
 
     @staticmethod
+    def scoring(text: str) -> Scoring:
+        """Parse a score that is an expression over attributes."""
+        return parse_score(text)
+
+    @staticmethod
+    def scoring_text(scoring: Scoring) -> str:
+        """Write such a score as text."""
+        return print_score(scoring)
+
+    @staticmethod
+    def term_reader(terms: Sequence[str]) -> RecordTerms:
+        """Return what computes the terms of such scores."""
+        return RecordTerms(terms)
+
+    @staticmethod
     def clause_columns(texts: TextPool) -> list[ClauseColumns]:
         """Take apart filters in SQL that differ in their numbers only; the others are left out."""
         return split_columns(texts)
@@ -156,7 +173,7 @@ class RecordIndex(LiveIndex[State]):
         """List the attributes that filters look at, by dotted name."""
         state = self._state
         paths = (*state.base.built.attributes, *state.tail.view().attributes)
-        return sorted({dotted(source(path)) for path in paths})
+        return sorted({dotted(own) for path in paths for own in sources(path)})
 
     def match(self, event: Event) -> list[Id]:
         """List the ids of the matching subscriptions, sorted."""
@@ -174,6 +191,18 @@ class RecordIndex(LiveIndex[State]):
     ) -> NDArray[np.int64]:
         """List the first `count` matches from `at_least` on, rising; for ids that are whole numbers."""
         return self._state.numbers(event, count, at_least)
+
+    def first_numbers(
+        self, events: pa.RecordBatch | Sequence[Event], count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Do the same for each of many events: returns places of events, rising, and the matches."""
+        state = self._state
+        rows, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for begin in range(0, len(events), CHUNK):
+            found, ids = state.first_numbers(slice_of(events, begin, begin + CHUNK), count)
+            rows.append(found + begin)
+            numbers.append(ids)
+        return np.concatenate(rows), np.concatenate(numbers)
 
     def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
         """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out.

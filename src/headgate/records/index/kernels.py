@@ -8,13 +8,24 @@ import numpy as np
 
 from headgate.core.bits import EACH, eight_bytes, lowest, place_of, zero_bytes
 from headgate.core.jit import bare, bare_inner, kernel
-from headgate.records.index.arrays import pair_hash, pair_slot
+from headgate.core.jit.memory import matrix, prefetch, vector
+from headgate.records.index.arrays import REFERENCE_WORDS, Desk, Events, RecordArrays, pair_hash, pair_slot
 from headgate.records.index.checking import led_checks, scalar_checks, tree_holds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.records.index.arrays import Events, RecordArrays
+NO_ROOM, MORE_CLUSTERS = -1, -2
+"""Why an event was not matched: `out` is too short, or the list of clusters is."""
+
+
+@bare
+def find_buckets(index: RecordArrays, events: Events, e: int, buckets: NDArray[np.uint8]) -> None:
+    """Write down the bucket of an event's code on each line."""
+    line_base, quantile, codes = index.line_base, index.quantile, events.codes
+    for line in range(len(line_base) - 1):
+        # The codes of an array are many, and nothing is asked about their buckets.
+        buckets[line] = quantile[line_base[line] + (0 if index.line_multi[line] else codes[e, line])]
 
 
 @bare
@@ -126,7 +137,9 @@ def _find_pairs(
                     found += 1
                 slot = np.int64(slot + 1 if slot + 1 < slots else 0)
     for c in range(begin, found):
-        clusters[c, 0] = slot_at[clusters[c, 0]]
+        at = slot_at[clusters[c, 0]]
+        clusters[c, 0] = at
+        prefetch(stream, at)
     kept = begin
     for c in range(begin, found):
         at = clusters[c, 0]
@@ -135,6 +148,21 @@ def _find_pairs(
             clusters[kept, 0], clusters[kept, 1] = at + 3, at + 3 + stream[at + 2]
             kept += 1
     return kept
+
+
+@bare
+def fetch_clusters(stream: NDArray[np.int32], clusters: NDArray[np.int32], found: int) -> None:
+    """Ask for the words of clusters behind those that were looked at, a line of the cache at a time.
+
+    Not for all of a long one: what is read in a row is fetched ahead by the machine.
+    """
+    for c in range(found):
+        last = clusters[c, 1]
+        at = clusters[c, 0] + 13
+        end = min(last, at + 64)
+        while at < end:
+            prefetch(stream, at)
+            at += 16
 
 
 @bare
@@ -232,44 +260,67 @@ def run_unkeyed(
     return n
 
 
+@bare_inner
+def _holds(
+    index: RecordArrays,
+    events: Events,
+    stream: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    e: int,
+    place: int,
+) -> bool:
+    """Tell whether the checks of the entry at a place hold."""
+    pc, end = place + 2, place + 2 + stream[place + 1]
+    if stream[place] & 4:
+        return bool(tree_holds(index, events, e, pc))
+    pc = scalar_checks(stream, codes, e, pc, end)
+    return bool(pc == end or (pc >= 0 and led_checks(index, events, e, pc, end)))
+
+
 @bare
 def run_clusters(
     index: RecordArrays,
     events: Events,
     e: int,
+    buckets: NDArray[np.uint8],
     clusters: NDArray[np.int32],
     found: int,
+    late: NDArray[np.int32],
     seen: NDArray[np.int32],
     stamp: int,
     removed: NDArray[np.uint8],
     out: NDArray[np.int32],
     n: int,
 ) -> int:
-    """Add the filters of clusters that hold to out[n:]; returns the new n, -1 if out is too short."""
+    """Add the filters of clusters that hold to out[n:]; returns the new n, -1 if out is too short.
+
+    What references lead to is far away. Those that the event's buckets allow wait in `late`, while it is
+    fetched.
+    """
     stream, codes = index.stream, events.codes
-    for c in range(found):
-        at, last = clusters[c, 0], clusters[c, 1]
-        while at < last:
-            head = stream[at]
-            place = at
-            step = 2
-            if head & 2:
-                place = stream[at + 1]
-            else:
-                step = 2 + stream[at + 1]
-            at += step
-            number = head >> 3
-            if head & 1 and seen[number] == stamp:
+    c, at, last = -1, 0, 0
+    while True:
+        kept = 0
+        while kept < len(late):
+            if at >= last:
+                c += 1
+                if c >= found:
+                    break
+                at, last = clusters[c, 0], clusters[c, 1]
                 continue
-            end_word = place + 2 + stream[place + 1]
-            pc = place + 2
-            if stream[place] & 4:
-                if not tree_holds(index, events, e, pc):
-                    continue
-            else:
-                pc = scalar_checks(stream, codes, e, pc, end_word)
-                if pc != end_word and (pc < 0 or not led_checks(index, events, e, pc, end_word)):
-                    continue
+            head = stream[at]
+            if head & 2:
+                if (stream[at + 3] >> np.int32(buckets[stream[at + 2]])) & 1:
+                    late[kept] = at
+                    kept += 1
+                    prefetch(stream, stream[at + 1])
+                at += REFERENCE_WORDS
+                continue
+            place = at
+            at += 2 + stream[at + 1]
+            number = head >> 3
+            if (head & 1 and seen[number] == stamp) or not _holds(index, events, stream, codes, e, place):
+                continue
             if removed[number]:
                 continue
             if n >= len(out):
@@ -278,7 +329,21 @@ def run_clusters(
             n += 1
             if head & 1:
                 seen[number] = stamp
-    return n
+        for i in range(kept):
+            head, place = stream[late[i]], stream[late[i] + 1]
+            number = head >> 3
+            if (head & 1 and seen[number] == stamp) or not _holds(index, events, stream, codes, e, place):
+                continue
+            if removed[number]:
+                continue
+            if n >= len(out):
+                return -1
+            out[n] = number
+            n += 1
+            if head & 1:
+                seen[number] = stamp
+        if c >= found:
+            return n
 
 
 @bare
@@ -311,25 +376,63 @@ def sort_by_bits(
 
 
 @bare
-def merge_behind(
-    out: NDArray[np.int32], first: int, middle: int, last: int, aside: NDArray[np.int32]
-) -> None:
-    """Merge out[middle:last] into out[first:middle], both rising; `aside` has room for the former.
+def merge_behind(out: NDArray[np.int32], first: int, middle: int, last: int) -> None:
+    """Merge out[middle:last] into out[first:middle], both rising; behind `last` is room for the former.
 
     From the end on: what stays in front is not touched.
     """
     count = last - middle
     for i in range(count):
-        aside[i] = out[middle + i]
-    i, j, n = middle - 1, count - 1, last - 1
-    while j >= 0:
-        if i >= first and out[i] > aside[j]:
+        out[last + i] = out[middle + i]
+    i, j, n = middle - 1, last + count - 1, last - 1
+    while j >= last:
+        if i >= first and out[i] > out[j]:
             out[n] = out[i]
             i -= 1
         else:
-            out[n] = aside[j]
+            out[n] = out[j]
             j -= 1
         n -= 1
+
+
+@bare
+def match_event(
+    index: RecordArrays,
+    events: Events,
+    e: int,
+    desk: Desk,
+    seen: NDArray[np.int32],
+    stamp: int,
+    removed: NDArray[np.uint8],
+    out: NDArray[np.int32],
+    n: int,
+) -> int:
+    """Add the filters that hold for an event to out[n:], rising.
+
+    Returns the new n, NO_ROOM if out is too short, or MORE_CLUSTERS if those of the desk are too few.
+    """
+    before = n
+    fail, doubt, clusters = desk.fail, desk.doubt, desk.clusters
+    if len(fail):
+        n = run_unkeyed(index, events, e, fail, doubt, seen, stamp, removed, out, n)
+        if n < 0:
+            return NO_ROOM
+    unkeyed = n
+    found = find_clusters(index, events, e, desk.atoms, desk.masks, desk.lines, clusters)
+    if found < 0:
+        return MORE_CLUSTERS
+    fetch_clusters(index.stream, clusters, found)
+    find_buckets(index, events, e, desk.buckets)
+    n = run_clusters(index, events, e, desk.buckets, clusters, found, desk.late, seen, stamp, removed, out, n)
+    if n < 0:
+        return NO_ROOM
+    # Unkeyed entries are in the order of their filters.
+    sort_by_bits(out, unkeyed, n, desk.bits, desk.words)
+    if before < unkeyed < n:
+        if 2 * n - unkeyed > len(out):
+            return NO_ROOM
+        merge_behind(out, before, unkeyed, n)
+    return n
 
 
 @kernel
@@ -338,46 +441,78 @@ def match_events(
     events: Events,
     begin: int,
     end: int,
+    desk: Desk,
     seen: NDArray[np.int32],
     stamp: int,
     removed: NDArray[np.uint8],
     out: NDArray[np.int32],
     counts: NDArray[np.int64],
-) -> int:
+) -> tuple[int, bool]:
     """Match events begin to end; the filters of each follow those of the one before in `out`, rising.
 
-    Returns the event that did not fit into `out` any more, or end. Event e uses the stamp `stamp + e`.
+    Returns the event that did not fit into `out` any more, or end; and whether the desk needs more clusters
+    to go on. Event e uses the stamp `stamp + e`.
     """
-    most = 2 * len(index.line_base)
-    atoms = np.empty(most, np.int32)
-    masks = np.empty(most, np.uint64)
-    lines = np.empty(most, np.uint8)
-    clusters = np.empty((max(256, most), 2), np.int32)
-    fail = np.zeros((len(index.unkeyed_at) + 63) // 64, np.uint64)
-    bits = np.zeros((len(removed) + 63) // 64, np.uint64)
-    words = np.zeros((len(bits) + 63) // 64, np.uint64)
-    doubt = np.zeros(len(fail), np.uint64)
-    aside = np.empty(0, np.int32)
     n = 0
     for e in range(begin, end):
-        before = n
-        if len(fail):
-            n = run_unkeyed(index, events, e, fail, doubt, seen, stamp + e, removed, out, n)
-            if n < 0:
-                return e
-        unkeyed = n
-        found = find_clusters(index, events, e, atoms, masks, lines, clusters)
-        while found < 0:
-            clusters = np.empty((2 * len(clusters), 2), np.int32)
-            found = find_clusters(index, events, e, atoms, masks, lines, clusters)
-        n = run_clusters(index, events, e, clusters, found, seen, stamp + e, removed, out, n)
-        if n < 0:
-            return e
-        counts[e] = n - before
-        # Unkeyed entries are in the order of their filters.
-        sort_by_bits(out, unkeyed, n, bits, words)
-        if before < unkeyed < n:
-            if len(aside) < n - unkeyed:
-                aside = np.empty(2 * (n - unkeyed), np.int32)
-            merge_behind(out, before, unkeyed, n, aside)
-    return end
+        after = match_event(index, events, e, desk, seen, stamp + e, removed, out, n)
+        if after < 0:
+            return e, after == MORE_CLUSTERS
+        counts[e] = after - n
+        n = after
+    return end, False
+
+
+@kernel
+def match_one(table: NDArray[np.int64], stamp: int) -> int:
+    """Match the event of a table, which `matcher.Call` lays out; returns what `match_event` does."""
+    index = RecordArrays(
+        line_base=vector(table, 0, np.int32),
+        line_multi=vector(table, 1, np.uint8),
+        level_base=vector(table, 2, np.int32),
+        quantile=vector(table, 3, np.uint8),
+        single_start=vector(table, 4, np.int32),
+        pair_mask=vector(table, 5, np.uint64),
+        slot_print=vector(table, 6, np.uint8),
+        slot_at=vector(table, 7, np.int32),
+        stream=vector(table, 8, np.int32),
+        marks=vector(table, 9, np.int64),
+        spoil_start=vector(table, 10, np.int32),
+        spoiled=vector(table, 11, np.int32),
+        spoil_row=vector(table, 12, np.int32),
+        spoil_bits=matrix(table, 13, np.uint64),
+        unkeyed_at=vector(table, 14, np.int32),
+        unkeyed_words=vector(table, 15, np.int32),
+        unkeyed_head=vector(table, 16, np.int32),
+        unkeyed_open=vector(table, 17, np.uint64),
+        bucket_row=vector(table, 18, np.int32),
+        bucket_out=matrix(table, 19, np.uint64),
+        bucket_open=matrix(table, 20, np.uint64),
+        glob_start=vector(table, 21, np.int64),
+        glob_tokens=vector(table, 22, np.int16),
+        glob_side=vector(table, 23, np.int32),
+        glob_attribute=vector(table, 24, np.int32),
+    )
+    events = Events(
+        codes=matrix(table, 25, np.int32),
+        multi_start=matrix(table, 26, np.int64),
+        multi_codes=vector(table, 27, np.int32),
+        text_of=matrix(table, 28, np.int32),
+        text_offsets=vector(table, 29, np.int64),
+        text_data=vector(table, 30, np.uint8),
+    )
+    desk = Desk(
+        atoms=vector(table, 31, np.int32),
+        masks=vector(table, 32, np.uint64),
+        lines=vector(table, 33, np.uint8),
+        buckets=vector(table, 34, np.uint8),
+        clusters=matrix(table, 35, np.int32),
+        late=vector(table, 36, np.int32),
+        fail=vector(table, 37, np.uint64),
+        doubt=vector(table, 38, np.uint64),
+        bits=vector(table, 39, np.uint64),
+        words=vector(table, 40, np.uint64),
+    )
+    seen, out = vector(table, 41, np.int32), vector(table, 42, np.int32)
+    removed = vector(table, 43, np.uint8)
+    return match_event(index, events, 0, desk, seen, stamp, removed, out, 0)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.live import FrozenBase, LiveState
+from headgate.contents.protocol import PAIRS
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
@@ -43,14 +44,14 @@ if TYPE_CHECKING:
 
 
 ROOM = RECORDS
-LAYOUT = 5
+LAYOUT = 6
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 
 
 WORTH = 8
 """A match that is found by itself takes as long as this many that are found together."""
-LOOK_AGAIN = 64
-"""One event in so many that are asked for their first matches is asked for all, to see how many it has."""
+TRIED = 16
+"""Events of a batch that are asked for all their matches, to see how many they have."""
 
 
 WINDOW, LONGEST = 1024, 16_384
@@ -123,26 +124,59 @@ class Base(FrozenBase):
     def first(self, event: Event, count: int, at_least: int = 0) -> NDArray[np.int64]:
         """List the first matches from `at_least` on, at most `count`, in rising order.
 
-        One by one if events have had many more matches than are wanted lately, otherwise all and then cut.
+        In windows if events have had many more matches than are wanted lately, otherwise all and then cut.
         """
         scratch = self._matcher.scratch()
-        scratch.asked += 1
         if at_least > 0:
             return self.cursor(event).take(at_least, count)
-        if scratch.matches > WORTH * count and scratch.asked % LOOK_AGAIN:
-            return self._first(self.encoder.encode((event,)), count, scratch.matches)
+        if scratch.matches > WORTH * count:
+            out, counts = self._first(self._matcher.encode_one(event), 1, count)
+            return out[0, : counts[0]]
         found = self.match_one(event)
-        scratch.matches = len(found)
+        scratch.note(len(found))
         return found[:count].astype(np.int64)
 
-    def _first(self, encoded: Events, count: int, matches: int) -> NDArray[np.int64]:
-        """List the first matches of an event, of which there may be so many in all."""
-        filters = len(self.ids)
-        window = min(max(WINDOW, 3 * count * filters // (2 * matches)), LONGEST)
+    def _first(self, encoded: Events, events: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """List the first matches of some events, as many as are expected to have many more."""
+        filters, scratch = len(self.ids), self._matcher.scratch()
+        window = min(max(WINDOW, int(1.5 * count * filters / max(1.0, scratch.matches))), LONGEST)
         longest = min(4 * window, LONGEST, filters)
-        out = np.empty(min(count, filters) + longest, np.int64)
-        given = (self.built.arrays, encoded, 0, self.removed)
-        return out[: walking.first_matches(*given, count, window, longest, out)][:count]
+        out, counts = np.empty((events, min(count, filters)), np.int64), np.empty(events, np.int64)
+        scratch.note(
+            walking.first_matches(self.built.arrays, encoded, self.removed, window, longest, out, counts),
+            events,
+        )
+        return out, counts
+
+    def first_of_each(self, encoded: Events, events: int, count: int) -> Pairs:
+        """List the first matches of each of some encoded events, at most `count`; see `first`."""
+        scratch = self._matcher.scratch()
+        parts, begin = [_NO_PAIRS], 0
+        while begin < events:
+            many = scratch.matches > WORTH * count and count < len(self.ids)
+            # Not all at once: those that are behind may have more matches.
+            size = (
+                events
+                if many
+                else TRIED
+                if scratch.matches < 0
+                else max(TRIED, PAIRS // max(1, len(self.ids)))
+            )
+            end = min(begin + size, events)
+            some = encoded if end - begin == events else encoded.some(begin, end)
+            if many:
+                out, counts = self._first(some, end - begin, count)
+                found = Pairs(
+                    np.repeat(np.arange(end - begin), counts),
+                    out[np.arange(out.shape[1]) < counts[:, None]].astype(np.int32),
+                )
+            else:
+                found = self.match(some, end - begin)
+                scratch.note(len(found.events), end - begin)
+                found = found.first(count)
+            parts.append(Pairs(found.events + begin, found.filters))
+            begin = end
+        return Pairs(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def cursor(self, event: Event) -> Cursor:
         """Return this thread's cursor over the matches of an event; asked again, it goes on where it was."""
@@ -233,6 +267,9 @@ class Cursor:
         return known[:count]
 
 
+_NO_PAIRS = Pairs(np.zeros(0, np.int64), np.zeros(0, np.int32))
+
+
 class LateMatches(NamedTuple):
     """The late filters that hold for an event in one view, in the order of their ids."""
 
@@ -304,6 +341,24 @@ class State(LiveState[Base, Layers]):
             late = np.array(matches.ids, np.int64)[removed[matches.places] == 0]
             ids = np.sort(np.concatenate([ids, late if at_least is None else late[late >= at_least]]))
         return ids[:count]
+
+    def first_numbers(
+        self, events: pa.RecordBatch | Sequence[Event], count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """List the first matches of each of some events: their places, and ids, which are whole numbers."""
+        base = self.base
+        view, removed = self.tail.view(), self.tail_removed
+        found = base.first_of_each(base.encode(events), len(events), count)
+        rows, ids = found.events, base.numbers[found.filters]
+        if view.filters:
+            late = view.match_columns(columns_of(events), removed)
+            names = np.array(self.tail_ids[: view.filters], np.int64)
+            rows = np.concatenate([rows, *(part.events for part in late)])
+            ids = np.concatenate([ids, *(names[part.filters] for part in late)])
+            order = np.lexsort((ids, rows))
+            both = Pairs(rows[order], ids[order]).first(count)
+            return both.events, both.filters
+        return rows, ids
 
     def _late(self, view: LateView, event: Event, removed: NDArray[np.uint8]) -> LateMatches:
         """Return the late filters that hold; this thread keeps them for when it asks about the event again.

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.core.jit.memory import EACH, row_of, table_of
 from headgate.records.events.rows import RowEncoder
 from headgate.records.index import kernels
-from headgate.records.index.arrays import Scratch
+from headgate.records.index.arrays import Desk, Scratch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Event
-    from headgate.records.events.rows import Room
     from headgate.records.index.arrays import Events
     from headgate.records.index.build import BuiltIndex
 
@@ -25,7 +25,14 @@ class Pairs(NamedTuple):
     """Matches as numbers: filter `filters[i]` holds for event `events[i]`; sorted by event, then filter."""
 
     events: NDArray[np.int64]
-    filters: NDArray[np.int32]
+    filters: NDArray[Any]
+
+    def first(self, count: int) -> Pairs:
+        """Keep the first matches of each event."""
+        at = np.arange(len(self.events))
+        begins = np.append(True, self.events[1:] != self.events[:-1])[: len(at)]
+        kept = at - np.maximum.accumulate(np.where(begins, at, 0)) < count
+        return Pairs(self.events[kept], self.filters[kept])
 
 
 class Matcher:
@@ -48,38 +55,87 @@ class Matcher:
         done = 0
         while done < count:
             stamp = scratch.stamps(count) - done
-            reached = kernels.match_events(
-                self.built.arrays, events, done, count, scratch.seen, stamp, removed, scratch.out, counts
+            reached, more = kernels.match_events(
+                self.built.arrays,
+                events,
+                done,
+                count,
+                scratch.desk,
+                scratch.seen,
+                stamp,
+                removed,
+                scratch.out,
+                counts,
             )
-            if reached == done:
+            if reached > done:
+                parts.append(scratch.out[: counts[done:reached].sum()].copy())
+            elif not more:
                 scratch.grow()
-                continue
-            parts.append(scratch.out[: counts[done:reached].sum()].copy())
+            if more:
+                scratch.add_clusters()
             done = reached
         return Pairs(np.repeat(np.arange(count), counts), np.concatenate([np.zeros(0, np.int32), *parts]))
 
     def match_one(self, event: Event, removed: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Match one event given as Python values; returns the filters, rising."""
         scratch = self.scratch()
-        encoded = self.encoder.encode_one(event, self._room())
-        arrays, out, count = self.built.arrays, scratch.out, scratch.count
-        while not kernels.match_events(
-            arrays, encoded, 0, 1, scratch.seen, scratch.stamps(1), removed, out, count
-        ):
-            scratch.grow()
-            out = scratch.out
-        return out[: count[0]].copy()
+        encoded = self.encoder.encode_one(event, scratch.room)
+        if encoded is not scratch.room.events:
+            return self.match(encoded, 1, removed).filters
+        if removed is not scratch.removed:
+            scratch.remove(removed)
+        while True:
+            found = kernels.match_one(scratch.table, scratch.stamps(1))
+            if found >= 0:
+                return scratch.out[:found].copy()
+            if found == kernels.NO_ROOM:
+                scratch.grow()
+            else:
+                scratch.add_clusters()
 
-    def _room(self) -> Room:
-        """Return this thread's room for one event."""
-        found: Room | None = getattr(self._local, "room", None)
-        if found is None:
-            found = self._local.room = self.encoder.room()
-        return found
+    def encode_one(self, event: Event) -> Events:
+        """Encode one event given as Python values, for this thread and until it encodes another."""
+        return self.encoder.encode_one(event, self.scratch().room)
 
-    def scratch(self) -> Scratch:
+    def scratch(self) -> MatcherScratch:
         """Return this thread's scratch space."""
-        found: Scratch | None = getattr(self._local, "scratch", None)
+        found: MatcherScratch | None = getattr(self._local, "scratch", None)
         if found is None:
-            found = self._local.scratch = Scratch(self.built.filters)
+            found = self._local.scratch = MatcherScratch(self.built, self.encoder)
         return found
+
+
+class MatcherScratch(Scratch):
+    """What one thread needs to match events by an index, and the table by which one event is asked about.
+
+    `table` has the arrays of the index, of the event in `room`, and of all that is written to, in the order
+    in which `kernels.match_one` reads them.
+    """
+
+    def __init__(self, built: BuiltIndex, encoder: RowEncoder) -> None:
+        super().__init__(built.filters)
+        self.desk = Desk.of(built.arrays, built.filters)
+        self.room = encoder.room()
+        self.removed = np.zeros(0, np.uint8)
+        self._index = built.arrays
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self.table = table_of(
+            [*self._index, *self.room.events, *self.desk, self.seen, self.out, self.removed]
+        )
+
+    def grow(self) -> None:
+        """Make more room."""
+        super().grow()
+        self._lay_out()
+
+    def add_clusters(self) -> None:
+        """Make room for more clusters."""
+        self.desk = self.desk._replace(clusters=np.empty((2 * len(self.desk.clusters), 2), np.int32))
+        self._lay_out()
+
+    def remove(self, removed: NDArray[np.uint8]) -> None:
+        """Pass over some filters from now on."""
+        self.removed = removed
+        self.table[-EACH:] = row_of(removed)

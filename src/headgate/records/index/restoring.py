@@ -12,7 +12,7 @@ import numpy as np
 
 from headgate.core.interning import TextPool
 from headgate.core.jit import kernel
-from headgate.records.index.arrays import FLAGS, REFERENCE, TREE
+from headgate.records.index.arrays import FLAGS, REFERENCE, REFERENCE_WORDS, TREE
 from headgate.records.index.lines import ARRAY_CELL, NULL_CELL, OTHER_CELL
 from headgate.records.programs.leaves import TEXT_FACETS, Facet
 from headgate.records.programs.program import AND, FALSE, OR, TRUE
@@ -83,7 +83,7 @@ def _find_entries(stream: NDArray[np.int32], singles: int, pairs: int, out: Ints
             at += 3
         while at < end:
             if stream[at] & REFERENCE:
-                at += 2
+                at += REFERENCE_WORDS
             else:
                 out[n] = at
                 n += 1

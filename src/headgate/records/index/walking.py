@@ -8,6 +8,7 @@ import numpy as np
 
 from headgate.core.bits import lowest, place_of
 from headgate.core.jit import bare, kernel
+from headgate.records.index.arrays import REFERENCE_WORDS
 from headgate.records.index.checking import led_checks, scalar_checks, tree_holds
 from headgate.records.index.kernels import find_clusters, spoil
 
@@ -60,7 +61,7 @@ def next_match(
         for c in range(found):
             at, last = clusters[c, 0], clusters[c, 1]
             while at < last and (stream[at] >> 3) < at_least:
-                at += 2 if stream[at] & 2 else 2 + stream[at + 1]
+                at += REFERENCE_WORDS if stream[at] & 2 else 2 + stream[at + 1]
             clusters[c, 0] = at
             if at < last and (stream[at] >> 3) < best:
                 best, where = stream[at] >> 3, c
@@ -76,7 +77,7 @@ def next_match(
         elif where >= 0:
             place = clusters[where, 0]
             number = best
-            clusters[where, 0] += 2 if stream[place] & 2 else 2 + stream[place + 1]
+            clusters[where, 0] += REFERENCE_WORDS if stream[place] & 2 else 2 + stream[place + 1]
             if stream[place] & 2:
                 place = stream[place + 1]
             end_words = stream[place + 1]
@@ -121,7 +122,7 @@ def walk_window(
             place = at
             if head & 2:
                 place = stream[at + 1]
-                at += 2
+                at += REFERENCE_WORDS
             else:
                 at += 2 + stream[at + 1]
             if number < begin or removed[number]:
@@ -207,27 +208,38 @@ def next_matches(
 def first_matches(
     index: RecordArrays,
     events: Events,
-    e: int,
     removed: NDArray[np.uint8],
-    wanted: int,
     window: int,
     longest: int,
     out: NDArray[np.int64],
+    counts: NDArray[np.int64],
 ) -> int:
-    """Find the first filters that hold, as `next_matches` does, from the first on; returns how many."""
+    """Find the first filters that hold for each of some events: of e out[e, :counts[e]], as many as fit.
+
+    Goes through windows as `next_matches` does, and returns how many matches there may be in all: as many in
+    each window as in those that were gone through.
+    """
+    wanted = out.shape[1]
     fail = np.zeros((len(index.unkeyed_at) + 63) // 64, np.uint64)
     most = 2 * len(index.line_base)
     atoms, masks = np.empty(most, np.int32), np.empty(most, np.uint64)
     lines = np.empty(most, np.uint8)
     clusters = np.empty((max(256, most), 2), np.int32)
-    if len(fail):
-        spoil(index, events, e, fail)
-    found = find_clusters(index, events, e, atoms, masks, lines, clusters)
-    while found < 0:
-        clusters = np.empty((2 * len(clusters), 2), np.int32)
-        found = find_clusters(index, events, e, atoms, masks, lines, clusters)
     bits = np.zeros((longest + 63) // 64, np.uint64)
-    count, _, _ = next_matches(
-        index, events, e, 0, clusters, found, fail, 0, removed, wanted, window, bits, out
-    )
-    return count
+    found = np.empty(wanted + longest, np.int64)
+    matches = 0
+    for e in range(len(out)):
+        if len(fail):
+            spoil(index, events, e, fail)
+        reached = find_clusters(index, events, e, atoms, masks, lines, clusters)
+        while reached < 0:
+            clusters = np.empty((2 * len(clusters), 2), np.int32)
+            reached = find_clusters(index, events, e, atoms, masks, lines, clusters)
+        count, _, walked = next_matches(
+            index, events, e, 0, clusters, reached, fail, 0, removed, wanted, window, bits, found
+        )
+        counts[e] = min(count, wanted)
+        for i in range(counts[e]):
+            out[e, i] = found[i]
+        matches += count * len(removed) // max(1, walked)
+    return matches

@@ -16,10 +16,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 from headgate.core.values import fold
-from headgate.records.computed import LOWER
+from headgate.records.computed import EXPRESSION, LOWER
 
 if TYPE_CHECKING:
     from headgate.core.values import Path
+    from headgate.records.expressions.expression import Expression as Computed
 
 
 class LiteralType(Enum):
@@ -52,11 +53,15 @@ NULL = Literal(LiteralType.NULL, None)
 
 @dataclass(frozen=True)
 class Attribute:
-    """A dotted name, as written and folded, or a function of it; two spellings of one name are equal."""
+    """A dotted name, as written and folded, or a function of it; two spellings of one name are equal.
+
+    An expression over attributes stands for one, too: then it has no name of its own.
+    """
 
     path: Path
     names: tuple[str, ...]
     function: str = ""
+    expression: Computed | None = None
 
     @classmethod
     def of(cls, *names: str) -> Attribute:
@@ -66,6 +71,11 @@ class Attribute:
         True
         """
         return cls(tuple(map(fold, names)), names)
+
+    @classmethod
+    def computed(cls, expression: Computed) -> Attribute:
+        """Make what an expression gives an attribute."""
+        return cls((), (), EXPRESSION, expression)
 
     def __eq__(self, other: object) -> bool:
         """Compare folded."""
@@ -82,7 +92,18 @@ class Attribute:
         >>> Attribute.of("Name").lowered.key
         ('LOWER', 'name')
         """
+        if self.expression is not None:
+            return (EXPRESSION, self.expression.text)
         return (self.function, *self.path) if self.function else self.path
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """Return the paths of what events have of it.
+
+        >>> Attribute.of("Name").lowered.sources
+        (('name',),)
+        """
+        return (self.path,) if self.expression is None else self.expression.attributes
 
     @property
     def lowered(self) -> Attribute:

@@ -15,7 +15,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
-from headgate.core.text.words import wanted_word
+from headgate.core.text.words import one_word
 from headgate.errors import FilterError
 from headgate.records.language import patterns
 from headgate.records.language.literals import EXPONENT, fits_one_decimal, literal_of
@@ -43,7 +43,7 @@ from headgate.records.language.model import (
     common_type,
 )
 from headgate.records.language.printing import KEYWORDS
-from headgate.records.language.refusal import check_text, check_tokens, refusal
+from headgate.records.language.refusal import check_gaps, check_text, check_tokens, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,8 +62,6 @@ _CONNECTIVES = {"and", "or", "not", "is", "in", "like", "between", "null", "true
 # The lines that sqlglot counts; str.splitlines knows more ends of lines.
 _LINES = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
 _MIRROR = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
-_FLAGS = re.compile(r"\(\?(?=[uU]*i)[iuU]+\)")
-"""All of them mean the same here: letters in any case, of any script."""
 _ONE_WORD = (
     r"RLIKE takes one whole word in any case, as in '(?i)\\bword\\b'; LIKE and ILIKE take other patterns"
 )
@@ -77,15 +75,48 @@ def parse_filter(text: str) -> Expression:
 
     >>> parse_filter("age > 30").op
     <Op.GT: '>'>
-    >>> parse_filter("age + 1 > 30")
+    >>> parse_filter("age + 1 > 30").attribute.expression.text
+    'age + 1'
+    >>> parse_filter("a = ")
     Traceback (most recent call last):
     ...
-    headgate.errors.FilterError: '+' is not part of the filter language here, at character 5: age ⟪+ 1 > 30
+    headgate.errors.FilterError: a value or a condition is missing after this, at character 3: a ⟪=
     """
-    tree = parse_tree(text)
-    if tree is None:
-        raise FilterError("the filter holds no expression: write TRUE to match every event", text, None)
-    return Translator(text).expression(tree)
+    try:
+        tree = parse_tree(text)
+        if tree is None:
+            raise FilterError("the filter holds no expression: write TRUE to match every event", text, None)
+        return Translator(text).expression(tree)
+    except FilterError as plain:
+        return _with_expressions(text, plain)
+
+
+_LIMITS = ("this clause never ends", "nests deeper than", "more than")
+_LACKING = "not part of the filter language"
+
+
+def _with_expressions(text: str, plain: FilterError) -> Expression:
+    """Parse a filter that has more than names and literals; where that fails too, give the better reason."""
+    from headgate.records.expressions.parse import Parser
+    from headgate.records.language.conditions import Conditions
+
+    try:
+        check_text(text)
+        tokens = _DIALECT.tokenize(text)
+        check_gaps(tokens, text)
+        parser = Parser(text, tokens)
+    except (FilterError, TokenError):
+        raise plain from None
+    try:
+        node = parser.whole()
+    except FilterError as refused:
+        bounded = any(each in plain.reason for each in _LIMITS)
+        raise (refused if parser.sure and not bounded else plain) from None
+    try:
+        return Conditions(text).filter(node)
+    except FilterError as refused:
+        # The first reason has its place, unless it is that expressions are unknown to it.
+        raise (refused if _LACKING in plain.reason else plain) from None
 
 
 def parse_tree(text: str) -> exp.Expr | None:
@@ -271,8 +302,7 @@ class Translator:
         r"""Translate RLIKE of one whole word in any case, `(?i)\bword\b`."""
         self.expect_only(node, "this", "expression")
         pattern = self.string(node.expression, "RLIKE takes a pattern in quotes")
-        flags = _FLAGS.match(pattern)
-        word = None if flags is None else wanted_word(pattern[flags.end() :])
+        word = one_word(pattern)
         if word is None:
             meant = "; \\b in a string is a backspace, and \\\\b a word's edge" if "\b" in pattern else ""
             raise refusal(f"{_ONE_WORD}{meant}", self.text, node.expression)

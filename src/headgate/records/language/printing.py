@@ -116,7 +116,9 @@ def print_attribute(attribute: Attribute) -> str:
     >>> print_attribute(Attribute.of("user", "first name"))
     'user.`first name`'
     """
-    name = ".".join(_name(name) for name in attribute.names)
+    if attribute.expression is not None:
+        return attribute.expression.operand
+    name = ".".join(name_text(name) for name in attribute.names)
     return f"{attribute.function.lower()}({name})" if attribute.function else name
 
 
@@ -158,7 +160,8 @@ def _operand(child: Expression, weaker: tuple[type, ...]) -> str:
     return f"({text})" if isinstance(child, weaker) else text
 
 
-def _name(name: str) -> str:
+def name_text(name: str) -> str:
+    """Write one part of a name, in backticks where it needs them."""
     if _PLAIN.match(name) and name.lower() not in KEYWORDS:
         return name
     return "`" + name.replace("`", "``") + "`"

@@ -83,5 +83,5 @@ def _joined(expression: Expression) -> list[Expression]:
 
 def clause_of(expression: Expression) -> Clause:
     """Write a part of a filter as a clause."""
-    names = dict.fromkeys(dotted(each.attribute.path) for each in predicates(expression))
+    names = dict.fromkeys(dotted(path) for each in predicates(expression) for path in each.attribute.sources)
     return Clause(print_filter(expression), tuple(names))

@@ -12,7 +12,7 @@ from zlib import crc32
 import numpy as np
 
 from headgate.core.values import Kind, kind_of, micros
-from headgate.records.computed import compute, is_computed, source
+from headgate.records.computed import compute, is_computed
 from headgate.records.events.columns import text_forms
 from headgate.records.events.encode import CASTS, OWN
 from headgate.records.programs.decimals import decimal_key, decimal_text
@@ -205,7 +205,7 @@ def encode_one(sides: Sides, width: int, attributes: Mapping[Path, object]) -> T
     known = sides.of
     given = attributes.items()
     if sides.computed:
-        more = [(path, compute(path, attributes.get(source(path)))) for path in list(sides.computed)]
+        more = [(path, compute(path, attributes)) for path in list(sides.computed)]
         given = chain(given, more)  # type: ignore[assignment]
     for path, value in given:
         side = known.get(path)

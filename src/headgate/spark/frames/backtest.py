@@ -25,7 +25,7 @@ from headgate.tables.requests import read_taxonomy
 from headgate.tables.settings import Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -78,6 +78,8 @@ def backtest(
     taxonomy: Sequence[str] = (),
     coerce: bool = False,
     injective: bool = False,
+    namespaces: Mapping[str, str] | None = None,
+    unindexed: str | None = None,
     id: str = ID,  # noqa: A002 -- what people call it
     keep: Sequence[str] | None = None,
     data: str = DATA,
@@ -90,8 +92,8 @@ def backtest(
     that have one type each, as those of a DataFrame, it says what `events.where(filter)` does in a session
     with ANSI mode and UTC. An attribute that no column has is refused, because most often it is misspelt.
 
-    `keep` names the columns of `matching`, which are all by default. `dialect`, `taxonomy`, `coerce` and
-    `injective` are as in `compile`, the others as in `match`.
+    `keep` names the columns of `matching`, which are all by default. `dialect`, `taxonomy`, `coerce`,
+    `injective`, `namespaces` and `unindexed` are as in `compile`, the others as in `match`.
 
     >>> done = backtest(events, "age > 30")  # doctest: +SKIP
     >>> done.matches, done.events, done.matching.show()  # doctest: +SKIP
@@ -99,7 +101,13 @@ def backtest(
     check_frame(events, WHAT)
     content = content_of([dialect], NAME) or DEFAULT
     options = Filters(coerce=coerce, injective=injective).options
-    wanted = FilterSettings(dialect, taxonomy=read_taxonomy(tuple(taxonomy)), options=options)
+    wanted = FilterSettings(
+        dialect,
+        taxonomy=read_taxonomy(tuple(taxonomy)),
+        options=options,
+        namespaces=namespaces or None,
+        unindexed=unindexed,
+    )
     pattern = Pattern(filter, content, wanted)
     named, compared = kind_of(content).looked_at([pattern.indexed()])
     target = Target(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headgate.core.text.alphabets import PYTHON
 from headgate.xml.index.live import ask_one
 from headgate.xml.index.matching import MOST_LETTERS
 from headgate.xml.language.model import (
@@ -17,6 +18,7 @@ from headgate.xml.language.model import (
     ROOT,
     STARTS_WITH,
     TEXT,
+    WORD,
     Node,
     covers,
     is_attribute,
@@ -54,6 +56,8 @@ def step(node: Node) -> str:
 def condition(test: Test) -> str:
     """Write a test."""
     value = shown(test.value) if isinstance(test.value, str) else print_number(test.value)
+    if test.sign == WORD:
+        return rf"{WORD}(., '\b{value[1:-1]}\b', 'i')"
     return f"{test.sign}(., {value})" if test.sign in {CONTAINS, STARTS_WITH} else f". {test.sign} {value}"
 
 
@@ -84,6 +88,10 @@ def _distance(test: Test, val: str) -> str:
         gap = abs(found - test.value)
         word = {">": "short by", ">=": "short by", "<": "over by", "<=": "over by"}.get(test.sign, "off by")
         return f": {word} {gap:g}" if gap else ""
+    if test.sign == WORD:
+        word = test.value
+        longer = next((each for each in PYTHON.words(val) if word in each), None)
+        return f": the text has {shown(longer)}, and not the word alone" if longer else ""
     folded = val.casefold(), test.value.casefold()
     if test.sign == "=" and folded[0].strip() == folded[1].strip():
         return ", but for blanks around it" if val.strip() == test.value.strip() else ", but for case"

@@ -13,6 +13,7 @@ from headgate.xml.events.document import Document
 from headgate.xml.events.subject import Encoder
 from headgate.xml.index import kernels
 from headgate.xml.index.arrays import BEGIN, END, TESTS, read_only
+from headgate.xml.index.equalities import Equalities
 from headgate.xml.index.paths import find_paths, walk_trie
 from headgate.xml.index.scratch import (
     DONE,
@@ -29,6 +30,7 @@ from headgate.xml.index.scratch import (
     make_lists,
     make_sized,
 )
+from headgate.xml.index.word_nodes import WordNodes
 from headgate.xml.language.values import number
 
 if TYPE_CHECKING:
@@ -60,9 +62,28 @@ class Matcher:
     def _encoder(self) -> Encoder:
         return Encoder(self._labels.texts())
 
+    @cached_property
+    def _words(self) -> WordNodes | None:
+        return WordNodes.of(self._labels.texts(), self.arrays.trie)
+
     def match(self, document: Document, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
-        return self._room().match(*self._encoded(document), {} if left_out is None else left_out)
+        return self.match_encoded(document, self.encode(document), left_out)
+
+    @property
+    def finds_words(self) -> bool:
+        """Tell whether words are looked up to encode a document."""
+        return self._words is not None
+
+    def match_encoded(
+        self,
+        document: Document,
+        encoded: tuple[Document, NDArray[np.int32]],
+        left_out: dict[int, str] | None = None,
+    ) -> NDArray[np.int32]:
+        """List the filters that hold for a document that is encoded, rising."""
+        del document
+        return self._room().match(*encoded, {} if left_out is None else left_out)
 
     def costs(self, document: Document, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
         """Match a document once more, and add for each filter whether it is checked, and what that takes.
@@ -70,25 +91,32 @@ class Matcher:
         A filter is checked if a path leads to one of its anchors. What it takes are the paths that lead to
         what it is made of, and the letters that its tests search; what filters share counts for each.
         """
-        self._room().costs(*self._encoded(document), candidates, work)
+        self._room().costs(*self.encode(document), candidates, work)
 
     def _room(self) -> _Room:
         """Return this thread's room."""
         room: _Room | None = getattr(self._local, "room", None)
         if room is None:
-            room = self._local.room = _Room(self.arrays)
+            room = self._local.room = _Room(self.arrays, self._equalities)
         return room
 
-    def _encoded(self, document: Document) -> tuple[Document, NDArray[np.int32]]:
+    def encode(self, document: Document) -> tuple[Document, NDArray[np.int32]]:
+        """Return a document with its words as nodes, and the labels of its names."""
         classes = read_only(self._encoder.encode(document.names))
-        return Document((), *map(read_only, document[1:])), classes  # type: ignore[arg-type]
+        document = Document((), *map(read_only, document[1:]))  # type: ignore[arg-type]
+        return (document, classes) if self._words is None else self._words.added(document, classes)
+
+    @cached_property
+    def _equalities(self) -> Equalities:
+        return Equalities(self.arrays.tests)
 
 
 class _Room:
     """One thread's scratch space."""
 
-    def __init__(self, arrays: XmlArrays) -> None:
+    def __init__(self, arrays: XmlArrays, equalities: Equalities) -> None:
         self._arrays = arrays
+        self._equalities = equalities
         self._epoch = 1
         self._nodes, self._pairs, self._entries, self._truths = _NODES, _PAIRS, _ENTRIES, _TRUTHS
         self._scratch = Scratch(make_fixed(arrays), make_sized(_NODES), make_lists(_PAIRS, _ENTRIES, _TRUTHS))
@@ -103,6 +131,9 @@ class _Room:
         sized = self._scratch.sized
         sized.known[:nodes] = 0
         most, guilty = MOST_LETTERS, np.zeros(0, np.int32)
+        impossible = self._equalities.impossible(document)
+        if impossible is not None:
+            self._scratch.fixed.skip[: len(impossible)] = impossible
         while True:
             self._scratch.fixed.counts[MOST] = most
             done = kernels.match(self._arrays, document, classes, self._scratch, self._stamp())
@@ -110,7 +141,11 @@ class _Room:
             hard = sized.hard[: fixed.counts[HARD]]
             for n in hard.tolist():
                 sized.value[n], sized.known[n] = number(document.val(n)), _READ
-            if done == TOO_MUCH:
+            if done == TOO_MUCH and impossible is not None:
+                # What is skipped is from now on what has been too much.
+                impossible = None
+                fixed.skip[:] = 0
+            elif done == TOO_MUCH:
                 most *= 2
                 guilty = self._relieve()
             elif done != DONE:
@@ -118,8 +153,9 @@ class _Room:
             elif not len(hard):
                 break
         found = np.sort(fixed.out[: fixed.counts[OUT]])
-        if len(guilty):
+        if len(guilty) or impossible is not None:
             fixed.skip[:] = 0
+        if len(guilty):
             reason = f"more than {MOST_LETTERS:,} letters would be searched for it; send smaller documents"
             left_out |= dict.fromkeys(np.setdiff1d(guilty, found).tolist(), f"{reason}, or narrow the filter")
         return found

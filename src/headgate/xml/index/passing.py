@@ -1,4 +1,4 @@
-"""Hot loops: which values pass tests. What floats cannot decide is left to the slow twin, `values`."""
+"""Hot loops: which values pass tests. What floats cannot decide, and words, are left to the slow `values`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAILS = 0
 PASSES = 1
 UNDECIDED = 2
 
-_EQUAL, _UNEQUAL, _LESS, _AT_MOST, _MORE, _AT_LEAST, _CONTAINS, _STARTS = range(8)
+_EQUAL, _UNEQUAL, _LESS, _AT_MOST, _MORE, _AT_LEAST, _CONTAINS, _STARTS, _WORD = range(9)
 _EXACT = 1 << 53
 _POWERS = tuple(float(10**power) for power in range(23))
 """The powers of ten that are exact in floats: a whole number below 2^53 over one of these is rounded once."""
@@ -121,6 +121,8 @@ def _text_passes(
         return PASSES if has_part(wanted, start, end, text, begin, stop) else FAILS
     if sign == _STARTS:
         return PASSES if long >= wide and _same(wanted, start, text, begin, wide) else FAILS
+    if sign == _WORD:
+        return UNDECIDED
     equal = long == wide and _same(wanted, start, text, begin, wide)
     return PASSES if equal == (sign == _EQUAL) else FAILS
 

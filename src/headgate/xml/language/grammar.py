@@ -23,12 +23,21 @@ from headgate.xml.language.model import (
     ROOT,
     STARTS_WITH,
     TEXT,
+    WORD,
     Node,
     Pattern,
     Test,
     is_attribute,
 )
-from headgate.xml.language.refusal import RefusedFilterError, check_nodes, check_tests, shown
+from headgate.xml.language.refusal import (
+    BAD_FLAGS,
+    BAD_REGEX,
+    RefusedFilterError,
+    check_nodes,
+    check_tests,
+    shown,
+)
+from headgate.xml.language.values import wanted_word
 from headgate.xml.language.words import label_of, number_of, returns_of, text_of
 
 if TYPE_CHECKING:
@@ -43,11 +52,12 @@ if TYPE_CHECKING:
 _GRAMMAR = """
 filter: _conditions
 _conditions: _condition | _conditions _AND _condition
-_condition: found | compared | turned | called | _LEFT _conditions _RIGHT
+_condition: found | compared | turned | called | searched | _LEFT _conditions _RIGHT
 found: path
 compared: path _sign _value
 turned: _value _sign path
 called: (CONTAINS | STARTS_WITH) path _COMMA _value _RIGHT
+searched: RE_TEST path _COMMA STRING (_COMMA STRING)? _RIGHT
 _sign: EQ | NE | LT | LE | GT | GE
 _value: STRING | NUMBER | negative
 negative: _MINUS NUMBER
@@ -158,6 +168,10 @@ class Reader:
                 path, sign, value = parts
                 last = self._path(path, base, tested=True)
                 self._test(last, _SIGNS[_name(sign)], value)
+            elif tree.data == "searched":
+                _, path, *written = parts
+                last = self._path(path, base, tested=True)
+                self._search(last, written)
             else:
                 call, path, value = parts
                 last = self._path(path, base, tested=True)
@@ -183,6 +197,17 @@ class Reader:
             value = found
         self._tests[place].append(Test(sign, value))
         check_tests(len(self._tests[place]), number)
+
+    def _search(self, place: int, written: Sequence[Branch]) -> None:
+        """Put a test for a word on a node: the regular expression and its flags say which."""
+        numbers = [_number(each) for each in written]
+        word = wanted_word(text_of(self._texts[numbers[0]]))
+        if word is None:
+            raise RefusedFilterError(BAD_REGEX, numbers[0])
+        if len(numbers) == 1 or text_of(self._texts[numbers[1]]) != "i":
+            raise RefusedFilterError(BAD_FLAGS, numbers[-1])
+        self._tests[place].append(Test(WORD, word))
+        check_tests(len(self._tests[place]), numbers[0])
 
     def _path(self, tree: Branch, base: int, *, tested: bool) -> int:
         """Walk a path; return the node where it ends."""

@@ -34,8 +34,12 @@ RETURNS = (ID, VAL, CONT)
 
 CONTAINS = "contains"
 STARTS_WITH = "starts-with"
+WORD = "re:test"
+"""The `val` has a word, which is folded (`core/text/alphabets.py`)."""
+WORD_MARK = "~"
+"""Before a word where it stands for a label, in an index: no label begins so."""
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-SIGNS = (*COMPARISONS, CONTAINS, STARTS_WITH)
+SIGNS = (*COMPARISONS, CONTAINS, STARTS_WITH, WORD)
 
 TEXT = "text()"
 ANY = "*"
@@ -68,7 +72,7 @@ class Test:
     """A condition on a node's `val`: `val sign value`, or the function of that name.
 
     With a number the `val` is read as one, as XPath 1.0 does; what is none compares as NaN: only != holds.
-    With a text, `=` and `!=` compare texts; the other comparisons need a number.
+    With a text, `=` and `!=` compare texts; the other comparisons need a number. WORD takes a word.
     """
 
     sign: str

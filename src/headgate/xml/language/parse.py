@@ -13,6 +13,7 @@ from headgate.xml.language.model import (
     ROOT,
     STARTS_WITH,
     TEXT,
+    WORD,
     Node,
     Pattern,
     Test,
@@ -27,12 +28,13 @@ from headgate.xml.language.refusal import (
     check_text,
     misplaced,
 )
+from headgate.xml.language.values import wanted_word
 from headgate.xml.language.words import cut, kinds_of, number_of, places, returns_of, step_of, text_of
 
 _AXES = frozenset(("/", "//"))
 _SIGNS = frozenset(COMPARISONS)
 _ORDERS = _SIGNS - {"=", "!="}
-_CALLS = {"contains(": CONTAINS, "starts-with(": STARTS_WITH}
+_CALLS = {"contains(": CONTAINS, "starts-with(": STARTS_WITH, "re:test(": WORD}
 _END = ""
 """Stands behind the last word; no word is empty."""
 
@@ -103,6 +105,11 @@ def quick_pattern(texts: list[str], dialect: str) -> Pattern | None:
                     return None
                 at += 3 if words[at + 1] == "-" else 2
                 if call:
+                    if call == WORD and isinstance(value, str):
+                        value = wanted_word(value)
+                        if words[at] != "," or _value(words, at + 1) != "i":
+                            return None
+                        at += 2
                     if words[at] != ")" or not isinstance(value, str):
                         return None
                     at += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.xml.language.model import CONT, CONTAINS, ID, ROOT, STARTS_WITH
+from headgate.xml.language.model import CONT, CONTAINS, ID, ROOT, STARTS_WITH, WORD
 from headgate.xml.language.words import XML_NAMESPACE
 
 if TYPE_CHECKING:
@@ -178,6 +178,9 @@ class _Writer:
             if isinstance(test.value, str)
             else print_number(test.value)
         )
+        if test.sign == WORD:
+            pattern, flags = (print_text(each, self._style.quotes) for each in (rf"\b{test.value}\b", "i"))
+            return f"{WORD}({path}, {pattern}, {flags})"
         if test.sign in (CONTAINS, STARTS_WITH):
             return f"{test.sign}({path}, {value})"
         return f"{path}{self._style.blank}{test.sign}{self._style.blank}{value}"

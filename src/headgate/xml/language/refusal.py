@@ -133,6 +133,8 @@ _AXES = frozenset(words.AXES.values())
 _PATHS = frozenset((*_STEPS, *_AXES, words.SELF, "SLASH", "DOUBLE"))
 _SLASHES = frozenset(("SLASH", "DOUBLE"))
 _CALLS = frozenset(words.FUNCTIONS.values())
+BAD_REGEX = r"this regular expression is not supported: write a word, as in re:test(a, '\bword\b', 'i')"
+BAD_FLAGS = r"words are found in any case: write 'i' behind them, as in re:test(a, '\bword\b', 'i')"
 _ARGUMENTS = "the function takes a path and a text, as in contains(a, 'x')"
 _READABLE = {
     "SLASH": "'/'",
@@ -240,7 +242,7 @@ def _function(name: str) -> str:
         return f"{name}() is not supported: {FUNCTIONS[name]}"
     if name in OPERATORS:
         return f"{name} is not supported: {OPERATORS[name]}"
-    return f"{shown(name)}() is not supported: the functions are contains() and starts-with()"
+    return f"{shown(name)}() is not supported: the functions are contains(), starts-with() and re:test()"
 
 
 def _behind_path(word: str, kind: str, before: str, expected: set[str]) -> str | None:
@@ -355,7 +357,7 @@ MAX_NODES = 256
 MAX_TESTS = 64
 """Of one node."""
 
-_OPENING = {"_LEFT", "_BEGIN", "CONTAINS", "STARTS_WITH", "FUNCTION"}
+_OPENING = {"_LEFT", "_BEGIN", "CONTAINS", "STARTS_WITH", "RE_TEST", "FUNCTION"}
 _CLOSING = {"_RIGHT", "_END"}
 _NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -7,7 +7,8 @@ import operator
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.xml.language.model import CONTAINS, STARTS_WITH
+from headgate.core.text.alphabets import PYTHON
+from headgate.xml.language.model import CONTAINS, STARTS_WITH, WORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +37,20 @@ def number(text: str) -> float:
     return float(found[1]) if found else math.nan
 
 
+_WORDS = re.compile(r"\\b([^\\]+)\\b|\(\^\|\\W\)([^\\]+)\(\\W\|\$\)")
+
+
+def wanted_word(pattern: str) -> str | None:
+    r"""Return the word, folded, that a regular expression looks for; None if it looks for something else.
+
+    >>> wanted_word(r"\bNews\b"), wanted_word(r"(^|\W)news(\W|$)"), wanted_word("news")
+    ('news', 'news', None)
+    """
+    found = _WORDS.fullmatch(pattern)
+    word = found and (found[1] or found[2])
+    return PYTHON.fold(word) if word and PYTHON.is_word(word) else None
+
+
 def holds(test: Test, val: str) -> bool:
     """Tell whether a test holds for the `val` of a node."""
     sign, value = test.sign, test.value
@@ -48,6 +63,8 @@ def holds(test: Test, val: str) -> bool:
             return value in val
         if sign == STARTS_WITH:
             return val.startswith(value)
+        if sign == WORD:
+            return value in PYTHON.words(val)
     elif sign in _COMPARE:
         return _COMPARE[sign](number(val), value)
     raise ValueError(f"{sign!r} does not go with {value!r}: texts have no order, functions take texts")

@@ -74,7 +74,8 @@ SIGNS = {
     ".": SELF,
     "..": PARENT,
 }
-FUNCTIONS = {"contains": "CONTAINS", "starts-with": "STARTS_WITH"}
+FUNCTIONS = {"contains": "CONTAINS", "starts-with": "STARTS_WITH", "re:test": "RE_TEST"}
+"""`re:` is the prefix that EXSLT has for its regular expressions, and needs no declaration."""
 AXES = {"child": CHILD_AXIS, "descendant": DESCENDANT_AXIS, "attribute": ATTRIBUTE_AXIS}
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 """The only prefix that XML declares itself is xml: for this."""
@@ -95,6 +96,7 @@ _WORD = re.compile(
       | (?:{_NODE})
       | (?:and|or|div|mod)(?={_GAP}\()
       | text{_GAP}\({_GAP}\)
+      | re:test{_GAP}\((?!:)
       | {_NAME}(?: {_GAP}::(?!:) | :(?:{_NAME}|\*) | {_GAP}\((?!:) )?+
       | @{_GAP}(?:{_NODE} | {_NAME}(?::(?:{_NAME}|\*))?+)
       | _?\{{[^{{}}]*+\}}

@@ -1,0 +1,227 @@
+"""Hot loops over rows of clauses in lists: by line those that are sets of codes, by number the others.
+
+Tiers, lists and sums are those of `sparse_kernels` and `sums_kernels`. Sums of a tier are bounds: ends in
+lists are cells, and a clause on several lines may count more than once. Who has enough is valued clause by
+clause.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from headgate.core.bits import lowest, place_of
+from headgate.core.jit import bare, bare_inner
+from headgate.ranking.boxes.dense_kernels import Best, drain, put
+from headgate.ranking.boxes.sparse_build import cell_of
+from headgate.ranking.boxes.sparse_kernels import Scratch, SparseQuery, add_tier
+from headgate.ranking.filters.sums_kernels import (
+    TINY,
+    ClauseQuery,
+    add_first,
+    add_short,
+    clear,
+    needed,
+    next_word,
+    reaching,
+    sort_short,
+)
+from headgate.ranking.filters.sums_kernels import Scratch as ClauseScratch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.ranking.boxes.sparse_build import Lists
+    from headgate.ranking.filters.sums import Postings, Tiers
+
+    Bytes = NDArray[np.uint8]
+    Floats = NDArray[np.floating[Any]]
+    Floats64 = NDArray[np.float64]
+    Ints32 = NDArray[np.int32]
+    Ints = NDArray[np.int64]
+
+
+class CodedRows(NamedTuple):
+    """Rows of weighted clauses, and what clauses are.
+
+    by row        its clauses are clause[start[r]:start[r + 1]], with their weights
+    by clause     group: which factor it has; odd: its number among those that are no sets of codes, or -1
+                  its intervals are those from set_start[c] up to set_start[c + 1]
+    by interval   low, high: codes, both in, on the line of an attribute; part: a clause holds if an interval
+                  of each of its parts does, and only those of part 0 are in lists
+    """
+
+    start: Ints
+    clause: Ints32
+    weight: Floats64
+    group: Ints32
+    odd: Ints32
+    set_start: Ints
+    part: Ints32
+    attribute: Ints32
+    low: Ints32
+    high: Ints32
+
+
+class Odd(NamedTuple):
+    """Which of the odd clauses hold: of question i those from start[i] up to start[i + 1], rising.
+
+    factor, scale    of each, and in parts of WHOLE
+    flag             by odd clause: 1 while it holds; all 0 before and after
+    """
+
+    start: Ints
+    held: Ints32
+    factor: Floats64
+    scale: Ints
+    flag: Bytes
+
+
+@bare_inner
+def clause_holds(rows: CodedRows, clause: int, x: Floats, flag: Bytes) -> bool:
+    """Tell whether a clause holds for the codes x, given by attribute."""
+    if rows.odd[clause] >= 0:
+        return bool(flag[rows.odd[clause]] != 0)
+    first, last = rows.set_start[clause], rows.set_start[clause + 1]
+    held = -1
+    for i in range(first, last):
+        part = rows.part[i]
+        if part == held:
+            continue
+        if part > held + 1:
+            return False
+        code = x[rows.attribute[i]]
+        if rows.low[i] <= code <= rows.high[i]:
+            held = part
+    return bool(last > first and held == rows.part[last - 1])
+
+
+@bare_inner
+def value_of(rows: CodedRows, row: int, x: Floats, factor: Floats64, flag: Bytes) -> float:
+    """Add up the weights of a row's clauses that hold, in the order given; -1 if none does."""
+    value, holds = 0.0, False
+    for i in range(rows.start[row], rows.start[row + 1]):
+        clause = rows.clause[i]
+        own = factor[rows.group[clause]]
+        if own > 0.0 and clause_holds(rows, clause, x, flag):
+            value += rows.weight[i] * own
+            holds = True
+    return value if holds else -1.0
+
+
+@bare_inner
+def listed_one(
+    tiers: Tiers,
+    lists: Lists,
+    postings: Postings,
+    rows: CodedRows,
+    query: SparseQuery,
+    held: ClauseQuery,
+    factor: Floats64,
+    flag: Bytes,
+    short: int,
+    best: Best,
+    size: int,
+    room: int,
+    scratch: Scratch,
+    aside: ClauseScratch,
+) -> int:
+    """Find the rows of highest value beside those in the heap, which has so many; returns how many then."""
+    live = 0
+    for attribute in range(len(lists.floor)):
+        code = query.x[attribute]
+        if lists.floor[attribute] <= code and lists.roof[attribute] >= code and query.scale[attribute]:
+            cell = cell_of(lists, attribute, code)
+            scratch.attribute[live], scratch.x[live], scratch.y[live] = attribute, cell, cell
+            live += 1
+    long = sort_short(postings, held, short, aside) if len(held.held) else 0
+    for t in range(len(tiers.most)):
+        need = 1
+        if size == room:
+            if best.value[0] >= TINY and tiers.most[t] * query.reach < best.value[0]:
+                break
+            need = needed(best.value[0], best.number[0], query.reach, tiers.unit[t], tiers.least[t])
+        first = tiers.start[t]
+        count = tiers.start[t + 1] - first
+        clear(scratch.sums, count)
+        add_tier(lists, t, query, live, scratch)
+        if len(held.held):
+            add_short(t, aside)
+            add_first(t, postings, held, long, 0, aside)
+        word_at = next_word(scratch.sums, 0, count, np.uint16(need))
+        while word_at < count:
+            word = reaching(scratch.sums, word_at, np.uint16(need))
+            while word:
+                bit = lowest(word)
+                word ^= bit
+                place = word_at + place_of(bit)
+                row = tiers.row[first + place]
+                if query.removed[row]:
+                    continue
+                if size == room:
+                    least = needed(best.value[0], best.number[0], query.reach, tiers.unit[t], row)
+                    if scratch.sums[place] < least:
+                        continue
+                value = value_of(rows, row, query.x, factor, flag)
+                if value >= 0:
+                    size = put(best, size, room, value, row)
+            word_at = next_word(scratch.sums, word_at + 64, count, np.uint16(need))
+    return size
+
+
+@bare
+def listed_many(
+    tiers: Tiers,
+    lists: Lists,
+    postings: Postings,
+    rows: CodedRows,
+    query: SparseQuery,
+    odd: Odd,
+    xs: Floats64,
+    factor: Floats64,
+    short: int,
+    best: Best,
+    scratch: Scratch,
+    aside: ClauseScratch,
+    values: Floats64,
+    numbers: Ints32,
+    counts: Ints,
+) -> None:
+    """Find the best rows of each of many questions beside those that are there; `factor` is by group."""
+    room = values.shape[1]
+    for i in range(len(xs)):
+        for attribute in range(len(query.x)):
+            query.x[attribute] = xs[i, attribute]
+        begin, end = odd.start[i], odd.start[i + 1]
+        for h in range(begin, end):
+            odd.flag[odd.held[h]] = 1
+        size = 0
+        for j in range(counts[i]):
+            size = put(best, size, room, values[i, j], numbers[i, j])
+        held = ClauseQuery(
+            odd.held[begin:end],
+            odd.factor[begin:end],
+            odd.scale[begin:end],
+            query.removed[:0],
+            query.removed[:0],
+        )
+        counts[i] = listed_one(
+            tiers,
+            lists,
+            postings,
+            rows,
+            query,
+            held,
+            factor,
+            odd.flag,
+            short,
+            best,
+            size,
+            room,
+            scratch,
+            aside,
+        )
+        drain(best, counts[i], values[i], numbers[i])
+        for h in range(begin, end):
+            odd.flag[odd.held[h]] = 0

@@ -1,0 +1,164 @@
+"""An expression over attributes: parsed once, typed for every combination of types that events bring."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from headgate.core.values import flatten
+from headgate.records.expressions.arrays import MAX_STEPS
+from headgate.records.expressions.binding import FIRST_SLOT, Binder
+from headgate.records.expressions.bound import fail, take_trouble
+from headgate.records.expressions.casting import incoming, outgoing
+from headgate.records.expressions.model import names
+from headgate.records.expressions.parse import check_size, parse_node
+from headgate.records.expressions.printing import print_node, print_operand
+from headgate.records.expressions.types import BOOL, DOUBLE, LONG, STRING, VOID, type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from headgate.core.values import Path
+    from headgate.records.expressions.model import Node
+    from headgate.records.expressions.types import Type
+
+    Run = Callable[[Sequence[Any]], Any]
+
+MAX_FORMS = 256
+"""Combinations of types for which an expression is kept ready."""
+_SIMPLE: dict[type, Type] = {type(None): VOID, bool: BOOL, int: LONG, float: DOUBLE, str: STRING}
+
+
+class Form:
+    """An expression for attributes of certain types: the type of its value, and what computes it."""
+
+    def __init__(self, node: Node, paths: tuple[Path, ...], kinds: tuple[Type | None, ...]) -> None:
+        given = {path: VOID if kind is None else kind for path, kind in zip(paths, kinds, strict=True)}
+        binder = Binder(given, paths)
+        found = binder.bind(node)
+        self.type = found.type
+        self.refused = binder.refused
+        self.run: Run = self._run(found.run, list(given.values()), kinds, binder.size)
+
+    def _run(
+        self,
+        run: Callable[[list[Any]], Any],
+        kinds: list[Type],
+        known: tuple[Type | None, ...],
+        size: int,
+    ) -> Run:
+        ways = [incoming(kind) for kind in kinds]
+        unknown = [place for place, kind in enumerate(known) if kind is None]
+        out = outgoing(self.type)
+        more = [None] * (size - FIRST_SLOT - len(kinds))
+        plain = not any(ways) and not unknown
+
+        def computed(values: Sequence[Any]) -> Any:
+            if plain:
+                row = [MAX_STEPS, *values, *more]
+            else:
+                row = [MAX_STEPS, *map(_entered, values, ways), *more]
+                for place in unknown:
+                    row[FIRST_SLOT + place] = None
+            try:
+                found = run(row)
+                return found if out is None or found is None else out(found)
+            except (ArithmeticError, ValueError, RecursionError):
+                # Whatever a function has overlooked: one filter must not take the event from the others.
+                return fail("it cannot be computed")
+
+        return computed
+
+
+def _entered(value: Any, way: Callable[[Any], Any] | None) -> Any:
+    return value if way is None or value is None else way(value)
+
+
+class Expression:
+    """A deterministic expression of Spark SQL over the attributes of an event.
+
+    >>> score = Expression.parse("0.3e0 * price + Bid")
+    >>> score.text, score.attributes
+    ('(0.3e0 * price) + bid', (('price',), ('bid',)))
+    >>> score.evaluate({"price": 10, "bid": 0.5}), score.evaluate({"price": 10})
+    (3.5, None)
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.text = print_node(node)
+        self.operand = print_operand(node)
+        """The text, in parentheses where another operator follows."""
+        self.attributes: tuple[Path, ...] = names(node)
+        self._forms: dict[object, Form] = {}
+
+    @classmethod
+    def parse(cls, text: str) -> Expression:
+        """Parse a text; what is not part of the language is refused, with its place."""
+        return _parsed(text)
+
+    @classmethod
+    def of(cls, node: Node, text: str) -> Expression:
+        """Make one of a tree that was part of a text; refused if it is too large."""
+        check_size(node, text)
+        return cls(node)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by text."""
+        return isinstance(other, Expression) and self.text == other.text
+
+    def __hash__(self) -> int:
+        """Hash by text."""
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        """Show the text."""
+        return f"Expression({self.text!r})"
+
+    def __reduce__(self) -> tuple[Callable[[str], Expression], tuple[str]]:
+        """Travel as text."""
+        return _parsed, (self.text,)
+
+    def evaluate(self, event: Mapping[str, object]) -> Any:
+        """Return the value for an event given as a record; None where it is NULL."""
+        return self.of_attributes(flatten(event))
+
+    def of_attributes(self, attributes: Mapping[Path, object]) -> Any:
+        """Return the value for flattened attributes."""
+        return self.of_values([attributes.get(path) for path in self.attributes])
+
+    def of_values(self, values: Sequence[Any]) -> Any:
+        """Return the value for those of the attributes, in their order."""
+        return self.form(values).run(values)
+
+    def trouble(self, attributes: Mapping[Path, object]) -> str:
+        """Say where Spark would raise for an event; empty if it would not."""
+        take_trouble()
+        self.of_attributes(attributes)
+        return take_trouble()
+
+    def form(self, values: Sequence[Any]) -> Form:
+        """Return what is ready for the types of some values."""
+        key: object = tuple(map(type, values))
+        found = self._forms.get(key)
+        if found is not None:
+            return found
+        kinds = tuple(map(type_of, values))
+        # Of decimals, arrays and objects the type says more than Python's.
+        simple = all(type(value) in _SIMPLE for value in values)
+        return self.form_of(kinds, key if simple else kinds)
+
+    def form_of(self, kinds: tuple[Type | None, ...], key: object = None) -> Form:
+        """Return what is ready for some types."""
+        key = kinds if key is None else key
+        found = self._forms.get(key)
+        if found is None:
+            if len(self._forms) >= MAX_FORMS:
+                self._forms.clear()
+            found = self._forms[key] = Form(self.node, self.attributes, kinds)
+        return found
+
+
+@lru_cache(maxsize=65_536)
+def _parsed(text: str) -> Expression:
+    return Expression.of(parse_node(text), text)

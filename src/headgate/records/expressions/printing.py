@@ -1,0 +1,88 @@
+"""Expressions back to text that parses to the same tree; the text is the identity of a computed attribute."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from headgate.records.expressions.model import Call, Cast, Lambda, Name, Node, Value, Variable
+from headgate.records.language.printing import name_text, print_literal
+
+COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">=", "<=>"})
+SIGNS = COMPARISONS | {"+", "-", "*", "/", "%", "div", "||", "and", "or"}
+"""Operators that stand between two operands."""
+_LOOSE = SIGNS | {"not", "in", "like", "ilike", "rlike", "is null", "negative", "between"}
+
+
+_MORE_KEYWORDS = {"div", "end", "else", "full", "order", "regexp"}
+_MORE_KEYWORDS |= {"current_date", "current_timestamp", "current_user", "session_user", "localtimestamp"}
+"""Words that are names in filters, and none in expressions."""
+
+
+def print_node(node: Node) -> str:
+    """Write an expression.
+
+    >>> from headgate.records.expressions.parse import parse_node
+    >>> print_node(parse_node("Price*2 > ( a+1 )"))
+    '(price * 2) > (a + 1)'
+    """
+    match node:
+        case Value(literal, wide):
+            return f"{print_literal(literal)}{'L' * wide}"
+        case Name(path):
+            return ".".join(map(_name, path))
+        case Variable(name):
+            return _name(name)
+        case Lambda(variable, body):
+            return f"{_name(variable)} -> {print_node(body)}"
+        case Cast(child, to):
+            return f"cast({print_node(child)} AS {str(to).upper()})"
+        case Call(name, arguments):
+            return _call(name, arguments)
+    assert_never(node)
+
+
+def _call(name: str, arguments: tuple[Node, ...]) -> str:
+    if name in SIGNS:
+        return f" {name.upper()} ".join(map(print_operand, arguments))
+    first = print_operand(arguments[0]) if arguments else ""
+    match name:
+        case "not":
+            return f"NOT {first}"
+        case "negative":
+            return f"- {first}"
+        case "is null":
+            return f"{first} IS NULL"
+        case "in":
+            return f"{first} IN ({', '.join(map(print_node, arguments[1:]))})"
+        case "between":
+            return f"{first} BETWEEN {print_operand(arguments[1])} AND {print_operand(arguments[2])}"
+        case "like" | "ilike" | "rlike":
+            tail = f" ESCAPE {print_node(arguments[2])}" if len(arguments) > 2 else ""
+            return f"{first} {name.upper()} {print_operand(arguments[1])}{tail}"
+        case "element":
+            return f"{first}[{print_node(arguments[1])}]"
+        case "field":
+            field = arguments[1]
+            assert isinstance(field, Value)
+            return f"{first}.{_name(str(field.literal.value))}"
+        case "case":
+            return _case(arguments)
+    return f"{name}({', '.join(map(print_node, arguments))})"
+
+
+def _case(arguments: tuple[Node, ...]) -> str:
+    pairs = zip(arguments[::2], arguments[1::2], strict=False)
+    parts = [f"WHEN {print_node(when)} THEN {print_node(then)}" for when, then in pairs]
+    if len(arguments) % 2:
+        parts.append(f"ELSE {print_node(arguments[-1])}")
+    return f"CASE {' '.join(parts)} END"
+
+
+def _name(name: str) -> str:
+    return f"`{name}`" if name in _MORE_KEYWORDS else name_text(name)
+
+
+def print_operand(node: Node) -> str:
+    """Write an expression as an operand of another."""
+    text = print_node(node)
+    return f"({text})" if isinstance(node, Call) and node.name in _LOOSE else text
