@@ -81,7 +81,7 @@ def _measure(title: str, subscriptions: list[Subscription], events: list[Event])
     index = RankedIndex.build(subscriptions, room=RecordIndex)
     seconds = time.perf_counter() - begun
     say(f"{title}: indexed")
-    score = {each.id: each.score for each in subscriptions}
+    score = {each.id: float(each.score) for each in subscriptions}
 
     def sort_all(event: Event) -> list[Id]:
         return sorted(plain.match(event), key=lambda each: (-score[each], each))[:K]

@@ -61,7 +61,15 @@ def test_counts_are_in_the_manifest(tmp_path: Path) -> None:
     )
     index.save(tmp_path / "snapshot", source={"table": "views"})
     snapshot = open_snapshot(tmp_path / "snapshot", ROOM)
-    assert snapshot.counts == {"subscriptions": 2, "patterns": 1, "paths": 3, "units": 3, "labels": 3}
+    assert snapshot.counts == {
+        "subscriptions": 2,
+        "patterns": 1,
+        "paths": 3,
+        "units": 3,
+        "labels": 3,
+        "verified": 0,
+        "unindexed": 0,
+    }
     assert snapshot.about["source"] == {"table": "views"}
 
 

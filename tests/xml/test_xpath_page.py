@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from lxml import etree
 
 from headgate import Event, Subscription
 from headgate.errors import FilterError
@@ -17,6 +18,9 @@ from headgate.xml.language.model import RETURNS, SIGNS
 from headgate.xml.language.parse import parse_filter
 from headgate.xml.language.splitting import split
 from headgate.xml.reference import matches, tuples
+from headgate.xml.whole.explain import shown_need
+from headgate.xml.whole.model import WholeFilter, XPathSettings
+from headgate.xml.whole.reading import read_filter
 from tests.docs.fences import ROOT, without_fences
 
 if TYPE_CHECKING:
@@ -97,8 +101,29 @@ def test_clauses(row: dict[str, str]) -> None:
 @pytest.mark.parametrize("row", table("refused filter", "reason"), ids=lambda row: row["refused filter"])
 def test_refusals(row: dict[str, str]) -> None:
     with pytest.raises(FilterError) as refused:
-        parse_filter(code(row["refused filter"]))
+        read_filter(code(row["refused filter"]), settings=XPathSettings())
     assert refused.value.reason == code(row["reason"])
+
+
+def test_what_is_indexed_of_expressions() -> None:
+    for row in table("expression", "indexed"):
+        found = read_filter(code(row["expression"]), settings=XPathSettings())[1]
+        assert isinstance(found, WholeFilter)
+        assert [shown_need(each) for each in found.needs or ()] == [
+            code(cell) for cell in row["indexed"].split(" or ")
+        ], row
+
+
+def test_verdicts_of_expressions() -> None:
+    """By lxml alone, and by the index."""
+    rows = table("expression", "document", "verdict")
+    texts = dict.fromkeys(code(row["expression"]) for row in rows)
+    index = XmlIndex.build([Subscription(text, text, "xpath") for text in texts])
+    for row in rows:
+        text, document, right = code(row["expression"]), code(row["document"]), row["verdict"] == "matches"
+        assert etree.XPath(f"boolean({text})")(etree.fromstring(document)) is right, row
+        event = Event("e", document, content_type="application/xml")
+        assert (text in index.match(event)) is right, row
 
 
 def test_what_is_supported() -> None:
@@ -118,9 +143,9 @@ def _whole(text: str) -> str:
 
 
 def test_the_message_in_the_prose() -> None:
-    (message, shown) = re.findall(r"`(or is not supported[^`]*at\s+character 7: (//a[^`]*))`", TEXT)[0]
+    (message, shown) = re.findall(r"`(matches\(\) is not [^`]*at\s+character 5: (//a[^`]*))`", TEXT)[0]
     with pytest.raises(FilterError) as refused:
-        parse_filter(shown.replace("⟪", ""))
+        read_filter(shown.replace("⟪", ""))
     assert str(refused.value) == " ".join(message.split())
 
 

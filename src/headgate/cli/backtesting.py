@@ -137,12 +137,14 @@ def _check_records(asked: Backtest, content: str) -> None:
 
 def _check_documents(asked: Backtest, content: str) -> None:
     """Refuse what cannot be asked of RDF or XML."""
+    from headgate.contents.kind import FilterSettings
     from headgate.contents.registry import room_of_content
     from headgate.tables.requests import check_backtest_documents, check_taxonomy
 
     check_backtest_documents(asked.events, asked.output, content, asked.format)
     check_taxonomy(asked.taxonomy)
-    room_of_content(content).clauses(asked.filter, asked.written_in)
+    wanted = FilterSettings(asked.written_in, namespaces=asked.namespaces or None, unindexed=asked.unindexed)
+    room_of_content(content, wanted).clauses(asked.filter, asked.written_in)
 
 
 def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool, as_json: bool) -> None:
@@ -217,7 +219,9 @@ def _check_snapshot(snapshot: str, compiled: Compile) -> None:
     for option, given in (
         ("--dialect", compiled.dialect),
         ("--taxonomy", compiled.taxonomy or None),
-        ("--coerce, --injective or --unindexed", compiled.options),
+        ("--coerce and --injective", compiled.options),
+        ("--namespace", compiled.namespaces or None),
+        ("--unindexed", compiled.unindexed),
     ):
         if given is not None:
             raise click.UsageError(f"{option} goes with --subscriptions: a snapshot has its own")

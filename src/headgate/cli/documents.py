@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.cli.options import option_of
+from headgate.cli.options import option_of, read_given
 from headgate.cli.standard import STANDARD
+from headgate.core.settings import setting_of
 from headgate.errors import EventError, TableError
 from headgate.tables.packed import ending, read_file
 from headgate.tables.settings import Filters, Match
@@ -63,18 +64,29 @@ def refuse_options(content: str) -> None:
 
 def rdf_options(command: Decorated) -> Decorated:
     """Add what is said of filters of RDF."""
-    for name, called in (("unindexed", ""), ("injective", ""), ("coerce", ""), ("taxonomy", "taxonomies")):
+    for name, called in (("injective", ""), ("coerce", ""), ("taxonomy", "taxonomies")):
         command = option_of(Filters, name, called)(command)
     return command
 
 
+def xml_options(command: Decorated) -> Decorated:
+    """Add what is said of filters of XML."""
+    return option_of(Filters, "namespaces")(option_of(Filters, "unindexed")(command))
+
+
+def read_namespaces(given: tuple[str, ...]) -> dict[str, str] | None:
+    """Read prefixes with their namespaces; none if none are given."""
+    found: dict[str, str] = read_given(setting_of(Filters, "namespaces"), given)
+    return found or None
+
+
 def read_settings(
-    taxonomies: tuple[str, ...], *, coerce: bool, injective: bool, unindexed: int
+    taxonomies: tuple[str, ...], *, coerce: bool, injective: bool
 ) -> tuple[Taxonomy | None, Options | None]:
     """Read what is said of filters of RDF; none where nothing is."""
     from headgate.tables.requests import read_taxonomy
 
-    return read_taxonomy(taxonomies), Filters(coerce=coerce, injective=injective, unindexed=unindexed).options
+    return read_taxonomy(taxonomies), Filters(coerce=coerce, injective=injective).options
 
 
 def read_document(content: str, given: str, form: str | None, source: str | None, item: int | None) -> Event:

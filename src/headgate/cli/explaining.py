@@ -12,10 +12,12 @@ from headgate.cli.documents import (
     item_option,
     rdf_options,
     read_document,
+    read_namespaces,
     read_row,
     read_settings,
     refuse_options,
     source_option,
+    xml_options,
 )
 from headgate.cli.options import option_of, read_given
 from headgate.cli.shell import (
@@ -149,6 +151,7 @@ LIMIT = 10
     "--tuples", type=click.IntRange(0), metavar="N", help="XML: show what the filter returns, at most N rows."
 )
 @rdf_options
+@xml_options
 @quiet_option
 @json_option
 def explain(
@@ -173,7 +176,8 @@ def explain(
     *,
     coerce: bool,
     injective: bool,
-    unindexed: int,
+    namespaces: tuple[str, ...],
+    unindexed: str | None,
     hops: bool,
     why_not: bool,
     quiet: bool,
@@ -199,9 +203,10 @@ def explain(
         raise click.UsageError("--limit and --within go with --why-not")
     if filter_text is None and dialect is not None:
         raise click.UsageError("--dialect goes with --filter")
-    if filter_text is None and (taxonomies or coerce or injective or unindexed):
+    if filter_text is None and (taxonomies or coerce or injective or namespaces or unindexed):
         raise click.UsageError(
-            "--taxonomy, --coerce, --injective and --unindexed go with --filter: a snapshot has its own"
+            "--taxonomy, --coerce, --injective, --namespace and --unindexed go with --filter: a snapshot has "
+            "its own"
         )
     weighing = read_given(setting_of(Best, "factors"), factors)
     wanted = wanted_top("--rank", Best(top=rank, mode=mode, factors=weighing, by=by, decay=decay, hops=hops))
@@ -226,8 +231,15 @@ def explain(
         near = _near_misses(str(snapshot), data, limit or LIMIT, within, quiet=quiet)
         told = Answer({"near_misses": [_as_json(miss) for miss in near]}, _near(near, within))
     else:
-        taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective, unindexed=unindexed)
-        wanted_of_filter = FilterSettings(dialect or SQL, taxonomy=taxonomy, options=options)
+        taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective)
+        wanted_of_filter = FilterSettings(
+            dialect or SQL,
+            taxonomy=taxonomy,
+            options=options,
+            namespaces=read_namespaces(namespaces),
+            # One filter is asked about one event in any case.
+            unindexed=unindexed or ("allow" if "unindexed" in kind.settings else None),
+        )
         told = _explain_filter(kind, data, str(filter_text), wanted_of_filter, results)
     tell(told.result, shown(told.lines), as_json=as_json)
 

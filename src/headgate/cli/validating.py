@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headgate.cli.documents import format_option, rdf_options
+from headgate.cli.documents import format_option, rdf_options, read_namespaces, xml_options
 from headgate.cli.options import option_of
 from headgate.cli.shell import cli
 from headgate.cli.standard import named
@@ -36,6 +36,7 @@ _WIDEST = 60
 @option_of(Compile, "dialect")
 @format_option
 @rdf_options
+@xml_options
 @click.option("--all", "every", is_flag=True, help="List all filters, not the first 50.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each filter, a line each.")
 def validate(
@@ -50,7 +51,8 @@ def validate(
     *,
     coerce: bool,
     injective: bool,
-    unindexed: int,
+    namespaces: tuple[str, ...],
+    unindexed: str | None,
     every: bool,
     as_json: bool,
 ) -> None:
@@ -86,6 +88,7 @@ def validate(
         schema=schema,
         coerce=coerce,
         injective=injective,
+        namespaces=read_namespaces(namespaces) or {},
         unindexed=unindexed,
     )
     wanted = asked.wanted(read_taxonomy(taxonomies))

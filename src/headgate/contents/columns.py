@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.documents import DocumentIndex
-
 _Array = tuple[str, tuple[int, ...], bytes]
 _PARTS: msgspec.msgpack.Decoder[list[list[_Array]]] = msgspec.msgpack.Decoder(list[list[_Array]])
 ColumnsT = TypeVar("ColumnsT")
@@ -73,15 +71,15 @@ def picked(start: NDArray[Any], order: NDArray[np.int64]) -> tuple[NDArray[np.in
 
 
 class ColumnWriter:
-    """Compiles filters one after another, for the compile jobs; `writer` is the room's own."""
+    """Compiles filters one after another, for the compile jobs; `read` and `writer` are the room's own."""
 
-    def __init__(self, index: type[DocumentIndex[Any]], writer: Any) -> None:
-        self._index = index
+    def __init__(self, read: Callable[[str, str], tuple[str, Any]], writer: Any) -> None:
+        self._read = read
         self._writer = writer
 
     def add(self, text: str, dialect: str) -> str:
         """Compile the next filter and return it in the room's own dialect."""
-        written, pattern = self._index.read_filter(text, dialect)
+        written, pattern = self._read(text, dialect)
         self._writer.add(pattern)
         return written
 

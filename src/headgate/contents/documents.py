@@ -201,14 +201,20 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
         return text if dialect == cls.dialect else cls._print(pattern), pattern
 
     @classmethod
-    def _read_all(cls, subscriptions: Iterable[Subscription], writer: Any) -> tuple[Ids, TextPool]:
+    def _read_all(
+        cls,
+        subscriptions: Iterable[Subscription],
+        writer: Any,
+        read: Callable[[str, str], tuple[str, Any]] | None = None,
+    ) -> tuple[Ids, TextPool]:
         """Parse subscriptions and have their filters written in the order of their ids."""
+        read = read or cls.read_filter
         given = list(subscriptions)
         ids = Ids.of(subscription.id for subscription in given)
         by_id = {each.id: each for each in given}
         texts = []
         for identity in ids:
-            text, pattern = cls.read_filter(by_id[identity].filter, by_id[identity].dialect)
+            text, pattern = read(by_id[identity].filter, by_id[identity].dialect)
             texts.append(text)
             writer.add(pattern)
         return ids, TextPool.build(texts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from headgate.core.subscription import SQL
 from headgate.errors import EventError, PlanError
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.subscription import Subscription
+
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,10 @@ class FilterSettings:
     """A `Taxonomy`."""
     options: Any = None
     """What departs from the standard of the language."""
+    namespaces: Any = None
+    """Namespaces by prefix."""
+    unindexed: str | None = None
+    """Whether filters are taken that no index leads to: `refuse` or `allow`."""
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -54,6 +61,8 @@ SETTINGS = {
     "sample": "a sample",
     "taxonomy": "a taxonomy",
     "options": "options",
+    "namespaces": "namespaces",
+    "unindexed": "unindexed",
 }
 """The settings that are about some kinds only, as messages name them."""
 
@@ -139,6 +148,11 @@ class Kind(ABC):
     def room(self, wanted: FilterSettings | None = None) -> ContentRoom:
         """Return what builds and opens indexes of filters, with their settings."""
 
+    def room_at(self, path: Path) -> ContentRoom:
+        """Return what opens a snapshot, and reads filters that come later as those in it were read."""
+        del path
+        return self.room()
+
     @abstractmethod
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> Contents:
         """Return what compiles tables of filters; `read_sample` reads a table of events, if one is named."""
@@ -172,6 +186,11 @@ class Kind(ABC):
             joined = " and " if finder.demands else " or "
             found.append(Access(joined.join(sorted(keys)), sum(map(test, seen))))
         return found
+
+    def verified_note(self, text: str, events: Sequence[Event]) -> str | None:
+        """Say of a filter that is not decided by the index alone what is, and what the rest costs."""
+        del text, events
+        return None
 
     # Events that are documents
 
@@ -238,7 +257,7 @@ class Kind(ABC):
         raise PlanError(f"filters of {self.title} have no views: they cannot be planned")
 
 
-def in_order(texts: Sequence[str], order: Sequence[int] | None) -> Sequence[str]:
+def in_order(texts: Sequence[_T], order: Sequence[int] | None) -> Sequence[_T]:
     """Return texts in another order, if there is one.
 
     >>> in_order(["a", "b", "c"], [2, 0, 1]), in_order(["a"], None)

@@ -170,7 +170,7 @@ def kind_at(path: Path) -> Kind:
 
 def room_at(path: Path) -> ContentRoom:
     """Return what opens the filters in a snapshot; that of RDF opens all of them with one taxonomy."""
-    return kind_at(path).room()
+    return kind_at(path).room_at(path)
 
 
 def room_of_content(content: str | None, wanted: FilterSettings | None = None) -> ContentRoom:

@@ -40,6 +40,8 @@ class Parts(NamedTuple):
     edges: Sequence[Edge]
     taxonomy: Any = None
     options: Any = None
+    namespaces: Any = None
+    unindexed: str | None = None
 
     @property
     def filtered(self) -> list[Node | Edge]:
@@ -135,11 +137,16 @@ def _open_graph(path: Path, room: ContentRoom, *, verify: bool) -> Backend:
 
 
 def _room(subscriptions: Iterable[Subscription | Node | Edge], parts: Parts) -> ContentRoom:
-    """Find the kinds that the dialects of filters ask for; without any, what is given for RDF says."""
+    """Find the kinds that the dialects of filters ask for; without any, their settings say."""
     filtered = (*subscriptions, *parts.filtered)
     dialects = {each.dialect for each in filtered if each.filter is not None}
     content = contents_of(dialects)
-    wanted = FilterSettings(taxonomy=parts.taxonomy, options=parts.options)
+    wanted = FilterSettings(
+        taxonomy=parts.taxonomy,
+        options=parts.options,
+        namespaces=parts.namespaces,
+        unindexed=parts.unindexed,
+    )
     wrong = strange(kind_of(content), wanted)
     if wrong is None:
         return room_of_content(content, wanted)

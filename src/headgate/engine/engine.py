@@ -112,6 +112,8 @@ class Engine(Queries, Updates):
         ranked: bool | None = None,
         taxonomy: Taxonomy | None = None,
         options: Options | None = None,
+        namespaces: Mapping[str, str] | None = None,
+        unindexed: str | None = None,
         on_error: str = RAISE,
     ) -> Engine:
         """Index subscriptions; with nodes, they hang in the graph of these and the edges.
@@ -119,8 +121,9 @@ class Engine(Queries, Updates):
         `ranked` makes ready for the best k. If it is not said, that is done if a subscription has weights, or
         without a graph a score: a graph ranks by scores as it is.
 
-        The dialects of the filters say whether they look at records, at XML or at RDF; these may have a
-        `taxonomy` and `options`.
+        The dialects of the filters say whether they look at records, at XML or at RDF. Those of RDF may have
+        a `taxonomy` and `options`, those of XML `namespaces` by prefix, and both `unindexed="allow"` for
+        filters that must be evaluated for every event.
 
         A subscription that is refused is told with its id. With `on_error="collect"` the engine is built of
         the others, and lists those that were refused, with their reasons, as `refused`.
@@ -134,7 +137,7 @@ class Engine(Queries, Updates):
         rows = subscriptions_of(subscriptions, refused)
         joined: list[Edge] = models_of(edges, Edge, "edge", GraphError)
         places: list[Node] | None = None if nodes is None else models_of(nodes, Node, "node", GraphError)
-        parts = construction.Parts(places, joined, taxonomy, options)
+        parts = construction.Parts(places, joined, taxonomy, options, namespaces, unindexed)
         given = [each for each in rows if not isinstance(each, RefusedSubscription)]
         try:
             return cls(construction.build(given, parts, ranked=ranked), refused=refused or ())

@@ -38,7 +38,7 @@ from headgate.tables.requests import check_backtest, check_backtest_documents
 from headgate.tables.writing import write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from headgate.core.values import Path
     from headgate.rdf.language.model import Options
@@ -184,12 +184,17 @@ def backtest_documents(
     content_type: str | None = None,
     taxonomy: Taxonomy | None = None,
     options: Options | None = None,
+    namespaces: Mapping[str, str] | None = None,
+    unindexed: str | None = None,
     output: str | None = None,
     quiet: bool = False,
 ) -> BacktestResult:
     """Count the documents that a filter would have matched, as `spark.backtest.backtest_documents` does."""
     content = content_of([dialect], "the filter") or DEFAULT
-    pattern = Pattern(filter_text, content, FilterSettings(dialect, taxonomy=taxonomy, options=options))
+    wanted = FilterSettings(
+        dialect, taxonomy=taxonomy, options=options, namespaces=namespaces, unindexed=unindexed
+    )
+    pattern = Pattern(filter_text, content, wanted)
     pattern.indexed()
     check_backtest_documents(events, output, content, content_type)
     with step("backtesting", quiet=quiet) as timing:

@@ -38,7 +38,7 @@ from headgate.tables.shards.rows import ShardResult
 from headgate.tables.writing import write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from headgate.contents.protocol import Contents
     from headgate.rdf.language.model import Options
@@ -56,6 +56,8 @@ def compile_subscriptions(
     dialect: str = SQL,
     taxonomy: Taxonomy | None = None,
     options: Options | None = None,
+    namespaces: Mapping[str, str] | None = None,
+    unindexed: str | None = None,
     ranked: bool | None = None,
     shards: int = 1,
     sharding: Sharding | None = None,
@@ -63,7 +65,7 @@ def compile_subscriptions(
     quiet: bool = False,
 ) -> CompileResult:
     """Compile a table of subscriptions to a snapshot, as `spark.compile.compile_subscriptions` does."""
-    wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
+    wanted = FilterSettings(dialect, schema, sample, taxonomy, options, namespaces, unindexed)
     sharding = sharding or Sharding.of(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
     log = contained(changes)
@@ -141,6 +143,8 @@ def compile_graph(
     dialect: str = SQL,
     taxonomy: Taxonomy | None = None,
     options: Options | None = None,
+    namespaces: Mapping[str, str] | None = None,
+    unindexed: str | None = None,
     shards: int = 1,
     sharding: Sharding | None = None,
     ranked: bool | None = None,
@@ -148,7 +152,7 @@ def compile_graph(
     quiet: bool = False,
 ) -> GraphCompileResult:
     """Compile a graph to a snapshot, as `spark.compile.compile_graph` does."""
-    wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
+    wanted = FilterSettings(dialect, schema, sample, taxonomy, options, namespaces, unindexed)
     places = tables.places
     sharding = sharding or Sharding.of(shards)
     check_compile(list(places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)

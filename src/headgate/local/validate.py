@@ -103,6 +103,8 @@ def validate(
             notes.append(f"it matches all {len(given):,} events")
         if known and kind.of_filter(text).rows:
             notes += _unknown(contents, text, known)
+        note = kind.of_filter(text).verified_note(kind.plain(text), given)
+        notes += [] if note is None else [note]
         reached = way.reached / len(given) if given and way.reached is not None else None
         found.append(
             FilterCheck(

@@ -41,7 +41,7 @@ class RdfWriters:
     def writer(self, *, checked: bool = True) -> ColumnWriter:
         """Begin; there is nothing to check patterns against."""
         del checked
-        return ColumnWriter(RdfIndex, Writer(self.options))
+        return ColumnWriter(RdfIndex.read_filter, Writer(self.options))
 
     def clauses(self, text: str) -> tuple[Clause, ...]:
         """Take a filter apart."""

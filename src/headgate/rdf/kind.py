@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headgate.rdf.compiling import RdfContents
     from headgate.rdf.index.bindings import Bindings
     from headgate.rdf.index.index import RdfRoom
-    from headgate.rdf.language.model import Graph, Pattern
+    from headgate.rdf.language.model import Graph, Options, Pattern
 
 
 class Rdf(Kind):
@@ -44,7 +44,7 @@ class Rdf(Kind):
         ".jsonld": JSON_LD,
         ".rss": RSS,
     }
-    settings = frozenset({"taxonomy", "options"})
+    settings = frozenset({"taxonomy", "options", "unindexed"})
     options = {  # noqa: RUF012 -- never changed
         "item": "--item",
         "bindings": "--bindings",
@@ -62,7 +62,7 @@ class Rdf(Kind):
         if wanted is None:
             return RdfRoom()
         _check_settings(wanted.taxonomy, wanted.options)
-        return RdfRoom(wanted.taxonomy, wanted.options)
+        return RdfRoom(wanted.taxonomy, _options(wanted))
 
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> RdfContents:
         """Return what compiles tables of patterns."""
@@ -72,7 +72,7 @@ class Rdf(Kind):
         from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
         taxonomy = Taxonomy() if wanted.taxonomy is None else wanted.taxonomy
-        return RdfContents(taxonomy, wanted.options or Options())
+        return RdfContents(taxonomy, _options(wanted) or Options())
 
     def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
         """Read documents: graphs of all that are none of feeds are parsed together."""
@@ -187,6 +187,20 @@ class Rdf(Kind):
             )
         texts = in_order(base.filters.texts(), order)
         return base.ids, RdfViews.build([_view(text) for text in texts], base.taxonomy)
+
+
+def _options(wanted: FilterSettings) -> Options | None:
+    """Return what is said of filters, with how many are taken that nothing is indexed of."""
+    from headgate.rdf.language.model import UNINDEXED, Options
+
+    if wanted.unindexed not in (None, "refuse", "allow"):
+        raise SubscriptionError(
+            f"unindexed is {wanted.unindexed!r}: give 'refuse' or 'allow', for filters no index leads to"
+        )
+    if wanted.unindexed != "allow":
+        return wanted.options
+    given = wanted.options or Options()
+    return replace(given, unindexed=given.unindexed or UNINDEXED)
 
 
 def _view(text: str, dialect: str = SPARQL) -> Pattern:

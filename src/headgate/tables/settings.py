@@ -160,7 +160,7 @@ class Match(Documents, Best, Giving):
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """What is said of filters of RDF."""
+    """What is said of filters of RDF, and of XML."""
 
     taxonomy: tuple[str, ...] = setting(
         "RDF: a file of the [taxonomy](rdf-events.md#taxonomy), which class and property lies below which",
@@ -181,11 +181,21 @@ class Filters:
         False,
         key="subscriptions.injective",
     )
-    unindexed: int = setting(
-        "RDF: take so many [queries that nothing can be indexed of](sparql.md#whole-queries), each evaluated "
-        "for every event",
-        0,
+    namespaces: Mapping[str, str] = setting(
+        "XML: a [prefix of names in filters](xpath.md#names-and-namespaces), and its namespace",
+        {},
+        key="subscriptions.namespaces",
+        option="--namespace",
+        metavar="PREFIX=NAMESPACE",
+    )
+    unindexed: str | None = setting(
+        "RDF and XML: what becomes of filters that no index leads to ([SPARQL](sparql.md#whole-queries), "
+        "[XPath](xpath.md#what-is-indexed-and-what-is-verified))",
+        None,
         key="subscriptions.unindexed",
+        listed=("refuse", "allow"),
+        shown="`refuse`",
+        more="Each of those that are allowed is evaluated for every event.",
     )
 
     @property
@@ -193,8 +203,8 @@ class Filters:
         """Return what departs from SPARQL; none if nothing does."""
         from headgate.rdf.language.model import Options
 
-        departs = self.coerce or self.injective or self.unindexed
-        return Options(self.coerce, self.injective, self.unindexed) if departs else None
+        departs = self.coerce or self.injective
+        return Options(coerce=self.coerce, injective=self.injective) if departs else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -319,7 +329,15 @@ class Compile(Filters):
         """Return what is said of all filters."""
         from headgate.contents.kind import FilterSettings
 
-        return FilterSettings(self.dialect or SQL, self.types, self.sample, taxonomy, self.options)
+        return FilterSettings(
+            self.dialect or SQL,
+            self.types,
+            self.sample,
+            taxonomy,
+            self.options,
+            self.namespaces or None,
+            self.unindexed,
+        )
 
     def arguments(self, wanted: FilterSettings) -> dict[str, Any]:
         """Return what the job takes besides the tables and the snapshot."""
@@ -359,6 +377,8 @@ class Backtest(Filters, Documents):
             "content_type": self.format,
             "taxonomy": read_taxonomy(self.taxonomy),
             "options": self.options,
+            "namespaces": self.namespaces or None,
+            "unindexed": self.unindexed,
         }
 
 
@@ -371,8 +391,8 @@ class WhatIf(Documents, Best):
         "the subscriptions as they are", None, kind=INPUT, key="compile.snapshot", metavar="DIRECTORY"
     )
     subscriptions: str | None = setting(
-        "the same as a table, compiled for this; `--dialect`, `--taxonomy`, `--coerce`, `--injective` "
-        "and `--unindexed` are about its filters",
+        "the same as a table, compiled for this; `--dialect`, `--taxonomy`, `--coerce` and `--injective` "
+        "are about its filters",
         None,
         kind=INPUT,
         key=None,

@@ -14,9 +14,10 @@ from headgate.core.rooms import XML
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import XPATH
 from headgate.xml.index.columns import Columns, Writer, compile_all, concatenate, take
-from headgate.xml.index.index import XmlIndex
+from headgate.xml.index.index import FilterReader, XmlIndex, XmlRoom
+from headgate.xml.index.live import SETTINGS
 from headgate.xml.language.model import ANY, ANY_ATTRIBUTE, WORD_MARK
-from headgate.xml.language.parse import parse_filter
+from headgate.xml.whole.reading import clauses, read_filter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,29 +29,32 @@ if TYPE_CHECKING:
     from headgate.core.ids import Ids
     from headgate.core.interning import TextPool
     from headgate.core.values import Path as Attribute
+    from headgate.xml.whole.model import XPathSettings
 
 
 @dataclass(frozen=True)
 class XmlWriters:
     """What workers need for patterns."""
 
+    settings: XPathSettings = SETTINGS
     dialect: str = XPATH
 
     def writer(self, *, checked: bool = True) -> ColumnWriter:
         """Begin; there is nothing to check patterns against."""
         del checked
-        return ColumnWriter(XmlIndex, Writer())
+        return ColumnWriter(FilterReader(self.settings), Writer())
 
     def clauses(self, text: str) -> tuple[Clause, ...]:
         """Take a filter apart."""
-        return XmlIndex.clauses(text)
+        return clauses(text)
 
 
 @dataclass(frozen=True)
 class XmlCompiledFilters:
-    """Columns of patterns."""
+    """Columns of patterns, and what was said of them."""
 
     columns: Columns
+    settings: XPathSettings = SETTINGS
     attributes: tuple[str, ...] = ()
 
     def take(self, order: NDArray[np.int64]) -> XmlCompiledFilters:
@@ -59,27 +63,36 @@ class XmlCompiledFilters:
 
     def with_filter(self, text: str) -> XmlCompiledFilters:
         """Append a filter."""
-        return replace(self, columns=concatenate([self.columns, compile_all([parse_filter(text)])]))
+        return replace(self, columns=concatenate([self.columns, compile_all([read_filter(text)[1]])]))
 
     def index(self, ids: Ids, texts: TextPool) -> XmlIndex:
         """Index them, in the order of their ids."""
-        return XmlIndex.from_columns(ids, texts, self.columns)
+        return XmlIndex.from_columns(ids, texts, self.columns, settings=self.settings)
 
 
 @dataclass(frozen=True)
 class XmlContents:
-    """The room of XML."""
+    """The room of XML, with what is said of its filters."""
 
+    settings: XPathSettings = SETTINGS
     name: str = XML
-    room: type[XmlIndex] = XmlIndex
-    writers: XmlWriters = XmlWriters()
+
+    @property
+    def room(self) -> XmlRoom:
+        """Return the room."""
+        return XmlRoom(self.settings)
+
+    @property
+    def writers(self) -> XmlWriters:
+        """Return what workers need."""
+        return XmlWriters(self.settings)
 
     def file(self, parts: Sequence[memoryview]) -> tuple[XmlCompiledFilters, NDArray[np.int64]]:
         """Lay columns one behind another."""
         columns = [from_bytes(part, Columns) for part in parts]
         counts = np.array([each.size for each in columns], np.int64)
         # With one that is empty, so that there is one.
-        return XmlCompiledFilters(concatenate([compile_all([]), *columns])), counts
+        return XmlCompiledFilters(concatenate([compile_all([]), *columns]), self.settings), counts
 
     def finder(self, path: Attribute | None) -> XmlFinder:
         """Return what finds the keys of patterns."""
@@ -89,8 +102,12 @@ class XmlContents:
     def counts(self, snapshot: Path) -> SnapshotCounts:
         """Count what a snapshot holds: different paths from the roots of patterns to nodes, and labels."""
         found = [open_snapshot(each, XML, verify=False).counts for each in filters_in(snapshot, XML)]
-        counts = {name: sum(each[name] for each in found) for name in ("paths", "labels")}
-        return SnapshotCounts(counts, f"over {counts['paths']:,} paths of {counts['labels']:,} labels")
+        names = ("paths", "labels", "verified", "unindexed")
+        counts = {name: sum(each[name] for each in found) for name in names}
+        line = f"over {counts['paths']:,} paths of {counts['labels']:,} labels"
+        if counts["verified"]:
+            line += f" (lxml decides {counts['verified']:,}, {counts['unindexed']:,} of them for every event)"
+        return SnapshotCounts(counts, line)
 
 
 @dataclass(frozen=True)
@@ -119,9 +136,12 @@ def xml_keys(columns: Columns) -> list[Keys]:
     labels = columns.labels.texts()
     wide = ("*:", "@*:", WORD_MARK)
     plain = [label not in {ANY, ANY_ATTRIBUTE} and not label.startswith(wide) for label in labels]
-    found: list[Keys] = []
-    starts = columns.node_start.tolist()
-    for begin, end in pairwise(starts):
-        used = {labels[label] for label in columns.label[begin:end].tolist() if plain[label]}
-        found.append(frozenset(used) or None)
-    return found
+    used = [
+        frozenset(labels[label] for label in columns.label[begin:end].tolist() if plain[label])
+        for begin, end in pairwise(columns.node_start.tolist())
+    ]
+    # Of several patterns one must hold: what all of them demand.
+    return [
+        frozenset.intersection(*used[begin:end]) or None if begin < end else None
+        for begin, end in pairwise(columns.first.tolist())
+    ]

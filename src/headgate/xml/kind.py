@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.contents.kind import DocumentEvents, Kind, Results, in_order
 from headgate.core.event import XML as MEDIA_TYPE
-from headgate.core.rooms import XML
+from headgate.core.rooms import CLAUSES, XML
 from headgate.core.subscription import TREE, XPATH
-from headgate.errors import EventError
+from headgate.errors import EventError, PlanError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from headgate.core.subscription import Subscription
     from headgate.xml.compiling import XmlContents
     from headgate.xml.events.document import Document
-    from headgate.xml.index.index import XmlIndex
+    from headgate.xml.index.index import XmlRoom
+    from headgate.xml.language.model import Pattern
+    from headgate.xml.whole.model import XPathSettings
 
 
 class Xml(Kind):
@@ -33,22 +35,45 @@ class Xml(Kind):
     dialects = (XPATH, TREE)
     types = {"xml": MEDIA_TYPE}  # noqa: RUF012 -- never changed
     suffixes = {".xml": MEDIA_TYPE}  # noqa: RUF012 -- never changed
-    options = {"tuples": "--tuples"}  # noqa: RUF012 -- never changed
+    settings = frozenset({"namespaces", "unindexed"})
+    options = {  # noqa: RUF012 -- never changed
+        "tuples": "--tuples",
+        "namespaces": "--namespace",
+        "unindexed": "--unindexed",
+    }
     results = "tuples"
 
-    def room(self, wanted: FilterSettings | None = None) -> type[XmlIndex]:
-        """Return what builds and opens indexes."""
-        del wanted
-        from headgate.xml.index.index import XmlIndex
+    def room(self, wanted: FilterSettings | None = None) -> XmlRoom:
+        """Return what builds and opens indexes, all with one set of namespaces."""
+        from headgate.xml.index.index import XmlRoom
 
-        return XmlIndex
+        return XmlRoom(_settings(wanted))
+
+    def room_at(self, path: Path) -> XmlRoom:
+        """Return what opens a snapshot, with the namespaces that it was built with."""
+        from headgate.contents.protocol import filters_in
+        from headgate.core.snapshot import is_snapshot, open_snapshot
+        from headgate.core.versions.current import resolved
+        from headgate.xml.index.index import XmlRoom
+        from headgate.xml.whole.model import XPathSettings
+
+        clauses = resolved(path) / CLAUSES
+        places = filters_in(clauses if is_snapshot(clauses) else path, XML)
+        said = (open_snapshot(each, XML, verify=False).about.get("xpath") for each in places[:1])
+        return XmlRoom(XPathSettings.of(next(said, None)))
 
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> XmlContents:
         """Return what compiles tables of patterns."""
-        del wanted, read_sample
+        del read_sample
         from headgate.xml.compiling import XmlContents
 
-        return XmlContents()
+        return XmlContents(_settings(wanted))
+
+    def verified_note(self, text: str, events: Sequence[Event]) -> str | None:
+        """Say of an expression that lxml decides what of it is indexed, and what lxml does for events."""
+        from headgate.xml.whole.explain import verified_note
+
+        return verified_note(text, events)
 
     def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
         """Read documents."""
@@ -98,10 +123,9 @@ class Xml(Kind):
     ) -> Views:
         """Make views."""
         del carries, taxonomy
-        from headgate.xml.language.parse import parse_filter
         from headgate.xml.views.views import XmlViews
 
-        return XmlViews.build([parse_filter(each.filter, each.dialect) for each in subscriptions])
+        return XmlViews.build([_view(each.filter, each.id, each.dialect) for each in subscriptions])
 
     def views_at(
         self, path: Path, *, carries: str | None = None, order: Sequence[int] | None = None
@@ -109,13 +133,40 @@ class Xml(Kind):
         """Make views of a snapshot's patterns."""
         del carries
         from headgate.xml.index.live import Base
-        from headgate.xml.language.parse import parse_filter
         from headgate.xml.views.views import XmlViews
 
         base = Base.open(path)
-        return base.ids, XmlViews.build(
-            [parse_filter(text) for text in in_order(base.filters.texts(), order)]
-        )
+        rows = zip(in_order(base.filters.texts(), order), in_order(base.ids[:], order), strict=True)
+        return base.ids, XmlViews.build([_view(text, identity) for text, identity in rows])
 
+
+def _settings(wanted: FilterSettings | None) -> XPathSettings:
+    """Return what is said of filters of XML; refuses what means nothing."""
+    from headgate.xml.whole.model import REFUSE, XPathSettings
+
+    if wanted is None:
+        return XPathSettings()
+    return XPathSettings(wanted.namespaces or {}, REFUSE if wanted.unindexed is None else wanted.unindexed)
+
+
+def _view(text: str, identity: Id, dialect: str = XPATH) -> Pattern:
+    """Read a filter as a view; refuses one that no plan can rewrite."""
+    from headgate.xml.whole.model import WholeFilter
+    from headgate.xml.whole.reading import read_filter
+
+    found = read_filter(text, dialect)[1]
+    if isinstance(found, WholeFilter):
+        raise PlanError(
+            f"the filter of subscription {identity!r} is no tree pattern, and plans are made of those: "
+            f"match it without a plan, or narrow it to a path with conditions joined by and: {_shown(text)}"
+        )
+    return found
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+
+
+_WIDEST = 100
 
 KIND = Xml()

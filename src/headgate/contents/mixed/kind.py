@@ -110,6 +110,12 @@ class MixedKind(Kind):
 
         return MixedRoom(self, [kind.room(_own(kind, wanted)) for kind in self.kinds])
 
+    def room_at(self, path: Path) -> MixedRoom:
+        """Return what opens a snapshot."""
+        from headgate.contents.mixed.room import MixedRoom
+
+        return MixedRoom(self, [kind.room_at(path) for kind in self.kinds])
+
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> MixedContents:
         """Return what compiles tables of filters."""
         from headgate.contents.mixed.compiling import MixedContents

@@ -203,6 +203,7 @@ def _pipeline(file: Path, about: given.About, one: dict[str, Raw], many: dict[st
         "subscriptions.taxonomy": compiled.taxonomy,
         "subscriptions.coerce": compiled.coerce,
         "subscriptions.injective": compiled.injective,
+        "subscriptions.namespaces": compiled.namespaces,
         "subscriptions.unindexed": compiled.unindexed,
     }
 

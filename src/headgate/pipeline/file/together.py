@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headgate.pipeline.file.settings import Match
     from headgate.workloads.settings import Generate
 
-_SETTINGS = {"coerce": "options", "injective": "options", "unindexed": "options"}
+_SETTINGS = {"coerce": "options", "injective": "options"}
 """Settings of filters that a kind of content knows by another name."""
 
 
@@ -151,9 +151,9 @@ def _filters(pipeline: Pipeline) -> Iterator[Problem]:
         return
     kind = kind_of(content_of([dialect], "the filters"))
     generated = (pipeline.generated("taxonomy"),)
-    for name in ("schema", "sample", "taxonomy", "coerce", "injective", "unindexed"):
+    for name in ("schema", "sample", "taxonomy", "coerce", "injective", "namespaces", "unindexed"):
         setting = _SETTINGS.get(name, name)
-        if getattr(given, name) not in {None, False, (), generated} and setting not in kind.settings:
+        if getattr(given, name) not in (None, False, (), {}, generated) and setting not in kind.settings:
             owner = next(each for each in kinds().values() if setting in each.settings)
             why = f"it is for filters of {owner.title}, and the dialect is {dialect!r}"
             yield Problem(f"subscriptions.{name}", why, f"leave it out, or use {' or '.join(owner.dialects)}")

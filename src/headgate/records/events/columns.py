@@ -18,7 +18,7 @@ from headgate.errors import EventError
 from headgate.records.computed import LOWER, expression_of, is_computed, is_expression, sources
 from headgate.records.events.decimals import Decimals, decimal_keys, python_keys, widened
 from headgate.records.expressions.columns import Numbers, compute
-from headgate.records.expressions.types import BOOL, DOUBLE, LONG
+from headgate.records.expressions.types import BOOL, DOUBLE, INT, LONG
 from headgate.records.programs.leaves import float_key, float_keys
 
 if TYPE_CHECKING:
@@ -323,7 +323,7 @@ def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
 
 def _from_numbers(made: Numbers, count: int) -> Column:
     """Make a column of what was computed in NumPy."""
-    kind = {LONG: Kind.INT, DOUBLE: Kind.FLOAT, BOOL: Kind.BOOL}[made.type]
+    kind = {INT: Kind.INT, LONG: Kind.INT, DOUBLE: Kind.FLOAT, BOOL: Kind.BOOL}[made.type]
     values = np.broadcast_to(np.asarray(made.values), count)
     number = float_keys(values.astype(np.float64)) if kind is Kind.FLOAT else values.astype(np.int64)
     there = np.broadcast_to(np.asarray(made.there), count)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headgate.records.expressions.types import Type
 
 _SAFE = 2**62
+_WHOLE = {INT, LONG}
 
 
 class Numbers(NamedTuple):
@@ -61,7 +62,36 @@ def compute(node: Node, given: Mapping[Path, Numbers]) -> Numbers | None:
                 # Two whole numbers of 32 bits have a sum of 32 bits.
                 return None
             return _pair(name, first, second)
+        case Call("coalesce", parts):
+            found_parts = [compute(part, given) for part in parts]
+            return _first([part for part in found_parts if part is not None], len(parts))
+        case Call("case" | "if", (test, left, right)):
+            return _chosen(*(compute(part, given) for part in (test, left, right)))
     return None
+
+
+def _first(parts: list[Numbers], count: int) -> Numbers | None:
+    """Return the first number that is not NULL; whole numbers only, which are of one type."""
+    if len(parts) < count or any(part.type not in _WHOLE for part in parts):
+        return None
+    found = parts[-1]
+    for part in reversed(parts[:-1]):
+        values = np.where(part.there, part.values, found.values)
+        found = Numbers(values, part.there | found.there, LONG)
+    return found._replace(type=LONG if LONG in {part.type for part in parts} else INT)
+
+
+def _chosen(test: Numbers | None, left: Numbers | None, right: Numbers | None) -> Numbers | None:
+    """Return one of two whole numbers, by a condition."""
+    if test is None or left is None or right is None or test.type != BOOL:
+        return None
+    if left.type not in _WHOLE or right.type not in _WHOLE:
+        return None
+    holds = np.asarray(test.values) & test.there
+    there = np.where(holds, left.there, right.there)
+    return Numbers(
+        np.where(holds, left.values, right.values), there, LONG if LONG in {left.type, right.type} else INT
+    )
 
 
 def _bound(part: Numbers) -> int:

@@ -291,8 +291,11 @@ def _lay_out(
     stream = np.zeros(total, np.int32)
     pair_at = np.zeros(int((np.diff(key[key >= access.PAIR], prepend=0) != 0).sum()), np.int64)
     probes = np.zeros((2, count), np.int32)
-    clusters.choose_probes(parts, kind, atoms, entities, found.chosen, *probes)
-    clusters.write_clusters(written, kind, globs, entities, key, of, words, at, *probes, stream, 0, pair_at)
+    line, buckets = probes
+    clusters.choose_probes(parts, kind, atoms, entities, found.chosen, line, buckets)
+    clusters.write_clusters(
+        written, kind, globs, entities, key, of, words, at, line, buckets, stream, 0, pair_at
+    )
     clusters.write_apart(written, kind, globs, entities, apart, words, at, stream)
     slots = int(len(pair_at) / LOAD) + 1
     slot_print, slot_at = np.zeros(slots, np.uint8), np.zeros(slots, np.int32)

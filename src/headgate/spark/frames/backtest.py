@@ -25,7 +25,7 @@ from headgate.tables.requests import read_taxonomy
 from headgate.tables.settings import Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -78,7 +78,8 @@ def backtest(
     taxonomy: Sequence[str] = (),
     coerce: bool = False,
     injective: bool = False,
-    unindexed: int = 0,
+    namespaces: Mapping[str, str] | None = None,
+    unindexed: str | None = None,
     id: str = ID,  # noqa: A002 -- what people call it
     keep: Sequence[str] | None = None,
     data: str = DATA,
@@ -92,15 +93,21 @@ def backtest(
     with ANSI mode and UTC. An attribute that no column has is refused, because most often it is misspelt.
 
     `keep` names the columns of `matching`, which are all by default. `dialect`, `taxonomy`, `coerce`,
-    `injective` and `unindexed` are as in `compile`, the others as in `match`.
+    `injective`, `namespaces` and `unindexed` are as in `compile`, the others as in `match`.
 
     >>> done = backtest(events, "age > 30")  # doctest: +SKIP
     >>> done.matches, done.events, done.matching.show()  # doctest: +SKIP
     """
     check_frame(events, WHAT)
     content = content_of([dialect], NAME) or DEFAULT
-    options = Filters(coerce=coerce, injective=injective, unindexed=unindexed).options
-    wanted = FilterSettings(dialect, taxonomy=read_taxonomy(tuple(taxonomy)), options=options)
+    options = Filters(coerce=coerce, injective=injective).options
+    wanted = FilterSettings(
+        dialect,
+        taxonomy=read_taxonomy(tuple(taxonomy)),
+        options=options,
+        namespaces=namespaces or None,
+        unindexed=unindexed,
+    )
     pattern = Pattern(filter, content, wanted)
     named, compared = kind_of(content).looked_at([pattern.indexed()])
     target = Target(

@@ -24,7 +24,7 @@ from headgate.tables.requests import check_schema, read_taxonomy
 from headgate.tables.settings import Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -66,7 +66,8 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
     taxonomy: Sequence[str] = (),
     coerce: bool = False,
     injective: bool = False,
-    unindexed: int = 0,
+    namespaces: Mapping[str, str] | None = None,
+    unindexed: str | None = None,
     ranked: bool | None = None,
     shards: int | str = 1,
     shard_by: str = HASH,
@@ -104,7 +105,9 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
         schema,
         None if sample is None else SAMPLE,
         read_taxonomy(tuple(taxonomy)),
-        Filters(coerce=coerce, injective=injective, unindexed=unindexed).options,
+        Filters(coerce=coerce, injective=injective).options,
+        namespaces or None,
+        unindexed,
     )
     sharding = Sharding.of(shards, shard_by, shard_column)
     session = next(iter(frames.values())).sparkSession

@@ -95,6 +95,19 @@ class Document(NamedTuple):
         return found
 
 
+class SourcedDocument(Document):
+    """A document with what it was read from, as UTF-8: for what arrays do not tell, such as comments."""
+
+    source: bytes
+
+
+def with_source(document: Document, source: bytes) -> SourcedDocument:
+    """Note what a document was read from."""
+    found = SourcedDocument(*document)
+    found.source = source
+    return found
+
+
 def size_of(document: Document) -> int:
     """Count the nodes."""
     return len(document.labels)

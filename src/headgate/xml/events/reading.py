@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 from lxml import etree
 
 from headgate.core.event import SECOND_MARK, XML
 from headgate.errors import EventError
 from headgate.xml.events import scanning
-from headgate.xml.events.document import Document, Limits
+from headgate.xml.events.document import Document, Limits, SourcedDocument, with_source
 from headgate.xml.events.scanning import scan
 from headgate.xml.language.model import ROOT, TEXT
 
@@ -96,6 +97,8 @@ XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 
 _LIMITS = Limits()
 _ENCODING = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']*)["']""")
+_HIDING = {"utf-7", "unicode-1-1-utf-7", "csunicode11utf7"}
+"""Encodings in which markup looks like text; no one sends them without a purpose."""
 _PLAIN = {"utf-8", "utf8", "us-ascii", "ascii"}
 _MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32",
@@ -103,6 +106,10 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
+
+
+_WIDE = (b"<\0?\0", b"\0<\0?")
+"""How a document begins that is UTF-16 without a mark, and says so."""
 
 
 def read_document(data: str | bytes, limits: Limits = _LIMITS) -> Document:
@@ -125,7 +132,7 @@ def read_document(data: str | bytes, limits: Limits = _LIMITS) -> Document:
         raise EventError(
             "not usable XML: an element of XInclude would fetch another document: include it first"
         )
-    return found
+    return with_source(found, encoded)
 
 
 def document_of(event: Event) -> Document:
@@ -139,22 +146,27 @@ def document_of(event: Event) -> Document:
     return event.once("document", lambda event: read_document(event.data))
 
 
-def parse(encoded: bytes) -> etree._Element:
-    """Let the parser judge UTF-8; nothing is fetched, and no entity is replaced by what a document says."""
+def parse(data: bytes, encoding: str | None = "utf-8", *, whole: bool = False) -> etree._Element:
+    """Let the parser judge UTF-8; nothing is fetched, and no entity is replaced by what a document says.
+
+    Without an encoding, the document says what it is in. A whole tree has its comments and instructions, and
+    knows the ids of `xml:id`.
+    """
     parser = etree.XMLParser(
-        encoding="utf-8",
+        encoding=encoding,
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
         huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-        collect_ids=False,
+        remove_comments=not whole,
+        remove_pis=not whole,
+        collect_ids=whole,
     )
     try:
-        root = etree.fromstring(encoded, parser)
-    except etree.XMLSyntaxError as error:
-        raise EventError(f"not valid XML: {_line(error.msg or 'it cannot be parsed')}") from None
+        root = etree.fromstring(data, parser)
+    except (etree.XMLSyntaxError, LookupError) as error:
+        reason = getattr(error, "msg", None) or str(error) or "it cannot be parsed"
+        raise EventError(f"not valid XML: {_line(reason)}") from None
     if root.getroottree().docinfo.internalDTD is not None:
         raise EventError(_DOCTYPE)
     return root
@@ -191,28 +203,48 @@ def _decoded(data: bytes) -> bytes:
         if not data.startswith(mark):
             continue
         if encoding == "UTF-32":
-            raise EventError("not usable XML: the document is in UTF-32: send UTF-8")
+            return _by_parser(data)
         try:
             encoded = data[len(mark) :].decode(encoding).encode()
         except UnicodeDecodeError as error:
             raise EventError(f"not valid XML: byte {len(mark) + error.start + 1} is not UTF-16") from None
-        _check_encoding(encoded, {"utf-16", encoding, encoding.replace("-16-", "-16")})
+        declared = _declared(encoded)
+        if declared and declared not in {"utf-16", encoding, encoding.replace("-16-", "-16")}:
+            raise EventError(
+                f"not valid XML: the document says that it is {declared}, and it begins as UTF-16: "
+                "leave the declaration out"
+            )
         return encoded
     encoded = data.removeprefix(codecs.BOM_UTF8)
-    if _check_encoding(encoded, _PLAIN) in {"us-ascii", "ascii"} and not encoded.isascii():
+    declared = _declared(encoded)
+    if declared in _HIDING:
+        raise EventError(f"not usable XML: the encoding {declared!r} is not read: send UTF-8")
+    if (declared and declared not in _PLAIN) or data[:4] in _WIDE:
+        return _by_parser(data)
+    if declared in {"us-ascii", "ascii"} and not encoded.isascii():
         place = next(place for place, byte in enumerate(data) if byte > 127)
         raise EventError(f"not valid XML: byte {place + 1} is not ASCII, which the document says it is")
     return encoded
 
 
-def _check_encoding(encoded: bytes, allowed: set[str]) -> str:
-    """Refuse a declaration of an encoding that the bytes are not in; return what it says, in lower case."""
+def _declared(encoded: bytes) -> str:
+    """Return the encoding that a document declares, in lower case."""
     if not encoded.startswith(b"<?xml") or not (found := _ENCODING.match(encoded)):
         return ""
-    written = found[1].decode(errors="replace")
-    if written.lower() not in allowed:
-        raise EventError(f"not usable XML: the encoding {_line(written)!r} is not read: send UTF-8")
-    return written.lower()
+    return _line(found[1].decode(errors="replace")).lower()
+
+
+def _by_parser(data: bytes) -> bytes:
+    """Bring a document to UTF-8 as the parser reads it; all that is refused of UTF-8 is refused then."""
+    declared = _declared(data)
+    try:
+        tree = parse(data, None, whole=True).getroottree()
+    except EventError as error:
+        if declared and "nsupported encoding" in str(error):
+            raise EventError(f"not usable XML: the encoding {declared!r} is not read: send UTF-8") from None
+        raise
+    found: bytes = etree.tostring(tree, encoding="utf-8", xml_declaration=False)
+    return found
 
 
 def _check_size(size: int, limits: Limits) -> None:
@@ -313,20 +345,23 @@ def _line(text: str) -> str:
     return "".join(sign if sign.isprintable() else " " for sign in text)[:200].strip()
 
 
-_PACKED: msgspec.msgpack.Decoder[tuple[tuple[str, ...], list[tuple[str, bytes]]]] = msgspec.msgpack.Decoder(
-    tuple[tuple[str, ...], list[tuple[str, bytes]]]
-)
+_Packed = tuple[tuple[str, ...], list[tuple[str, bytes]], int, bytes]
+_PACKED: msgspec.msgpack.Decoder[_Packed] = msgspec.msgpack.Decoder(_Packed)
+_CODEC: Final = "lz4_raw"
 
 
 def pack(document: Document) -> bytes:
     """Write a document, to be carried to another process."""
     arrays: list[tuple[str, bytes]] = [(array.dtype.str, array.tobytes()) for array in document[1:]]
-    return msgspec.msgpack.encode((document.names, arrays))
+    source = document.source if isinstance(document, SourcedDocument) else b""
+    small = pa.compress(source, _CODEC, asbytes=True)
+    return msgspec.msgpack.encode((document.names, arrays, len(source), small))
 
 
 def unpack(packed: bytes) -> Document:
     """Return a document."""
-    names, arrays = _PACKED.decode(packed)
+    names, arrays, size, small = _PACKED.decode(packed)
     # A copy can be written to, as every other document's arrays: kernels are compiled for that.
     found: list[Any] = [np.frombuffer(data, kind).copy() for kind, data in arrays]
-    return Document(names, *found)
+    document = Document(names, *found)
+    return with_source(document, pa.decompress(small, size, _CODEC, asbytes=True)) if size else document

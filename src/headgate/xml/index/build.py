@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def build(columns: Columns) -> XmlArrays:
     """Lay filters out in arrays; the labels and texts in them are those of the columns."""
     node_set, tests = _tests(columns)
-    filters, nodes = columns.size, len(columns.label)
-    laid = room_for(nodes, filters)
+    patterns, nodes = columns.patterns, len(columns.label)
+    laid = room_for(nodes, patterns)
     lay(columns.node_start, columns.label, columns.axis, columns.parent, node_set, laid)
     tries, count, forests = laid.counts.tolist()
     start = laid.unit_start[: count + 1].astype(np.int64)

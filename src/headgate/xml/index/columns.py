@@ -1,11 +1,13 @@
 """Many patterns in columns: built into an index, kept for compaction, sent between machines.
 
-nodes     node_start[f] to node_start[f + 1]: label, axis and parent of each, in document order
-tests     test_start[n] to test_start[n + 1], n counted over all filters: sign, and a number or a text
+patterns  first[f] to first[f + 1]: of a filter that is a pattern, that one; of one that lxml decides, those
+          of which one must hold, perhaps none
+nodes     node_start[p] to node_start[p + 1]: label, axis and parent of each, in document order
+tests     test_start[n] to test_start[n + 1], n counted over all patterns: sign, and a number or a text
 
 A test for a word is a node below its own (`word_nodes.py`), not a test.
 
-Labels and texts are places in pools of distinct ones. A parent is counted within its filter, ROOT for none.
+Labels and texts are places in pools of distinct ones. A parent is counted within its pattern, ROOT for none.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import numpy as np
 from headgate.contents.columns import joined_starts, merged, picked
 from headgate.core.interning import TextPool
 from headgate.xml.language.model import AXES, CHILD, SIGNS, WORD, WORD_MARK
+from headgate.xml.whole.model import BY_LXML, BY_PATTERN, EVERY_TIME, WholeFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +36,10 @@ _SIGN = {sign: place for place, sign in enumerate(SIGNS)}
 
 
 class Columns(NamedTuple):
-    """Filters in columns; an axis and a sign are places in `AXES` and `SIGNS`."""
+    """Filters in columns; an axis and a sign are places in `AXES` and `SIGNS`.
+
+    `asked` says how a filter is decided: by its pattern, by lxml, or by lxml for every document.
+    """
 
     node_start: NDArray[np.int64]
     label: NDArray[np.int32]
@@ -45,10 +51,17 @@ class Columns(NamedTuple):
     text: NDArray[np.int32]
     labels: TextPool
     texts: TextPool
+    first: NDArray[np.int64]
+    asked: NDArray[np.int8]
 
     @property
     def size(self) -> int:
         """Count the filters."""
+        return len(self.asked)
+
+    @property
+    def patterns(self) -> int:
+        """Count the patterns of all filters."""
         return len(self.node_start) - 1
 
     @property
@@ -68,9 +81,20 @@ class Writer:
         self._label, self._parent, self._text = array("i"), array("i"), array("i")
         self._axis, self._sign = array("b"), array("b")
         self._number = array("d")
+        self._first, self._asked = array("q", [0]), array("b")
 
-    def add(self, pattern: Pattern) -> None:
+    def add(self, found: Pattern | WholeFilter) -> None:
         """Append a filter."""
+        if isinstance(found, WholeFilter):
+            for each in found.needs or ():
+                self._add(each)
+            self._asked.append(EVERY_TIME if found.needs is None else BY_LXML)
+        else:
+            self._add(found)
+            self._asked.append(BY_PATTERN)
+        self._first.append(len(self._node_start) - 1)
+
+    def _add(self, pattern: Pattern) -> None:
         labels, texts = self._labels, self._texts
         first, place = len(self._label), []
         for node in pattern.nodes:
@@ -108,10 +132,12 @@ class Writer:
             np.array(self._text, np.int32),
             TextPool.build(self._labels),
             TextPool.build(self._texts),
+            np.array(self._first, np.int64),
+            np.array(self._asked, np.int8),
         )
 
 
-def compile_all(patterns: Iterable[Pattern]) -> Columns:
+def compile_all(patterns: Iterable[Pattern | WholeFilter]) -> Columns:
     """Lay patterns out."""
     writer = Writer()
     for pattern in patterns:
@@ -140,12 +166,15 @@ def concatenate(parts: Sequence[Columns]) -> Columns:
         np.concatenate(text).astype(np.int32),
         labels,
         texts,
+        joined_starts([each.first for each in parts]),
+        np.concatenate([each.asked for each in parts]),
     )
 
 
 def take(columns: Columns, order: NDArray[np.int64]) -> Columns:
     """Pick filters, with what they name and nothing else."""
-    node_start, nodes = picked(columns.node_start, order)
+    first, patterns = picked(columns.first, order)
+    node_start, nodes = picked(columns.node_start, patterns)
     test_start, tests = picked(columns.test_start, nodes)
     labels, label = _trimmed(columns.labels, columns.label[nodes])
     texts, text = _trimmed(columns.texts, columns.text[tests])
@@ -160,6 +189,8 @@ def take(columns: Columns, order: NDArray[np.int64]) -> Columns:
         text,
         labels,
         texts,
+        first,
+        columns.asked[order],
     )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
 
 from headgate.contents.documents import DocumentIndex
 from headgate.core.event import Event
@@ -14,16 +17,16 @@ from headgate.xml.events.reading import document_of
 from headgate.xml.events.subject import Subject
 from headgate.xml.explain.explain import Explanation, explain
 from headgate.xml.index.columns import Writer
-from headgate.xml.index.live import ROOM, Base, State, compact
-from headgate.xml.language.parse import parse_filter
+from headgate.xml.index.live import ROOM, SETTINGS, Base, State, compact
 from headgate.xml.language.printing import print_pattern
-from headgate.xml.language.splitting import split
+from headgate.xml.whole.explain import WholeExplanation, explain_whole
+from headgate.xml.whole.model import WholeFilter, XPathSettings
+from headgate.xml.whole.reading import clauses, read_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -37,8 +40,10 @@ if TYPE_CHECKING:
     from headgate.xml.answers.answers import Answer
     from headgate.xml.events.document import Document
     from headgate.xml.index.columns import Columns
+    from headgate.xml.language.model import Pattern
+    from headgate.xml.whole.answers import SelectedAnswer
 
-__all__ = ["ROOM", "XmlIndex"]
+__all__ = ["ROOM", "XmlIndex", "XmlRoom"]
 
 
 class XmlIndex(DocumentIndex[State]):
@@ -65,28 +70,43 @@ class XmlIndex(DocumentIndex[State]):
     always = "/*{}"
     """The filter that every event matches."""
     _document = staticmethod(document_of)
-    _parse = staticmethod(parse_filter)
     _print = staticmethod(print_pattern)
+
+    @staticmethod
+    def _parse(text: str, dialect: str = XPATH) -> Pattern | WholeFilter:
+        return read_filter(text, dialect)[1]
 
     def __init__(self, base: Base, *, compact_after: int | None = 4096) -> None:
         super().__init__(State(base), compact_after)
 
     @classmethod
-    def build(cls, subscriptions: Iterable[Subscription]) -> XmlIndex:
+    def build(cls, subscriptions: Iterable[Subscription], *, settings: XPathSettings = SETTINGS) -> XmlIndex:
         """Parse and index subscriptions; refuses bad filters and repeated ids."""
         writer = Writer()
-        ids, filters = cls._read_all(subscriptions, writer)
-        return cls.from_columns(ids, filters, writer.columns())
+        ids, filters = cls._read_all(subscriptions, writer, FilterReader(settings))
+        return cls.from_columns(ids, filters, writer.columns(), settings=settings)
 
     @classmethod
-    def from_columns(cls, ids: Ids, filters: TextPool, columns: Columns) -> XmlIndex:
+    def from_columns(
+        cls, ids: Ids, filters: TextPool, columns: Columns, *, settings: XPathSettings = SETTINGS
+    ) -> XmlIndex:
         """Index filters that are in columns, in the order of their ids."""
-        return cls(Base(ids, filters, columns))
+        return cls(Base(ids, filters, columns, settings=settings))
 
     @staticmethod
     def clauses(text: str, dialect: str = XPATH) -> tuple[Clause, ...]:
         """Take a filter apart into its paths, from root to leaf; refuses a bad filter."""
-        return split(text, dialect)
+        return clauses(text, dialect, SETTINGS)
+
+    @property
+    def settings(self) -> XPathSettings:
+        """Return what is said of all filters."""
+        return self._state.base.settings
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""
+        read = FilterReader(self.settings)
+        self._add(subscription.id, *read(subscription.filter, subscription.dialect))
 
     @classmethod
     def open(cls, path: Path, *, verify: bool = True) -> XmlIndex:
@@ -97,16 +117,23 @@ class XmlIndex(DocumentIndex[State]):
         """List the numbers of the matches: places among the ids, if nothing changed since it was built."""
         return self._state.match(document, [])
 
+    def verified(self, event: Event) -> list[Id]:
+        """List the subscriptions that lxml is asked about for an event, without those that came lately."""
+        base = self._state.base
+        return base.ids.some(base.matcher.candidates(document_of(event)).astype(np.int32))
+
     @staticmethod
     def _documents(texts: Sequence[tuple[str, str]], identities: pa.Array[Any]) -> list[Document]:
         return [_document(*each, identity) for each, identity in zip(texts, identities, strict=True)]
 
-    def answer(self, event: Event, identity: Id) -> Answer | None:
+    def answer(self, event: Event, identity: Id) -> Answer | SelectedAnswer | None:
         """Return what a subscription gives for an event, None if it does not match."""
         state = self._state
         return state.prepared(state.number_of(identity)).answer(document_of(event))
 
-    def answers(self, event: Event, refused: dict[Id, str] | None = None) -> dict[Id, Answer]:
+    def answers(
+        self, event: Event, refused: dict[Id, str] | None = None
+    ) -> dict[Id, Answer | SelectedAnswer]:
         """Return what each subscription gives that matches an event and returns anything, by id.
 
         One that would return too much of the document is put into `refused`, with the reason, and the others
@@ -114,7 +141,7 @@ class XmlIndex(DocumentIndex[State]):
         """
         state, document = self._state, document_of(event)
         subject = Subject(document)
-        found: dict[Id, Answer] = {}
+        found: dict[Id, Answer | SelectedAnswer] = {}
         left_out: list[tuple[Id, str]] = []
         numbers = state.match(document, left_out).tolist()
         tell_all(event.id, left_out)
@@ -148,13 +175,51 @@ class XmlIndex(DocumentIndex[State]):
                 found.append(error)
         return found
 
-    def explain(self, event: Event, identity: Id) -> Explanation:
+    def explain(self, event: Event, identity: Id) -> Explanation | WholeExplanation:
         """Say why an event matches a subscription or not, node by node."""
         state = self._state
-        return explain(state.pattern(state.number_of(identity)), document_of(event))
+        found = state.pattern(state.number_of(identity))
+        document = document_of(event)
+        return explain_whole(found, document) if isinstance(found, WholeFilter) else explain(found, document)
 
     def _rebuilt(self, moment: Moment[State]) -> State:
         return compact(moment)
+
+
+@dataclass(frozen=True)
+class FilterReader:
+    """Reads filters of a set; can be sent to workers."""
+
+    settings: XPathSettings = SETTINGS
+
+    def __call__(self, text: str, dialect: str) -> tuple[str, Pattern | WholeFilter]:
+        """Read a filter; one of the tree notation becomes XPath."""
+        written, found = read_filter(text, dialect, self.settings)
+        if dialect != XPATH and not isinstance(found, WholeFilter):
+            written = print_pattern(found)
+        return written, found
+
+
+@dataclass(frozen=True)
+class XmlRoom:
+    """The room with what is said of its filters: all that is built through it is read by that."""
+
+    settings: XPathSettings = SETTINGS
+    room_name: ClassVar[str] = XML
+    dialect: ClassVar[str] = XPATH
+    always: ClassVar[str] = XmlIndex.always
+
+    def build(self, subscriptions: Iterable[Subscription]) -> XmlIndex:
+        """Index subscriptions."""
+        return XmlIndex.build(subscriptions, settings=self.settings)
+
+    def open(self, path: Path, *, verify: bool = True) -> XmlIndex:
+        """Open a snapshot, which has its own settings."""
+        return XmlIndex.open(path, verify=verify)
+
+    def clauses(self, text: str, dialect: str) -> tuple[Clause, ...]:
+        """Take a filter apart; refuses a bad one."""
+        return clauses(text, dialect, self.settings)
 
 
 def _document(data: str, content_type: str, identity: pa.Scalar[Any]) -> Document:

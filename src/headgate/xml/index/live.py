@@ -17,10 +17,13 @@ from headgate.xml.index.arrays import Forests, Tests, Trie, Units, XmlArrays
 from headgate.xml.index.build import build
 from headgate.xml.index.columns import Columns, compile_all, concatenate, take
 from headgate.xml.index.matching import Matcher
-from headgate.xml.language.parse import parse_filter
+from headgate.xml.whole.answers import PreparedExpression
+from headgate.xml.whole.deciding import Decider
+from headgate.xml.whole.model import EVERY_TIME, WholeFilter, XPathSettings
+from headgate.xml.whole.reading import read_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -31,12 +34,13 @@ if TYPE_CHECKING:
 
 
 ROOM = XML
-LAYOUT = 1
+LAYOUT = 2
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 _PARTS: dict[str, Any] = {"trie": Trie, "units": Units, "tests": Tests, "forests": Forests}
 _POOLS = ("labels", "texts")
 _SHARED = ("tests_text_offsets", "tests_text_data")
 """Arrays of the index that are those of the columns."""
+SETTINGS = XPathSettings()
 _PREPARED = 1 << 14
 """Filters that are kept ready to be asked what they give, some kilobytes each."""
 
@@ -44,19 +48,27 @@ _PREPARED = 1 << 14
 class Base(DocumentBase):
     """Patterns in arrays. The columns stay: compaction builds from them."""
 
+    matcher: Decider
+
     def __init__(
-        self, ids: Ids, filters: TextPool, columns: Columns, arrays: XmlArrays | None = None
+        self,
+        ids: Ids,
+        filters: TextPool,
+        columns: Columns,
+        arrays: XmlArrays | None = None,
+        settings: XPathSettings = SETTINGS,
     ) -> None:
         super().__init__(ids, filters)
         self.columns = columns
+        self.settings = settings
         self.arrays = build(columns) if arrays is None else arrays
         self.prepared = lru_cache(_PREPARED)(self._prepared)
-        self.matcher = Matcher(self.arrays, columns.labels)
+        self.matcher = Decider(Matcher(self.arrays, columns.labels), columns, filters.text)
 
-    def _prepared(self, number: int) -> PreparedPattern:
-        return PreparedPattern(parse_filter(self.filters.text(number)))
+    def _prepared(self, number: int) -> PreparedPattern | PreparedExpression:
+        return ready(read_filter(self.filters.text(number))[1])
 
-    def pattern(self, number: int) -> Pattern:
+    def pattern(self, number: int) -> Pattern | WholeFilter:
         """Return a filter."""
         return self.prepared(number).pattern
 
@@ -75,6 +87,7 @@ class Base(DocumentBase):
             TextPool(found["filter_offsets"], found["filter_data"]),
             Columns(*columns),
             XmlArrays(*parts_of(found, _PARTS)),
+            XPathSettings.of(snapshot.about.get("xpath")),
         )
 
     def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
@@ -95,8 +108,10 @@ class Base(DocumentBase):
             "paths": len(self.arrays.trie.parent) - 1,
             "units": len(self.arrays.units.row),
             "labels": self.columns.labels.size,
+            "verified": int(np.count_nonzero(self.columns.asked)),
+            "unindexed": int(np.count_nonzero(self.columns.asked == EVERY_TIME)),
         }
-        about = {"layout": LAYOUT, "source": dict(source or {})}
+        about = {"layout": LAYOUT, "source": dict(source or {}), "xpath": self.settings.plain()}
         write_snapshot(path, ROOM, arrays, counts=counts, about=about)
 
     @property
@@ -115,7 +130,7 @@ class Block(NamedTuple):
 
     begin: int
     columns: Columns
-    matcher: Matcher
+    matcher: Decider
 
     @property
     def size(self) -> int:
@@ -149,7 +164,7 @@ class Tail:
 
     def __init__(self) -> None:
         self._view = TailView(())
-        self._patterns: list[Pattern] = []
+        self._patterns: list[Pattern | WholeFilter] = []
 
     def __len__(self) -> int:
         """Count the filters that readers can find."""
@@ -159,11 +174,11 @@ class Tail:
         """Return the filters as they are now."""
         return self._view
 
-    def pattern(self, place: int) -> Pattern:
+    def pattern(self, place: int) -> Pattern | WholeFilter:
         """Return a filter."""
         return self._patterns[place]
 
-    def add(self, pattern: Pattern) -> None:
+    def add(self, pattern: Pattern | WholeFilter) -> None:
         """Append a filter."""
         blocks = self._view.blocks
         size = self._view.size
@@ -171,11 +186,12 @@ class Tail:
         del self._patterns[size:]
         loose = size - _whole(blocks)
         kept = list(blocks[:-1] if loose else blocks)
-        last = _block(size - loose, compile_all([*self._patterns[size - loose :], pattern]))
+        patterns = [*self._patterns, pattern]
+        last = _block(size - loose, compile_all(patterns[size - loose :]), patterns)
         while last.size >= LOOSE and kept and kept[-1].size == last.size:
             before = kept.pop()
-            last = _block(before.begin, concatenate([before.columns, last.columns]))
-        self._patterns.append(pattern)
+            last = _block(before.begin, concatenate([before.columns, last.columns]), patterns)
+        self._patterns = patterns
         self._view = TailView((*kept, last))
 
     def columns(self) -> Columns:
@@ -184,10 +200,15 @@ class Tail:
         return concatenate([block.columns for block in blocks]) if blocks else compile_all([])
 
 
+def ready(found: Pattern | WholeFilter) -> PreparedPattern | PreparedExpression:
+    """Prepare a filter to be asked what it gives."""
+    return PreparedExpression(found) if isinstance(found, WholeFilter) else prepared(found)
+
+
 def ask_one(pattern: Pattern, document: Document) -> str:
     """Say why one pattern would be left out of a document, if it would."""
     left_out: dict[int, str] = {}
-    _block(0, compile_all([pattern])).matcher.match(document, left_out)
+    _block(0, compile_all([pattern]), [pattern]).matcher.match(document, left_out)
     return left_out.get(0, "")
 
 
@@ -196,8 +217,15 @@ def _whole(blocks: tuple[Block, ...]) -> int:
     return sum(block.size for block in blocks if block.size >= LOOSE)
 
 
-def _block(begin: int, columns: Columns) -> Block:
-    return Block(begin, columns, Matcher(build(columns), columns.labels))
+def _block(begin: int, columns: Columns, patterns: Sequence[Pattern | WholeFilter]) -> Block:
+    own = patterns[begin : begin + columns.size]
+
+    def text(place: int) -> str:
+        found = own[place]
+        assert isinstance(found, WholeFilter)
+        return found.text
+
+    return Block(begin, columns, Decider(Matcher(build(columns), columns.labels), columns, text))
 
 
 class State(DocumentState[Base, Tail]):
@@ -206,10 +234,10 @@ class State(DocumentState[Base, Tail]):
     def __init__(self, base: Base) -> None:
         super().__init__(base, Tail())
 
-    def prepared(self, number: int) -> PreparedPattern:
+    def prepared(self, number: int) -> PreparedPattern | PreparedExpression:
         """Return a filter that is ready to be asked what it gives."""
         base = len(self.base.ids)
-        return self.base.prepared(number) if number < base else prepared(self.tail.pattern(number - base))
+        return self.base.prepared(number) if number < base else ready(self.tail.pattern(number - base))
 
 
 def compact(moment: Moment[State]) -> State:
@@ -218,4 +246,5 @@ def compact(moment: Moment[State]) -> State:
     old = take(state.base.columns, np.flatnonzero(kept))
     new = take(state.tail.columns(), np.flatnonzero(late))
     ids, filters, order = state.merged(kept, late)
-    return State(Base(ids, filters, take(concatenate([old, new]), order)))
+    columns = take(concatenate([old, new]), order)
+    return State(Base(ids, filters, columns, settings=state.base.settings))

@@ -13,6 +13,7 @@ from headgate.xml.events.document import Document
 from headgate.xml.events.subject import Encoder
 from headgate.xml.index import kernels
 from headgate.xml.index.arrays import BEGIN, END, TESTS, read_only
+from headgate.xml.index.equalities import Equalities
 from headgate.xml.index.paths import find_paths, walk_trie
 from headgate.xml.index.scratch import (
     DONE,
@@ -96,7 +97,7 @@ class Matcher:
         """Return this thread's room."""
         room: _Room | None = getattr(self._local, "room", None)
         if room is None:
-            room = self._local.room = _Room(self.arrays)
+            room = self._local.room = _Room(self.arrays, self._equalities)
         return room
 
     def encode(self, document: Document) -> tuple[Document, NDArray[np.int32]]:
@@ -105,12 +106,17 @@ class Matcher:
         document = Document((), *map(read_only, document[1:]))  # type: ignore[arg-type]
         return (document, classes) if self._words is None else self._words.added(document, classes)
 
+    @cached_property
+    def _equalities(self) -> Equalities:
+        return Equalities(self.arrays.tests)
+
 
 class _Room:
     """One thread's scratch space."""
 
-    def __init__(self, arrays: XmlArrays) -> None:
+    def __init__(self, arrays: XmlArrays, equalities: Equalities) -> None:
         self._arrays = arrays
+        self._equalities = equalities
         self._epoch = 1
         self._nodes, self._pairs, self._entries, self._truths = _NODES, _PAIRS, _ENTRIES, _TRUTHS
         self._scratch = Scratch(make_fixed(arrays), make_sized(_NODES), make_lists(_PAIRS, _ENTRIES, _TRUTHS))
@@ -125,6 +131,9 @@ class _Room:
         sized = self._scratch.sized
         sized.known[:nodes] = 0
         most, guilty = MOST_LETTERS, np.zeros(0, np.int32)
+        impossible = self._equalities.impossible(document)
+        if impossible is not None:
+            self._scratch.fixed.skip[: len(impossible)] = impossible
         while True:
             self._scratch.fixed.counts[MOST] = most
             done = kernels.match(self._arrays, document, classes, self._scratch, self._stamp())
@@ -132,7 +141,11 @@ class _Room:
             hard = sized.hard[: fixed.counts[HARD]]
             for n in hard.tolist():
                 sized.value[n], sized.known[n] = number(document.val(n)), _READ
-            if done == TOO_MUCH:
+            if done == TOO_MUCH and impossible is not None:
+                # What is skipped is from now on what has been too much.
+                impossible = None
+                fixed.skip[:] = 0
+            elif done == TOO_MUCH:
                 most *= 2
                 guilty = self._relieve()
             elif done != DONE:
@@ -140,8 +153,9 @@ class _Room:
             elif not len(hard):
                 break
         found = np.sort(fixed.out[: fixed.counts[OUT]])
-        if len(guilty):
+        if len(guilty) or impossible is not None:
             fixed.skip[:] = 0
+        if len(guilty):
             reason = f"more than {MOST_LETTERS:,} letters would be searched for it; send smaller documents"
             left_out |= dict.fromkeys(np.setdiff1d(guilty, found).tolist(), f"{reason}, or narrow the filter")
         return found

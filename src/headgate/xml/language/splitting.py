@@ -27,11 +27,24 @@ def split(text: str, dialect: str) -> tuple[Clause, ...]:
     Clause(filter='//News/Item/@id{}', names=('@id',))
     Clause(filter='//News/Item//text(){}', names=('text()',))
     """
-    pattern = parse_filter(text, dialect)
-    leaves = [place for place, children in enumerate(pattern.children) if not children]
+    return clauses_of(parse_filter(text, dialect))
+
+
+def clauses_of(pattern: Pattern) -> tuple[Clause, ...]:
+    """Take a pattern apart."""
     return tuple(
-        Clause(print_pattern(_path(pattern, leaf)), (fold(pattern.nodes[leaf].label),)) for leaf in leaves
+        Clause(print_pattern(_path(pattern, leaf)), (fold(pattern.nodes[leaf].label),))
+        for leaf in _leaves(pattern)
     )
+
+
+def names_of(pattern: Pattern) -> tuple[str, ...]:
+    """List what the clauses of a pattern are named by, each once."""
+    return tuple(dict.fromkeys(fold(pattern.nodes[leaf].label) for leaf in _leaves(pattern)))
+
+
+def _leaves(pattern: Pattern) -> list[int]:
+    return [place for place, children in enumerate(pattern.children) if not children]
 
 
 def _path(pattern: Pattern, leaf: int) -> Pattern:

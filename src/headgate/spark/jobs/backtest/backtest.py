@@ -27,6 +27,8 @@ from headgate.tables.places import Format
 from headgate.tables.requests import check_backtest, check_backtest_documents
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.rdf.language.model import Options
@@ -94,6 +96,8 @@ def backtest_documents(
     content_type: str | None = None,
     taxonomy: Taxonomy | None = None,
     options: Options | None = None,
+    namespaces: Mapping[str, str] | None = None,
+    unindexed: str | None = None,
     output: str | None = None,
     quiet: bool = False,
 ) -> BacktestResult:
@@ -103,7 +107,9 @@ def backtest_documents(
     feeds as N-Triples.
     """
     content = content_of([dialect], "the filter") or DEFAULT
-    wanted = FilterSettings(dialect, taxonomy=taxonomy, options=options)
+    wanted = FilterSettings(
+        dialect, taxonomy=taxonomy, options=options, namespaces=namespaces, unindexed=unindexed
+    )
     pattern = Pattern(filter_text, content, wanted)
     pattern.indexed()
     check_backtest_documents(events, output, content, content_type)

@@ -40,7 +40,7 @@ from headgate.tables.results import CompileResult
 from headgate.tables.shards.rows import ShardResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -65,6 +65,8 @@ def compile_subscriptions(
     dialect: str = SQL,
     taxonomy: Taxonomy | None = None,
     options: Options | None = None,
+    namespaces: Mapping[str, str] | None = None,
+    unindexed: str | None = None,
     ranked: bool | None = None,
     shards: int = 1,
     sharding: Sharding | None = None,
@@ -83,7 +85,7 @@ def compile_subscriptions(
     is a snapshot inside that at `output`, built by a worker; `sharding` says which subscriptions are where,
     and `shards` is short for one by the hash of the ids.
     """
-    wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
+    wanted = FilterSettings(dialect, schema, sample, taxonomy, options, namespaces, unindexed)
     sharding = sharding or Sharding.of(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
     source: dict[str, object] = {"subscriptions": Path(subscriptions).name}

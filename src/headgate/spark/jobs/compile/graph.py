@@ -63,6 +63,8 @@ def compile_graph(
     dialect: str = SQL,
     taxonomy: Taxonomy | None = None,
     options: Options | None = None,
+    namespaces: Mapping[str, str] | None = None,
+    unindexed: str | None = None,
     shards: int = 1,
     sharding: Sharding | None = None,
     ranked: bool | None = None,
@@ -75,7 +77,7 @@ def compile_graph(
     snapshot inside that at `output`; a graph is put together here, on the driver, and cut here. Clauses are
     ranked if subscriptions have weights; `ranked` insists.
     """
-    wanted = FilterSettings(dialect, schema, sample, taxonomy, options)
+    wanted = FilterSettings(dialect, schema, sample, taxonomy, options, namespaces, unindexed)
     sharding = sharding or Sharding.of(shards)
     check_compile(list(tables.places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
     given = {name: FileTable(session, path) for name, path in tables.places.items()}

@@ -1,0 +1,165 @@
+"""From patterns that hold to filters that do: some follow at once, and of the others lxml is asked.
+
+A filter has one pattern, which decides; or it is decided by lxml, and has as many patterns as it has ways to
+hold, of which one is enough to be asked; or none, and is asked about every document.
+
+    pattern   0   1   2   3   4          first    0  1  4  4  5
+    filter    0   1   1   1   3          asked    0  1  1  0       2 is asked every time
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from headgate.errors import EventError
+from headgate.xml.index.build import build
+from headgate.xml.index.matching import Matcher
+from headgate.xml.whole.evaluating import compiled, tree_of
+from headgate.xml.whole.loosening import Readings, has_exponents, has_parted_texts, loosened
+from headgate.xml.whole.model import EVERY_TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+    from headgate.xml.events.document import Document
+    from headgate.xml.index.columns import Columns
+
+    Encoded: TypeAlias = tuple[Document, NDArray[np.int32]]
+
+STEPS_AT_ONCE = 1024.0
+"""Steps of lxml that count as one word of the index, where work is counted."""
+
+
+class Decider:
+    """Filters in columns, with the matcher of their patterns. Any number of threads may ask."""
+
+    def __init__(self, matcher: Matcher, columns: Columns, text: Callable[[int], str]) -> None:
+        self._matcher = matcher
+        self._columns = columns
+        self._text = text
+        self._asked = columns.asked != 0
+        self._plain = not self._asked.any()
+        self._owner = np.repeat(np.arange(columns.size), np.diff(columns.first))
+        self._always = np.flatnonzero(columns.asked == EVERY_TIME)
+        self._loose: dict[Readings, tuple[Matcher, NDArray[np.int64]]] = {}
+
+    @cached_property
+    def _tested(self) -> Readings:
+        """Tell whether filters that lxml decides test numbers, and texts."""
+        numbers, texts = (
+            len(loosened(self._columns, Readings(*differ)).patterns) > 0
+            for differ in ((True, False), (False, True))
+        )
+        return Readings(numbers, texts)
+
+    @property
+    def finds_words(self) -> bool:
+        """Tell whether words are looked up to encode a document."""
+        return self._matcher.finds_words
+
+    def encode(self, document: Document) -> Encoded:
+        """Make of a document what patterns are asked with."""
+        return self._matcher.encode(document)
+
+    def match(self, document: Document, left_out: dict[int, str] | None = None) -> NDArray[np.int64]:
+        """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
+        return self.match_encoded(document, self.encode(document), left_out)
+
+    def match_encoded(
+        self, document: Document, encoded: Encoded, left_out: dict[int, str] | None = None
+    ) -> NDArray[np.int64]:
+        """List the filters that hold for a document that is encoded, rising."""
+        if self._plain:
+            found: NDArray[Any] = self._matcher.match_encoded(document, encoded, left_out)
+            return found
+        told: dict[int, str] = {} if left_out is None else left_out
+        sure, wanted = self._candidates(document, encoded, told)
+        if not len(wanted):
+            return sure
+        held = self._decide(document, wanted.tolist(), told)
+        return np.sort(np.concatenate([sure, np.array(held, np.int64)])) if held else sure
+
+    def candidates(self, document: Document) -> NDArray[np.int64]:
+        """List the filters that lxml is asked about for a document."""
+        if self._plain:
+            return np.zeros(0, np.int64)
+        return self._candidates(document, self.encode(document), {})[1]
+
+    def _candidates(
+        self, document: Document, encoded: Encoded, left_out: dict[int, str]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """List the filters that hold by their patterns, and those that lxml is to be asked about."""
+        lost: dict[int, str] = {}
+        reached = np.unique(self._owner[self._matcher.match_encoded(document, encoded, lost)])
+        given = self._asked[reached]
+        sure, wanted = reached[~given], [reached[given], self._always]
+        for pattern, why in lost.items():
+            number = int(self._owner[pattern])
+            if self._asked[number]:
+                wanted.append(np.array([number]))
+            else:
+                left_out[number] = why
+        differ = Readings(
+            self._tested.numbers and has_exponents(document),
+            self._tested.texts and has_parted_texts(document),
+        )
+        if any(differ):
+            wanted.append(self._loosely(document, differ))
+        return sure, np.unique(np.concatenate(wanted))
+
+    def _loosely(self, document: Document, differ: Readings) -> NDArray[np.int64]:
+        """List filters for which lxml may say otherwise than the tests of their patterns."""
+        if differ not in self._loose:
+            columns, patterns = loosened(self._columns, differ)
+            self._loose[differ] = Matcher(build(columns), columns.labels), self._owner[patterns]
+        matcher, owner = self._loose[differ]
+        lost: dict[int, str] = {}
+        found = matcher.match(document, lost)
+        return np.concatenate([owner[found], owner[np.array(list(lost), np.int64)]])
+
+    def _decide(self, document: Document, numbers: Iterable[int], left_out: dict[int, str]) -> list[int]:
+        """Ask lxml about some filters; equal texts are asked once."""
+        tree = tree_of(document)
+        known: dict[str, bool | str] = {}
+        held: list[int] = []
+        for number in numbers:
+            text = self._text(number)
+            found = known.get(text)
+            if found is None:
+                evaluation = compiled(text)
+                found = evaluation.too_much(tree)
+                if not found:
+                    try:
+                        found = evaluation.holds(tree)
+                    except EventError as error:
+                        found = str(error)
+                known[text] = found
+            if found is True:
+                held.append(number)
+            elif found:
+                left_out[number] = str(found)
+        return held
+
+    def costs(self, document: Document, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
+        """Match a document once more, and add for each filter whether it is checked, and what that takes.
+
+        A filter that lxml decides is a candidate if one of its patterns is; if that holds, what lxml may do
+        for it counts too.
+        """
+        if self._plain:
+            self._matcher.costs(document, candidates, work)
+            return
+        own = np.zeros(len(self._owner), np.int64)
+        spent = np.zeros(len(self._owner))
+        self._matcher.costs(document, own, spent)
+        reached = np.unique(self._owner[own > 0])
+        candidates[reached] += 1
+        np.add.at(work, self._owner, spent)
+        candidates[self._always] += 1
+        for number in self.candidates(document).tolist():
+            work[number] += compiled(self._text(number)).work(tree_of(document)) / STEPS_AT_ONCE
