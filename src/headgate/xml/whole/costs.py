@@ -45,12 +45,13 @@ _NUMBER = 32
 
 
 class Sizes(NamedTuple):
-    """A document: its nodes, how deep they lie, the most children, the bytes of text, and what names have."""
+    """A document: nodes, how deep they lie, the most children, bytes of text, declared namespaces, names."""
 
     nodes: float
     depth: float
     wide: float
     text: float
+    spaces: float
     names: Callable[[str], Extent]
     """By local name, and with @ before those of attributes."""
 
@@ -224,7 +225,7 @@ class _Bound:
             case "following" | "preceding":
                 visited = count * sizes.nodes
             case "namespace":
-                visited = count * _NUMBER * _NUMBER
+                visited = count * sizes.spaces
             case _:
                 visited = count
         # Each of the nodes that there are, from each of those that can lead to it.
