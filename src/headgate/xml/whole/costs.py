@@ -255,7 +255,7 @@ class _Bound:
         if axis == "self":
             return at
         if axis in ("attribute", "namespace"):
-            return _At(1.0, extent.text / max(extent.named, 1.0), max(1.0, found * at.peers))
+            return _At(0.0, extent.text / max(extent.named, 1.0), max(1.0, found * at.peers))
         if axis not in ("child", "descendant", "descendant-or-self"):
             # From different nodes it may lead to the same one, which has most below it.
             return self._anywhere(found) if at.peers == 1 else _At(sizes.nodes, sizes.text)
