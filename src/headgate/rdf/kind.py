@@ -197,9 +197,10 @@ def _options(wanted: FilterSettings) -> Options | None:
         raise SubscriptionError(
             f"unindexed is {wanted.unindexed!r}: give 'refuse' or 'allow', for filters no index leads to"
         )
+    given: Options | None = wanted.options
     if wanted.unindexed != "allow":
-        return wanted.options
-    given = wanted.options or Options()
+        return given
+    given = given or Options()
     return replace(given, unindexed=given.unindexed or UNINDEXED)
 
 
