@@ -135,3 +135,80 @@ def test_why_and_what_is_returned(headgate: Command) -> None:
     )
     assert "tuples: 2" in headgate(*graph, "--source", "pub").out.splitlines()
     assert headgate(*graph, "--source", "other").code == 1
+
+
+WHOLE = [
+    {"id": "s1", "filter": "//p:item[price > 10 or @sale][1]", "dialect": "xpath"},
+    {"id": "s2", "filter": "//item[2]/name", "dialect": "xpath"},
+    {"id": "s3", "filter": "not(//zzz)", "dialect": "xpath"},
+    {"id": "s4", "filter": "//item/name", "dialect": "xpath"},
+]
+SETTINGS = ("--namespace", "p=urn:p", "--unindexed", "allow")
+
+
+@pytest.mark.parametrize("shards", ["1", "2"])
+def test_expressions_from_tables_to_results(
+    shards: str, headgate: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one piece and in shards, with namespaces that the snapshot keeps; documents travel as arrays."""
+    monkeypatch.chdir(tmp_path)
+    put_table(tmp_path / "p.jsonl", WHOLE)
+    shop = "<shop><item><name>pen</name></item><item><!-- new --><name>ink</name></item></shop>"
+    put(tmp_path / "d" / "one.xml", shop)
+    put(tmp_path / "d" / "two.xml", "<shop xmlns='urn:p'><item sale='1'/></shop>")
+    ran = headgate(
+        *("compile", "--subscriptions", "p.jsonl", "--output", "xml", "--shards", shards, "--quiet"),
+        *SETTINGS,
+    )
+    assert (ran.code, ran.err) == (0, "")
+    assert "(lxml decides 3, 1 of them for every event)" in ran.out
+    ran = headgate(
+        "match", "--snapshot", "xml", "--events", "d", "--output", "m.jsonl", "--results", "--quiet"
+    )
+    assert (ran.code, ran.err) == (0, "")
+    rows = {(row["event_id"], row["subscription_id"]): row["results"] for row in get_lines("m.jsonl")}
+    assert rows == {
+        ("one.xml", "s2"): [{"value": "<name>ink</name>"}],
+        ("one.xml", "s3"): [{}],
+        ("one.xml", "s4"): [{"name.cont": "<name>pen</name>"}, {"name.cont": "<name>ink</name>"}],
+        ("two.xml", "s1"): [{"value": '<n0:item xmlns:n0="urn:p" sale="1"/>'}],
+        ("two.xml", "s3"): [{}],
+    }
+
+
+def test_expressions_are_told_apart(
+    headgate: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is indexed and what is verified, what it costs, and what goes with which filters."""
+    monkeypatch.chdir(tmp_path)
+    put_table(tmp_path / "p.jsonl", WHOLE)
+    put(tmp_path / "d" / "one.xml", "<shop><item><name>pen</name></item></shop>")
+    ran = headgate("validate", "p.jsonl", "--events", "d", *SETTINGS)
+    assert ran.code == 0
+    assert (
+        "note s1: lxml decides for events that have //Q{urn:p}item/price >= 10 or //Q{urn:p}item/@sale, up to"
+        in ran.out
+    )
+    assert (
+        "note s3: nothing of it is indexed: lxml decides for every event, up to 7 steps for an event"
+        in ran.out
+    )
+    ran = headgate("validate", "p.jsonl", "--namespace", "p=urn:p")
+    assert ran.code == 1
+    assert "refused s3: nothing in the filter can be indexed" in ran.out
+    one = ("--dialect", "xpath", "--event", "d/one.xml", *SETTINGS[:2])
+    ran = headgate("explain", "--filter", "not(//p:item)", *one)
+    assert ran.out.splitlines()[0] == "match"
+    ran = headgate(
+        "backtest", "--filter", "//p:item[1]", "--dialect", "xpath", "--events", "d", *SETTINGS[:2]
+    )
+    assert ran.out.splitlines() == ["0 of 1 events match (0.00%)"]
+    ran = headgate("explain", "--snapshot", "xml", "--subscription", "s1", "--event", "x", *SETTINGS)
+    assert "--namespace and --unindexed go with --filter" in ran.complaint
+    ran = headgate("backtest", "--filter", "a > 1", "--events", "p.jsonl", *SETTINGS[:2])
+    assert "--namespace is for filters of XML" in ran.complaint
+    ran = headgate("compile", "--subscriptions", "p.jsonl", "--output", "xml", "--namespace", "p")
+    assert "--namespace p: write PREFIX=NAMESPACE" in ran.complaint
+    assert headgate("compile", "--subscriptions", "p.jsonl", "--output", "xml", *SETTINGS).code == 0
+    ran = headgate("plan", "--snapshot", "xml", "--sample", "d", "--output", "net", "--quiet")
+    assert "the filter of subscription 's1' is no tree pattern, and plans are made of those" in ran.complaint

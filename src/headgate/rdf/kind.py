@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headgate.contents.kind import ALLOW, UNINDEXED, Kind, Results, in_order
+from headgate.contents.kind import Kind, Results, in_order
 from headgate.core.arguments import told
 from headgate.core.event import JSON_LD, N_TRIPLES, RDF_TYPES, RDF_XML, RSS, TURTLE
 from headgate.core.rooms import RDF
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from headgate.rdf.index.bindings import Bindings
     from headgate.rdf.index.index import RdfRoom
     from headgate.rdf.language.model import Graph, Options, Pattern
-
-
-_MANY = 2**31 - 1
-"""Queries that are allowed where their number does not matter."""
 
 
 class Rdf(Kind):
@@ -72,10 +68,11 @@ class Rdf(Kind):
         """Return what compiles tables of patterns."""
         del read_sample
         from headgate.rdf.compiling import RdfContents
+        from headgate.rdf.language.model import Options
         from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
         taxonomy = Taxonomy() if wanted.taxonomy is None else wanted.taxonomy
-        return RdfContents(taxonomy, _options(wanted))
+        return RdfContents(taxonomy, _options(wanted) or Options())
 
     def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
         """Read documents: graphs of all that are none of feeds are parsed together."""
@@ -192,6 +189,20 @@ class Rdf(Kind):
         return base.ids, RdfViews.build([_view(text) for text in texts], base.taxonomy)
 
 
+def _options(wanted: FilterSettings) -> Options | None:
+    """Return what is said of filters, with how many are taken that nothing is indexed of."""
+    from headgate.rdf.language.model import UNINDEXED, Options
+
+    if wanted.unindexed not in (None, "refuse", "allow"):
+        raise SubscriptionError(
+            f"unindexed is {wanted.unindexed!r}: give 'refuse' or 'allow', for filters no index leads to"
+        )
+    if wanted.unindexed != "allow":
+        return wanted.options
+    given = wanted.options or Options()
+    return replace(given, unindexed=given.unindexed or UNINDEXED)
+
+
 def _view(text: str, dialect: str = SPARQL) -> Pattern:
     """Parse a filter that becomes a view: a pattern, as views are computed from each other by joins."""
     from headgate.rdf.language.model import Pattern
@@ -205,20 +216,6 @@ def _view(text: str, dialect: str = SPARQL) -> Pattern:
             None,
         )
     return found
-
-
-def _options(wanted: FilterSettings) -> Options:
-    """Return the options of filters; `unindexed` of the set allows any number of queries without an index."""
-    from headgate.rdf.language.model import Options
-
-    options: Options = wanted.options or Options()
-    if wanted.unindexed is None:
-        return options
-    if wanted.unindexed not in UNINDEXED:
-        raise SubscriptionError(
-            f"unindexed is {wanted.unindexed!r}: give 'refuse' or 'allow', for filters no index leads to"
-        )
-    return replace(options, unindexed=_MANY if wanted.unindexed == ALLOW else 0)
 
 
 def _check_settings(taxonomy: object, options: object) -> None:

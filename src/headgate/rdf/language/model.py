@@ -160,6 +160,10 @@ class Pattern:
         return tuple(found)
 
 
+UNINDEXED = 1_000
+"""How many queries that nothing can be indexed of are taken where they are allowed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What departs from SPARQL, for all filters of an index.

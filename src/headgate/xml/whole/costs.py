@@ -45,12 +45,13 @@ _NUMBER = 32
 
 
 class Sizes(NamedTuple):
-    """A document: its nodes, how deep they lie, the most children, the bytes of text, and what names have."""
+    """A document: nodes, how deep they lie, the most children, bytes of text, declared namespaces, names."""
 
     nodes: float
     depth: float
     wide: float
     text: float
+    spaces: float
     names: Callable[[str], Extent]
     """By local name, and with @ before those of attributes."""
 
@@ -224,7 +225,7 @@ class _Bound:
             case "following" | "preceding":
                 visited = count * sizes.nodes
             case "namespace":
-                visited = count * _NUMBER * _NUMBER
+                visited = count * sizes.spaces
             case _:
                 visited = count
         # Each of the nodes that there are, from each of those that can lead to it.
@@ -254,7 +255,7 @@ class _Bound:
         if axis == "self":
             return at
         if axis in ("attribute", "namespace"):
-            return _At(1.0, extent.text / max(extent.named, 1.0), max(1.0, found * at.peers))
+            return _At(0.0, extent.text / max(extent.named, 1.0), max(1.0, found * at.peers))
         if axis not in ("child", "descendant", "descendant-or-self"):
             # From different nodes it may lead to the same one, which has most below it.
             return self._anywhere(found) if at.peers == 1 else _At(sizes.nodes, sizes.text)

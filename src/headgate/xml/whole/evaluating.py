@@ -55,9 +55,10 @@ class DocumentTree:
             float(levels.max() + 2),
             float(wide + others + 1),
             float(len(document.text)),
+            float(source.count(b"xmlns") + 1),
             self._extent,
         )
-        self.rough = tuple(map(_up, self.sizes[:4]))
+        self.rough = tuple(map(_up, self.sizes[:5]))
         self._places: dict[Any, int] | None = None
         self._texts: Texts | None = None
 
@@ -96,9 +97,9 @@ class DocumentTree:
         return self._texts.contents(np.array([self._places[node]], np.int32))[0]
 
 
-def _rough(nodes: float, depth: float, wide: float, text: float) -> Sizes:
+def _rough(nodes: float, depth: float, wide: float, text: float, spaces: float) -> Sizes:
     """Describe a document as if all nodes had every name."""
-    return Sizes(nodes, depth, wide, text, lambda _: Extent(nodes, nodes * depth, text * depth))
+    return Sizes(nodes, depth, wide, text, spaces, lambda _: Extent(nodes, nodes * depth, text * depth))
 
 
 def _up(size: float) -> float:
