@@ -205,5 +205,5 @@ def test_the_message_shows_the_place() -> None:
         parse_filter("age > 30 AND topic = 'news' AND sise(tags) = 2 AND colour = 'red'")
     assert str(caught.value) == (
         "there is no function sise (did you mean size?), at character 33: "
-        "… topic = 'news' AND ⟪sise(tags) = 2 AND …"
+        "… topic = 'news' AND ⟪sise(tags) = 2 AND c…"
     )
