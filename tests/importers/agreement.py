@@ -16,7 +16,7 @@ from headgate.records.reference import matches
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-COMPUTED = False
+COMPUTED = True
 """Whether filters may hold expressions (`typeof(a)`, `exists(a, x -> …)`); a test says if this is wrong."""
 
 
