@@ -104,7 +104,7 @@ def test_one_file_has_ranks_and_a_plan(
         "d": "topic = 'art'",
     }
     rows = [{"id": name, "filter": text, "score": len(text) % 7} for name, text in filters.items()]
-    put_lines(Path("subs.jsonl"), [*rows, {"id": "bad", "filter": "price < 1", "score": "high"}])
+    put_lines(Path("subs.jsonl"), [*rows, {"id": "bad", "filter": "price < 1", "score": "high +"}])
     put_lines(Path("events.jsonl"), [{"id": n, "price": n, "topic": "art"} for n in range(0, 100, 10)])
     text = (
         '[subscriptions]\ntable = "subs.jsonl"\n[events]\ntable = "events.jsonl"\n[match]\ntop = 2\n[plan]\n'

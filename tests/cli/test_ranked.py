@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         {"id": each.id, "filter": each.filter, "score": each.score, "weights": each.weights}
         for each in SUBSCRIPTIONS
     ]
-    put_lines(tmp_path / "subs.jsonl", [*rows, {"id": "bad", "filter": "a = 1", "score": "high"}])
+    put_lines(tmp_path / "subs.jsonl", [*rows, {"id": "bad", "filter": "a = 1", "score": "high +"}])
     put_lines(tmp_path / "events.jsonl", [{"id": 1, **json.loads(EVENT)}, {"id": 2, "age": 20}])
     RankedIndex.build(SUBSCRIPTIONS, room=RecordIndex).save(tmp_path / "ranked")
     RecordIndex.build(SUBSCRIPTIONS).save(tmp_path / "plain")

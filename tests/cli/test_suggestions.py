@@ -43,7 +43,8 @@ ROWS: list[tuple[Callable[..., object], str, str]] = [
     (
         read_subscription,
         '{"id": 1, "filter": "a > 1", "dialect": "sqll"}',
-        "dialect 'sqll' is not known: use 'sql', 'labels', 'sparql', 'tuples', 'xpath' or 'tree'",
+        "dialect 'sqll' is not known: use 'sql', 'labels', 'sparql', 'tuples', 'xpath', "
+        "'tree', 'eventbridge', 'cloudevents', 'cesql', 'elasticsearch' or 'vespa'",
     ),
 ]
 
@@ -64,7 +65,7 @@ COMMANDS = [
     ),
     (
         ("validate", "s.csv", "--dialect", "xpaht"),
-        "'tree'. Did you mean 'xpath'? (see headgate validate --help)",
+        "'vespa'. Did you mean 'xpath'? (see headgate validate --help)",
     ),
     (("match", "--mode", "relaxd"), "is not one of 'exact', 'relaxed'. Did you mean 'relaxed'?"),
     (("validate", "s.csv"), "has no column 'filter'; its columns are id, filtr (is 'filtr' meant?)"),

@@ -132,9 +132,10 @@ def bad_subscriptions(world: World, known: Id, node: Id) -> list[Bad]:
                 f"subscription {four!r} has 2 weights and 1 clauses: give one for each clause",
             ),
             _bad(
-                {**good, "id": five, "score": "high"},
-                "score 'high' is not usable: give a number",
-                f"the score of subscription {five!r} is 'high': give a finite number",
+                {**good, "id": five, "score": True},
+                "score True is not usable: give a number",
+                f"the score of subscription {five!r} is True: give a finite number, or an expression over "
+                "the event",
             ),
         ]
     if world.graph:

@@ -36,12 +36,12 @@ def test_a_bad_filter_is_told_with_its_id(kind: str) -> None:
         built(kind, rows)
     if "graph" not in kind:
         assert isinstance(found.value, FilterError)
-        assert found.value.position == 4
+        assert found.value.position == 6
     engine = built(kind, rows[:7])
     wrong = {**rows[7], "node": "net" if "graph" in kind else None}
     with pytest.raises(FilterError, match=reason) as later:
         engine.subscribe(wrong)
-    assert later.value.position == 4
+    assert later.value.position == 6
     assert len(engine) == 7
 
 

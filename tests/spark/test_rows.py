@@ -42,7 +42,6 @@ SUBSCRIPTION_ROWS = [
     '{"filter": "x > 1"}',
     '{"id": "a"}',
     '{"id": "a", "filter": "x > 1", "dialect": "xslt"}',
-    '{"id": "a", "filter": "x > 1", "score": "high"}',
     '{"id": "a", "filter": "x > 1", "score": "NaN"}',
     '{"id": "a", "filter": "x > 1", "score": true}',
     '{"id": "a", "filter": "x > 1", "weights": 7}',
