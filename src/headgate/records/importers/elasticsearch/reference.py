@@ -125,7 +125,7 @@ def _day(bound: str) -> tuple[dt.datetime, dt.datetime]:
     """Return where a year, a month, a day or a second begins, and where it ends."""
     parts = [int(each) for each in re.split("[-T:]", bound)]
     year, month, day, hour, minute, second = (*parts, *(0, 1, 1, 0, 0, 0)[len(parts) :])
-    begin = dt.datetime(year, month, day, hour, minute, second)  # noqa: DTZ001
+    begin = dt.datetime(year, month, day, hour, minute, second)
     if len(parts) == 1:
         return begin, begin.replace(year=begin.year + 1)
     if len(parts) == 2:
