@@ -444,5 +444,5 @@ def test_late_filters_of_ranks_and_graphs_know_the_namespaces(tmp_path: Path) ->
         engine.save(tmp_path / name)
         opened = Engine.open(tmp_path / name)
         more = {"node": "n"} if engine is hung else {"score": 2.0}
-        opened.subscribe(Subscription("t", "//p:a[not(p:b)]", "xpath", **more))  # type: ignore[arg-type]
+        opened.subscribe(Subscription("t", "//p:a[not(p:b)]", "xpath", **more))
         assert sorted(opened.match(event)) == ["s", "t"], name
