@@ -28,6 +28,7 @@ AREAS = (
     "many",
     "stream",
     "parsing",
+    "languages_importers",
     "text_search",
     "languages",
     "graph",

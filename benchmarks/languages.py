@@ -1,4 +1,4 @@
-"""Whole languages: what functions and arithmetic in filters of records cost, and the whole of XPath.
+"""Whole languages: what functions and arithmetic in filters of records cost, all of SPARQL and of XPath.
 
 W-mix as it is, and W-mix of which a tenth of the filters have a clause that asks the same of a function: a
 range of a number becomes one of an expression of it, an equality becomes one of the text in upper case. So
@@ -11,11 +11,11 @@ from __future__ import annotations
 import random
 import re
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import languages_xpath
+from benchmarks import languages_sparql, languages_xpath
 from benchmarks.results import Result
 from headgate import Event, Subscription
 from headgate.records.index.index import RecordIndex
@@ -39,7 +39,7 @@ class Plan(NamedTuple):
     rounds: int
 
 
-SIZES = {"quick": Plan(2_000, 200, 20, 1), "full": Plan(100_000, 2_000, 300, 7)}
+SIZES = {"quick": Plan(2_000, 200, 20, 1), "full": Plan(100_000, 10_000, 300, 5)}
 _RANGE = re.compile(r"(num\d\d) BETWEEN (\d+) AND (\d+)")
 _EQUAL = re.compile(r"(cat\d\d) = '(\w+)'")
 
@@ -87,7 +87,7 @@ def run(size: str) -> list[Result]:
     """Measure filters with and without functions, over a table and over dicts."""
     plan, rng = SIZES[size], random.Random(SEED)
     workload = Mixed()
-    plain = workload.subscriptions(np.arange(plan.filters), SEED)["filter"].to_pylist()
+    plain: list[Any] = workload.subscriptions(np.arange(plan.filters), SEED)["filter"].to_pylist()
     computed = [with_function(rng, text) if number % 10 == 0 else text for number, text in enumerate(plain)]
     table = workload.events(np.arange(plan.events), SEED)
     events = [
@@ -125,5 +125,6 @@ def run(size: str) -> list[Result]:
         Result("`match`, a dict", single["computed"], EACH, single["plain"], "W-mix", section=section),
         Result("build", took["computed"], "s, CPU", took["plain"], "W-mix", section=section),
         Result("distinct expressions", expressions, "", section=section),
+        *languages_sparql.run(size),
         *languages_xpath.run(size),
     ]

@@ -82,7 +82,7 @@ def test_rss_reader(capsys: pytest.CaptureFixture[str]) -> None:
         "  kitchen.rss#2  Mussels from the harbour, sautéed",
     ]
     told = said.err.splitlines()
-    assert told[0].startswith("emil: refused: this regular expression is not supported: ")
+    assert told[0].startswith("emil: refused: with the option coerce a filter is a pattern")
     assert all(line.startswith("kitchen.rss: ") for line in told[1:-1])
     assert told[-1].startswith(
         "moved.rss: refused: not usable RSS 1.0: there is no channel and no item in it"

@@ -357,7 +357,7 @@ def _is_zombie(pid: int) -> bool:
 def test_the_process_can_open_and_write_nothing() -> None:
     code = (
         "import socket\n"
-        "from headgate.rdf.events import worker; worker._restrict(1 << 30)\n"
+        "from headgate.rdf.events import worker; worker.restrict(1 << 30)\n"
         "for attempt in (lambda: open('/dev/null'), socket.socket):\n"
         "    try: attempt()\n"
         "    except OSError: continue\n"

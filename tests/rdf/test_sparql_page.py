@@ -19,6 +19,7 @@ from headgate.rdf.language.splitting import split
 from headgate.rdf.language.words import FUNCTIONS
 from headgate.rdf.reference import matches
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from headgate.rdf.whole.query import EVERY, Query, parse_any
 from tests.docs.fences import ROOT, fences, without_fences
 
 if TYPE_CHECKING:
@@ -135,16 +136,32 @@ def test_logic() -> None:
 @pytest.mark.parametrize("row", table("refused filter", "reason"), ids=lambda row: row["refused filter"])
 def test_refusals(row: dict[str, str]) -> None:
     with pytest.raises(FilterError) as refused:
-        parse_filter(code(row["refused filter"]))
+        RdfIndex.build([Subscription(0, code(row["refused filter"]), "sparql")])
     assert refused.value.reason == code(row["reason"])
 
 
 def test_constraints() -> None:
     for row in table("constraint", "in SPARQL"):
         constraint = code(row["constraint"])
-        found = parse_filter(f"{PREFIX} (?x, p, ?y, {{{constraint}}})", "tuples")
+        found = parse_any(f"{PREFIX} (?x, p, ?y, {{{constraint}}})", "tuples")
         joint = "" if "FILTER" in row["in SPARQL"] else "."
-        assert found == parse_filter(f"{PREFIX} ASK {{ ?x :p ?y {joint} {code(row['in SPARQL'])} }}")
+        same = parse_any(f"{PREFIX} ASK {{ ?x :p ?y {joint} {code(row['in SPARQL'])} }}")
+        if isinstance(found, Query) and isinstance(same, Query):
+            assert found.members == same.members
+            assert not found.verified
+        else:
+            assert found == same
+
+
+def test_whole_queries() -> None:
+    for row in table("query", "indexed", "verified"):
+        found = parse_any(PREFIX + code(row["query"]))
+        assert isinstance(found, Query)
+        assert found.verified is not row["verified"].startswith("nothing")
+        assert found.unindexed is row["verified"].endswith("for every event")
+        indexed = [] if row["indexed"] == "nothing" else row["indexed"].split(", or ")
+        wanted = [parse_filter(f"{PREFIX} ASK {{ {code(each)} }}") for each in indexed]
+        assert [pattern for pattern, role in found.members if role != EVERY] == wanted
 
 
 def test_the_example_of_tuples() -> None:

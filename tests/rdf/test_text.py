@@ -15,6 +15,7 @@ from headgate.core.text.alphabets import RUST
 from headgate.rdf import reference
 from headgate.rdf.events.reading import make_graph
 from headgate.rdf.events.triples import write_lines
+from headgate.rdf.explain.explain import Explanation
 from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.language.model import literal
 from headgate.rdf.language.parse import parse_filter
@@ -142,7 +143,9 @@ def test_more_than_a_pattern_has_room_for() -> None:
 def test_what_is_told(condition: str, note: str) -> None:
     index = RdfIndex.build([Subscription(1, f"ASK {{ ?x <urn:title> ?t FILTER({condition}) }}", "sparql")])
     event = Event("e", '<urn:x> <urn:title> "The Newsletter" .', content_type="text/turtle")
-    assert index.explain(event, 1).filters[0].note == note
+    told = index.explain(event, 1)
+    assert isinstance(told, Explanation)
+    assert told.filters[0].note == note
 
 
 EVERY = [chr(code) for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000]

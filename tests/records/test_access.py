@@ -150,7 +150,7 @@ WAYS = [
         {"unkeyed"},
     ),
     Way("element", one_of("array_contains(a, {x})", "array_contains(a, {n})"), shares(), {"element"}),
-    Way("elements", one_of("arrays_overlap(a, array({x}, {x}))"), shares(), {"element"}),
+    Way("elements", one_of("arrays_overlap(a, array({x}, {x}))"), shares(), {"element", "code"}),
     Way("no element", one_of("NOT array_contains(a, {x})"), shares(), {"unkeyed"}),
     Way("no elements", one_of("NOT arrays_overlap(a, array({n}, {m}, {n}))"), shares(COMMON), {"unkeyed"}),
     Way(

@@ -367,12 +367,12 @@ def interpreted(spark: SparkSession) -> Any:
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.subexpressionElimination.enabled": "false",
     }
-    before = {name: spark.conf.get(name) for name in settings}
+    before = {name: str(spark.conf.get(name)) for name in settings}
     for name, value in settings.items():
         spark.conf.set(name, value)
     yield spark
-    for name, value in before.items():
-        spark.conf.set(name, value)
+    for name, given in before.items():
+        spark.conf.set(name, given)
 
 
 def test_spark_agrees(interpreted: SparkSession) -> None:

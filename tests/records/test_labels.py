@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from headgate import Event, Subscription
-from headgate.core.subscription import LABELS, dialects
+from headgate.core.subscription import FOREIGN, LABELS, dialects
 from headgate.errors import FilterError, SubscriptionError
 from headgate.records import reference
 from headgate.records.index.index import RecordIndex
@@ -238,10 +238,10 @@ def test_refusals(marked: str, reason: str) -> None:
 
 
 def test_only_known_dialects() -> None:
-    assert dialects() == ("sql", "labels", "sparql", "tuples", "xpath", "tree")
+    assert dialects() == ("sql", "labels", "sparql", "tuples", "xpath", "tree", *FOREIGN)
     for refuse in (lambda: Subscription("s", "a", "graph"), lambda: to_sql("a", "graph")):
         with pytest.raises(
-            SubscriptionError, match=r"dialect 'graph' is not known: use 'sql', .* or 'tree'$"
+            SubscriptionError, match=r"dialect 'graph' is not known: use 'sql', .* or 'vespa'$"
         ):
             refuse()
     with pytest.raises(

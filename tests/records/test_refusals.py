@@ -202,8 +202,8 @@ def test_refused(marked: str, reason: str) -> None:
 
 def test_the_message_shows_the_place() -> None:
     with pytest.raises(FilterError) as caught:
-        parse_filter("age > 30 AND topic = 'news' AND size + 1 = 2 AND colour = 'red'")
+        parse_filter("age > 30 AND topic = 'news' AND sise(tags) = 2 AND colour = 'red'")
     assert str(caught.value) == (
-        "'+' is not part of the filter language here, at character 38: "
-        "…c = 'news' AND size ⟪+ 1 = 2 AND colour =…"
+        "there is no function sise (did you mean size?), at character 33: "
+        "… topic = 'news' AND ⟪sise(tags) = 2 AND c…"
     )

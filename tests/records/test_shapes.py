@@ -76,6 +76,12 @@ def agree(texts: Iterable[str]) -> None:
 
 BOUND = [
     "a = 1",
+    "`a` = 1",
+    "a.`b.c-d`.e IN ('x', 'y')",
+    "array_contains(`a b`, 1) OR `a b` = 1",
+    "a = 'x' OR array_contains(a, 'x')",
+    "(a = 'x' OR array_contains(a, 'x')) AND (b = 1 OR array_contains(b, 1) OR array_contains(b, 1))",
+    "a LIKE 'x%' OR a LIKE 'x%' OR a LIKE 'y%' OR a = 'z'",
     "a",
     "NOT a",
     "!a",
@@ -111,7 +117,8 @@ BOUND = [
 NOT_BOUND = [
     "a = 1 -- x",
     "a /* x */ = 1",
-    "`a` = 1",
+    "`a``b` = 1",
+    "`größe` = 1",
     'a = "x"',
     "a = 'it\\'s'",
     "a = 5L",

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from headgate import Event, Subscription, Taxonomy
 from headgate.core.subscription import SPARQL, XPATH
 from headgate.errors import GraphError, TableError
-from headgate.rdf.compiling import rdf_keys
 from headgate.rdf.events.triples import write_lines
 from headgate.rdf.index.columns import compile_all as compile_rdf
 from headgate.rdf.index.index import RdfIndex
+from headgate.rdf.keys import rdf_keys
 from headgate.rdf.language.model import Options
 from headgate.rdf.language.parse import parse_filter as parse_rdf
 from headgate.rdf.language.printing import print_pattern as print_rdf

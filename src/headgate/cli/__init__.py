@@ -14,6 +14,7 @@ import click
 
 from headgate.cli import (
     backtesting,
+    converting,
     explaining,
     generating,
     jobs,
@@ -33,6 +34,7 @@ from headgate.spark.session.java import ADVICE, PACKAGES
 __all__ = [
     "backtesting",
     "cli",
+    "converting",
     "explaining",
     "generating",
     "jobs",

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
+REFUSE, ALLOW = UNINDEXED = ("refuse", "allow")
+"""What becomes of filters that no index leads to."""
+
+
 @dataclass(frozen=True)
 class FilterSettings:
     """Settings of filters. Each kind of content knows some of them (`Kind.settings`)."""
@@ -62,7 +66,7 @@ SETTINGS = {
     "taxonomy": "a taxonomy",
     "options": "options",
     "namespaces": "namespaces",
-    "unindexed": "unindexed",
+    "unindexed": "settings of unindexed filters",
 }
 """The settings that are about some kinds only, as messages name them."""
 

@@ -188,8 +188,10 @@ def strange(kind: Kind, wanted: FilterSettings) -> tuple[Kind, str] | None:
     wrong = [name for name in wanted.said if name not in kind.settings]
     if not wrong:
         return None
-    owner = next(each for each in kinds().values() if wrong[0] in each.settings)
-    return owner, " and ".join(text for name, text in SETTINGS.items() if name in owner.settings)
+    owners = {name: [each for each in kinds().values() if name in each.settings] for name in SETTINGS}
+    owner, *others = owners[wrong[0]]
+    named = wrong[:1] if others else [name for name in SETTINGS if owners[name] == [owner]]
+    return owner, " and ".join(SETTINGS[name] for name in named)
 
 
 def quoted(words: Iterable[str]) -> str:

@@ -19,13 +19,20 @@ if TYPE_CHECKING:
 
 SQL = "sql"
 LABELS = "labels"
+EVENTBRIDGE = "eventbridge"
+CLOUDEVENTS = "cloudevents"
+CESQL = "cesql"
+ELASTICSEARCH = "elasticsearch"
+VESPA = "vespa"
+FOREIGN = (EVENTBRIDGE, CLOUDEVENTS, CESQL, ELASTICSEARCH, VESPA)
+"""Languages of other systems, converted to SQL."""
 SPARQL = "sparql"
 TUPLES = "tuples"
 XPATH = "xpath"
 TREE = "tree"
 MIXED = "mixed"
 """The dialect of texts that say theirs, `sparql: ASK {…}`: between indexes only, nobody writes it."""
-_dialects = [SQL, LABELS, SPARQL, TUPLES, XPATH, TREE]
+_dialects = [SQL, LABELS, SPARQL, TUPLES, XPATH, TREE, *FOREIGN]
 
 
 def dialects() -> tuple[str, ...]:
@@ -46,7 +53,7 @@ def check_dialect(dialect: str) -> None:
     Traceback (most recent call last):
     ...
     headgate.errors.SubscriptionError: dialect 'xslt' is not known: use 'sql', 'labels', 'sparql', 'tuples',\
- 'xpath' or 'tree'
+ 'xpath', 'tree', 'eventbridge', 'cloudevents', 'cesql', 'elasticsearch' or 'vespa'
     """
     if dialect not in _dialects and dialect not in dialects():
         *most, last = map(repr, _dialects)

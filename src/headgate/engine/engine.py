@@ -122,8 +122,8 @@ class Engine(Queries, Updates):
         without a graph a score: a graph ranks by scores as it is.
 
         The dialects of the filters say whether they look at records, at XML or at RDF. Those of RDF may have
-        a `taxonomy` and `options`; those of XML `namespaces` by prefix, and `unindexed="allow"` for filters
-        that must be evaluated for every event.
+        a `taxonomy` and `options`, those of XML `namespaces` by prefix, and both `unindexed="allow"` for
+        filters that must be evaluated for every event.
 
         A subscription that is refused is told with its id. With `on_error="collect"` the engine is built of
         the others, and lists those that were refused, with their reasons, as `refused`.

@@ -17,6 +17,7 @@ from headgate.rdf.language.model import (
     is_variable,
 )
 from headgate.rdf.reference import image, nodes
+from headgate.rdf.taxonomy.entailing import own_order
 
 if TYPE_CHECKING:
     from headgate.rdf.language.model import Edge, Expression, Graph, Options, Pattern, Term
@@ -146,9 +147,8 @@ class PublishedGraph:
         self.statements: list[Statement] = list(dict.fromkeys(own + listed)) if listed else own
         self._lineage = lineage
         self._ups: dict[Term, dict[Term, list[Term]]] = {SUBCLASS: {}, SUBPROPERTY: {}}
-        for s, p, o in own:
-            if p in self._ups:
-                self._ups[p].setdefault(s, []).append(o)
+        for s, p, o in own_order(own):
+            self._ups[p].setdefault(s, []).append(o)
 
     def above(self, term: Term, relation: Term) -> frozenset[Term]:
         """List a term and all above it, by what the taxonomy and the event say together."""

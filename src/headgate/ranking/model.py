@@ -23,14 +23,21 @@ __all__ = [
     "Box",
     "Interval",
     "check_asked",
+    "check_box_score",
     "check_k",
-    "check_score",
     "check_total",
     "check_weight",
 ]
 
 EXACT, RELAXED = MODES = ("exact", "relaxed")
 """What makes a subscription better: its score if all clauses hold, or the weights of those that hold."""
+
+
+def check_box_score(score: object, what: str) -> None:
+    """Refuse a score of a box that is not a finite number: it has no events with attributes."""
+    if isinstance(score, str):
+        raise SubscriptionError(f"the score of {what} is {score!r}: give a finite number")
+    check_score(score, what)
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,7 @@ class Box:
             raise SubscriptionError(
                 f"the intervals of subscription {self.id!r} are {intervals!r}: give an Interval for each name"
             )
-        check_score(self.score, f"subscription {self.id!r}")
+        check_box_score(self.score, f"subscription {self.id!r}")
         if isinstance(self.weights, Mapping):
             for name, weight in self.weights.items():
                 if name not in self.intervals:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,12 +14,13 @@ from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import SPARQL
 from headgate.rdf.index.columns import Columns, Writer, compile_all, concatenate, take
 from headgate.rdf.index.index import RdfIndex, RdfRoom
+from headgate.rdf.keys import rdf_keys
 from headgate.rdf.language.model import TYPE, Options
-from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from headgate.rdf.whole.query import parse_any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from headgate.core.ids import Ids
     from headgate.core.interning import TextPool
     from headgate.core.values import Path as Attribute
-    from headgate.rdf.language.model import Graph
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class RdfCompiledFilters:
 
     def with_filter(self, text: str) -> RdfCompiledFilters:
         """Append a filter."""
-        more = compile_all([parse_filter(text)], self.options)
+        more = compile_all([parse_any(text)], self.options)
         return replace(self, columns=concatenate([self.columns, more]))
 
     def index(self, ids: Ids, texts: TextPool) -> RdfIndex:
@@ -93,7 +92,7 @@ class RdfContents:
     def file(self, parts: Sequence[memoryview]) -> tuple[RdfCompiledFilters, NDArray[np.int64]]:
         """Lay columns one behind another."""
         columns = [from_bytes(part, Columns) for part in parts]
-        counts = np.array([len(each.slots) for each in columns], np.int64)
+        counts = np.array([each.size for each in columns], np.int64)
         # With one that is empty, so that there is one.
         whole = concatenate([compile_all([], self.options), *columns])
         return RdfCompiledFilters(whole, self.taxonomy, self.options), counts
@@ -110,10 +109,15 @@ class RdfContents:
         statements of the taxonomy's files that say nothing of classes, properties and instances.
         """
         found = [open_snapshot(each, RDF, verify=False).counts for each in filters_in(snapshot, RDF)]
-        counts = {name: sum(each[name] for each in found) for name in ("patterns", "terms")}
+        names = ("patterns", "terms", "verified", "unindexed")
+        counts = {name: sum(each[name] for each in found) for name in names}
         left_out = self.taxonomy.ignored + self.taxonomy.unnamed
         counts |= {"taxonomy": len(self.taxonomy), "left_out": left_out}
         told = f"in {counts['patterns']:,} patterns over {counts['terms']:,} terms"
+        if counts["verified"]:
+            told += f", {counts['verified']:,} of them verified"
+        if counts["unindexed"]:
+            told += f" ({counts['unindexed']:,} for every event)"
         if counts["taxonomy"] or left_out:
             others = f" ({left_out:,} others left out)" if left_out else ""
             told += f" and a taxonomy of {counts['taxonomy']:,} statements{others}"
@@ -135,44 +139,3 @@ class RdfFinder:
     def of_compiled(self, compiled_filters: RdfCompiledFilters) -> list[Keys]:
         """Find the keys of patterns that were filed."""
         return rdf_keys(compiled_filters.columns, self.listed)
-
-
-def class_key(term: str) -> str:
-    """Return the key of a class that something is an instance of."""
-    return f"a {term}"
-
-
-def rdf_keys(columns: Columns, listed: frozenset[str]) -> list[Keys]:
-    """List the properties and classes that patterns demand; not of edges that go by the taxonomy.
-
-    >>> from headgate.rdf.index.columns import compile_all
-    >>> from headgate.rdf.language.model import Options
-    >>> from headgate.rdf.language.parse import parse_filter
-    >>> pattern = parse_filter("ASK { ?x a <urn:Art> ; <urn:by> ?who ; a/rdfs:subClassOf* <urn:Thing> }")
-    >>> [sorted(keys) for keys in rdf_keys(compile_all([pattern], Options()), frozenset())]
-    [['<urn:by>', 'a <urn:Art>']]
-    """
-    terms = columns.terms.texts()
-    found: list[Keys] = []
-    starts, edges = columns.edge_start.tolist(), columns.edges.tolist()
-    for begin, end in pairwise(starts):
-        used: set[str] = set()
-        for _, relation, target in edges[begin:end]:
-            if relation < 0 or not terms[relation].startswith("<"):
-                continue
-            if terms[relation] != TYPE:
-                used.add(terms[relation])
-            elif target >= 0 and terms[target] not in listed:
-                used.add(class_key(terms[target]))
-        found.append(frozenset(used) or None)
-    return found
-
-
-def graph_keys(graph: Graph) -> Iterator[str]:
-    """List the properties of a graph, and the classes that something is an instance of."""
-    terms = graph.terms()
-    for relation in np.unique(graph.triples[:, 1]).tolist():
-        yield terms[relation]
-        if terms[relation] == TYPE:
-            of = graph.triples[graph.triples[:, 1] == relation, 2]
-            yield from (class_key(terms[target]) for target in np.unique(of).tolist())

@@ -10,13 +10,14 @@ from headgate.core.arguments import told
 from headgate.core.event import JSON_LD, N_TRIPLES, RDF_TYPES, RDF_XML, RSS, TURTLE
 from headgate.core.rooms import RDF
 from headgate.core.subscription import SPARQL, TUPLES
-from headgate.errors import EventError, PlanError, SubscriptionError, TaxonomyError
+from headgate.errors import EventError, FilterError, PlanError, SubscriptionError, TaxonomyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from headgate.contents.kind import DocumentEvents, FilterSettings
+    from headgate.contents.protocol import Access, CompiledFilters, Contents
     from headgate.contents.views import Views
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from headgate.rdf.compiling import RdfContents
     from headgate.rdf.index.bindings import Bindings
     from headgate.rdf.index.index import RdfRoom
-    from headgate.rdf.language.model import Graph
+    from headgate.rdf.language.model import Graph, Options, Pattern
 
 
 class Rdf(Kind):
@@ -43,13 +44,14 @@ class Rdf(Kind):
         ".jsonld": JSON_LD,
         ".rss": RSS,
     }
-    settings = frozenset({"taxonomy", "options"})
+    settings = frozenset({"taxonomy", "options", "unindexed"})
     options = {  # noqa: RUF012 -- never changed
         "item": "--item",
         "bindings": "--bindings",
         "taxonomies": "--taxonomy",
         "coerce": "--coerce",
         "injective": "--injective",
+        "unindexed": "--unindexed",
     }
     results = "bindings"
 
@@ -60,7 +62,7 @@ class Rdf(Kind):
         if wanted is None:
             return RdfRoom()
         _check_settings(wanted.taxonomy, wanted.options)
-        return RdfRoom(wanted.taxonomy, wanted.options)
+        return RdfRoom(wanted.taxonomy, _options(wanted))
 
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> RdfContents:
         """Return what compiles tables of patterns."""
@@ -70,7 +72,7 @@ class Rdf(Kind):
         from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
         taxonomy = Taxonomy() if wanted.taxonomy is None else wanted.taxonomy
-        return RdfContents(taxonomy, wanted.options or Options())
+        return RdfContents(taxonomy, _options(wanted) or Options())
 
     def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
         """Read documents: graphs of all that are none of feeds are parsed together."""
@@ -118,16 +120,27 @@ class Rdf(Kind):
         return replace(event, data=write_lines(graph_of(event)), content_type=N_TRIPLES)
 
     def close(self) -> None:
-        """End the parser process."""
+        """End the processes that parse and evaluate."""
         from headgate.rdf.events.feeds import READER
+        from headgate.rdf.whole.evaluator import EVALUATOR
 
         READER.close()
+        EVALUATOR.close()
 
     def keys(self, data: Graph) -> Iterable[str]:
         """List the properties of a graph, and the classes that something is an instance of."""
-        from headgate.rdf.compiling import graph_keys
+        from headgate.rdf.keys import graph_keys
 
         return graph_keys(data)
+
+    def access(self, contents: Contents, filed: CompiledFilters, events: Sequence[Event]) -> list[Access]:
+        """Say by what events come to filters; of whole queries also that they are verified, and the cost."""
+        from headgate.rdf.compiling import RdfCompiledFilters
+        from headgate.rdf.whole.explaining import ways_to
+
+        assert isinstance(filed, RdfCompiledFilters)
+        seen = [frozenset(self.keys(event.data)) for event in events]
+        return ways_to(filed.columns, contents.finder(None).listed, seen)  # type: ignore[attr-defined]
 
     def given(self, index: Any, event: Event, identity: Id, limit: int) -> Results:
         """Return the bindings of a pattern."""
@@ -153,11 +166,10 @@ class Rdf(Kind):
     ) -> Views:
         """Make views, which see events through a taxonomy."""
         del carries
-        from headgate.rdf.language.parse import parse_filter
         from headgate.rdf.views.views import RdfViews
 
         _check_settings(taxonomy, None)
-        return RdfViews.build([parse_filter(each.filter, each.dialect) for each in subscriptions], taxonomy)
+        return RdfViews.build([_view(each.filter, each.dialect) for each in subscriptions], taxonomy)
 
     def views_at(
         self, path: Path, *, carries: str | None = None, order: Sequence[int] | None = None
@@ -165,18 +177,46 @@ class Rdf(Kind):
         """Make views of a snapshot's patterns, which see events through its taxonomy."""
         del carries
         from headgate.rdf.index.live import Base
-        from headgate.rdf.language.model import Options
-        from headgate.rdf.language.parse import parse_filter
         from headgate.rdf.views.views import RdfViews
 
         base = Base.open(path)
-        if base.options != Options():
+        if base.options.coerce or base.options.injective:
             raise PlanError(
                 f"snapshot {path} was compiled with options that depart from SPARQL, and views follow it: "
                 "compile it without them"
             )
         texts = in_order(base.filters.texts(), order)
-        return base.ids, RdfViews.build([parse_filter(text) for text in texts], base.taxonomy)
+        return base.ids, RdfViews.build([_view(text) for text in texts], base.taxonomy)
+
+
+def _options(wanted: FilterSettings) -> Options | None:
+    """Return what is said of filters, with how many are taken that nothing is indexed of."""
+    from headgate.rdf.language.model import UNINDEXED, Options
+
+    if wanted.unindexed not in (None, "refuse", "allow"):
+        raise SubscriptionError(
+            f"unindexed is {wanted.unindexed!r}: give 'refuse' or 'allow', for filters no index leads to"
+        )
+    given: Options | None = wanted.options
+    if wanted.unindexed != "allow":
+        return given
+    given = given or Options()
+    return replace(given, unindexed=given.unindexed or UNINDEXED)
+
+
+def _view(text: str, dialect: str = SPARQL) -> Pattern:
+    """Parse a filter that becomes a view: a pattern, as views are computed from each other by joins."""
+    from headgate.rdf.language.model import Pattern
+    from headgate.rdf.whole.query import parse_any
+
+    found = parse_any(text, dialect, tried=False)
+    if not isinstance(found, Pattern):
+        raise FilterError(
+            "a plan takes filters of triples and conditions, and this query says more: leave it out",
+            text,
+            None,
+        )
+    return found
 
 
 def _check_settings(taxonomy: object, options: object) -> None:

@@ -19,6 +19,7 @@ from headgate.rdf.language.model import (
     is_iri,
     is_variable,
 )
+from headgate.rdf.taxonomy.entailing import entailed, own_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,13 +44,14 @@ class World:
 
     def __init__(self, graph: Graph, taxonomy: Taxonomy | None) -> None:
         """Put an event and the taxonomy together."""
+        graph = entailed(graph, taxonomy)
         own = graph.statements()
         known = [] if taxonomy is None else list(taxonomy.statements())
         nodes = {node for s, _, o in own for node in (s, o) if is_iri(node)}
         listed = [(s, p, o) for s, p, o in known if p == TYPE and s in nodes]
         self.statements: list[Statement] = list(dict.fromkeys(own + listed))
         self._ups = {
-            relation: [(s, o) for s, p, o in own + known if p == relation]
+            relation: [(s, o) for s, p, o in [*own_order(own), *known] if p == relation]
             for relation in (SUBCLASS, SUBPROPERTY)
         }
         typed = [(s, self.above(o, SUBCLASS)) for s, p, o in self.statements if p == TYPE]

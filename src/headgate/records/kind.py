@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.contents.kind import Kind, in_order
 from headgate.core.rooms import RECORDS
-from headgate.core.subscription import LABELS, SQL
+from headgate.core.subscription import FOREIGN, LABELS, SQL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ class Records(Kind):
 
     name = RECORDS
     title = "records"
-    dialects = (SQL, LABELS)
+    dialects = (SQL, LABELS, *FOREIGN)
     settings = frozenset({"schema", "sample"})
 
     def room(self, wanted: FilterSettings | None = None) -> type[RecordIndex]:

@@ -189,8 +189,8 @@ class Filters:
         metavar="PREFIX=NAMESPACE",
     )
     unindexed: str | None = setting(
-        "XML: what becomes of filters that "
-        "[no index leads to](xpath.md#what-is-indexed-and-what-is-verified)",
+        "RDF and XML: what becomes of filters that no index leads to ([SPARQL](sparql.md#whole-queries), "
+        "[XPath](xpath.md#what-is-indexed-and-what-is-verified))",
         None,
         key="subscriptions.unindexed",
         listed=("refuse", "allow"),

@@ -142,7 +142,8 @@ class Xml(Kind):
 
 def _settings(wanted: FilterSettings | None) -> XPathSettings:
     """Return what is said of filters of XML; refuses what means nothing."""
-    from headgate.xml.whole.model import REFUSE, XPathSettings
+    from headgate.contents.kind import REFUSE
+    from headgate.xml.whole.model import XPathSettings
 
     if wanted is None:
         return XPathSettings()

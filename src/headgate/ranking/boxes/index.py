@@ -16,7 +16,7 @@ from headgate.ranking.boxes.ends import OVERLAP
 from headgate.ranking.boxes.explain import BoxExplanation, explain
 from headgate.ranking.boxes.live import ROOM, Base, View, changed, compacted, fresh, widened
 from headgate.ranking.boxes.methods import AUTO, EXACTLY, Question, check_method, methods
-from headgate.ranking.model import Best, Box, check_k, check_score, check_total, check_weight
+from headgate.ranking.model import Best, Box, check_box_score, check_k, check_total, check_weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -193,7 +193,7 @@ class BoxIndex:
 
     def set_score(self, identity: Id, score: float) -> None:
         """Give a box another score. Nothing is rebuilt."""
-        check_score(score, f"subscription {identity!r}")
+        check_box_score(score, f"subscription {identity!r}")
         with self._writing:
             row = self._known(identity)
             box = self._box(row)

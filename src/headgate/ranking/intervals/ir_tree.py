@@ -47,7 +47,7 @@ from headgate.ranking.intervals.ir_build import (
 from headgate.ranking.intervals.ir_changes import delete, insert, move
 from headgate.ranking.intervals.ir_kernels import room_for, walk_many, walk_some
 from headgate.ranking.intervals.scored import Found, Scored, answers, question
-from headgate.ranking.model import check_score
+from headgate.ranking.model import check_box_score
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,7 +130,7 @@ class IrTree:
         """
         if math.isnan(low) or math.isnan(high):
             raise SubscriptionError(f"the interval has the ends {low} and {high}: give numbers")
-        check_score(score, f"the interval from {low} to {high}")
+        check_box_score(score, f"the interval from {low} to {high}")
         if not -(2**63) <= order < 2**63:
             raise SubscriptionError(f"the order of the interval is {order}: give a number of 8 bytes")
         self._thaw()
@@ -160,7 +160,7 @@ class IrTree:
 
     def set_score(self, item: int, score: float) -> None:
         """Give an interval another score."""
-        check_score(score, f"interval {item}")
+        check_box_score(score, f"interval {item}")
         self._check_item(item)
         self._version += 1
         if self._c.home[item] == NOWHERE:

@@ -27,6 +27,7 @@ from headgate.rdf.index.word_terms import WordTerms
 from headgate.rdf.language.model import SUBCLASS, SUBPROPERTY, TYPE, XSD
 from headgate.rdf.language.rewrite import HAT
 from headgate.rdf.taxonomy import extending
+from headgate.rdf.taxonomy.entailing import CONTAINERS, entailed, own_order
 from headgate.rdf.taxonomy.extending import Mapped
 from headgate.rdf.taxonomy.taxonomy import build_closure
 
@@ -169,7 +170,10 @@ class Encoder:
     def encode(self, graph: Graph) -> Encoded:
         """Encode a graph."""
         mapped, wanted, type_place = self._map()
-        if _OWN in graph.text and (wanted.classes or wanted.hats):
+        graph = entailed(graph, self._taxonomy)
+        if (_OWN in graph.text and (wanted.classes or wanted.hats)) or (
+            wanted.hats and CONTAINERS in graph.text
+        ):
             mapped, wanted, type_place = self._map_own(graph)
         terms, triples = graph.text.count(b"\n") + bool(graph.text), len(graph.triples)
         derived, more, letters = None, 0, 0
@@ -285,7 +289,7 @@ class Encoder:
         given = self._taxonomy
         statements = graph.statements()
         classes = [(below, above) for below, kind, above in statements if kind == SUBCLASS]
-        properties = [(below, above) for below, kind, above in statements if kind == SUBPROPERTY]
+        properties = [(below, above) for below, kind, above in own_order(statements) if kind == SUBPROPERTY]
         near = {term for each in statements for term in each}
         types = [(term, kind) for term in near for kind in given.types(term)]
         near.update(kind for _, kind in types)

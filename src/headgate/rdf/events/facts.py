@@ -15,6 +15,7 @@ from headgate.rdf.language.model import (
     is_iri,
     is_variable,
 )
+from headgate.rdf.taxonomy.entailing import entailed, own_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +38,7 @@ class Facts:
 
     def __init__(self, graph: Graph, taxonomy: Taxonomy | None) -> None:
         """Put an event and the taxonomy together."""
-        own = graph.statements()
+        own = entailed(graph, taxonomy).statements()
         nodes = dict.fromkeys(node for s, _, o in own for node in (s, o) if is_iri(node))
         listed = [
             (node, TYPE, each)
@@ -49,9 +50,8 @@ class Facts:
         self._indexes: dict[_Mask, dict[tuple[Term, ...], list[Statement]]] = {}
         self._above: dict[tuple[Term, Term], frozenset[Term]] = {}
         self._ups: dict[Term, dict[Term, list[Term]]] = {SUBCLASS: {}, SUBPROPERTY: {}}
-        for s, p, o in own:
-            if p in self._ups:
-                self._ups[p].setdefault(s, []).append(o)
+        for s, p, o in own_order(own):
+            self._ups[p].setdefault(s, []).append(o)
 
     def triples(self, wanted: Sequence[Term | None]) -> list[Statement]:
         """List the triples that have given terms in some places; None stands for any."""

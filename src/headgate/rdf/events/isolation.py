@@ -52,40 +52,16 @@ class Document(NamedTuple):
     name: str
 
 
-class Isolation:
-    """A parser process and its place in this one; threads take turns, and a forked child starts its own."""
+class Isolated:
+    """A process and its place in this one; threads take turns, and a forked child starts its own."""
 
-    def __init__(self, settings: Settings, limits: Limits) -> None:
-        self._settings = settings
-        self._limits = limits
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._process: _Process | None = None
+        self._process: WorkerProcess | None = None
         _EVERY.add(self)
 
-    def parse(self, documents: Sequence[Document]) -> list[NumberedTriples | EventError]:
-        """Parse documents; one that is refused has the reason in its place."""
-        answers: list[NumberedTriples | EventError] = []
-        suspect = -1
-        with self._lock:
-            while len(answers) < len(documents):
-                first = len(answers)
-                alone = first == suspect
-                try:
-                    self._ask(documents[first : first + 1] if alone else _frame(documents, first), answers)
-                except _LostError as lost:
-                    self._stop()
-                    if lost.guilty or len(answers) == suspect:
-                        answers.append(EventError(f"{lost}: the document is refused"))
-                    else:
-                        suspect = len(answers)
-                except BaseException:
-                    # An interruption: the answer to this question must not be taken for the next one's.
-                    self._stop()
-                    raise
-        return answers
-
     def close(self) -> None:
-        """End the process; the next document starts another."""
+        """End the process; the next question starts another."""
         with self._lock:
             self._stop()
 
@@ -94,16 +70,6 @@ class Isolation:
         """Return the id of the process, if one is running."""
         process = self._process
         return None if process is None else process.pid
-
-    def _ask(self, documents: Sequence[Document], answers: list[NumberedTriples | EventError]) -> None:
-        """Parse documents and append what comes back, as far as it comes."""
-        if self._process is None:
-            self._process = _Process(self._limits.memory)
-        patience = [self._limits.patience(len(document.data)) for document in documents]
-        self._process.send(pack(Frame(self._settings, list(documents))), sum(patience))
-        for seconds in patience:
-            answer = _ANSWER.decode(self._process.receive(seconds))
-            answers.append(EventError(answer) if isinstance(answer, str) else answer)
 
     def _stop(self) -> None:
         if self._process is not None:
@@ -118,7 +84,48 @@ class Isolation:
             self._process = None
 
 
-_EVERY: weakref.WeakSet[Isolation] = weakref.WeakSet()
+class Isolation(Isolated):
+    """A parser process."""
+
+    def __init__(self, settings: Settings, limits: Limits) -> None:
+        super().__init__()
+        self._settings = settings
+        self._limits = limits
+
+    def parse(self, documents: Sequence[Document]) -> list[NumberedTriples | EventError]:
+        """Parse documents; one that is refused has the reason in its place."""
+        answers: list[NumberedTriples | EventError] = []
+        suspect = -1
+        with self._lock:
+            while len(answers) < len(documents):
+                first = len(answers)
+                alone = first == suspect
+                try:
+                    self._ask(documents[first : first + 1] if alone else _frame(documents, first), answers)
+                except LostError as lost:
+                    self._stop()
+                    if lost.guilty or len(answers) == suspect:
+                        answers.append(EventError(f"{lost}: the document is refused"))
+                    else:
+                        suspect = len(answers)
+                except BaseException:
+                    # An interruption: the answer to this question must not be taken for the next one's.
+                    self._stop()
+                    raise
+        return answers
+
+    def _ask(self, documents: Sequence[Document], answers: list[NumberedTriples | EventError]) -> None:
+        """Parse documents and append what comes back, as far as it comes."""
+        if self._process is None:
+            self._process = WorkerProcess("headgate.rdf.events.worker", "the parser", self._limits.memory)
+        patience = [self._limits.patience(len(document.data)) for document in documents]
+        self._process.send(pack(Frame(self._settings, list(documents))), sum(patience))
+        for seconds in patience:
+            answer = _ANSWER.decode(self._process.receive(seconds))
+            answers.append(EventError(answer) if isinstance(answer, str) else answer)
+
+
+_EVERY: weakref.WeakSet[Isolated] = weakref.WeakSet()
 
 
 def _forget_all() -> None:
@@ -129,7 +136,7 @@ def _forget_all() -> None:
 os.register_at_fork(after_in_child=_forget_all)
 
 
-class _LostError(Exception):
+class LostError(Exception):
     """The process ended, or has not answered in time; `guilty` if that can only be the document's doing."""
 
     def __init__(self, reason: str, *, guilty: bool = False) -> None:
@@ -137,13 +144,14 @@ class _LostError(Exception):
         self.guilty = guilty
 
 
-class _Process:
-    """Pipes to a parser process."""
+class WorkerProcess:
+    """Pipes to a process that runs a module; `name` is what messages call it."""
 
-    def __init__(self, memory: int) -> None:
+    def __init__(self, module: str, name: str, memory: int) -> None:
+        self._name = name
         # It finds the packages where we found them, and nothing in the directory where we happen to be.
         places = os.pathsep.join(place for place in sys.path if place)
-        command = [sys.executable, "-P", "-m", "headgate.rdf.events.worker", str(memory)]
+        command = [sys.executable, "-P", "-m", module, str(memory)]
         try:
             self._child = subprocess.Popen(
                 command,
@@ -154,7 +162,7 @@ class _Process:
                 env={**os.environ, "PYTHONPATH": places},
             )
         except OSError as error:
-            raise MachineError(f"the parser process does not start: {error}") from None
+            raise MachineError(f"{name} process does not start: {error}") from None
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         self.pid = self._child.pid
@@ -167,11 +175,9 @@ class _Process:
         self._end = weakref.finalize(self, _end, self._child)
         try:
             ready = msgspec.msgpack.decode(self.receive(START_SECONDS))
-        except _LostError as lost:
+        except LostError as lost:
             self.stop()
-            raise MachineError(
-                f"the parser process does not start: {lost}; try {' '.join(command)}"
-            ) from None
+            raise MachineError(f"{name} process does not start: {lost}; try {' '.join(command)}") from None
         assert ready == READY
 
     def send(self, data: bytes, seconds: float) -> None:
@@ -219,23 +225,23 @@ class _Process:
             if before is None or used is None:
                 break
             if used - before >= seconds:
-                raise _LostError(f"the parser was not done after {seconds:.1f} s", guilty=True)
+                raise LostError(f"{self._name} was not done after {seconds:.1f} s", guilty=True)
             if poll.poll(seconds * 100):
                 return
             used = _processor_seconds(self.pid)
-        raise _LostError(f"the parser was not done after {seconds:.1f} s")
+        raise LostError(f"{self._name} was not done after {seconds:.1f} s")
 
-    def _death(self) -> _LostError:
+    def _death(self) -> LostError:
         """Say what the process died of."""
         try:
             code = self._child.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
-            return _LostError("the parser closed its pipes")
+            return LostError(f"{self._name} closed its pipes")
         if code >= 0:
-            return _LostError(f"the parser ended with exit code {code}")
+            return LostError(f"{self._name} ended with exit code {code}")
         with contextlib.suppress(ValueError):
-            return _LostError(f"the parser died of signal {-code} ({signal.Signals(-code).name})")
-        return _LostError(f"the parser died of signal {-code}")
+            return LostError(f"{self._name} died of signal {-code} ({signal.Signals(-code).name})")
+        return LostError(f"{self._name} died of signal {-code}")
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

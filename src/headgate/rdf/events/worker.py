@@ -45,21 +45,21 @@ def pack(value: object) -> bytes:
 def main(memory: int) -> None:
     """Answer until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _restrict(memory)
+    restrict(memory)
     decoder = msgspec.msgpack.Decoder(Frame)
-    _write(pack(READY))
-    while head := _read(HEAD):
-        frame = decoder.decode(_read(int.from_bytes(head, "little")))
+    write(pack(READY))
+    while head := read(HEAD):
+        frame = decoder.decode(read(int.from_bytes(head, "little")))
         for data, kind, name in frame.documents:
-            _allow_cpu()
+            allow_cpu()
             try:
                 answer: object = parse(data, kind, name, frame.settings)
             except EventError as error:
                 answer = str(error)
-            _write(pack(answer))
+            write(pack(answer))
 
 
-def _restrict(memory: int) -> None:
+def restrict(memory: int) -> None:
     """Give up what a parser does not need, as far as the platform lets us."""
     for name, most in (
         ("RLIMIT_AS", memory),
@@ -74,14 +74,14 @@ def _restrict(memory: int) -> None:
                 resource.setrlimit(getattr(resource, name), (most, most))
 
 
-def _allow_cpu() -> None:
+def allow_cpu() -> None:
     """Let the process run so much longer."""
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     soft = int(time.process_time()) + CPU_SECONDS
     resource.setrlimit(resource.RLIMIT_CPU, (soft if hard < 0 else min(soft, hard), hard))
 
 
-def _read(size: int) -> bytes:
+def read(size: int) -> bytes:
     """Read some bytes; none at the end of the input."""
     parts: list[bytes] = []
     while size:
@@ -93,7 +93,8 @@ def _read(size: int) -> bytes:
     return b"".join(parts)
 
 
-def _write(data: bytes) -> None:
+def write(data: bytes) -> None:
+    """Write all of some bytes."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(1, rest) :]

@@ -34,8 +34,8 @@ LEAST = 8
 
 
 def build(columns: Columns) -> RdfArrays:
-    """Lay filters out; filter f has the number f."""
-    count = columns.size
+    """Lay the patterns of filters out; member m has the number m."""
+    count = columns.members
     edges = columns.edges.copy()
     slot_of = np.full((count, SLOTS), -1, np.int8)
     key = np.zeros(count, np.uint64)
@@ -161,7 +161,7 @@ def _entries(
     patterns: Patterns,
 ) -> tuple[Patterns, Entries, Groups, Checks]:
     """Lay the filters of each pattern out: free ones, then groups in the order of their ends."""
-    count = columns.size
+    count = columns.members
     access = _access(columns)
     low = np.full(count, -np.inf)
     high = np.full(count, np.inf)
@@ -208,7 +208,7 @@ def _access(columns: Columns) -> NDArray[np.int64]:
     sizes = np.diff(columns.range_start)
     found = np.where(sizes > 0, columns.range_start[:-1], -1)
     both = np.flatnonzero(np.isfinite(columns.ends).all(axis=1))
-    owner = np.repeat(np.arange(columns.size), sizes)
+    owner = np.repeat(np.arange(columns.members), sizes)
     found[owner[both][::-1]] = both[::-1]
     return found
 

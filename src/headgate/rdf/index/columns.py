@@ -4,11 +4,16 @@ edges[edge_start[f]:edge_start[f + 1]]      (s, p, o): places in `terms`, or -1 
 ranges …                                    slot, line and flags; the ends stand in `ends`
 words …                                     the other checks, without END; texts and expressions by place
 slots[f]                                    how many slots there are
+
+A whole query may have several patterns, its members; all other filters have one. So what is said of f
+here is said of members, and filter f has those from member_start[f] on, each with its role. What the
+evaluator is asked stands in `asks`, one for each filter that it verifies, in their order.
 """
 
 from __future__ import annotations
 
 from array import array
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,6 +24,8 @@ from headgate.core.interning import TextPool
 from headgate.rdf.index.arrays import AMONG, KIND, OPAQUE, PAIR, SUFFIX, TEXT
 from headgate.rdf.index.compile import FIRST_TERMS, compile_pattern
 from headgate.rdf.index.laying import mark_used, recode
+from headgate.rdf.language.model import Pattern
+from headgate.rdf.whole.query import DECIDES, check_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +33,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.rdf.index.compile import CompiledPattern
-    from headgate.rdf.language.model import Options, Pattern
+    from headgate.rdf.language.model import Options
+    from headgate.rdf.whole.query import AnyFilter
 
 
 _Text = TypeVar("_Text", str, bytes)
@@ -46,10 +54,18 @@ class Columns(NamedTuple):
     terms: TextPool
     texts: TextPool
     expressions: TextPool
+    member_start: NDArray[np.int64]
+    roles: NDArray[np.int8]
+    asks: TextPool
 
     @property
     def size(self) -> int:
         """Count the filters."""
+        return len(self.member_start) - 1
+
+    @property
+    def members(self) -> int:
+        """Count their patterns."""
         return len(self.slots)
 
 
@@ -88,9 +104,25 @@ class Writer:
         )
         self._edges, self._words = array("i"), array("i")
         self._ends = array("d")
+        self._member_start, self._roles = array("q", [0]), array("b")
+        self._asks: list[str] = []
 
-    def add(self, pattern: Pattern) -> CompiledPattern:
-        """Compile a filter and append it; in what is returned, places are those in the pools."""
+    def add(self, pattern: AnyFilter) -> None:
+        """Compile a filter and append it."""
+        if isinstance(pattern, Pattern):
+            self.add_member(pattern)
+            self._roles.append(DECIDES)
+        else:
+            check_options(pattern, self._options)
+            for member, role in pattern.members:
+                self.add_member(member)
+                self._roles.append(role)
+            if pattern.verified:
+                self._asks.append(pattern.question)
+        self._member_start.append(len(self._roles))
+
+    def add_member(self, pattern: Pattern) -> CompiledPattern:
+        """Compile one pattern of a filter; in what is returned, places are those in the pools."""
         found = compile_pattern(pattern, self._options, self.terms.place)
         slots = 0
         for edge in found.edges:
@@ -125,10 +157,13 @@ class Writer:
             TextPool.build(self.terms.texts),
             TextPool.build(texts),
             TextPool.build(self.expressions.texts),
+            np.array(self._member_start, np.int64),
+            np.array(self._roles, np.int8),
+            TextPool.build(self._asks),
         )
 
 
-def compile_all(patterns: Iterable[Pattern], options: Options) -> Columns:
+def compile_all(patterns: Iterable[AnyFilter], options: Options) -> Columns:
     """Compile filters."""
     writer = Writer(options)
     for pattern in patterns:
@@ -155,12 +190,14 @@ def _relocated(words: list[int], texts: Sequence[int], expressions: Sequence[int
 _SIZES = {KIND: 3, SUFFIX: 3, TEXT: 4, PAIR: 5}
 
 
+_POOLS = (attrgetter("terms"), attrgetter("texts"), attrgetter("expressions"))
+
+
 def concatenate(parts: Sequence[Columns]) -> Columns:
     """Put the filters of several columns one behind another, with one dictionary."""
     if len(parts) == 1:
         return parts[0]
-    pools = [merged([each.terms for each in parts]), merged([each.texts for each in parts])]
-    pools.append(merged([each.expressions for each in parts]))
+    pools = tuple(merged([pool(each) for each in parts]) for pool in _POOLS)
     edges, words = [], []
     for n, each in enumerate(parts):
         terms, texts, expressions = (pool[1][n] for pool in pools)
@@ -177,12 +214,35 @@ def concatenate(parts: Sequence[Columns]) -> Columns:
         np.concatenate([each.ends for each in parts]).reshape(-1, 2),
         joined_starts([each.word_start for each in parts]),
         np.concatenate(words),
-        *(pool[0] for pool in pools),
+        pools[0][0],
+        pools[1][0],
+        pools[2][0],
+        joined_starts([each.member_start for each in parts]),
+        np.concatenate([each.roles for each in parts]),
+        TextPool.build([text for each in parts for text in each.asks.texts()]),
     )
 
 
 def take(columns: Columns, order: NDArray[np.int64]) -> Columns:
     """Pick filters, with what they name and nothing else."""
+    member_start, members = picked(columns.member_start, order)
+    asks = columns.asks
+    if asks.size:
+        verified = verified_of(columns.member_start, columns.roles)
+        place = np.cumsum(verified) - 1
+        asks = asks.take(place[order][verified[order]])
+    found = _taken(columns, members)
+    return found._replace(member_start=member_start, roles=columns.roles[members], asks=asks)
+
+
+def verified_of(member_start: NDArray[np.int64], roles: NDArray[np.int8]) -> NDArray[np.bool_]:
+    """Tell which filters the evaluator verifies: those with a member that does not decide."""
+    undecided = np.concatenate([np.zeros(1, np.int64), np.cumsum(roles != DECIDES)])
+    return undecided[member_start[1:]] > undecided[member_start[:-1]]
+
+
+def _taken(columns: Columns, order: NDArray[np.int64]) -> Columns:
+    """Pick members."""
     parts: dict[str, Any] = {}
     for name, start in (("edges", "edge_start"), ("ranges", "range_start"), ("words", "word_start")):
         parts[start], at = picked(getattr(columns, start), order)

@@ -14,14 +14,15 @@ from headgate.rdf.events.facts import Facts
 from headgate.rdf.events.reading import graph_of, read_graphs
 from headgate.rdf.explain.explain import Explanation, explain
 from headgate.rdf.index.bindings import Bindings, TooLongError, bindings
-from headgate.rdf.index.build import build
 from headgate.rdf.index.columns import Writer
-from headgate.rdf.index.live import ROOM, Base, State, compact
+from headgate.rdf.index.live import ROOM, Base, State, base_of, compact
 from headgate.rdf.language.model import Options, plain
-from headgate.rdf.language.parse import parse_filter
-from headgate.rdf.language.printing import print_pattern
-from headgate.rdf.language.splitting import split
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from headgate.rdf.whole.answers import answer, rows_of
+from headgate.rdf.whole.clauses import split_any
+from headgate.rdf.whole.evaluator import GivenUpError
+from headgate.rdf.whole.explaining import explain_query
+from headgate.rdf.whole.query import Query, parse_any, print_any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from headgate.rdf.index.arrays import Encoded
     from headgate.rdf.index.columns import Columns
     from headgate.rdf.language.model import Graph, Term
+    from headgate.rdf.whole.explaining import QueryExplanation
 
 CHUNK = 256
 """Events whose text is read together."""
@@ -72,8 +74,8 @@ class RdfIndex(DocumentIndex[State]):
     always = "ASK {}"
     """The filter that every event matches."""
     _document = staticmethod(graph_of)
-    _parse = staticmethod(parse_filter)
-    _print = staticmethod(print_pattern)
+    _parse = staticmethod(parse_any)
+    _print = staticmethod(print_any)
 
     def __init__(self, base: Base, *, compact_after: int | None = 4096) -> None:
         super().__init__(State(base), compact_after)
@@ -104,12 +106,12 @@ class RdfIndex(DocumentIndex[State]):
     ) -> RdfIndex:
         """Index filters that are compiled, with these options, in the order of their ids."""
         taxonomy = Taxonomy() if taxonomy is None else taxonomy
-        return cls(Base(ids, filters, build(columns), columns.expressions, options or Options(), taxonomy))
+        return cls(base_of(ids, filters, columns, options or Options(), taxonomy))
 
     @staticmethod
     def clauses(text: str, dialect: str = SPARQL) -> tuple[Clause, ...]:
         """Take a filter apart into its edges and the conjuncts of its filters; refuses a bad filter."""
-        return split(text, dialect)
+        return split_any(text, dialect)
 
     @classmethod
     def open(cls, path: Path, *, verify: bool = True, taxonomy: Taxonomy | None = None) -> RdfIndex:
@@ -144,13 +146,20 @@ class RdfIndex(DocumentIndex[State]):
                 graphs.append(found)
         return graphs
 
+    def verified(self, event: Event) -> list[Id]:
+        """List the subscriptions of the base that the evaluator is asked of for an event."""
+        base = self._state.base
+        return base.listed(base.matcher.asked(graph_of(event)))
+
     def bindings(self, event: Event, identity: Id, limit: int = 1000) -> Bindings:
         """List the bindings under which a subscription matches an event, at most `limit`."""
         if limit < 0:
             raise SubscriptionError(f"limit {limit} is below 0: give how many bindings are wanted at most")
         state = self._state
-        pattern = state.pattern(state.number_of(identity))
-        return bindings(pattern, graph_of(event), state.base.taxonomy, state.base.options, limit)
+        found = state.pattern(state.number_of(identity))
+        if isinstance(found, Query):
+            return answer(found, graph_of(event), state.base.taxonomy, state.base.options, limit)
+        return bindings(found, graph_of(event), state.base.taxonomy, state.base.options, limit)
 
     def results(self, event: Event, ids: Sequence[Id], limit: int) -> list[ResultRows | EventError | None]:
         """Return the bindings of some filters for an event, which is read once, without types and languages.
@@ -167,8 +176,12 @@ class RdfIndex(DocumentIndex[State]):
                 continue
             prepared = state.prepared(number)
             try:
+                if isinstance(prepared, Query):
+                    graph, options = graph_of(event), state.base.options
+                    found.append(rows_of(prepared, graph, state.base.taxonomy, options, limit))
+                    continue
                 rows = prepared.bindings(facts, state.base.options, limit)
-            except TooLongError as error:
+            except (TooLongError, GivenUpError) as error:
                 found.append(error)
                 continue
             for row in rows.rows:
@@ -179,11 +192,13 @@ class RdfIndex(DocumentIndex[State]):
             found.append(ResultRows(prepared.titles, plain_rows, rows.complete))
         return found
 
-    def explain(self, event: Event, identity: Id) -> Explanation:
+    def explain(self, event: Event, identity: Id) -> Explanation | QueryExplanation:
         """Say why an event matches a subscription or not, edge by edge and filter by filter."""
         state = self._state
-        pattern = state.pattern(state.number_of(identity))
-        return explain(pattern, graph_of(event), state.base.taxonomy, state.base.options)
+        found = state.pattern(state.number_of(identity))
+        if isinstance(found, Query):
+            return explain_query(found, graph_of(event), state.base.taxonomy, state.base.options)
+        return explain(found, graph_of(event), state.base.taxonomy, state.base.options)
 
     def _rebuilt(self, moment: Moment[State]) -> State:
         return compact(moment)
@@ -220,4 +235,4 @@ class RdfRoom:
     @staticmethod
     def clauses(text: str, dialect: str) -> tuple[Clause, ...]:
         """Take a filter apart."""
-        return split(text, dialect)
+        return split_any(text, dialect)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +22,11 @@ from headgate.rdf.index.build import build
 from headgate.rdf.index.columns import Columns, concatenate, take
 from headgate.rdf.index.compile import OF_TEXTS
 from headgate.rdf.index.matching import Matcher
-from headgate.rdf.index.tail import Tail
-from headgate.rdf.language.model import Options
-from headgate.rdf.language.parse import parse_filter
+from headgate.rdf.language.model import Options, Pattern
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from headgate.rdf.whole.deciding import DecidingMatcher, Members
+from headgate.rdf.whole.query import check_count, parse_any, pattern_at
+from headgate.rdf.whole.tail import WholeTail
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,11 +35,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.live import Moment
-    from headgate.rdf.language.model import Pattern
+    from headgate.rdf.whole.query import AnyFilter, Query
 
 
 ROOM = RDF
-LAYOUT = 2
+LAYOUT = 3
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 _PARTS: dict[str, Any] = {
     "dictionary": Dictionary,
@@ -56,7 +58,7 @@ _PREPARED = 1 << 14
 class Base(DocumentBase):
     """Patterns in arrays, with the options and the taxonomy under which they are asked."""
 
-    matcher: Matcher
+    matcher: DecidingMatcher
 
     def __init__(
         self,
@@ -67,8 +69,15 @@ class Base(DocumentBase):
         options: Options,
         taxonomy: Taxonomy,
         features: Features | None = None,
+        members: Members | None = None,
     ) -> None:
         super().__init__(ids, filters)
+        if members is None:
+            members = Members(
+                np.arange(len(ids) + 1, dtype=np.int64), np.zeros(len(ids), np.int8), TextPool.build(())
+            )
+        check_count(members.unindexed, options)
+        self.members = members
         self.arrays = arrays
         self.expressions = expressions
         self.options = options
@@ -76,14 +85,22 @@ class Base(DocumentBase):
         self.features = features_of(arrays) if features is None else features
         self.pattern = lru_cache(1024)(self._pattern)
         self.prepared = lru_cache(_PREPARED)(self._prepared)
-        self.matcher = Matcher(arrays, self.features, expressions.text, self.pattern, options, taxonomy)
+        inner = Matcher(arrays, self.features, expressions.text, self._member, options, taxonomy)
+        self.matcher = DecidingMatcher(inner, members, taxonomy)
 
-    def _pattern(self, number: int) -> Pattern:
-        return parse_filter(self.filters.text(number))
+    def _pattern(self, number: int) -> AnyFilter:
+        return parse_any(self.filters.text(number), tried=False)
 
-    def _prepared(self, number: int) -> PreparedPattern:
+    def _member(self, member: int) -> Pattern:
+        """Return one pattern of a filter."""
+        start = self.members.start
+        number = int(np.searchsorted(start, member, "right")) - 1
+        return pattern_at(self.pattern(number), member - int(start[number]))
+
+    def _prepared(self, number: int) -> PreparedPattern | Query:
         # Not by `pattern`, whose few places are for filters that are checked while others are matched.
-        return PreparedPattern(self._pattern(number))
+        found = self._pattern(number)
+        return PreparedPattern(found) if isinstance(found, Pattern) else found
 
     @classmethod
     def open(cls, path: Path, *, taxonomy: Taxonomy | None = None, verify: bool = True) -> Base:
@@ -99,6 +116,7 @@ class Base(DocumentBase):
             Options(**snapshot.about["options"]),
             Taxonomy.from_arrays(found) if taxonomy is None else taxonomy,
             Features(**features),
+            Members(found["member_start"], found["roles"], TextPool(found["ask_offsets"], found["ask_data"])),
         )
 
     def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
@@ -106,11 +124,13 @@ class Base(DocumentBase):
         arrays = stored_parts(self.arrays, _PARTS)
         arrays["filter_offsets"], arrays["filter_data"] = self.filters
         arrays["expression_offsets"], arrays["expression_data"] = self.expressions
+        arrays["member_start"], arrays["roles"] = self.members.start, self.members.roles
+        arrays["ask_offsets"], arrays["ask_data"] = self.members.asks
         arrays.update(self.ids.to_arrays())
         arrays.update(self.taxonomy.to_arrays())
         about = {
             "layout": LAYOUT,
-            "options": {"coerce": self.options.coerce, "injective": self.options.injective},
+            "options": asdict(self.options),
             "features": self.features._asdict(),
             "source": dict(source or {}),
         }
@@ -120,16 +140,19 @@ class Base(DocumentBase):
             "edges": len(self.arrays.edges.s),
             "terms": len(self.arrays.dictionary.offsets) - 1 - len(OF_TEXTS),
             "taxonomy": len(self.taxonomy),
+            "verified": self.members.verified,
+            "unindexed": self.members.unindexed,
         }
         write_snapshot(path, ROOM, arrays, counts=counts, about=about)
 
     @property
     def nbytes(self) -> int:
         """Count the bytes of the arrays."""
-        return self.arrays.nbytes + sum(array.nbytes for array in self.expressions)
+        texts = sum(array.nbytes for array in (*self.expressions, *self.members.asks))
+        return self.arrays.nbytes + texts + self.members.start.nbytes + self.members.roles.nbytes
 
 
-def restore(arrays: RdfArrays, expressions: TextPool, kept: NDArray[np.int64]) -> Columns:
+def restore(arrays: RdfArrays, expressions: TextPool, members: Members, kept: NDArray[np.int64]) -> Columns:
     """Read some filters back, given by their numbers."""
     patterns, edges, entries, groups = arrays.patterns, arrays.edges, arrays.entries, arrays.groups
     count = len(entries.number)
@@ -169,10 +192,15 @@ def restore(arrays: RdfArrays, expressions: TextPool, kept: NDArray[np.int64]) -
         TextPool(arrays.dictionary.offsets, arrays.dictionary.data),
         TextPool(arrays.checks.text_offsets, arrays.checks.text_data),
         expressions,
+        np.arange(count + 1),
+        np.zeros(count, np.int8),
+        TextPool.build(()),
     )
     place = np.empty(count, np.int64)
     place[entries.number] = np.arange(count)
-    return take(whole, place[kept])
+    # In the order of members first, each as if it were a filter.
+    ordered = take(whole, place)._replace(member_start=members.start, roles=members.roles, asks=members.asks)
+    return take(ordered, kept)
 
 
 def _within(sizes: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -181,28 +209,37 @@ def _within(sizes: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
 
 
-class State(DocumentState[Base, Tail]):
+class State(DocumentState[Base, WholeTail]):
     """Base and tail."""
 
     def __init__(self, base: Base) -> None:
-        super().__init__(base, Tail(base.options, base.taxonomy))
+        super().__init__(base, WholeTail(base.options, base.taxonomy, base.members.unindexed))
 
     @property
     def version(self) -> int:
         """Return the version of the taxonomy."""
         return self.base.taxonomy.version
 
-    def prepared(self, number: int) -> PreparedPattern:
+    def prepared(self, number: int) -> PreparedPattern | Query:
         """Return a filter that is ready to be asked for its bindings."""
         base = len(self.base.ids)
-        return self.base.prepared(number) if number < base else prepared(self.tail.pattern(number - base))
+        if number < base:
+            return self.base.prepared(number)
+        found = self.tail.pattern(number - base)
+        return prepared(found) if isinstance(found, Pattern) else found
 
 
 def compact(moment: Moment[State]) -> State:
     """Build a state whose base holds all that was left; the given one is not changed."""
     state, kept, late = moment
     base = state.base
-    left = restore(base.arrays, base.expressions, np.flatnonzero(kept))
+    left = restore(base.arrays, base.expressions, base.members, np.flatnonzero(kept))
     ids, filters, order = state.merged(kept, late)
     columns = take(concatenate([left, take(state.tail.columns(), np.flatnonzero(late))]), order)
-    return State(Base(ids, filters, build(columns), columns.expressions, base.options, base.taxonomy))
+    return State(base_of(ids, filters, columns, base.options, base.taxonomy))
+
+
+def base_of(ids: Ids, filters: TextPool, columns: Columns, options: Options, taxonomy: Taxonomy) -> Base:
+    """Index filters that are compiled, in the order of their ids."""
+    members = Members(columns.member_start, columns.roles, columns.asks)
+    return Base(ids, filters, build(columns), columns.expressions, options, taxonomy, members=members)

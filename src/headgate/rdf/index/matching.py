@@ -32,6 +32,7 @@ from headgate.rdf.index.scratch import (
 from headgate.rdf.language.evaluate import holds
 from headgate.rdf.language.model import BELOW, BELOW_PROPERTY, SUBCLASS, SUBPROPERTY
 from headgate.rdf.language.parse import parse_expression
+from headgate.rdf.taxonomy.entailing import own_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -329,9 +330,8 @@ class _Below:
     @cached_property
     def _own(self) -> dict[tuple[str, str], list[str]]:
         found: dict[tuple[str, str], list[str]] = {}
-        for s, p, o in self._graph.statements():
-            if p in (SUBCLASS, SUBPROPERTY):
-                found.setdefault((p, s), []).append(o)
+        for s, p, o in own_order(self._graph.statements()):
+            found.setdefault((p, s), []).append(o)
         return found
 
     def holds(self, edge: tuple[str, str, str], named: dict[str, str]) -> bool:

@@ -101,7 +101,7 @@ class Tail:
     def add(self, pattern: Pattern) -> None:
         """Append a filter."""
         place = self._count
-        found = self._writer.add(pattern)
+        found = self._writer.add_member(pattern)
         del self._patterns[place:]
         self._patterns.append(pattern)
         self._add_terms()

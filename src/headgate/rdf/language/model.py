@@ -34,6 +34,9 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 TYPE = f"<{RDF}type>"
 SUBCLASS = f"<{RDFS}subClassOf>"
 SUBPROPERTY = f"<{RDFS}subPropertyOf>"
+MEMBER = f"<{RDFS}member>"
+DOMAIN = f"<{RDFS}domain>"
+RANGE = f"<{RDFS}range>"
 
 PLAIN = ""
 ISA = "a/rdfs:subClassOf*"
@@ -157,17 +160,23 @@ class Pattern:
         return tuple(found)
 
 
+UNINDEXED = 1_000
+"""How many queries that nothing can be indexed of are taken where they are allowed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What departs from SPARQL, for all filters of an index.
 
     `coerce`: a string that is compared with a number, a time or a truth value is read as one if it can be.
     `injective`: different nodes of a pattern stand for different nodes, different edges for different
-    triples.
+    triples. `unindexed`: how many queries are taken that nothing can be indexed of, so that they are
+    evaluated for every event.
     """
 
     coerce: bool = False
     injective: bool = False
+    unindexed: int = 0
 
 
 STRING = f"{XSD}string"

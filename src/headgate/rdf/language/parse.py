@@ -31,6 +31,7 @@ from headgate.rdf.language.refusal import (
     BAD_REGEX,
     MAX_VARIABLES,
     RefusedFilterError,
+    UnsupportedFilterError,
     check_shape,
     check_text,
     misplaced,
@@ -152,11 +153,11 @@ def _on_path(step: Step, terms: Sequence[Term], template: Template) -> Edge:
     subject, last, end, path, first = step
     if path == CHAIN:
         if terms[first] != TYPE or terms[last] != SUBCLASS:
-            raise RefusedFilterError(BAD_PATH, template.places[first])
+            raise UnsupportedFilterError(BAD_PATH, template.places[first])
         path = ISA
     elif path == REPEATED:
         if terms[last] not in _REPEATED:
-            raise RefusedFilterError(BAD_PATH, template.places[last])
+            raise UnsupportedFilterError(BAD_PATH, template.places[last])
         path = _REPEATED[terms[last]]
     return Edge(terms[subject], path, terms[end], path)
 
@@ -172,9 +173,9 @@ def _check_regex(terms: Sequence[Term], pattern: int, flags: int, template: Temp
     """Refuse a regular expression that is not known, and flags that are not."""
     written = parts(terms[flags]).lexical if flags >= 0 else ""
     if written not in {"", "i"}:
-        raise RefusedFilterError(BAD_FLAGS, template.places[flags])
+        raise UnsupportedFilterError(BAD_FLAGS, template.places[flags])
     if search_of(parts(terms[pattern]).lexical, written) is None:
-        raise RefusedFilterError(BAD_REGEX, template.places[pattern])
+        raise UnsupportedFilterError(BAD_REGEX, template.places[pattern])
 
 
 def _selected(template: Template, terms: Sequence[Term], edges: tuple[Edge, ...]) -> tuple[Term, ...]:
@@ -277,18 +278,23 @@ def parse_filter(text: str, dialect: str = SPARQL) -> Pattern:
     ...
     headgate.errors.FilterError: OPTIONAL is not supported: a filter says what must be there, at character 15: ASK { ?x a ?y ⟪OPTIONAL { ?x ?p ?z …
     """  # noqa: E501 -- the message is one line
+    try:
+        return parse_pattern(text, dialect)
+    except RefusedFilterError as refused:
+        raise _at(text, refused) from None
+
+
+def parse_pattern(text: str, dialect: str = SPARQL) -> Pattern:
+    """Parse a filter; raises `RefusedFilterError`, and `UnsupportedFilterError` for what is no pattern."""
     if dialect not in (SPARQL, TUPLES):
         raise SubscriptionError(
             f"dialect {dialect!r} is for records: filters of RDF events are {SPARQL!r} or {TUPLES!r}"
         )
     check_text(text)
     words = cut(text)
-    try:
-        if dialect == SPARQL:
-            return pattern_of(_template(words, kinds_of(words), grammar.QUERY), words)
-        return pattern_of(_template(words, bare_names(kinds_of(words)), grammar.TUPLES), words)
-    except RefusedFilterError as refused:
-        raise _at(text, refused) from None
+    if dialect == SPARQL:
+        return pattern_of(_template(words, kinds_of(words), grammar.QUERY), words)
+    return pattern_of(_template(words, bare_names(kinds_of(words)), grammar.TUPLES), words)
 
 
 def parse_expression(text: str) -> Expression:
@@ -306,6 +312,15 @@ def parse_expression(text: str) -> Expression:
         raise _at(text, refused) from None
 
 
+def expression_of(words: list[str]) -> Expression:
+    """Read the words of an expression; raises `RefusedFilterError` for what patterns do not know."""
+    template = _template(words, kinds_of(words), grammar.EXPRESSION)
+    terms = terms_of(template, words)
+    for pattern, flags in template.regexes:
+        _check_regex(terms, pattern, flags, template)
+    return template.filters[0](terms)
+
+
 def _template(words: Sequence[str], kinds: Kinds, start: str) -> Template:
     """Find the template of a shape, or make it."""
     known = _shapes[start]
@@ -316,7 +331,7 @@ def _template(words: Sequence[str], kinds: Kinds, start: str) -> Template:
             tree = tree_of(kinds, start)
         except MisplacedWordError as error:
             reason = misplaced(words, kinds, error.number, error.expected, tuples=start == grammar.TUPLES)
-            raise RefusedFilterError(reason, error.number) from None
+            raise UnsupportedFilterError(reason, error.number) from None
         if start == grammar.QUERY:
             template = Builder(kinds).query(tree)
         elif start == grammar.TUPLES:

@@ -29,6 +29,14 @@ class RefusedFilterError(Exception):
         self.number = number
 
 
+class WrongWordError(RefusedFilterError):
+    """A word of a whole query that cannot stand where it does."""
+
+
+class UnsupportedFilterError(RefusedFilterError):
+    """A filter that is no pattern, but may be a whole query."""
+
+
 BAD_PATH = (
     "this path is not supported: those known are a/rdfs:subClassOf*, rdfs:subClassOf* and rdfs:subPropertyOf*"
 )
@@ -214,6 +222,20 @@ def _wanted(expected: Iterable[str]) -> str:
     return f"expected {' or '.join(filter(None, (', '.join(shown[:-1]), shown[-1])))}"
 
 
+def wrong_word(word: str | None, kind: str, expected: Sequence[str]) -> str:
+    """Say what is wrong with a word of a whole query, None for its end, given what could stand there."""
+    wanted = f"expected {' or '.join(filter(None, (', '.join(expected[:-1]), *expected[-1:])))}"
+    if word is None:
+        return f"the filter ends too early: {wanted}"
+    if kind == words.UNKNOWN:
+        if word[0] in "\"'":
+            return "a quote is still open"
+        return f"{_shown(word)} is not part of the filter language"
+    if kind == words.BARE and word == "A":
+        return "rdf:type is written a, in lower case"
+    return f"{_shown(word)} cannot stand here: {wanted}"
+
+
 def _shown(word: str) -> str:
     if word in SIGNS:
         return repr(word)
@@ -232,6 +254,8 @@ MAX_LIST = 1_000
 """Commas between two parentheses, plus one: the members of an IN."""
 MAX_JOINED = 1_000
 """Occurrences of && and ||, plus one."""
+MAX_STEPS = 256
+"""Properties in triples and paths of a whole query."""
 
 _OPENING = {"_LEFT", "BEGIN", "_OPEN"}
 _CLOSING = {"_RIGHT", "_END", "_CLOSE"}

@@ -29,7 +29,12 @@ from headgate.rdf.language.model import (
     Or,
     Term,
 )
-from headgate.rdf.language.refusal import BAD_PATH, RefusedFilterError, check_edges
+from headgate.rdf.language.refusal import (
+    BAD_PATH,
+    RefusedFilterError,
+    UnsupportedFilterError,
+    check_edges,
+)
 
 if TYPE_CHECKING:
     from headgate.rdf.language.grammar import Node
@@ -308,7 +313,7 @@ class Builder:
             return Step(subject, self.slots[path.number], slot)
         names = _chain(path)
         if not names:
-            raise RefusedFilterError(BAD_PATH, path.number)
+            raise UnsupportedFilterError(BAD_PATH, path.number)
         if node.name in VALUES:
             raise RefusedFilterError("a literal is neither a class nor a property", node.number)
         first, last = self.slots[names[0].number], self.slots[names[-1].number]
@@ -351,7 +356,9 @@ class Builder:
         """Note a regular expression, and its flags if it has some: texts that stand there."""
         for each in written:
             if each.name != "string" or len(each.parts) != 1:
-                raise RefusedFilterError("REGEX takes texts in quotes behind the first argument", each.number)
+                raise UnsupportedFilterError(
+                    "REGEX takes texts in quotes behind the first argument", each.number
+                )
         if written:
             pattern, *flags = [self.slots[each.parts[0].number] for each in written]
             self.regexes.append((pattern, flags[0] if flags else -1))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from bisect import bisect_left
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -25,7 +26,17 @@ from headgate.core.arguments import listed, told
 from headgate.errors import TaxonomyError
 from headgate.rdf.events.reading import Reader, make_graph
 from headgate.rdf.events.screening import Limits
-from headgate.rdf.language.model import RDF, RDFS, SUBCLASS, SUBPROPERTY, TYPE, Graph, is_iri
+from headgate.rdf.language.model import (
+    DOMAIN,
+    RANGE,
+    RDF,
+    RDFS,
+    SUBCLASS,
+    SUBPROPERTY,
+    TYPE,
+    Graph,
+    is_iri,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -192,7 +203,9 @@ class Taxonomy:
     (['<urn:Human>', '<urn:Man>', '<urn:Mortal>'], 1)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, schema: bool = False) -> None:
+        self.schema = schema
+        """Whether rdfs:domain and rdfs:range are part of it, and give types to what has a property."""
         self._lock = threading.Lock()
         self._held: dict[Statement, None] = {}
         self._version = 0
@@ -203,22 +216,24 @@ class Taxonomy:
         """How many were left out because a class, property or instance is a blank node or a literal."""
 
     @classmethod
-    def of(cls, statements: Iterable[Statement]) -> Taxonomy:
+    def of(cls, statements: Iterable[Statement], *, schema: bool = False) -> Taxonomy:
         """Make a taxonomy of statements; those that say nothing about one are counted and left out."""
-        taxonomy = cls()
+        taxonomy = cls(schema=schema)
         for statement in listed(statements, "statements", TaxonomyError, _STATEMENTS):
             if taxonomy._counts(statement):
                 taxonomy._held[statement] = None
         return taxonomy
 
     @classmethod
-    def read(cls, data: str | bytes, content_type: str, reader: Reader | None = None) -> Taxonomy:
+    def read(
+        cls, data: str | bytes, content_type: str, reader: Reader | None = None, *, schema: bool = False
+    ) -> Taxonomy:
         """Read a vocabulary in one of the RDF formats; it may be much larger than an event."""
         _check_vocabulary(data, content_type)
         if reader is not None:
-            return cls.of(reader.read(data, content_type).statements())
+            return cls.of(reader.read(data, content_type).statements(), schema=schema)
         with contextlib.closing(Reader(limits=VOCABULARY)) as large:
-            return cls.of(large.read(data, content_type).statements())
+            return cls.of(large.read(data, content_type).statements(), schema=schema)
 
     @property
     def version(self) -> int:
@@ -236,7 +251,7 @@ class Taxonomy:
 
     def add(self, statement: Statement) -> None:
         """Add a statement; nothing changes if it is there."""
-        why = _unfit(statement)
+        why = _unfit(statement, self.schema)
         if why:
             raise TaxonomyError(f"{' '.join(statement)} cannot be part of a taxonomy: {why}")
         with self._lock:
@@ -271,6 +286,11 @@ class Taxonomy:
         made = self._now()
         return made.row(made.closure.type_start, made.closure.type_of, term)
 
+    @property
+    def schemas(self) -> dict[Term, tuple[tuple[Term, ...], tuple[Term, ...]]]:
+        """Return the domains and the ranges of properties that have some."""
+        return self._now().schemas if self.schema else {}
+
     def closure(self) -> Closure:
         """Return all of it as flat arrays; what is returned does not change any more."""
         return self._now().closure
@@ -278,21 +298,25 @@ class Taxonomy:
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the statements as arrays, for a snapshot."""
         graph = make_graph(self.statements())
-        return {"taxonomy_terms": np.frombuffer(graph.text, np.uint8), "taxonomy_triples": graph.triples}
+        return {
+            "taxonomy_terms": np.frombuffer(graph.text, np.uint8),
+            "taxonomy_triples": graph.triples,
+            "taxonomy_schema": np.array([self.schema], np.uint8),
+        }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Taxonomy:
         """Make a taxonomy of what `to_arrays` gave."""
         graph = Graph(arrays["taxonomy_terms"].tobytes(), np.asarray(arrays["taxonomy_triples"], np.int32))
-        return cls.of(graph.statements())
+        return cls.of(graph.statements(), schema=bool(arrays["taxonomy_schema"][0]))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Go to another process as the statements."""
-        return Taxonomy.of, (self.statements(),)
+        return partial(Taxonomy.of, schema=self.schema), (self.statements(),)
 
     def _counts(self, statement: Statement) -> bool:
         """Tell whether a statement belongs here, and count it if not."""
-        why = _unfit(statement)
+        why = _unfit(statement, self.schema)
         if why == _UNNAMED:
             self.unnamed += 1
         elif why:
@@ -314,6 +338,7 @@ class _Made(NamedTuple):
     version: int
     closure: Closure
     terms: list[Term]
+    schemas: dict[Term, tuple[tuple[Term, ...], tuple[Term, ...]]]
 
     def row(self, start: NDArray[np.int64], items: NDArray[np.int32], term: Term) -> frozenset[Term]:
         """Read the row of a term."""
@@ -324,11 +349,21 @@ class _Made(NamedTuple):
 
 
 def _make(version: int, held: Iterable[Statement]) -> _Made:
-    pairs: dict[Term, list[tuple[Term, Term]]] = {SUBCLASS: [], SUBPROPERTY: [], TYPE: []}
+    pairs: dict[Term, list[tuple[Term, Term]]] = {
+        relation: [] for relation in (SUBCLASS, SUBPROPERTY, TYPE, DOMAIN, RANGE)
+    }
     for low, relation, high in held:
         pairs[relation].append((low, high))
     closure = build_closure(pairs[SUBCLASS], pairs[SUBPROPERTY], pairs[TYPE])
-    return _Made(version, closure, closure.terms.decode().split("\n") if closure.terms else [])
+    schemas = {
+        name: (_highs(pairs[DOMAIN], name), _highs(pairs[RANGE], name))
+        for name in dict.fromkeys(low for low, _ in pairs[DOMAIN] + pairs[RANGE])
+    }
+    return _Made(version, closure, closure.terms.decode().split("\n") if closure.terms else [], schemas)
+
+
+def _highs(pairs: Iterable[tuple[Term, Term]], name: Term) -> tuple[Term, ...]:
+    return tuple(high for low, high in pairs if low == name)
 
 
 _UNNAMED = "a class, a property and an instance are IRIs"
@@ -357,12 +392,13 @@ def _check(statement: object) -> None:
         raise TaxonomyError(f"{statement!r} is not a statement: give a tuple of three terms, as text")
 
 
-def _unfit(statement: Statement) -> str:
+def _unfit(statement: Statement, schema: bool) -> str:
     """Say why a statement is no part of a taxonomy, or nothing."""
     _check(statement)
     low, relation, high = statement
-    if relation not in {SUBCLASS, SUBPROPERTY, TYPE}:
-        return "the property is one of rdfs:subClassOf, rdfs:subPropertyOf, rdf:type"
+    if relation not in {SUBCLASS, SUBPROPERTY, TYPE, *((DOMAIN, RANGE) if schema else ())}:
+        more = ", rdfs:domain, rdfs:range" if schema else ""
+        return f"the property is one of rdfs:subClassOf, rdfs:subPropertyOf, rdf:type{more}"
     if not is_iri(low) or not is_iri(high):
         return _UNNAMED
     if relation == TYPE and high.startswith(_VOCABULARIES):

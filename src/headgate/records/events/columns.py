@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headgate.contents.sharing import once
 from headgate.core.interning import TextPool
@@ -17,8 +18,9 @@ from headgate.core.values import Kind, dotted, find_name, kind_of, micros
 from headgate.errors import EventError
 from headgate.records.computed import LOWER, expression_of, is_computed, is_expression, sources
 from headgate.records.events.decimals import Decimals, decimal_keys, python_keys, widened
-from headgate.records.expressions.columns import Numbers, compute
-from headgate.records.expressions.types import BOOL, DOUBLE, LONG
+from headgate.records.expressions.columns import Numbers, compute, compute_texts
+from headgate.records.expressions.texts import MAX_TEXT
+from headgate.records.expressions.types import BOOL, DOUBLE, INT, LONG
 from headgate.records.programs.leaves import float_key, float_keys
 
 if TYPE_CHECKING:
@@ -91,6 +93,8 @@ class BatchColumns:
     def _compute(self, path: Path) -> Column:
         """Evaluate an expression for all rows."""
         found = expression_of(path)
+        if not found.attributes:
+            return from_values([found.of_values(())] * self.count)
         arrays = [find_column(self._batch, own) for own in found.attributes]
         numbers = {}
         for own, array in zip(found.attributes, arrays, strict=True):
@@ -119,6 +123,14 @@ class BatchColumns:
     @staticmethod
     def _of_texts(expression: Expression, given: Column) -> Column:
         """Compute an expression of one text, once for each distinct text."""
+        if (
+            given.texts.size
+            and len(given.texts.data) < MAX_TEXT // 2
+            and given.texts.data.max(initial=0) < 128
+        ):
+            made_texts = compute_texts(expression.node, given.texts.to_arrow())
+            if isinstance(made_texts, pa.Array):
+                return _recoded(given, made_texts)
         made = [expression.of_values((text,)) for text in given.texts.texts()]
         made.append(expression.of_values((None,)))
         place = np.where(given.code >= 0, given.code, len(made) - 1)
@@ -232,8 +244,6 @@ def from_values(values: Sequence[object]) -> Column:
 
 def from_arrow(array: pa.Array[Any]) -> Column:
     """Read an Arrow array, all of one kind but for nulls."""
-    import pyarrow.compute as pc
-
     kind = arrow_kind(array.type)
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
@@ -281,6 +291,11 @@ def text_forms(column: Column) -> tuple[NDArray[np.int32], TextPool]:
 def computed(path: Path, given: Column) -> Column:
     """Make the column of a computed attribute from that of its source; each text is looked at once."""
     code, pool = text_forms(given)
+    if path[0] == LOWER and code is given.code and _is_ascii(given):
+        lowered = _recoded(given, pc.call_function("ascii_lower", [given.texts.to_arrow()]))
+        kind = np.where(given.kind == Kind.STRING, given.kind, np.uint8(Kind.NULL))
+        start = np.zeros(len(code) + 1, np.int64)
+        return Column(kind, np.zeros(len(code), np.int64), lowered.code, lowered.texts, start, None)
     there = code >= 0
     made = [text.lower() if path[0] == LOWER else list(dict.fromkeys(words(text))) for text in pool.texts()]
     column = from_values([*made, None])
@@ -301,8 +316,6 @@ def computed(path: Path, given: Column) -> Column:
 
 def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
     """Find an attribute in a batch by its folded path, through nested structs."""
-    import pyarrow.compute as pc
-
     place = find_name(path[:1], batch.schema.names)
     if place is None:
         return None
@@ -321,9 +334,22 @@ def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
     return array
 
 
+def _is_ascii(given: Column) -> bool:
+    """Tell whether a column has texts, all of ASCII, and not too much of them."""
+    return 0 < len(given.texts.data) < MAX_TEXT // 2 and given.texts.data.max() < 128
+
+
+def _recoded(given: Column, texts: pa.Array[Any]) -> Column:
+    """Put other texts in the place of those of a column, each once."""
+    coded = texts.dictionary_encode()
+    place = np.asarray(coded.indices, np.int32)
+    code = np.where(given.code >= 0, place[given.code], np.int32(-1)).astype(np.int32)
+    return given._replace(code=code, texts=TextPool.from_arrow(coded.dictionary))
+
+
 def _from_numbers(made: Numbers, count: int) -> Column:
     """Make a column of what was computed in NumPy."""
-    kind = {LONG: Kind.INT, DOUBLE: Kind.FLOAT, BOOL: Kind.BOOL}[made.type]
+    kind = {INT: Kind.INT, LONG: Kind.INT, DOUBLE: Kind.FLOAT, BOOL: Kind.BOOL}[made.type]
     values = np.broadcast_to(np.asarray(made.values), count)
     number = float_keys(values.astype(np.float64)) if kind is Kind.FLOAT else values.astype(np.int64)
     there = np.broadcast_to(np.asarray(made.there), count)
@@ -365,8 +391,6 @@ def _from_decimals(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
 
 
 def _from_lists(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
-    import pyarrow.compute as pc
-
     lengths = np.asarray(pc.list_value_length(array).fill_null(0), np.int64)
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     count = len(kinds)

@@ -54,6 +54,8 @@ SPELLINGS = 1 << 13
 
 _KEPT = (type(None), bool, int, float, str, dt.date)
 """Types of which values are kept. Of equal decimals one may be refused, and moments hardly come twice."""
+_REPEATED = (type(None), bool, int, str)
+"""Types of which what is computed is kept; of doubles, 0.0 and -0.0 are equal and not the same."""
 _SCALARS = (*_KEPT, Decimal, dt.datetime)
 _FORMS = (bool, int, str)
 """What LIKE sees."""
@@ -203,13 +205,22 @@ class _Computed:
         self.attribute = attribute
         self._of_values = expression.of_values
         self._places = places
-        self._only = places[0] if len(places) == 1 else -1
+        self.only = places[0] if len(places) == 1 else -1
+        """The place of the one attribute that it reads; -1 if there are several."""
+        self.known: dict[type, dict[Any, Found]] = {kind: {} for kind in _REPEATED}
+        """Codes by the value of that attribute, as far as they are kept."""
 
     def of(self, values: Sequence[Any]) -> Any:
         """Compute the value."""
-        if self._only >= 0:
-            return self._of_values((values[self._only],))
         return self._of_values([values[place] for place in self._places])
+
+    def keep(self, value: Any, found: Found) -> None:
+        """Keep the codes of a value."""
+        known = self.known.get(type(value))
+        if known is not None and not (type(value) is str and len(value) > LONGEST):
+            if len(known) >= KEPT:
+                known.clear()
+            known[value] = found
 
 
 class _Batch:
@@ -400,13 +411,22 @@ class RowEncoder:
     def _compute(self, values: Sequence[Any], row: list[Any], e: int, batch: _Batch) -> None:
         """Read what expressions give, as if the event had it."""
         for each in self._computed:
+            if each.only >= 0:
+                given = values[each.only]
+                known = each.known.get(type(given))
+                found = None if known is None else known.get(given)
+                if found is not None:
+                    row[found[0]] = found[1]
+                    continue
             value = each.of(values)
             codes = each.attribute.types[type(value)]
             if codes is None:
                 self._add(value, each.attribute, row, e, batch)
-            else:
-                place, code = codes[value]
-                row[place] = code
+                continue
+            found = codes[value]
+            row[found[0]] = found[1]
+            if each.only >= 0:
+                each.keep(values[each.only], found)
 
     def _read_object(
         self, value: dict[str, Any], attribute: Attribute, prefix: Path, row: list[Any], e: int, batch: _Batch

@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from headgate.records.expressions.model import Call, Name, Value
 from headgate.records.expressions.types import BOOL, DOUBLE, INT, LONG
-from headgate.records.language.model import LiteralType
+from headgate.records.language.model import Literal, LiteralType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from headgate.records.expressions.types import Type
 
 _SAFE = 2**62
+_WHOLE = {INT, LONG}
 
 
 class Numbers(NamedTuple):
@@ -61,7 +64,72 @@ def compute(node: Node, given: Mapping[Path, Numbers]) -> Numbers | None:
                 # Two whole numbers of 32 bits have a sum of 32 bits.
                 return None
             return _pair(name, first, second)
+        case Call("coalesce", parts):
+            found_parts = [compute(part, given) for part in parts]
+            return _first([part for part in found_parts if part is not None], len(parts))
+        case Call("case" | "if", (test, left, right)):
+            return _chosen(*(compute(part, given) for part in (test, left, right)))
     return None
+
+
+MAX_LITERAL = 1_000
+"""Characters of a literal that is joined to texts here."""
+
+
+def compute_texts(node: Node, texts: pa.Array[Any]) -> Any:
+    """Compute an expression over the texts of its one attribute, all of ASCII; None if each has to be asked.
+
+    >>> from headgate.records.expressions.parse import parse_node
+    >>> compute_texts(parse_node("upper(a) || '!'"), pa.array(["x", "yz"])).to_pylist()
+    ['X!', 'YZ!']
+    """
+    match node:
+        case Name():
+            return texts
+        case Value(Literal(LiteralType.STRING, str() as text)) if text.isascii() and len(text) < MAX_LITERAL:
+            return pa.scalar(text, texts.type)
+        case Call("lower" | "upper" as name, (part,)):
+            found = compute_texts(part, texts)
+            if isinstance(found, pa.Array):
+                return pc.call_function(f"ascii_{name}", [found])
+        case Call("substring", (part, *places)):
+            found = compute_texts(part, texts)
+            wanted = [each.literal.value for each in places if isinstance(each, Value)]
+            whole = [each for each in wanted if type(each) is int]
+            if isinstance(found, pa.Array) and len(whole) == len(places) and whole[0] > 0 and min(whole) >= 0:
+                stop = None if len(whole) == 1 else whole[0] - 1 + whole[1]
+                return pc.utf8_slice_codeunits(found, whole[0] - 1, stop)
+        case Call("concat" | "||", parts):
+            joined = [compute_texts(part, texts) for part in parts]
+            if all(each is not None for each in joined) and any(
+                isinstance(each, pa.Array) for each in joined
+            ):
+                return pc.binary_join_element_wise(*joined, pa.scalar("", texts.type))
+    return None
+
+
+def _first(parts: list[Numbers], count: int) -> Numbers | None:
+    """Return the first number that is not NULL; whole numbers only, which are of one type."""
+    if len(parts) < count or any(part.type not in _WHOLE for part in parts):
+        return None
+    found = parts[-1]
+    for part in reversed(parts[:-1]):
+        values = np.where(part.there, part.values, found.values)
+        found = Numbers(values, part.there | found.there, LONG)
+    return found._replace(type=LONG if LONG in {part.type for part in parts} else INT)
+
+
+def _chosen(test: Numbers | None, left: Numbers | None, right: Numbers | None) -> Numbers | None:
+    """Return one of two whole numbers, by a condition."""
+    if test is None or left is None or right is None or test.type != BOOL:
+        return None
+    if left.type not in _WHOLE or right.type not in _WHOLE:
+        return None
+    holds = np.asarray(test.values) & test.there
+    there = np.where(holds, left.there, right.there)
+    return Numbers(
+        np.where(holds, left.values, right.values), there, LONG if LONG in {left.type, right.type} else INT
+    )
 
 
 def _bound(part: Numbers) -> int:

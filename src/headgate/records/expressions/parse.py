@@ -98,10 +98,10 @@ def parse_node(text: str) -> Node:
 
     >>> parse_node("price * 2").name
     '*'
-    >>> parse_node("prise(a)")
+    >>> parse_node("trimm(a)")
     Traceback (most recent call last):
     ...
-    headgate.errors.FilterError: there is no function prise (did you mean trim?), at character 1: ⟪prise(a)
+    headgate.errors.FilterError: there is no function trimm (did you mean trim?), at character 1: ⟪trimm(a)
     """
     check_text(text)
     try:

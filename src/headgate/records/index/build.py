@@ -291,10 +291,10 @@ def _lay_out(
     stream = np.zeros(total, np.int32)
     pair_at = np.zeros(int((np.diff(key[key >= access.PAIR], prepend=0) != 0).sum()), np.int64)
     probes = np.zeros((2, count), np.int32)
-    line, buckets = probes
-    clusters.choose_probes(parts, kind, atoms, entities, found.chosen, line, buckets)
+    probe_line, probe_buckets = probes
+    clusters.choose_probes(parts, kind, atoms, entities, found.chosen, probe_line, probe_buckets)
     clusters.write_clusters(
-        written, kind, globs, entities, key, of, words, at, line, buckets, stream, 0, pair_at
+        written, kind, globs, entities, key, of, words, at, probe_line, probe_buckets, stream, 0, pair_at
     )
     clusters.write_apart(written, kind, globs, entities, apart, words, at, stream)
     slots = int(len(pair_at) / LOAD) + 1

@@ -1,10 +1,10 @@
-"""The dialects of filters: SQL, and `labels`, which is translated to it."""
+"""The dialects of filters: SQL, and those that are translated to it."""
 
 from __future__ import annotations
 
 import re
 
-from headgate.core.subscription import LABELS, SQL, check_dialect
+from headgate.core.subscription import FOREIGN, LABELS, SQL, check_dialect
 from headgate.errors import FilterError, SubscriptionError
 
 
@@ -13,11 +13,18 @@ def to_sql(text: str, dialect: str) -> str:
 
     >>> to_sql("intersects(tags, 'news')", "labels"), to_sql("age > 30", "sql")
     ("arrays_overlap(tags, array('news'))", 'age > 30')
+    >>> to_sql("type LIKE 'com.example.%'", "cesql")
+    "type LIKE 'com.example.%'"
     """
     check_dialect(dialect)
+    if dialect in FOREIGN:
+        from headgate.records.importers.registry import convert
+
+        return convert(text, dialect)
     if dialect not in (SQL, LABELS):
+        *most, last = map(repr, (SQL, LABELS, *FOREIGN))
         raise SubscriptionError(
-            f"dialect {dialect!r} is not for records: their filters are {SQL!r} or {LABELS!r}"
+            f"dialect {dialect!r} is not for records: their filters are {', '.join(most)} or {last}"
         )
     if dialect == SQL and _SPARQL.match(text):
         raise FilterError("this is SPARQL: give it the dialect 'sparql'", text, 0)

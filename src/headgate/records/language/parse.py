@@ -77,7 +77,7 @@ def parse_filter(text: str) -> Expression:
     <Op.GT: '>'>
     >>> parse_filter("age + 1 > 30").attribute.expression.text
     'age + 1'
-    >>> parse_filter("a = ")
+    >>> parse_filter("a =")
     Traceback (most recent call last):
     ...
     headgate.errors.FilterError: a value or a condition is missing after this, at character 3: a ⟪=

@@ -3,9 +3,9 @@
 The program is that of `compile_program(normalise(parse_filter(text)))`, and so is the error. Three ways lead
 there, each left for the next when it does not apply:
 
-1. The joints have a skeleton, every clause is one leaf, and no two of those that one AND or OR joins are over
-   the same attribute: the skeleton's program over these leaves. There is nothing to merge then, and nothing
-   equal to drop, unless two whole groups are equal.
+1. The joints have a skeleton, every clause is one leaf, and no two of those that one AND or OR joins are
+   equal, or sets of values of one attribute: the skeleton's program over these leaves. There is nothing to
+   merge then, and nothing equal to drop, unless two whole groups are equal.
 2. The joints have a skeleton and every clause a model: the tree is put together, normalised and compiled.
 3. The parser reads the text. All errors come from here.
 """
@@ -24,6 +24,7 @@ from headgate.records.programs.clauses import Atom
 from headgate.records.programs.columns import compile_family, read_slots
 from headgate.records.programs.families import LEAST, find_families
 from headgate.records.programs.leaf_writer import LeafWriter
+from headgate.records.programs.leaves import Quantifier, SetLeaf
 from headgate.records.programs.program import AND, OR, Program, compile_program
 from headgate.records.programs.programs import concatenate, take
 from headgate.records.programs.shapes import ROLES, find_shape
@@ -116,7 +117,7 @@ def _program(shape: Shape) -> Program | None:
         if len(skeleton.groups) > 1:
             return None
         leaves = _apart_last(leaves, apart)
-    if not _unmerged(skeleton, [leaf.path for leaf in leaves], leaves):
+    if not _unmerged(skeleton, list(map(_merger, leaves)), leaves):
         return None
     own: dict[Leaf, int] = {}
     pushed = [leaves[slot] for slot in skeleton.order]
@@ -136,11 +137,16 @@ def _apart_last(items: list[T], apart: list[int]) -> list[T]:
     ]
 
 
+def _merger(leaf: Leaf) -> object:
+    """Return what leaves that may merge have in common; only sets of values of one attribute may."""
+    return leaf.path if isinstance(leaf, SetLeaf) and leaf.quantifier is Quantifier.VALUE else leaf
+
+
 def _unmerged(skeleton: Skeleton, owners: Sequence[object], leaves: Sequence[object]) -> bool:
     """Tell whether every clause stays a leaf of its own.
 
-    Leaves over one attribute may merge if one AND or OR joins them. Of equal groups one is dropped if they
-    are joined; they push equal leaves, in the same order.
+    Sets of values of one attribute may merge if one AND or OR joins them. Of equal groups one is dropped if
+    they are joined; they push equal leaves, in the same order.
     """
     if len(set(owners)) == len(owners):
         return True
@@ -303,7 +309,7 @@ class Binder:
             numbers = self._numbers_of(skeleton, texts)
         except _NotBoundError:
             return False
-        if not _unmerged(skeleton, list(map(self._ledger.owners.__getitem__, numbers)), numbers):
+        if not _unmerged(skeleton, list(map(self._ledger.mergers.__getitem__, numbers)), numbers):
             return False
         numbers += _SIGNS
         self._tokens += skeleton.fill(numbers)

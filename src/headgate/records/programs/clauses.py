@@ -34,7 +34,7 @@ from headgate.records.language.model import (
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs import simple_clauses
 from headgate.records.programs.program import AND, OR, compile_program
-from headgate.records.programs.shapes import CLAUSE, SLOT, BoundedCache, path_of
+from headgate.records.programs.shapes import CLAUSE, SLOT, BoundedCache, parts_of, path_of
 
 if TYPE_CHECKING:
     from headgate.records.programs.leaves import Leaf
@@ -121,7 +121,7 @@ def _read(text: str) -> Expression | None:
     name = pieces["name"] or pieces["array"] or pieces["other"]
     if path_of(name) is None:
         return None
-    made = _make(pieces, Attribute.of(*name.split(".")))
+    made = _make(pieces, Attribute.of(*parts_of(name)))
     if made is None:
         return _parse(text)
     manner = _manner(pieces)

@@ -30,10 +30,12 @@ class LeafWriter:
     """Leaves by number; equal ones have one number.
 
     owners[l]   the number of a leaf's attribute
+    mergers[l]  the same of a leaf that may merge with others of its attribute, else a number of its own
     """
 
     def __init__(self) -> None:
         self.owners: list[int] = []
+        self.mergers: list[int] = []
         self._numbers: dict[tuple[object, ...], int] = {}
         self._leaves: dict[Leaf, int] = {}
         self._attributes: dict[Path, int] = {}
@@ -105,6 +107,7 @@ class LeafWriter:
         found = self._numbers.setdefault((owner, kind, on_null, facets, lows, highs, glob), number)
         if found == number:
             self.owners.append(owner)
+            self.mergers.append(owner if kind == VALUE else -1 - number)
             self._kinds.append(kind)
             self._on_null.append(on_null)
             self._counts.append(len(facets))

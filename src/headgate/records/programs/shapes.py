@@ -70,7 +70,8 @@ MAX_TEXT = 16_384
 SLOT = "\0"
 
 _B = r"[ \t\n\r]"
-_NAME = r"(?>[a-z_]\w{0,63}(?:\.[a-z_]\w{0,63}){0,7})"
+_PART = r"(?:[a-z_]\w{0,63}|`[ -_a-~]{1,64}`)"
+_NAME = rf"(?>{_PART}(?:\.{_PART}){{0,7}})"
 # No escapes to read, and no lone surrogates, which UTF-8 cannot carry.
 _STRING = r"'[^'\\\ud800-\udfff]*+'"
 # So few digits are within 64 bits, and within all limits for decimals. `=-` and `<-` are left to the parser.
@@ -92,6 +93,7 @@ _FORMS = (
 )
 # Without the flag for ASCII, case folding would take K (U+212A) for a letter of a name.
 _FLAGS = re.ASCII | re.IGNORECASE
+_PARTS = re.compile(r"`([^`]*)`|([^.`]+)")
 CLAUSE = re.compile(_FORMS, _FLAGS)
 """One clause, with its pieces as groups; for `fullmatch`."""
 _PLAIN = re.sub(r"\?P<\w+>", "?:", _FORMS)
@@ -164,16 +166,27 @@ def path_of(name: str) -> Path | None:
     if name not in sighted:
         sighted[name] = True
         return None
-    found = Attribute.of(*name.split(".")).path if is_safe(name) else None
+    found = Attribute.of(*parts_of(name)).path if is_safe(name) else None
     paths[name] = found
     return found
+
+
+def parts_of(name: str) -> tuple[str, ...]:
+    """Take a dotted name apart; a part in backticks may have dots of its own.
+
+    >>> parts_of("detail.`a.b`.c")
+    ('detail', 'a.b', 'c')
+    """
+    if "`" not in name:
+        return tuple(name.split("."))
+    return tuple(plain or quoted for quoted, plain in _PARTS.findall(name))
 
 
 def is_safe(name: str) -> bool:
     """Ask the parser about a name."""
     from headgate.records.language.parse import parse_filter
 
-    parts = tuple(name.split("."))
+    parts = parts_of(name)
     try:
         found = parse_filter(_PROBE.format(name))
     except FilterError:

@@ -26,6 +26,7 @@ from headgate.tables.filter_rows import (
     RANKED,
     REASON,
     ROW,
+    SCORING,
     UNUSUAL,
     Clauses,
     Filters,
@@ -158,7 +159,7 @@ def _compile_batch(
     values: list[bytes | None] = batch[VALUE].to_pylist()
     parsed, clauses, read = Filters(writers.writer()), Clauses(writers), []
     required, refusal = shape.columns.required, shape.columns.error
-    names = [FILTER, REASON, PLACE, NUMBER, *([CLAUSES, WEIGHTS] if ranked else [])]
+    names = [FILTER, REASON, PLACE, NUMBER, *([CLAUSES, WEIGHTS, SCORING] if ranked else [])]
     found: dict[str, list[Any]] = {name: [None] * len(values) for name in names}
     for place, value in enumerate(values):
         row: Any = None

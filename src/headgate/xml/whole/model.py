@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from headgate.contents.kind import ALLOW, REFUSE, UNINDEXED
 from headgate.core.arguments import told
 from headgate.errors import SubscriptionError
 from headgate.xml.language.words import cut
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
 
     from headgate.xml.language.model import Pattern
 
-REFUSE, ALLOW = "refuse", "allow"
-UNINDEXED = (REFUSE, ALLOW)
-"""What becomes of filters that nothing leads to."""
 BY_PATTERN, BY_LXML, EVERY_TIME = 0, 1, 2
 """How a filter is decided: by its pattern; by lxml, if one of its patterns holds; by lxml in any case."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
+from headgate.contents.kind import REFUSE
 from headgate.contents.protocol import Clause
 from headgate.core.subscription import TREE, XPATH
 from headgate.errors import FilterError
@@ -20,7 +21,7 @@ from headgate.xml.language.parse import check_dialect, parse_by_grammar, parse_f
 from headgate.xml.language.refusal import RefusedFilterError, check_shape, check_text
 from headgate.xml.language.splitting import clauses_of, names_of
 from headgate.xml.language.words import cut, kinds_of, places
-from headgate.xml.whole.model import REFUSE, STORED, WholeFilter, XPathSettings
+from headgate.xml.whole.model import STORED, WholeFilter, XPathSettings
 from headgate.xml.whole.needs import needs_of
 from headgate.xml.whole.parse import VagueRefusalError, parse_expression
 from headgate.xml.whole.writing import Written

@@ -1,0 +1,53 @@
+"""The command that converts filters of other systems."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from headgate.cli.shell import STRICT_EXIT, cli, json_option, tell
+from headgate.core.subscription import FOREIGN
+
+
+@cli.command()
+@click.argument("subscriptions", metavar="TABLE")
+@click.option(
+    "--from", "dialect", type=click.Choice(FOREIGN), required=True, help="What the filters are written in."
+)
+@click.option("--output", metavar="TABLE", required=True, help="Where the subscriptions go, as JSON lines.")
+@click.option(
+    "--rejected", metavar="TABLE", help="Where rows that are refused go; beside the output by default."
+)
+@click.option("--strict", is_flag=True, help="Exit with 3 if any row was refused.")
+@json_option
+def convert(
+    subscriptions: str, dialect: str, output: str, rejected: str | None, *, strict: bool, as_json: bool
+) -> None:
+    r"""Convert filters of another system to filters of records.
+
+    Rows have id and filter, or are what the system exports: rules of EventBridge, hits of a search for
+    percolator queries, subscriptions of CloudEvents, documents of Vespa. What cannot be said exactly is
+    refused, with the reason and the place in the filter.
+
+    \b
+    Examples:
+      headgate convert rules.json --from eventbridge --output subs.jsonl
+      headgate convert queries.jsonl --from elasticsearch --output subs.jsonl --rejected refused.jsonl
+      headgate convert filters.csv --from cesql --output subs.jsonl --strict
+      headgate compile --subscriptions subs.jsonl --output snapshot/
+    """
+    from headgate.local.convert import convert as run
+    from headgate.tables.places import beside, check_apart
+
+    refused = rejected or beside(output, "rejected")
+    check_apart(subscriptions, output, refused)
+    done = run(subscriptions, dialect, output, refused)
+    lines = [f"converted {done.filters:,} filters to {output}"]
+    lines.append(
+        f"refused {done.rejected:,} rows, with the reasons in {refused}" if done.rejected else "refused none"
+    )
+    told = {"filters": done.filters, "rejected": done.rejected, "output": output, "rejected_table": refused}
+    tell(told, lines, as_json=as_json)
+    if strict and done.rejected:
+        sys.exit(STRICT_EXIT)

@@ -1,0 +1,1 @@
+"""CloudEvents SQL, version 1.0."""

@@ -1,0 +1,281 @@
+"""CloudEvents SQL: text to tree, by the order of operators in its published grammar.
+
+NOT x, -x                       bind most tightly, so `NOT a LIKE 'x'` is `(NOT a) LIKE 'x'`
+x LIKE 'p', EXISTS a, x IN (…)
+*  /  %
++  -
+=  !=  <>  >=  <=  <  >
+AND  OR  XOR                    one order for all three, from the right: `a AND b OR c` is `a AND (b OR c)`
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, NoReturn
+
+from headgate.errors import FilterError
+from headgate.records.importers.cesql.model import (
+    FUNCTIONS,
+    INTEGERS,
+    Binary,
+    Call,
+    Exists,
+    In,
+    Like,
+    Minus,
+    Name,
+    Node,
+    Not,
+    Value,
+)
+from headgate.records.language.refusal import MAX_CHARACTERS
+
+MAX_DEPTH = 48
+"""Parentheses, NOT, - and operands in one another."""
+MAX_OPERATORS = 200
+
+_TOKEN = re.compile(
+    r"""[ \t\r\n]*(?:
+        (?P<text>"(?:\\.|""|[^"\\])*"|'(?:\\.|''|[^'\\])*')
+      | (?P<word>[A-Za-z0-9_]+)
+      | (?P<sign><>|!=|<=|>=|[-+*/%=<>(),])
+      | (?P<end>\Z)
+      | (?P<odd>.)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_WORDS = {"AND", "OR", "XOR", "NOT", "LIKE", "EXISTS", "IN", "TRUE", "FALSE"}
+_ORDER = {
+    **dict.fromkeys(("AND", "OR", "XOR"), 1),
+    **dict.fromkeys(("=", "!=", "<>", "<", "<=", ">", ">="), 2),
+    **dict.fromkeys(("+", "-"), 3),
+    **dict.fromkeys(("*", "/", "%"), 4),
+}
+_POSTFIX = 5
+
+
+class Token(NamedTuple):
+    """A word, a sign, a text or the end, and where it begins."""
+
+    kind: str
+    text: str
+    at: int
+
+
+def parse(text: str) -> Node:
+    """Parse an expression; refuse it with the place of what is wrong.
+
+    >>> tree = parse("a = 1 AND b = 2 OR c")
+    >>> tree.sign, tree.right.sign
+    ('AND', 'OR')
+    """
+    return _Parser(text).whole()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        if len(text) > MAX_CHARACTERS:
+            self._refuse(
+                f"the filter has {len(text):,} characters and at most {MAX_CHARACTERS:,} are taken", None
+            )
+        self._tokens = self._cut()
+        self._next = 0
+        self._depth = 0
+        self._operators = 0
+
+    def _cut(self) -> list[Token]:
+        found = []
+        for match in _TOKEN.finditer(self._text):
+            kind = str(match.lastgroup)
+            token = Token(kind, match[kind], match.start(kind))
+            if kind == "odd":
+                if token.text in "'\"":
+                    self._refuse("a text is not closed", token.at)
+                self._refuse(f"{token.text!r} is not part of CloudEvents SQL", token.at)
+            if kind == "word" and token.text.upper() in _WORDS:
+                token = Token("sign", token.text.upper(), token.at)
+            found.append(token)
+            if kind == "end":
+                break
+        return found
+
+    def whole(self) -> Node:
+        if self._tokens[0].kind == "end":
+            self._refuse("the filter is empty: write TRUE to match every event", None)
+        found = self._expression(0)
+        rest = self._tokens[self._next]
+        if rest.kind != "end":
+            self._refuse("an operator or the end is expected here", rest.at)
+        return found
+
+    def _take(self) -> Token:
+        token = self._tokens[self._next]
+        self._next += token.kind != "end"
+        return token
+
+    def _peek(self, sign: str) -> bool:
+        token = self._tokens[self._next]
+        return token.kind == "sign" and token.text == sign
+
+    def _expect(self, sign: str) -> Token:
+        token = self._take()
+        if token.kind != "sign" or token.text != sign:
+            self._refuse(f"{sign!r} is expected here", token.at)
+        return token
+
+    def _expression(self, least: int) -> Node:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            at = self._tokens[self._next].at
+            self._refuse(f"expressions may nest {MAX_DEPTH} deep at most", at)
+        left = self._operand()
+        while True:
+            token = self._tokens[self._next]
+            if token.kind != "sign":
+                break
+            if token.text in ("LIKE", "IN", "NOT") and least <= _POSTFIX:
+                left = self._postfix(left)
+                continue
+            order = _ORDER.get(token.text, 0)
+            if order == 0 or order < least:
+                break
+            self._take()
+            self._operators += 1
+            if self._operators > MAX_OPERATORS:
+                self._refuse(
+                    f"a filter has {MAX_OPERATORS:,} operators at most: write it as several", token.at
+                )
+            if order == 1:
+                left = self._logic(left, token)
+            else:
+                sign = "!=" if token.text == "<>" else token.text
+                left = Binary(sign, left, self._expression(order + 1), token.at)
+        self._depth -= 1
+        return left
+
+    def _logic(self, left: Node, token: Token) -> Node:
+        """Read what follows AND, OR or XOR, from the right; a loop, so that long chains do not nest here."""
+        parts, signs = [left], [token]
+        while True:
+            parts.append(self._expression(2))
+            token = self._tokens[self._next]
+            if token.kind != "sign" or _ORDER.get(token.text) != 1:
+                break
+            signs.append(self._take())
+            if len(signs) > MAX_OPERATORS:
+                self._refuse(
+                    f"a filter has {MAX_OPERATORS:,} operators at most: write it as several", token.at
+                )
+        found = parts.pop()
+        while signs:
+            sign = signs.pop()
+            found = Binary(sign.text, parts.pop(), found, sign.at)
+        return found
+
+    def _postfix(self, left: Node) -> Node:
+        token = self._take()
+        negated = token.text == "NOT"
+        if negated:
+            token = self._take()
+            if token.kind != "sign" or token.text not in ("LIKE", "IN"):
+                self._refuse("LIKE or IN is expected after NOT here", token.at)
+        if token.text == "LIKE":
+            pattern = self._take()
+            if pattern.kind != "text":
+                self._refuse("LIKE takes a pattern in quotes", pattern.at)
+            # In a pattern a backslash is kept: it escapes % and _.
+            return Like(left, _unquoted(pattern.text, pattern=True), negated, token.at)
+        self._expect("(")
+        items = [self._expression(0)]
+        while self._peek(","):
+            self._take()
+            items.append(self._expression(0))
+        self._expect(")")
+        return In(left, tuple(items), negated, token.at)
+
+    def _operand(self) -> Node:
+        token = self._take()
+        match token.kind, token.text:
+            case "sign", "(":
+                found = self._expression(0)
+                self._expect(")")
+                return found
+            case "sign", "NOT":
+                return Not(self._expression(_POSTFIX + 1), token.at)
+            case "sign", "-" | "+":
+                return self._signed(token)
+            case "sign", "EXISTS":
+                return Exists(self._name(self._take()), token.at)
+            case "sign", "TRUE" | "FALSE":
+                return Value(token.text == "TRUE", token.at)
+            case "text", text:
+                return Value(_unquoted(text), token.at)
+            case "word", word if word.isdigit():
+                return self._integer(word, token.at)
+            case "word", word if self._peek("("):
+                return self._call(word.upper(), token.at)
+            case "word", _:
+                return Name(self._name(token), token.at)
+            case "end", _:
+                self._refuse("a value is missing at the end", len(self._text))
+        return self._refuse("a value is expected here", token.at)
+
+    def _signed(self, token: Token) -> Node:
+        """Read a sign: before digits it is part of the number."""
+        after = self._tokens[self._next]
+        if after.kind == "word" and after.text.isdigit() and after.at == token.at + 1:
+            self._take()
+            return self._integer(token.text + after.text, token.at)
+        if token.text == "+":
+            self._refuse("a plus sign may stand before digits only", token.at)
+        return Minus(self._expression(_POSTFIX + 1), token.at)
+
+    def _integer(self, digits: str, at: int) -> Node:
+        if len(digits) > 12 or int(digits) not in INTEGERS:
+            self._refuse("an Integer of CloudEvents SQL has 32 bits, and this has more", at)
+        return Value(int(digits), at)
+
+    def _name(self, token: Token) -> str:
+        if token.kind != "word" or token.text.isdigit():
+            self._refuse("the name of an attribute is expected here", token.at)
+        if not re.fullmatch("[a-z0-9]+", token.text):
+            reason = (
+                f"{token.text} is no name of an attribute: CloudEvents have lower-case letters and digits"
+            )
+            self._refuse(reason, token.at)
+        return token.text
+
+    def _call(self, name: str, at: int) -> Node:
+        if name not in FUNCTIONS:
+            known = ", ".join(FUNCTIONS)
+            self._refuse(f"{name} is not a function of CloudEvents SQL: they are {known}", at)
+        self._expect("(")
+        arguments: list[Node] = []
+        while not self._peek(")"):
+            if arguments:
+                self._expect(",")
+            arguments.append(self._expression(0))
+        self._take()
+        types, most, _ = FUNCTIONS[name]
+        least = 2 if name == "SUBSTRING" else len(types)
+        if len(arguments) < least or (most is not None and len(arguments) > most):
+            wanted = (
+                f"{least}" if most == least else f"{least} or more" if most is None else f"{least} to {most}"
+            )
+            self._refuse(f"{name} takes {wanted} arguments, and these are {len(arguments)}", at)
+        return Call(name, tuple(arguments), at)
+
+    def _refuse(self, reason: str, at: int | None) -> NoReturn:
+        raise FilterError(reason, self._text, at)
+
+
+def _unquoted(text: str, *, pattern: bool = False) -> str:
+    r"""Return a text without its quotes: a backslash escapes the quote, and a quote is doubled.
+
+    >>> _unquoted(r"'it\'s'"), _unquoted('"a""b"'), _unquoted(r"'50\%'", pattern=True)
+    ("it's", 'a"b', '50\\%')
+    """
+    quote, inner = text[0], text[1:-1]
+    inner = inner.replace(quote * 2, quote).replace(f"\\{quote}", quote)
+    return inner if pattern else inner.replace("\\\\", "\\")

@@ -1,0 +1,1 @@
+"""Queries of Elasticsearch, as percolators hold them."""

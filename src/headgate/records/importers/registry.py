@@ -1,0 +1,29 @@
+"""Which languages of other systems there are, and what converts each."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from headgate.core.subscription import FOREIGN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_CONVERT = "headgate.records.importers.{}.convert"
+
+
+def convert(text: str, dialect: str) -> str:
+    """Return the SQL filter that means the same; refuse what cannot be said in SQL, with its place.
+
+    >>> convert('{"source": ["aws.ec2"]}', "eventbridge")
+    "source = 'aws.ec2' OR array_contains(source, 'aws.ec2')"
+    """
+    found = _found.get(dialect)
+    if found is None:
+        assert dialect in FOREIGN
+        found = _found[dialect] = import_module(_CONVERT.format(dialect)).to_sql
+    return found(text)
+
+
+_found: dict[str, Callable[[str], str]] = {}

@@ -1,0 +1,1 @@
+"""Predicates of Vespa, as predicate fields of documents hold them."""
