@@ -43,8 +43,10 @@ ROWS: list[tuple[Callable[..., object], str, str]] = [
     (
         read_subscription,
         '{"id": 1, "filter": "a > 1", "dialect": "sqll"}',
-        "dialect 'sqll' is not known: use 'sql', 'labels', 'sparql', 'tuples', 'xpath', "
-        "'tree', 'eventbridge', 'cloudevents', 'cesql', 'elasticsearch' or 'vespa'",
+        (
+            "dialect 'sqll' is not known: use 'sql', 'labels', 'sparql', 'tuples', 'xpath', "
+            "'tree', 'eventbridge', 'cloudevents', 'cesql', 'elasticsearch' or 'vespa'"
+        ),
     ),
 ]
 
