@@ -40,7 +40,10 @@ def _content(world: World) -> str:
     return XML if world.content == MIXED else world.content
 
 
-NO_LANGUAGE = "dialect 'latin' is not known: use 'sql', 'labels', 'sparql', 'tuples', 'xpath' or 'tree'"
+NO_LANGUAGE = (
+    "dialect 'latin' is not known: use 'sql', 'labels', 'sparql', 'tuples', 'xpath', 'tree', 'eventbridge', "
+    "'cloudevents', 'cesql', 'elasticsearch' or 'vespa'"
+)
 OF_DOCUMENTS = {
     RDF: "dialect 'latin' is for records: filters of RDF events are 'sparql' or 'tuples'",
     XML: "dialect 'latin' is not for XML: filters of XML events are 'xpath' or 'tree'",

@@ -188,6 +188,10 @@ def test_a_small_match_loads_neither_a_parser_nor_what_spark_brings(tmp_path: Pa
 NONE = "no such directory"
 REFUSED: dict[str, tuple[list[str], str]] = {
     "validate": (["validate", "absent.jsonl"], "absent.jsonl does not exist"),
+    "convert": (
+        ["convert", "--from", "vespa", "absent.jsonl", "--output", "x.jsonl"],
+        "absent.jsonl does not exist",
+    ),
     "snapshot": (["snapshot", "info"], "Missing argument 'PATH'"),
     "warm": (["warm", "nope"], "'nope' is not a room with kernels: those are core, graph, plan, ranking"),
     "compile": (["compile", "--subscriptions", "nope.jsonl", "--output", "x"], "nope.jsonl does not exist"),

@@ -50,6 +50,12 @@ GOOD = [
 ]
 BAD = ["age >", "age > now()", "", "topic LIKE concat('a', 'b')"]
 
+KNOWN = (
+    "'sql', 'labels', 'sparql', 'tuples', 'xpath', 'tree', 'eventbridge', 'cloudevents', 'cesql', "
+    "'elasticsearch' or 'vespa'"
+)
+"""What is said of dialects, where one is not known."""
+
 
 def subscriptions() -> list[Row]:
     """Forty good rows and a few bad ones among them, with text ids out of order."""
@@ -184,9 +190,7 @@ def test_refused_rows_say_what_where_and_why(tmp_path: Path) -> None:
     }
     assert found["no filter"]["reason"] == "the row has no 'filter': a subscription is an id and a filter"
     assert found["number"]["reason"] == "the filter is int and must be text"
-    assert found["xslt"]["reason"] == (
-        "dialect 'xslt' is not known: use 'sql', 'labels', 'sparql', 'tuples', 'xpath' or 'tree'"
-    )
+    assert found["xslt"]["reason"] == f"dialect 'xslt' is not known: use {KNOWN}"
     assert found["ok"]["reason"] == "id 'ok' was given by an earlier row already"
     reasons = [row["reason"] for row in refused if row["id"] is None]
     for part in (
@@ -224,13 +228,20 @@ def test_rows_of_every_dialect(job: Job, form: str) -> None:
     assert found["not labels"]["reason"].startswith("the dialect labels takes one call: subset(")
     assert found["not labels"]["place"] == 1
     for name, hint in (("xslt", ""), ("Labels", " (did you mean 'labels'?)")):
-        known = "'sql', 'labels', 'sparql', 'tuples', 'xpath' or 'tree'"
-        reason = f"dialect {name!r} is not known: use {known}{hint}"
+        reason = f"dialect {name!r} is not known: use {KNOWN}{hint}"
         assert (found[name]["reason"], found[name]["place"]) == (reason, None)
 
 
 SPOKEN = {
-    RECORDS: {"sql": "a = 1", "labels": "subset(a, 'x')"},
+    RECORDS: {
+        "sql": "a = 1",
+        "labels": "subset(a, 'x')",
+        "eventbridge": '{"a": [1]}',
+        "cloudevents": '{"exact": {"type": "x"}}',
+        "cesql": "type = 'x'",
+        "elasticsearch": '{"term": {"a": 1}}',
+        "vespa": "a in ['x']",
+    },
     RDF: {"sparql": "ASK { ?x <urn:p> ?y }", "tuples": "(?x, <urn:p>, ?y, {}, {?y > 1})"},
     XML: {"xpath": "//a[b]", "tree": "//a_{ID}[//b]"},
 }

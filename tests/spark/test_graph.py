@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from headgate.tables.results import GraphCompileResult, MatchResult
     from tests.spark import without_spark
 
-DIALECTS = "'sql', 'labels', 'sparql', 'tuples', 'xpath' or 'tree'"
+DIALECTS = (
+    "'sql', 'labels', 'sparql', 'tuples', 'xpath', 'tree', 'eventbridge', 'cloudevents', 'cesql', "
+    "'elasticsearch' or 'vespa'"
+)
 TEXT, WHOLE, DOUBLE = pa.string(), pa.int64(), pa.float64()
 KINDS: dict[str, dict[str, pa.DataType]] = {
     "nodes": {

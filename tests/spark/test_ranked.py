@@ -313,8 +313,16 @@ def test_weights_of_parquet_have_types_of_their_own(
 BAD: dict[str, tuple[Any, Any, str]] = {
     "text": ("high +", None, "the score of subscription 'text': a value or a condition is missing"),
     "truth": (True, None, "score True is not usable: give a number"),
-    "nan": ("NaN", None, "the score of the row is nan: give a finite number"),
-    "infinite": ("-Infinity", None, "the score of the row is -inf: give a finite number"),
+    "nan": (
+        "NaN",
+        None,
+        "the score of the row is nan: give a finite number, or an expression over the event",
+    ),
+    "infinite": (
+        "-Infinity",
+        None,
+        "the score of the row is -inf: give a finite number, or an expression over the event",
+    ),
     "huge": (10**400, None, "score is a number that no double can hold: give a smaller one"),
     "negative": (
         1,
@@ -381,8 +389,8 @@ def test_numbers_of_parquet_that_are_none_are_refused(job: Job) -> None:
     pq.write_table(pa.table(columns), job.folder / "subs.parquet")
     assert job.compile(str(job.folder / "subs.parquet")).subscriptions == 0
     assert job.reasons() == {
-        "1": "the score of the row is nan: give a finite number",
-        "2": "the score of the row is inf: give a finite number",
+        "1": "the score of the row is nan: give a finite number, or an expression over the event",
+        "2": "the score of the row is inf: give a finite number, or an expression over the event",
         "3": "the weight of clause 1 of subscription 3 is 'NaN': give a finite number, 0 or more",
     }
 

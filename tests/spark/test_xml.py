@@ -150,7 +150,7 @@ def test_files_are_events(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
 def test_what_is_refused_of_a_table(session: SparkSession | None, tmp_path: Path) -> None:
     job = Job(session, tmp_path)
     rows: list[Row] = [
-        {"id": 1, "filter": "//a[b or c]"},
+        {"id": 1, "filter": "//a[matches(b, 'c')]"},
         {"id": 2, "filter": "//a_{ID}[//b]", "dialect": "tree"},
         {"id": 3, "filter": "//a[.//b]"},
         {"id": 3, "filter": "//a"},
@@ -158,7 +158,7 @@ def test_what_is_refused_of_a_table(session: SparkSession | None, tmp_path: Path
     done = job.compile(put_lines(tmp_path / "subs.jsonl", rows), dialect=XPATH)
     assert (done.subscriptions, done.rejected) == (2, 2)
     found = {row["id"]: row for row in job.refused()}
-    assert found["1"]["place"] == rows[0]["filter"].index("or") + 1
+    assert found["1"]["place"] == rows[0]["filter"].index("matches") + 1
     assert found["3"]["reason"] == "id 3 was given by an earlier row already"
     index = XmlIndex.open(job.snapshot)
     assert index.match(Event("e", "<a><c><b/></c></a>", content_type="xml")) == [2, 3]

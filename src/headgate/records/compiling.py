@@ -31,7 +31,6 @@ from headgate.records.programs.binding import Binder, compile_filters, parse_tex
 from headgate.records.programs.leaves import Facet, GlobLeaf, Quantifier
 from headgate.records.programs.lowering import lower
 from headgate.records.programs.programs import Programs, concatenate, take
-from headgate.records.scoring import parse_score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -262,6 +261,8 @@ class RecordWriters:
 
     def scoring(self, text: str) -> Scoring:
         """Parse a score that is an expression."""
+        from headgate.records.scoring import parse_score
+
         return parse_score(text)
 
 

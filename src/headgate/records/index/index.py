@@ -29,7 +29,6 @@ from headgate.records.language.clause_columns import split_columns
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.splitting import split
 from headgate.records.programs.binding import compile_filter, compile_filters, parse_text
-from headgate.records.scoring import RecordTerms, parse_score, print_score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from headgate.records.index.build import Weigh
     from headgate.records.programs.program import Program
     from headgate.records.programs.programs import Programs
+    from headgate.records.scoring import RecordTerms
 
 CHUNK = 10_000
 """Events encoded together, at most: what it costs to go through the columns is shared by them."""
@@ -121,16 +121,22 @@ class RecordIndex(LiveIndex[State]):
     @staticmethod
     def scoring(text: str) -> Scoring:
         """Parse a score that is an expression over attributes."""
+        from headgate.records.scoring import parse_score
+
         return parse_score(text)
 
     @staticmethod
     def scoring_text(scoring: Scoring) -> str:
         """Write such a score as text."""
+        from headgate.records.scoring import print_score
+
         return print_score(scoring)
 
     @staticmethod
     def term_reader(terms: Sequence[str]) -> RecordTerms:
         """Return what computes the terms of such scores."""
+        from headgate.records.scoring import RecordTerms
+
         return RecordTerms(terms)
 
     @staticmethod
