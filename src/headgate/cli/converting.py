@@ -37,11 +37,13 @@ def convert(
       headgate convert filters.csv --from cesql --output subs.jsonl --strict
       headgate compile --subscriptions subs.jsonl --output snapshot/
     """
-    from headgate.local.convert import convert as run
-    from headgate.tables.places import beside, check_apart
+    from headgate.tables.places import beside, check_apart, check_there
 
+    check_there(subscriptions)
     refused = rejected or beside(output, "rejected")
     check_apart(subscriptions, output, refused)
+    from headgate.local.convert import convert as run
+
     done = run(subscriptions, dialect, output, refused)
     lines = [f"converted {done.filters:,} filters to {output}"]
     lines.append(
