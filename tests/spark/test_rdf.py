@@ -126,7 +126,14 @@ def test_what_is_refused_of_a_table(session: SparkSession | None, tmp_path: Path
     # The two that are left are one pattern, and differ in the names of variables.
     counts = open_snapshot(job.snapshot, "rdf").counts
     assert done.holds is not None
-    assert done.holds.counts == {"patterns": 1, "terms": counts["terms"], "taxonomy": 0, "left_out": 0}
+    assert done.holds.counts == {
+        "patterns": 1,
+        "terms": counts["terms"],
+        "taxonomy": 0,
+        "left_out": 0,
+        "verified": 0,
+        "unindexed": 0,
+    }
     events = [
         {"id": "number", "data": f"{TURTLE} :a :p 2 .", "datacontenttype": "turtle"},
         {"id": "string", "data": f'{TURTLE} :a :p "2" .', "datacontenttype": "turtle"},
