@@ -32,7 +32,9 @@ class WholeTailView(NamedTuple):
     def match(self, graph: Graph, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
         """List the places of the filters that hold, rising; what is too much goes to `left_out`."""
         if not self.tail.queries:
-            return self.inner.match(graph, left_out)
+            # A pattern may be among those of the tail, and its filter not counted yet.
+            held = self.inner.match(graph, left_out)
+            return held[held < self.size]
         left_out = {} if left_out is None else left_out
         early: dict[int, str] = {}
         found = self.inner.match(graph, early)
