@@ -9,6 +9,7 @@
     ├── PlanError                 no plan can be made of this, or not as asked
     ├── SnapshotError             a snapshot is damaged, foreign, newer, or in the way
     ├── TableError                an input or output file cannot be used as asked
+    ├── StorageError              what the service keeps cannot be read or written
     └── MachineError              the machine lacks something (Java, memory, a package)
 
 The command line prints the message of a `HeadgateError` as one line and exits with its
@@ -25,6 +26,7 @@ __all__ = [
     "MachineError",
     "PlanError",
     "SnapshotError",
+    "StorageError",
     "SubscriptionError",
     "TableError",
     "TaxonomyError",
@@ -78,6 +80,14 @@ class SnapshotError(HeadgateError):
 
 class TableError(HeadgateError):
     """Refuse an input or output file."""
+
+
+class StorageError(HeadgateError):
+    """Refuse a data directory, or tell that it cannot be read or written; `full` if the disk is."""
+
+    def __init__(self, message: str, *, full: bool = False) -> None:
+        self.full = full
+        super().__init__(message)
 
 
 class MachineError(HeadgateError):

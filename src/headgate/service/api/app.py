@@ -1,0 +1,133 @@
+"""The ASGI application: every request is limited, let in or not, answered or refused as problem+json."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import zlib
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.routing import Route
+
+from headgate.errors import HeadgateError
+from headgate.service.api import events  # noqa: F401 -- its operations
+from headgate.service.api.operation import OPERATIONS, Answer, Call
+from headgate.service.problems import MEDIA_TYPE, NotFound, Problem, body_of, problem_of
+from headgate.service.security.keys import check_scope
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.requests import Request
+
+    from headgate.service.api.operation import Operation
+    from headgate.service.server import Server
+
+_LOG = logging.getLogger("headgate.service")
+_BEARER = "bearer "
+
+
+def make_app(server: Server) -> Starlette:
+    """Make the application of a server."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await server.close()
+
+    return Starlette(
+        routes=[
+            Route(each.path, _endpoint(server, each), methods=[each.method], name=each.name)
+            for each in OPERATIONS
+        ],
+        exception_handlers={404: _not_found, 405: _not_found, Exception: _failed},
+        lifespan=lifespan,
+    )
+
+
+def _endpoint(server: Server, asked: Operation) -> Any:
+    async def endpoint(request: Request) -> Response:
+        try:
+            key = server.keys.find(key_of(request))
+            check_scope(key, asked.scope)
+            tenant = await server.tenant(key.tenant)
+            body = await read_body(request, server) if asked.body is not None else b""
+            answer = await asked.handler(Call(server, tenant, key, request, body))
+        except HeadgateError as error:
+            return refusal(request, error)
+        except ClientDisconnect:
+            return Response(status_code=499)
+        return _response(answer)
+
+    return endpoint
+
+
+def _response(answer: Answer) -> Response:
+    return Response(answer.body(), answer.status, answer.headers, answer.media_type)
+
+
+def refusal(request: Request, error: HeadgateError) -> Response:
+    """Answer with a problem."""
+    found = problem_of(error)
+    if found.status == 401:
+        found.headers["WWW-Authenticate"] = "Bearer"
+    return Response(body_of(found, request.url.path), found.status, found.headers, MEDIA_TYPE)
+
+
+def key_of(request: Request) -> str | None:
+    """Return the key that a request has, if any."""
+    given = request.headers.get("authorization")
+    if given is not None and given[: len(_BEARER)].casefold() == _BEARER:
+        return given[len(_BEARER) :].strip()
+    return request.headers.get("x-api-key")
+
+
+async def read_body(request: Request, server: Server) -> bytes:
+    """Read a body, within its limits of size and time, unpacked."""
+    settings = server.settings
+    packed = request.headers.get("content-encoding", "identity").strip().casefold()
+    if packed not in {"identity", "gzip"}:
+        raise Problem(f"the content encoding is {packed!r}: send gzip, or none", 415)
+    too_large = Problem(f"the body has more than {settings.body:,} bytes: send less at once", 413)
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(settings.upload):
+            async for part in request.stream():
+                size += len(part)
+                if size > settings.body:
+                    raise too_large
+                parts.append(part)
+    except TimeoutError:
+        raise Problem(f"the body did not come within {settings.upload:g} seconds", 408) from None
+    body = b"".join(parts)
+    if packed == "identity":
+        return body
+    unpacking = zlib.decompressobj(31)
+    try:
+        found = unpacking.decompress(body, settings.body + 1)
+    except zlib.error as error:
+        raise Problem(f"the body is not gzip: {error}", 400) from None
+    if len(found) > settings.body:
+        raise too_large
+    if not unpacking.eof:
+        raise Problem("the body is not whole gzip: it ends too early", 400)
+    return found
+
+
+async def _not_found(request: Request, error: Any) -> Response:
+    if getattr(error, "status_code", 404) == 405:
+        allowed = (error.headers or {}).get("Allow", "")
+        found: Problem = Problem(f"{request.url.path} does not take {request.method}: it takes {allowed}", 405)
+        found.headers["Allow"] = allowed
+    else:
+        found = NotFound(f"there is nothing at {request.url.path}: /v1/openapi.json lists what there is")
+    return refusal(request, found)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return refusal(request, Problem("the service failed at this request: its log says why", 500))

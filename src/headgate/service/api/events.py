@@ -1,0 +1,218 @@
+"""Publishing, and reading what is kept: events by position, by id and by time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from headgate.core.event import JSON
+from headgate.errors import EventError
+from headgate.service.api.operation import PUBLISH, READ, Answer, Call, operation
+from headgate.service.envelope import BATCH, NDJSON, STRUCTURED, read_sent
+from headgate.service.problems import NotFound, Problem
+
+
+class PublishQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """How events are taken."""
+
+    matches: bool = False
+    """Whether the answer says who matched, and not only how many."""
+    partial: bool = False
+    """Whether good events are taken if others of the request are refused."""
+
+
+class PublishedEvent(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What became of one event."""
+
+    id: str
+    cursor: int | None = None
+    """Its position in the log; none if it was refused."""
+    matched: int = 0
+    matches: list[str] | None = None
+    refused: str | None = None
+
+
+class PublishedEvents(msgspec.Struct, kw_only=True):
+    """What became of the events of a request."""
+
+    accepted: int
+    refused: int
+    matched: int
+    events: list[PublishedEvent]
+
+
+class KeptEvent(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """An event that is kept."""
+
+    cursor: int
+    time: float
+    """When it was committed, in seconds since 1970."""
+    matches: list[str]
+    held: list[str] = []
+    """Subscriptions that it matched, and that did not get it because of their limit."""
+    event: msgspec.Raw
+
+
+class KeptEvents(msgspec.Struct, kw_only=True):
+    """Some of the events that are kept."""
+
+    items: list[KeptEvent]
+    next: str | None
+    first: int
+    """The cursor of the first event that is still kept."""
+    last: int
+
+
+class EventsQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Which events are wanted."""
+
+    after: int = 0
+    limit: int = 100
+    id: str | None = None
+    since: float | None = None
+    """Those committed at a time or later, in seconds since 1970."""
+
+
+@operation(
+    "POST",
+    "/v1/events",
+    "Publish events: they are matched, and on disk when this is answered.",
+    PUBLISH,
+    {200: PublishedEvents},
+    media=(STRUCTURED, BATCH, JSON, NDJSON),
+    body=Any,
+    query=PublishQuery,
+    problems=(400, 413, 415, 422, 429, 507),
+    idempotent=True,
+    example="-H 'Content-Type: application/json' -d '{\"id\": \"e1\", \"topic\": \"sport\", \"price\": 12.5}'",
+)
+async def publish(call: Call) -> Answer:
+    """Publish events."""
+    query = call.query(PublishQuery)
+    sent = _sent(call)
+    call.server.admit(call.tenant, call.key, len(sent), len(call.body))
+    found = await call.tenant.publish(
+        [each.event for each in sent], [each.text for each in sent], atomic=not query.partial
+    )
+    if found.refused and not query.partial:
+        errors = [{"event": row, "detail": reason} for row, reason in found.refused.items()]
+        row, reason = next(iter(found.refused.items()))
+        which = f"event {row} of {len(sent)}: " if len(sent) > 1 else ""
+        raise Problem(f"{which}{reason}", 422, errors=errors)
+    events = [
+        PublishedEvent(
+            id=str(each.event.id),
+            cursor=position,
+            matched=len(matches),
+            matches=list(map(str, matches)) if query.matches else None,
+            refused=found.refused.get(row),
+        )
+        for row, (each, position, matches) in enumerate(
+            zip(sent, found.positions, found.matches, strict=True)
+        )
+    ]
+    total = sum(each.matched for each in events)
+    refused = len(found.refused)
+    return Answer(
+        PublishedEvents(accepted=len(events) - refused, refused=refused, matched=total, events=events)
+    )
+
+
+def _sent(call: Call) -> Any:
+    if not call.body and "ce-id" not in call.headers:
+        raise Problem("the body is empty: send an event", 400)
+    try:
+        sent = read_sent(call.body, call.headers.get("content-type", ""), call.headers)
+    except EventError as error:
+        status = 415 if str(error).startswith("the content type is") else 400
+        raise Problem(str(error), status) from None
+    if not sent:
+        raise Problem("there is no event in the body: send one at least", 400)
+    if len(sent) > call.server.settings.batch:
+        raise Problem(
+            f"there are {len(sent):,} events in the body, and {call.server.settings.batch:,} are allowed: send less at once",
+            413,
+        )
+    return sent
+
+
+@operation(
+    "GET",
+    "/v1/events",
+    "Read events that are kept, in order: from a cursor, from a time, or by id.",
+    READ,
+    {200: KeptEvents},
+    query=EventsQuery,
+    problems=(400,),
+    example="-G -d after=0 -d limit=10",
+)
+async def list_events(call: Call) -> Answer:
+    """Read events."""
+    query = call.query(EventsQuery)
+    if not 1 <= query.limit <= 1_000:
+        raise Problem(f"limit is {query.limit}: give 1 to 1000", 400)
+    log = call.tenant.store.log
+    bounds = log.bounds()
+    after = query.after
+    if query.id is not None:
+        items = _find(call, query.id)
+        return Answer(KeptEvents(items=items, next=None, first=bounds.first, last=bounds.last))
+    if query.since is not None:
+        after = max(after, log.at_time(int(query.since * 1e6)) - 1)
+    items = []
+    for block in log.read(after + 1, query.limit):
+        for row, (position, text) in enumerate(block):
+            if position > after and len(items) < query.limit:
+                items.append(_kept(call, block, row, position, text))
+    more = str(items[-1].cursor) if len(items) == query.limit else None
+    return Answer(KeptEvents(items=items, next=more, first=bounds.first, last=bounds.last))
+
+
+@operation(
+    "GET",
+    "/v1/events/{cursor}",
+    "Read one event that is kept, and who matched.",
+    READ,
+    {200: KeptEvent},
+    problems=(404,),
+)
+async def read_event(call: Call) -> Answer:
+    """Read one event."""
+    given = call.path["cursor"]
+    found = event_at(call, int(given)) if given.isdigit() and len(given) < 19 else None
+    if found is None:
+        raise NotFound(f"there is no event at cursor {given!r}: it was never there, or is not kept any more")
+    return Answer(found)
+
+
+def event_at(call: Call, position: int) -> KeptEvent | None:
+    """Find an event by its position."""
+    for block in call.tenant.store.log.read(position, 1):
+        row = position - block.first
+        if 0 <= row < len(block):
+            return _kept(call, block, row, position, block.texts[row])
+    return None
+
+
+def _find(call: Call, identity: str) -> list[KeptEvent]:
+    found = []
+    for position in call.tenant.store.log.find(identity):
+        event = event_at(call, position)
+        # 32 bits led here, and other ids have the same.
+        if event is not None and msgspec.json.decode(event.event).get("id") == identity:
+            found.append(event)
+            if len(found) == 100:
+                break
+    return found
+
+
+def _kept(call: Call, block: Any, row: int, position: int, text: bytes) -> KeptEvent:
+    ids = call.tenant.names.ids_of
+    return KeptEvent(
+        cursor=position,
+        time=block.time / 1e6,
+        matches=ids(block.matches(row).tolist()),
+        held=ids(block.held_back(row).tolist()),
+        event=msgspec.Raw(text),
+    )

@@ -1,0 +1,145 @@
+"""An operation of the API: all that is known of it in one place, from which routes, checks and OpenAPI are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import msgspec
+
+from headgate.core.event import JSON
+from headgate.service.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.requests import Request
+
+    from headgate.service.security.keys import Key
+    from headgate.service.server import Server
+    from headgate.service.tenant.tenant import Tenant
+
+    Handler = Callable[["Call"], Awaitable["Answer"]]
+
+PUBLISH, SUBSCRIBE, READ, ADMIN = SCOPES = ("publish", "subscribe", "read", "admin")
+Scope = Literal["publish", "subscribe", "read", "admin"]
+_Query = TypeVar("_Query", bound=msgspec.Struct)
+_Body = TypeVar("_Body")
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass
+class Answer:
+    """What an operation answers: something that is written as JSON, or bytes of another type."""
+
+    value: Any = None
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    media_type: str = JSON
+
+    def body(self) -> bytes:
+        """Write it."""
+        if isinstance(self.value, bytes):
+            return self.value
+        return b"" if self.status == 204 else _encode(self.value)
+
+
+@dataclass
+class Call:
+    """A request that was let in: by whom, to which tenant, and what it says."""
+
+    server: Server
+    tenant: Tenant
+    key: Key
+    request: Request
+    body: bytes
+
+    @property
+    def path(self) -> Mapping[str, str]:
+        """Return the parts of the path that have names."""
+        return self.request.path_params
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Return the headers."""
+        return self.request.headers
+
+    def query(self, kind: type[_Query]) -> _Query:
+        """Read what stands after the question mark; refuses what is not known."""
+        given = dict(self.request.query_params)
+        try:
+            return msgspec.convert(given, kind, strict=False)
+        except msgspec.ValidationError as error:
+            raise Problem(f"the query cannot be read: {error}", 400) from None
+
+    def said(self, kind: type[_Body]) -> _Body:
+        """Read the body."""
+        media = self.headers.get("content-type", JSON).partition(";")[0].strip().casefold()
+        if media != JSON and not media.endswith("+json"):
+            raise Problem(f"the content type is {media!r}: send {JSON}", 415)
+        try:
+            return msgspec.json.decode(self.body, type=kind)
+        except msgspec.ValidationError as error:
+            raise Problem(f"the body does not fit: {error}", 422) from None
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise Problem(f"the body is not valid JSON: {error}", 400) from None
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What can be asked for."""
+
+    method: str
+    path: str
+    name: str
+    """As OpenAPI and clients call it."""
+    summary: str
+    scope: Scope
+    handler: Handler
+    answers: Mapping[int, Any]
+    """What is answered, by status; None for nothing."""
+    body: Any = None
+    media: tuple[str, ...] = (JSON,)
+    query: type[msgspec.Struct] | None = None
+    problems: tuple[int, ...] = ()
+    example: str = ""
+    """The rest of a curl command, after the address."""
+    idempotent: bool = False
+    """Whether an Idempotency-Key is understood."""
+
+
+OPERATIONS: list[Operation] = []
+"""All of them, in the order of the pages that list them."""
+
+
+def operation(
+    method: str,
+    path: str,
+    summary: str,
+    scope: Scope,
+    answers: Mapping[int, Any],
+    **more: Any,
+) -> Callable[[Handler], Handler]:
+    """Make a function an operation; its name is the operation's."""
+
+    def made(handler: Handler) -> Handler:
+        name = getattr(handler, "__name__", "").rstrip("_")
+        OPERATIONS.append(Operation(method, path, name, summary, scope, handler, answers, **more))
+        return handler
+
+    return made
+
+
+class Page(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Which part of a list is wanted."""
+
+    after: str = ""
+    """The cursor that the part before ended with."""
+    limit: int = 100
+    search: str | None = None
+
+    def most(self) -> int:
+        """Return how many are wanted; refuses too many."""
+        if not 1 <= self.limit <= 1_000:
+            raise Problem(f"limit is {self.limit}: give 1 to 1000", 400)
+        return self.limit

@@ -1,0 +1,276 @@
+"""Events over the wire: CloudEvents in their three modes, and plain rows.
+
+    structured   application/cloudevents+json          one envelope
+    batch        application/cloudevents-batch+json    a list of envelopes
+    binary       `ce-` headers, the data as the body
+    rows         application/json, application/x-ndjson    objects as the library takes them
+
+What is kept of an event is its envelope, as JSON. Filters of records look at one record:
+
+    the attributes of `data`, if it is an object; over them the context attributes (`id`, `source`, `type`, …);
+    and `data` as a whole, so that `data.type` is there where the context has a `type` as well
+
+A row is the record by itself. Its envelope has the extension `headgate: row`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import uuid
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+
+from headgate.core.event import JSON, Event, media_type, read_object
+from headgate.errors import EventError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+STRUCTURED = "application/cloudevents+json"
+BATCH = "application/cloudevents-batch+json"
+NDJSON = "application/x-ndjson"
+ROW, MARK = "row", "headgate"
+NOWHERE = "/"
+"""The source of rows that have none: an envelope must have one."""
+SPECVERSION = "1.0"
+_KNOWN = frozenset(
+    ("specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema", "data", "data_base64")
+)
+_REQUIRED = ("id", "source", "type")
+_NAME = re.compile(r"[a-z0-9]+")
+_TEXTS = ("subject", "time", "datacontenttype", "dataschema")
+_ESCAPED = re.compile(rb"%[0-9A-Fa-f]{2}")
+_raws = msgspec.json.Decoder(list[msgspec.Raw])
+_encode = msgspec.json.Encoder().encode
+
+
+class Sent(NamedTuple):
+    """An event that was sent: what is matched, and the text that is kept."""
+
+    event: Event
+    text: bytes
+
+
+def read_sent(body: bytes, content_type: str, headers: Mapping[str, str]) -> list[Sent]:
+    """Read the events of a request."""
+    kind = content_type.partition(";")[0].strip().casefold()
+    if kind == STRUCTURED:
+        return [read_envelope(body)]
+    if kind == BATCH:
+        return read_batch(body)
+    if "ce-specversion" in headers or "ce-id" in headers or "ce-type" in headers:
+        return [read_binary(body, content_type, headers)]
+    if kind == NDJSON:
+        return [_read_line(line, number) for number, line in enumerate(body.splitlines(), 1) if line.strip()]
+    if kind == JSON:
+        return _read_rows(body)
+    raise EventError(
+        f"the content type is {content_type!r}: send {STRUCTURED}, {BATCH}, {JSON}, {NDJSON}, or binary mode with "
+        "`ce-` headers"
+    )
+
+
+def read_batch(body: bytes) -> list[Sent]:
+    """Read a list of envelopes."""
+    try:
+        raws = _raws.decode(body)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise EventError(f"the batch is no JSON list of events: {error}") from None
+    found = []
+    for place, raw in enumerate(raws):
+        try:
+            found.append(read_envelope(bytes(raw)))
+        except EventError as error:
+            raise EventError(f"event {place} of the batch: {error}") from None
+    return found
+
+
+def read_envelope(text: bytes) -> Sent:
+    """Read an envelope.
+
+    >>> sent = read_envelope(b'{"specversion":"1.0","id":"e1","source":"/a","type":"t","data":{"age":35}}')
+    >>> sent.event.data["age"], sent.event.data["type"], sent.event.source
+    (35, 't', '/a')
+    """
+    fields = read_object(text)
+    return Sent(event_of(fields), text)
+
+
+def event_of(fields: dict[str, Any]) -> Event:
+    """Make the event of an envelope; refuses what is no CloudEvent."""
+    if fields.get("specversion") != SPECVERSION:
+        raise EventError(f"specversion is {fields.get('specversion')!r}: give '1.0', which CloudEvents have")
+    for name in _REQUIRED:
+        value = fields.get(name)
+        if not isinstance(value, str) or not value:
+            raise EventError(f"{name} is {value!r}: a CloudEvent has {name!r}, as text that is not empty")
+    if fields.keys() - _KNOWN:
+        _check_extensions(fields)
+    for name in _TEXTS:
+        value = fields.get(name)
+        if value is not None and (not isinstance(value, str) or not value):
+            raise EventError(f"{name} is {value!r}: give text that is not empty, or leave it out")
+    kind = fields.get("datacontenttype", JSON)
+    if kind == JSON or _is_json(kind):
+        return _record(fields)
+    return Event(fields["id"], _document(fields), _time(fields), fields["source"], kind)
+
+
+def _record(fields: dict[str, Any]) -> Event:
+    data = fields.get("data")
+    if data is None and "data_base64" in fields:
+        data = _json(_bytes(fields))
+    if fields.get(MARK) == ROW and isinstance(data, dict):
+        return Event.record(fields["id"], data, None if fields["source"] == NOWHERE else fields["source"])
+    record = {**data, **fields} if isinstance(data, dict) else dict(fields)
+    if "data_base64" in record:
+        del record["data_base64"]
+        record["data"] = data
+    if "time" in fields:
+        return Event(fields["id"], record, _time(fields), fields["source"])
+    return Event.record(fields["id"], record, fields["source"])
+
+
+def _document(fields: dict[str, Any]) -> str | bytes:
+    kind = fields["datacontenttype"]
+    if media_type(kind) is None:
+        # A type that no filter looks at is carried all the same.
+        return b""
+    data = fields.get("data")
+    if "data_base64" in fields:
+        return _bytes(fields)
+    if not isinstance(data, str):
+        raise EventError(f"event {fields['id']!r} is {kind}: its data is text, or `data_base64`")
+    return data
+
+
+def _bytes(fields: dict[str, Any]) -> bytes:
+    if "data" in fields:
+        raise EventError("there are both `data` and `data_base64`: give one of them")
+    try:
+        return base64.b64decode(fields["data_base64"], validate=True)
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise EventError(f"`data_base64` is not base64: {error}") from None
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise EventError(f"the data is not valid JSON: {error}") from None
+
+
+def _check_extensions(fields: dict[str, Any]) -> None:
+    for name in fields.keys() - _KNOWN:
+        if not _NAME.fullmatch(name):
+            raise EventError(
+                f"the attribute name {name!r} is not one of CloudEvents: use small letters and digits; attributes "
+                "of your own belong into `data`"
+            )
+        value = fields[name]
+        if not isinstance(value, str | bool | int) or (
+            isinstance(value, int) and not -(2**31) <= value < 2**31
+        ):
+            raise EventError(
+                f"the extension {name!r} is {value!r}: give text, a Boolean or a whole number of 32 bits; other "
+                "values belong into `data`"
+            )
+
+
+def _time(fields: dict[str, Any]) -> Any:
+    from headgate.core.event import _time as read
+
+    return read(fields["id"], fields.get("time"))
+
+
+def _is_json(kind: str) -> bool:
+    head = kind.partition(";")[0].strip().casefold()
+    return head == JSON or (head.endswith("+json") and media_type(head) is None)
+
+
+def read_binary(body: bytes, content_type: str, headers: Mapping[str, str]) -> Sent:
+    """Read an event in binary mode; it is kept as an envelope."""
+    fields: dict[str, Any] = {}
+    for name, value in headers.items():
+        if name.startswith("ce-"):
+            fields[name[3:]] = unquote(value, errors="strict") if "%" in value else value
+    if content_type:
+        fields["datacontenttype"] = content_type
+    kept: dict[str, Any] = dict(fields)
+    if body:
+        if _is_json(fields.get("datacontenttype", JSON)):
+            kept["data"] = msgspec.Raw(body)
+            fields["data"] = _json(body)
+        else:
+            try:
+                kept["data"] = fields["data"] = body.decode()
+            except UnicodeDecodeError:
+                kept["data_base64"] = fields["data_base64"] = base64.b64encode(body).decode()
+    return Sent(event_of(fields), _encode(kept))
+
+
+def _read_rows(body: bytes) -> list[Sent]:
+    if body.lstrip()[:1] != b"[":
+        return [_read_line(body, None)]
+    try:
+        raws = _raws.decode(body)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise EventError(f"the body is no JSON list of events: {error}") from None
+    return [_read_line(bytes(raw), number) for number, raw in enumerate(raws, 1)]
+
+
+def _read_line(line: bytes, number: int | None) -> Sent:
+    try:
+        row = read_object(line)
+        if "specversion" in row:
+            return Sent(event_of(row), line.strip())
+        return sent_row(row, line.strip())
+    except EventError as error:
+        if number is None:
+            raise
+        raise EventError(f"event {number}: {error}") from None
+
+
+def sent_row(row: dict[str, Any], text: bytes | None = None) -> Sent:
+    """Make an event of a row; one without an id gets one."""
+    if row.get("id") is None:
+        identity = str(uuid.uuid4())
+    else:
+        given = Event.from_row(row)
+        identity = str(given.id)
+        if given.content_type != JSON:
+            return _sent_document(given, row)
+    given_source = row.get("source")
+    source = str(given_source) if isinstance(given_source, str | int) and given_source != "" else None
+    fields = {
+        "specversion": SPECVERSION,
+        "id": identity,
+        "source": source or NOWHERE,
+        "type": "headgate.row",
+        MARK: ROW,
+        "data": row if text is None else msgspec.Raw(text),
+    }
+    return Sent(Event.record(identity, row, source), _encode(fields))
+
+
+def _sent_document(event: Event, row: Mapping[str, Any]) -> Sent:
+    fields = {
+        "specversion": SPECVERSION,
+        "id": str(event.id),
+        "source": str(event.source) if event.source is not None else NOWHERE,
+        "type": "headgate.document",
+        "datacontenttype": event.content_type,
+        "data": row["data"],
+    }
+    if event.time is not None:
+        fields["time"] = event.time.isoformat()
+    return Sent(event, _encode(fields))
+
+
+def stored_events(texts: Iterable[bytes]) -> Sequence[Event]:
+    """Make the events of texts that were kept."""
+    return [event_of(msgspec.json.decode(text)) for text in texts]

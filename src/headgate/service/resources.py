@@ -1,0 +1,131 @@
+"""What the API's resources are: subscriptions, consumers, nodes, edges, and what a request may say of each.
+
+Fields of the CloudEvents Subscriptions API (`sink`, `protocol`, `filters`, `source`, `types`, `config`) stand beside our
+own. A subscription has one or the other way to say its filter.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from headgate.core.event import JSON
+from headgate.core.subscription import CLOUDEVENTS, SQL, Subscription
+from headgate.errors import SubscriptionError
+
+Name = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1,
+        max_length=200,
+        pattern=r"^[^\s/?#%\x00-\x1f\x7f][^/?#%\x00-\x1f\x7f]*$",
+        description="Text without '/', '?', '#', '%' and control characters, as it stands in a path.",
+    ),
+]
+Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=31_622_400)]
+DEFAULT = "default"
+"""The consumer of subscriptions that name none."""
+
+
+class Limit(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
+    """At most `events` in a `period`. What is more is held back, or comes as a digest when the period ends."""
+
+    events: Count
+    period: Seconds
+    digest: bool = False
+
+
+class SubscriptionBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """What a client says of a subscription."""
+
+    id: Name | None = None
+    filter: str | None = None
+    dialect: str = SQL
+    score: float | str = 0.0
+    weights: dict[str, float] | list[float] | None = None
+    node: Name | None = None
+    consumer: Name | None = None
+    metadata: dict[str, Any] = {}
+    expires: dt.datetime | None = None
+    limit: Limit | None = None
+    sink: str | None = None
+    protocol: Literal["HTTP"] | None = None
+    filters: list[dict[str, Any]] | None = None
+    source: str | None = None
+    types: list[str] | None = None
+    config: dict[str, Any] | None = None
+    protocolsettings: dict[str, Any] | None = None
+    sinkcredential: dict[str, Any] | None = None
+
+    @property
+    def cloudevents(self) -> bool:
+        """Tell whether the filter is said as the CloudEvents Subscriptions API says it."""
+        return self.filters is not None or self.source is not None or self.types is not None
+
+    def check(self) -> None:
+        """Refuse what says its filter twice or not at all."""
+        if self.filter is not None and self.cloudevents:
+            raise SubscriptionError(
+                "there are both `filter` and `filters`, `source` or `types`: give `filter` with its `dialect`, or "
+                "those of the CloudEvents Subscriptions API"
+            )
+        if self.filter is None and not self.cloudevents and self.sink is None:
+            raise SubscriptionError("there is no `filter`: give one, or `filters`; a filter that all match is 'true'")
+        if self.expires is not None and self.expires.tzinfo is None:
+            raise SubscriptionError(f"`expires` {self.expires.isoformat()} has no zone: add Z or +01:00")
+        if self.sinkcredential is not None:
+            raise SubscriptionError("`sinkcredential` is not supported: webhooks are signed with their own secret")
+
+    def subscription(self, identity: str) -> Subscription:
+        """Return what is indexed."""
+        text, dialect = self.filter, self.dialect
+        if text is None and self.cloudevents:
+            said = {"source": self.source, "types": self.types, "filters": self.filters}
+            given = {name: value for name, value in said.items() if value is not None}
+            text, dialect = msgspec.json.encode(given).decode(), CLOUDEVENTS
+        elif text is None:
+            text, dialect = "true", SQL
+        weights = tuple(self.weights) if isinstance(self.weights, list) else self.weights
+        return Subscription(identity, text, dialect, self.node, self.score, weights)
+
+
+class ConsumerBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """What a client says of a consumer: where it is told, and how."""
+
+    id: Name | None = None
+    url: str | None = None
+    """Where its webhook is; a consumer without one pulls or listens."""
+    secret: str | None = None
+    """What webhooks are signed with; it is made up if none is given, and shown once."""
+    order: Literal["ordered", "parallel"] = "ordered"
+    parallel: Annotated[int, msgspec.Meta(ge=1, le=64)] = 8
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=100)] = 10
+    timeout: Annotated[float, msgspec.Meta(gt=0, le=60)] = 15.0
+    metadata: dict[str, Any] = {}
+
+
+class Part(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """A node of the graph."""
+
+    id: Name | None = None
+    filter: str | None = None
+    dialect: str = SQL
+    kind: str | None = None
+    score: float | None = None
+    cost: float | None = None
+
+
+class EdgeBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """An edge of the graph."""
+
+    source: Name
+    target: Name
+    filter: str | None = None
+    dialect: str = SQL
+    cost: float | None = None
+
+
+MEDIA = JSON

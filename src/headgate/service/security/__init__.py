@@ -1,0 +1,1 @@
+"""Who may do what: keys and their scopes, quotas, addresses that webhooks may go to."""

@@ -1,0 +1,156 @@
+"""API keys: made once, shown once, kept as a hash.
+
+    hg_<id>_<secret>     the id finds the key; of the secret only SHA-256 is kept, which is enough for 256 random bits
+
+A key belongs to one tenant, and has scopes. Who has no key may do everything only while there are no keys at all, and the
+service is bound to loopback.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import threading
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from headgate.errors import SubscriptionError
+from headgate.service.problems import Forbidden, Problem
+from headgate.service.storage.database import Database, telling
+from headgate.service.storage.schema import SERVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+FILE = "server.db"
+DEFAULT_TENANT = "default"
+SCOPES = ("publish", "subscribe", "read", "admin")
+_PREFIX = "hg"
+_PATIENCE = 0.5
+"""Seconds until keys that another process has changed are looked at."""
+
+
+class Key(NamedTuple):
+    """Who asks."""
+
+    id: str
+    tenant: str
+    scopes: frozenset[str]
+    created: int = 0
+    expires: int | None = None
+    note: str = ""
+
+    def allows(self, scope: str) -> bool:
+        """Tell whether something may be done; who administers may do everything."""
+        return scope in self.scopes or "admin" in self.scopes
+
+
+EVERYBODY = Key("", DEFAULT_TENANT, frozenset(SCOPES))
+"""Who asks while there are no keys."""
+
+
+class Keys:
+    """The keys of a server, and its list of who did what."""
+
+    def __init__(self, data: Path) -> None:
+        data.mkdir(parents=True, exist_ok=True)
+        self.database = Database(data / FILE, SERVER)
+        self._seen: dict[str, tuple[Key, bytes]] = {}
+        self._version = -1
+        self._next = 0.0
+        self._guard = threading.Lock()
+        self._read()
+
+    def _read(self) -> None:
+        """Read all keys again, if another process has changed the file."""
+        now = time.monotonic()
+        if now < self._next and self._version >= 0:
+            return
+        self._next = now + _PATIENCE
+        version = int(self.database.reader.pragma("data_version"))
+        if version == self._version:
+            return
+        rows = self.database.rows("SELECT id, tenant, scopes, created, expires, note, hash FROM keys")
+        self._seen = {
+            row[0]: (Key(row[0], row[1], frozenset(row[2].split()), row[3], row[4], row[5]), row[6])
+            for row in rows
+        }
+        self._version = version
+
+    def __len__(self) -> int:
+        """Count them."""
+        self._read()
+        return len(self._seen)
+
+    def listed(self, tenant: str) -> list[Key]:
+        """List the keys of a tenant."""
+        self._read()
+        return sorted(key for key, _ in self._seen.values() if key.tenant == tenant)
+
+    def add(
+        self, tenant: str, scopes: Iterable[str], *, expires: int | None = None, note: str = ""
+    ) -> tuple[Key, str]:
+        """Make a key; returns it and its text, which cannot be had again."""
+        given = frozenset(scopes)
+        if not given or given - set(SCOPES):
+            raise SubscriptionError(f"the scopes are {sorted(given)}: give some of {', '.join(SCOPES)}")
+        identity, secret = secrets.token_hex(6), secrets.token_hex(32)
+        key = Key(identity, tenant, given, time.time_ns() // 1_000, expires, note)
+        with self._guard, telling(self.database.path), self.database.writer:
+            self.database.writer.execute(
+                "INSERT INTO keys (id, tenant, hash, scopes, created, expires, note) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (identity, tenant, _hash(secret), " ".join(sorted(given)), key.created, expires, note),
+            )
+        self._version = -1
+        return key, f"{_PREFIX}_{identity}_{secret}"
+
+    def remove(self, tenant: str, identity: str) -> bool:
+        """Have a key count no more; tells whether there was one."""
+        with self._guard, telling(self.database.path), self.database.writer:
+            self.database.writer.execute(
+                "DELETE FROM keys WHERE id = ? AND tenant = ?", (identity, tenant)
+            )
+            found = self.database.writer.changes() > 0
+        self._version = -1
+        return found
+
+    def find(self, text: str | None) -> Key:
+        """Find who asks; refuses a key that is none, or counts no more."""
+        self._read()
+        if not self._seen:
+            return EVERYBODY
+        if text is None:
+            raise Problem("there is no key: send `Authorization: Bearer hg_…`", 401)
+        prefix, _, rest = text.partition("_")
+        identity, _, secret = rest.partition("_")
+        found = self._seen.get(identity)
+        if prefix != _PREFIX or found is None or not hmac.compare_digest(found[1], _hash(secret)):
+            raise Problem("the key is not known here", 401)
+        key = found[0]
+        if key.expires is not None and key.expires <= time.time_ns() // 1_000:
+            raise Problem("the key has expired: ask for another one", 401)
+        return key
+
+    def note(self, key: Key, action: str, what: str) -> None:
+        """Write down who did what."""
+        with self._guard, telling(self.database.path), self.database.writer:
+            self.database.writer.execute(
+                "INSERT INTO audit (time, tenant, key, action, what) VALUES (?, ?, ?, ?, ?)",
+                (time.time_ns() // 1_000, key.tenant, key.id, action, what),
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        self.database.close()
+
+
+def check_scope(key: Key, scope: str) -> None:
+    """Refuse what a key does not allow."""
+    if not key.allows(scope):
+        raise Forbidden(f"the key has no scope {scope!r}: it has {', '.join(sorted(key.scopes))}")
+
+
+def _hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode(errors="replace")).digest()

@@ -1,0 +1,152 @@
+"""The server: its settings and keys, the tenants that are open, and what may be taken of each now."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import re
+import shutil
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from headgate.errors import StorageError
+from headgate.service.problems import Busy, NotFound
+from headgate.service.security.keys import Keys
+from headgate.service.settings import Quotas
+from headgate.service.tenant.tenant import Tenant
+
+if TYPE_CHECKING:
+    from headgate.service.security.keys import Key
+    from headgate.service.settings import ServiceSettings
+
+_LOG = logging.getLogger("headgate.service")
+FORMAT = "headgate service data, format 1\n"
+_TENANT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
+_LOOK = 2.0
+"""Seconds between looks at how much of the disk is free."""
+
+
+class Server:
+    """One process over one data directory."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self.settings = settings
+        self._lock = _take(settings)
+        self.keys = Keys(settings.data)
+        self.tenants: dict[str, Tenant] = {}
+        self._opening: dict[str, asyncio.Task[Tenant]] = {}
+        self.quotas: dict[str, Quotas] = {}
+        self._buckets: dict[str, tuple[float, float, float]] = {}
+        self._looked = 0.0
+        self._free = 1 << 62
+        self.began = time.time()
+        self.stopping = False
+
+    # Tenants
+
+    async def tenant(self, name: str) -> Tenant:
+        """Return a tenant; it is opened when it is first asked for."""
+        found = self.tenants.get(name)
+        if found is not None:
+            return found
+        if self.stopping:
+            raise Busy("the service is stopping", 5, 503)
+        task = self._opening.get(name)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._open(name))
+            self._opening[name] = task
+        try:
+            return await asyncio.shield(task)
+        finally:
+            if task.done():
+                self._opening.pop(name, None)
+
+    async def _open(self, name: str) -> Tenant:
+        if not _TENANT.fullmatch(name):
+            raise NotFound(f"{name!r} is no name of a tenant: use small letters, digits, '.', '_' and '-'")
+        began = time.monotonic()
+        tenant = await Tenant.open(name, self.settings.data / "tenants" / name)
+        row = self.keys.database.row("SELECT quotas FROM tenants WHERE id = ?", name)
+        self.quotas[name] = Quotas() if row is None else msgspec.json.decode(row[0], type=Quotas)
+        self.tenants[name] = tenant
+        _LOG.info(
+            "tenant %s is open: %s subscriptions, %.1f s", name, f"{len(tenant.names):,}", time.monotonic() - began
+        )
+        return tenant
+
+    async def close(self) -> None:
+        """Finish what waits in each tenant, and close."""
+        self.stopping = True
+        for tenant in list(self.tenants.values()):
+            await tenant.close()
+        self.tenants.clear()
+        self.keys.close()
+        os.close(self._lock)
+
+    # What may be taken now
+
+    def admit(self, tenant: Tenant, key: Key, events: int, size: int) -> None:
+        """Refuse events that could not be written soon, or that a tenant has no quota for."""
+        del key
+        settings = self.settings
+        if tenant.waiting + size > settings.waiting and tenant.waiting:
+            raise Busy(
+                f"{tenant.waiting >> 20} MiB of events wait to be written, and {settings.waiting >> 20} are allowed: "
+                "send them again later"
+            )
+        now = time.monotonic()
+        if now - self._looked > _LOOK:
+            self._looked, self._free = now, shutil.disk_usage(settings.data).free
+        if self._free < settings.spare:
+            raise Busy(
+                f"the disk has {self._free >> 20} MiB left, and {settings.spare >> 20} stay free: free some space, or "
+                "keep events for a shorter time",
+                30,
+                507,
+            )
+        self._spend(tenant.name, events, size, now)
+
+    def _spend(self, name: str, events: int, size: int, now: float) -> None:
+        quotas = self.quotas.get(name)
+        if quotas is None or (quotas.events_a_second is None and quotas.bytes_a_second is None):
+            return
+        some, many = quotas.events_a_second or float("inf"), quotas.bytes_a_second or float("inf")
+        left, room, last = self._buckets.get(name, (some, many, now))
+        # A second's worth may come at once.
+        left, room = min(some, left + (now - last) * some), min(many, room + (now - last) * many)
+        if left <= 0 or room <= 0:
+            self._buckets[name] = left, room, now
+            lacking, rate, unit = (left, some, "events") if left <= 0 else (room, many, "bytes")
+            raise Busy(f"the quota is {rate:,.0f} {unit} a second, and it is used up", 1 - lacking / rate)
+        self._buckets[name] = left - events, room - size, now
+
+
+def _take(settings: ServiceSettings) -> int:
+    """Make sure that no other process has the data, and that this version can read them."""
+    data = settings.data
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+        note = data / "format"
+        if note.exists():
+            found = note.read_text("utf-8", "replace")
+            if found != FORMAT:
+                raise StorageError(
+                    f"{data} has the format {found.strip()[:60]!r}, and this version of Headgate reads {FORMAT.strip()!r}"
+                )
+        elif any(data.iterdir()):
+            raise StorageError(f"{data} has other files in it: give an empty directory, or one of the service")
+        else:
+            note.write_text(FORMAT, "utf-8")
+        lock = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StorageError(f"{data} cannot be used: {error.strerror}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise StorageError(f"{data} is used by another process: stop that one, or give another directory") from None
+    return lock

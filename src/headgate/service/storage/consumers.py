@@ -1,0 +1,170 @@
+"""Consumers as they are stored: what they are, how far they came, what could not be delivered to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from headgate.service.resources import ConsumerBody
+
+if TYPE_CHECKING:
+    import apsw
+
+    from headgate.service.storage.database import Database
+    from headgate.service.storage.log import Write
+
+_FIELDS = "id, number, revision, cursor, body"
+_BODY = msgspec.json.Decoder(ConsumerBody)
+_KEPT_ATTEMPTS = 100
+"""Attempts of each consumer that can be read."""
+
+
+class StoredConsumer(NamedTuple):
+    """A consumer as it is stored."""
+
+    id: str
+    number: int
+    revision: int
+    cursor: int
+    """The position up to which all is acknowledged."""
+    body: bytes
+
+    @property
+    def said(self) -> ConsumerBody:
+        """Return what a client said of it."""
+        return _BODY.decode(self.body)
+
+
+class DeadLetter(NamedTuple):
+    """An event that could not be delivered to a consumer."""
+
+    consumer: str
+    position: int
+    time: int
+    attempts: int
+    reason: str
+
+
+class Attempt(NamedTuple):
+    """One try to deliver an event to a webhook."""
+
+    consumer: str
+    position: int
+    time: int
+    status: int | None
+    milliseconds: int
+    reason: str | None
+
+
+class Consumers:
+    """The stored consumers."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, identity: str) -> StoredConsumer | None:
+        """Find one."""
+        row = self._database.row(f"SELECT {_FIELDS} FROM consumers WHERE id = ?", identity)
+        return None if row is None else StoredConsumer(*row)
+
+    def all(self) -> list[StoredConsumer]:
+        """List all of them."""
+        return [StoredConsumer(*row) for row in self._database.rows(f"SELECT {_FIELDS} FROM consumers")]
+
+    def page(self, after: str, most: int, search: str | None = None) -> list[StoredConsumer]:
+        """List some in the order of their ids, after one."""
+        test, more = ("AND instr(lower(id), ?)", [search.casefold()]) if search else ("", [])
+        query = f"SELECT {_FIELDS} FROM consumers WHERE id > ? {test} ORDER BY id LIMIT ?"
+        return [StoredConsumer(*row) for row in self._database.rows(query, after, *more, most)]
+
+    def dead_letters(self, consumer: str, after: int, most: int) -> list[DeadLetter]:
+        """List what could not be delivered to a consumer, in order."""
+        query = "SELECT * FROM dead_letters WHERE consumer = ? AND position > ? ORDER BY position LIMIT ?"
+        return [DeadLetter(*row) for row in self._database.rows(query, consumer, after, most)]
+
+    def count_dead(self) -> dict[str, int]:
+        """Count dead letters by consumer."""
+        query = "SELECT consumer, count(*) FROM dead_letters GROUP BY consumer"
+        return {consumer: count for consumer, count in self._database.rows(query)}
+
+    def attempts(self, consumer: str, before: int, most: int) -> list[tuple[int, Attempt]]:
+        """List attempts of a webhook with their numbers, the latest first."""
+        query = (
+            "SELECT number, consumer, position, time, status, milliseconds, reason FROM attempts "
+            "WHERE consumer = ? AND number < ? ORDER BY number DESC LIMIT ?"
+        )
+        rows = self._database.rows(query, consumer, before, most)
+        return [(number, Attempt(*rest)) for number, *rest in rows]
+
+
+def put(stored: StoredConsumer) -> Write:
+    """Have a consumer; the cursor of one that is there stays."""
+
+    def write(writer: apsw.Connection) -> None:
+        writer.execute(
+            f"INSERT INTO consumers ({_FIELDS}) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+            "revision = excluded.revision, body = excluded.body",
+            stored,
+        )
+
+    return write
+
+
+def remove(identity: str) -> Write:
+    """Have no consumer of an id, and nothing that was kept about it."""
+
+    def write(writer: apsw.Connection) -> None:
+        writer.execute("DELETE FROM consumers WHERE id = ?", (identity,))
+        writer.execute("DELETE FROM dead_letters WHERE consumer = ?", (identity,))
+        writer.execute("DELETE FROM attempts WHERE consumer = ?", (identity,))
+
+    return write
+
+
+def move(identity: str, cursor: int) -> Write:
+    """Have a consumer go on after a position."""
+
+    def write(writer: apsw.Connection) -> None:
+        writer.execute("UPDATE consumers SET cursor = ? WHERE id = ?", (cursor, identity))
+
+    return write
+
+
+def bury(letters: list[DeadLetter]) -> Write:
+    """Keep dead letters."""
+
+    def write(writer: apsw.Connection) -> None:
+        writer.executemany("INSERT OR REPLACE INTO dead_letters VALUES (?, ?, ?, ?, ?)", letters)
+
+    return write
+
+
+def unbury(consumer: str, positions: list[int]) -> Write:
+    """Forget dead letters."""
+
+    def write(writer: apsw.Connection) -> None:
+        writer.executemany(
+            "DELETE FROM dead_letters WHERE consumer = ? AND position = ?",
+            ((consumer, position) for position in positions),
+        )
+
+    return write
+
+
+def note(attempts: list[Attempt]) -> Write:
+    """Keep attempts, the latest of each consumer."""
+
+    def write(writer: apsw.Connection) -> None:
+        writer.executemany(
+            "INSERT INTO attempts (consumer, position, time, status, milliseconds, reason) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            attempts,
+        )
+        writer.executemany(
+            "DELETE FROM attempts WHERE consumer = ?1 AND number <= (SELECT number FROM attempts "
+            "WHERE consumer = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
+            ((each, _KEPT_ATTEMPTS) for each in {attempt.consumer for attempt in attempts}),
+        )
+
+    return write

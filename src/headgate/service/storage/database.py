@@ -1,0 +1,138 @@
+"""One SQLite file: one connection that writes, connections that read, and what its errors mean.
+
+A commit is on disk when it returns (`synchronous=FULL`). The write-ahead log is used again from its start after
+each checkpoint and never cut: growing a file costs more than writing to it.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from headgate.errors import StorageError
+from headgate.service.storage.schema import TENANT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from headgate.service.storage.schema import Layout
+
+_PAGES = 4_096
+"""Pages of the write-ahead log between checkpoints: 32 MiB."""
+_PATIENCE = 10_000
+"""Milliseconds that a reader waits for a checkpoint."""
+
+
+class Database:
+    """A file that one process has open. Its writer belongs to one thread; readers are one for each thread."""
+
+    def __init__(self, path: Path, layout: Layout = TENANT, *, vfs: str | None = None, create: bool = True) -> None:
+        self.path = path
+        self._layout = layout
+        self._vfs = vfs
+        self._local = threading.local()
+        self._readers: list[apsw.Connection] = []
+        self._guard = threading.Lock()
+        flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+        with telling(path):
+            self.writer = self._open(flags)
+            self.writer.pragma("page_size", 8_192)
+            self.writer.pragma("journal_mode", "wal")
+            self.writer.pragma("synchronous", "full")
+            self.writer.pragma("wal_autocheckpoint", _PAGES)
+            self.writer.pragma("journal_size_limit", -1)
+            self._check_format()
+
+    def _open(self, flags: int) -> apsw.Connection:
+        found = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs)
+        found.set_busy_timeout(_PATIENCE)
+        return found
+
+    def _check_format(self) -> None:
+        """Make the tables of a new file, or bring those of an earlier version to this one."""
+        layout, found = self._layout, int(self.writer.pragma("user_version"))
+        if found == layout.format:
+            return
+        if found > layout.format:
+            raise StorageError(
+                f"{self.path} has format {found}, and this version of Headgate reads up to {layout.format}: "
+                "use the version that wrote it, or a later one"
+            )
+        with self.writer:
+            if not found:
+                self.writer.execute(layout.schema)
+            for step in range(found, layout.format) if found else ():
+                self.writer.execute(layout.migrations[step])
+            self.writer.pragma("user_version", layout.format)
+
+    @property
+    def reader(self) -> apsw.Connection:
+        """Return this thread's connection for reading."""
+        found: apsw.Connection | None = getattr(self._local, "reader", None)
+        if found is None:
+            with telling(self.path):
+                found = self._open(apsw.SQLITE_OPEN_READWRITE)
+                found.pragma("query_only", True)
+            self._local.reader = found
+            with self._guard:
+                self._readers.append(found)
+        return found
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Read rows."""
+        with telling(self.path):
+            return list(self.reader.execute(query, values))
+
+    def row(self, query: str, *values: Any) -> tuple[Any, ...] | None:
+        """Read the first row, if there is one."""
+        with telling(self.path):
+            return next(iter(self.reader.execute(query, values)), None)
+
+    def backup(self, target: Path) -> None:
+        """Write what is committed now to another file, while this one is used."""
+        with telling(target):
+            copy = apsw.Connection(str(target))
+            source = self._open(apsw.SQLITE_OPEN_READONLY)
+            try:
+                with copy.backup("main", source, "main") as work:
+                    while not work.done:
+                        work.step(1_000)
+            finally:
+                source.close()
+                copy.close()
+
+    def damage(self) -> list[str]:
+        """List what SQLite finds wrong with the file."""
+        with telling(self.path):
+            found = [str(line) for (line,) in self.reader.execute("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._guard:
+            for each in (*self._readers, self.writer):
+                each.close()
+            self._readers.clear()
+
+
+@contextmanager
+def telling(path: Path) -> Iterator[None]:
+    """Say in one line what SQLite could not do."""
+    try:
+        yield
+    except apsw.FullError:
+        raise StorageError(
+            f"the disk of {path} is full: free some space, or keep events for a shorter time", full=True
+        ) from None
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise StorageError(
+            f"{path} is damaged ({error}): `headgate service check` lists what is; restore a backup"
+        ) from None
+    except apsw.CantOpenError as error:
+        raise StorageError(f"{path} cannot be opened: {error}") from None
+    except apsw.Error as error:
+        raise StorageError(f"{path} cannot be used: {type(error).__name__}: {error}") from error

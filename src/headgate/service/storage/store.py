@@ -1,0 +1,95 @@
+"""All that a tenant keeps: its file, the log in it, and the place of the index's snapshots.
+
+    store.db      events, subscriptions, consumers, the graph (`schema`)
+    index/        snapshots of the index, in versions
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from headgate.core.subscription import SQL
+from headgate.runtime.rows import read_edge, read_node
+from headgate.service.storage.consumers import Consumers
+from headgate.service.storage.database import Database
+from headgate.service.storage.log import SqliteLog
+from headgate.service.storage.subscriptions import Subscriptions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import apsw
+
+    from headgate.graph.model import Edge, Node
+    from headgate.service.storage.log import Write
+
+FILE = "store.db"
+INDEX = "index"
+_REBUILD = "rebuild"
+
+
+class Store:
+    """What is kept of one tenant."""
+
+    def __init__(self, place: Path, *, vfs: str | None = None) -> None:
+        place.mkdir(parents=True, exist_ok=True)
+        self.place = place
+        self.database = Database(place / FILE, vfs=vfs)
+        self.log = SqliteLog(self.database)
+        self.subscriptions = Subscriptions(self.database)
+        self.consumers = Consumers(self.database)
+
+    @property
+    def index(self) -> Path:
+        """Return where snapshots of the index are."""
+        return self.place / INDEX
+
+    def nodes(self) -> list[Node]:
+        """List the nodes of the graph."""
+        rows = self.database.rows("SELECT body FROM nodes ORDER BY id")
+        return [read_node(msgspec.json.decode(body), SQL) for (body,) in rows]
+
+    def edges(self) -> list[Edge]:
+        """List the edges of the graph."""
+        rows = self.database.rows("SELECT body FROM edges ORDER BY source, target")
+        return [read_edge(msgspec.json.decode(body), SQL) for (body,) in rows]
+
+    def limits(self) -> dict[int, tuple[int, int, int]]:
+        """Return of subscriptions with limits when their period began, and what was sent and held back."""
+        rows = self.database.rows("SELECT subscription, began, sent, held FROM limits")
+        return {number: (began, sent, held) for number, began, sent, held in rows}
+
+    def setting(self, name: str) -> object:
+        """Return something that is kept by its name."""
+        found = self.database.row("SELECT value FROM meta WHERE name = ?", name)
+        return None if found is None else found[0]
+
+    @property
+    def must_build(self) -> bool:
+        """Tell whether the index must be built anew: its snapshot lacks what no change tells."""
+        return bool(self.setting(_REBUILD))
+
+    def close(self) -> None:
+        """Close the file."""
+        self.database.close()
+
+
+def keep(name: str, value: object) -> Write:
+    """Keep something by its name."""
+
+    def write(writer: apsw.Connection) -> None:
+        writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+    return write
+
+
+def demand_build() -> Write:
+    """Have the index built anew when it is opened, until a snapshot contains all."""
+    return keep(_REBUILD, 1)
+
+
+def built() -> Write:
+    """Trust the snapshot of the index again."""
+    return keep(_REBUILD, 0)

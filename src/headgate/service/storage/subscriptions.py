@@ -1,0 +1,163 @@
+"""Subscriptions as they are stored, and the changes of the index that its snapshot does not contain yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from headgate.runtime.operations import OP, UNSUBSCRIBE, UPSERT, read_change
+from headgate.core.subscription import SQL
+from headgate.service.resources import SubscriptionBody
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import apsw
+
+    from headgate.core.subscription import Subscription
+    from headgate.runtime.operations import Change
+    from headgate.service.storage.database import Database
+    from headgate.service.storage.log import Write
+
+_FIELDS = "number, id, consumer, revision, expires, body"
+_BODY = msgspec.json.Decoder(SubscriptionBody)
+
+
+class Stored(NamedTuple):
+    """A subscription as it is stored."""
+
+    number: int
+    """What blocks call it. One that is replaced keeps it, unless its consumer is another one."""
+    id: str
+    consumer: str
+    revision: int
+    """Rises with each change of it: its entity tag."""
+    expires: int | None
+    """When it ends, in microseconds since 1970."""
+    body: bytes
+
+    @property
+    def said(self) -> SubscriptionBody:
+        """Return what a client said of it."""
+        return _BODY.decode(self.body)
+
+    @property
+    def indexed(self) -> Subscription:
+        """Return what is indexed."""
+        return self.said.subscription(self.id)
+
+
+class Subscriptions:
+    """The stored subscriptions."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, identity: str) -> Stored | None:
+        """Find one."""
+        row = self._database.row(f"SELECT {_FIELDS} FROM subscriptions WHERE id = ?", identity)
+        return None if row is None else Stored(*row)
+
+    def by_number(self, number: int) -> Stored | None:
+        """Find one by what blocks call it."""
+        row = self._database.row(f"SELECT {_FIELDS} FROM subscriptions WHERE number = ?", number)
+        return None if row is None else Stored(*row)
+
+    def page(
+        self, after: str, most: int, *, search: str | None = None, consumer: str | None = None
+    ) -> list[Stored]:
+        """List some in the order of their ids, after one; those whose id or text has what is searched for."""
+        tests, values = ["id > ?"], [after]
+        if consumer is not None:
+            tests.append("consumer = ?")
+            values.append(consumer)
+        if search is not None:
+            tests.append("(instr(lower(id), ?) OR instr(lower(CAST(body AS TEXT)), ?))")
+            values += [search.casefold()] * 2
+        query = f"SELECT {_FIELDS} FROM subscriptions WHERE {' AND '.join(tests)} ORDER BY id LIMIT ?"
+        return [Stored(*row) for row in self._database.rows(query, *values, most)]
+
+    def all(self) -> Iterator[Stored]:
+        """List all of them, in the order of their numbers."""
+        after = 0
+        while rows := self._database.rows(
+            f"SELECT {_FIELDS} FROM subscriptions WHERE number > ? ORDER BY number LIMIT 10000", after
+        ):
+            yield from (Stored(*row) for row in rows)
+            after = rows[-1][0]
+
+    def names(self) -> list[tuple[int, str, str, int | None]]:
+        """List number, id, consumer and end of each."""
+        found = self._database.rows("SELECT number, id, consumer, expires FROM subscriptions ORDER BY number")
+        return [(number, identity, consumer, end) for number, identity, consumer, end in found]
+
+    def next_number(self) -> int:
+        """Return a number that no subscription ever had."""
+        row = self._database.row("SELECT seq FROM sqlite_sequence WHERE name = 'subscriptions'")
+        return 1 if row is None else int(row[0]) + 1
+
+    def changes(self, after: int) -> list[Change]:
+        """List changes of the index after a position."""
+        rows = self._database.rows("SELECT row FROM changes WHERE position > ? ORDER BY position", after)
+        return [read_change(msgspec.json.decode(row), SQL) for (row,) in rows]
+
+    def position(self) -> int:
+        """Return the position of the last change."""
+        row = self._database.row("SELECT seq FROM sqlite_sequence WHERE name = 'changes'")
+        return 0 if row is None else int(row[0])
+
+
+def put(stored: Stored, indexed: Subscription) -> Write:
+    """Have a subscription, in the place of another of its id or not."""
+    change = _row(UPSERT, indexed)
+
+    def write(writer: apsw.Connection) -> None:
+        writer.execute("DELETE FROM subscriptions WHERE id = ?", (stored.id,))
+        writer.execute(f"INSERT INTO subscriptions ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?)", stored)
+        writer.execute("INSERT INTO changes (row) VALUES (?)", (change,))
+
+    return write
+
+
+def remove(identity: str) -> Write:
+    """Have no subscription of an id."""
+    change = msgspec.json.encode({OP: UNSUBSCRIBE, "id": identity})
+
+    def write(writer: apsw.Connection) -> None:
+        writer.execute("DELETE FROM subscriptions WHERE id = ?", (identity,))
+        writer.execute("INSERT INTO changes (row) VALUES (?)", (change,))
+
+    return write
+
+
+def put_many(rows: list[Stored]) -> Write:
+    """Have many subscriptions; whoever does this has the index built anew."""
+
+    def write(writer: apsw.Connection) -> None:
+        writer.executemany("DELETE FROM subscriptions WHERE id = ?", ((each.id,) for each in rows))
+        writer.executemany(f"INSERT INTO subscriptions ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    return write
+
+
+def contained(position: int) -> Write:
+    """Forget changes that a snapshot contains."""
+
+    def write(writer: apsw.Connection) -> None:
+        writer.execute("DELETE FROM changes WHERE position <= ?", (position,))
+
+    return write
+
+
+def _row(op: str, wanted: Subscription) -> bytes:
+    fields = {
+        OP: op,
+        "id": wanted.id,
+        "filter": wanted.filter,
+        "dialect": wanted.dialect,
+        "node": wanted.node,
+        "score": wanted.score,
+        "weights": wanted.weights,
+    }
+    return msgspec.json.encode({name: value for name, value in fields.items() if value is not None})

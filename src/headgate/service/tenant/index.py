@@ -1,0 +1,208 @@
+"""The index of a tenant's subscriptions: an engine of the shape that they need.
+
+    shape      the kinds of content, whether anything is ranked, whether there is a graph
+    change     a row of `runtime.operations`: have a subscription, have none, a node, an edge
+
+An engine has the shape that it was built with. A change that needs a wider one has the engine built anew, of what is
+stored. Every other change is made while events are matched.
+
+Applying a change twice does no harm: a snapshot that is written while changes come contains at least those up to its
+position, and all after it are applied when it is opened.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+from headgate.contents.registry import content_at, contents_of, kind_of
+from headgate.core.event import JSON
+from headgate.core.rooms import MIXED_SIGN, RECORDS
+from headgate.core.snapshot import manifest_of
+from headgate.core.versions.current import at_current
+from headgate.core.versions.replacing import new_version
+from headgate.engine.engine import Engine
+from headgate.errors import EventError, HeadgateError, SnapshotError
+from headgate.runtime.live import SingleEngine, apply
+from headgate.runtime.operations import AddEdge, AddNode, Put, RemoveEdge, RemoveNode, Unsubscribe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from headgate.core.event import Event, Id
+    from headgate.core.subscription import Subscription
+    from headgate.graph.model import Edge, Node
+    from headgate.runtime.operations import Change
+
+_LOG = logging.getLogger("headgate.service")
+_POSITION = "position"
+
+
+class Shape(NamedTuple):
+    """What an engine must be able to do."""
+
+    kinds: frozenset[str] = frozenset({RECORDS})
+    ranked: bool = False
+    graph: bool = False
+
+    def with_subscription(self, wanted: Subscription) -> Shape:
+        """Return the shape that has room for a subscription, too."""
+        ranked = wanted.weights is not None or (wanted.score != 0 and not self.graph)
+        return Shape(self.kinds | _kinds(wanted.dialect), self.ranked or ranked, self.graph)
+
+    def with_filter(self, dialect: str | None) -> Shape:
+        """Return the shape that has a graph with such a filter, too."""
+        kinds = self.kinds if dialect is None else self.kinds | _kinds(dialect)
+        return Shape(kinds, self.ranked, graph=True)
+
+
+def _kinds(dialect: str) -> frozenset[str]:
+    content = contents_of([dialect])
+    return frozenset({content} if content else ())
+
+
+class Contents(NamedTuple):
+    """All that an engine is built of."""
+
+    subscriptions: Sequence[Subscription]
+    nodes: Sequence[Node] = ()
+    edges: Sequence[Edge] = ()
+    settings: dict[str, Any] = {}
+    """Arguments of `Engine.build`: the taxonomy, namespaces, what is done about filters without an index."""
+
+    @property
+    def shape(self) -> Shape:
+        """Return what an engine of these must be able to do."""
+        shape = Shape(graph=bool(self.nodes))
+        for part in (*self.nodes, *self.edges):
+            shape = shape.with_filter(None if part.filter is None else part.dialect)
+        for each in self.subscriptions:
+            shape = shape.with_subscription(each)
+        return shape
+
+
+class Index:
+    """An engine, changed by one thread and asked by any."""
+
+    def __init__(self, engine: Engine, shape: Shape) -> None:
+        self.engine = engine
+        self.shape = shape
+        self._target = SingleEngine(engine)
+        kinds = [kind_of(name) for name in shape.kinds]
+        self._records = any(kind.rows for kind in kinds)
+        self._types = frozenset(name for kind in kinds for name in kind.types.values())
+
+    @classmethod
+    def build(cls, contents: Contents) -> Index:
+        """Index all of it."""
+        shape = contents.shape
+        return cls(_engine(contents, shape), shape)
+
+    @classmethod
+    def collect(cls, contents: Contents) -> tuple[Index, dict[Id, str]]:
+        """Index what can be; returns the reasons for the rest, by id."""
+        shape = contents.shape
+        engine = _engine(contents, shape, on_error="collect")
+        reasons = {each.id: each.reason for each in engine.refused if each.id is not None}
+        return cls(engine, shape), reasons
+
+    @classmethod
+    def open(cls, place: Path) -> tuple[Index, int] | None:
+        """Open the newest snapshot, with the position of changes that it contains; None if there is none."""
+        if not place.exists():
+            return None
+        try:
+            engine = Engine.open(place, verify=False)
+            noted = at_current(place, manifest_of).get("changes") or {}
+            names = at_current(place, content_at).split(MIXED_SIGN)
+        except (SnapshotError, OSError) as error:
+            _LOG.warning("the snapshot of the index cannot be used, it is built anew: %s", error)
+            return None
+        shape = Shape(frozenset(names), engine.backend.ranked or engine.backend.weighs, engine.backend.routed)
+        return cls(engine, shape), int(noted.get(_POSITION, 0))
+
+    def save(self, place: Path, position: int) -> None:
+        """Write a snapshot that contains all changes up to a position."""
+        with new_version(place, {_POSITION: position}) as staged:
+            self.engine.backend.save(staged, source={"service": "subscriptions"})
+
+    # Changing
+
+    def needs(self, change: Change) -> Shape:
+        """Return the shape that a change needs; this one's if the change can be made."""
+        match change:
+            case Put(_, wanted):
+                return self.shape.with_subscription(wanted)
+            case AddNode(part) | AddEdge(part):
+                return self.shape.with_filter(None if part.filter is None else part.dialect)
+        return self.shape
+
+    def apply(self, change: Change) -> None:
+        """Make a change, or refuse it and change nothing."""
+        apply(change, self._target)
+
+    def repeat(self, changes: Iterable[Change]) -> None:
+        """Make changes of which some may be contained already; each was accepted once."""
+        for change in changes:
+            match change:
+                case Unsubscribe(identity) if identity not in self.engine:
+                    continue
+                case AddNode(node) if self._has_node(node.id):
+                    self.engine.graph.remove_node(node.id)
+                case RemoveNode(identity) if not self._has_node(identity):
+                    continue
+                case AddEdge(edge):
+                    self._remove_edge(edge.source, edge.target)
+                case RemoveEdge(source, target):
+                    self._remove_edge(source, target)
+                    continue
+            self.apply(change)
+
+    def _has_node(self, identity: Id) -> bool:
+        return self.shape.graph and self.engine.graph.base.find(identity) >= 0
+
+    def _remove_edge(self, source: Id, target: Id) -> None:
+        try:
+            self.engine.graph.remove_edge(source, target)
+        except HeadgateError:
+            return
+
+    # Asking
+
+    def looks_at(self, event: Event) -> bool:
+        """Tell whether there are filters of the kind that an event is."""
+        return self._records if event.content_type == JSON else event.content_type in self._types
+
+    def match(self, events: Sequence[Event]) -> list[list[Id] | EventError]:
+        """List for each event the subscriptions that get it, or why it is refused."""
+        rows = [row for row, event in enumerate(events) if self.looks_at(event)]
+        found: list[list[Id] | EventError] = [[] for _ in events]
+        if not rows:
+            return found
+        asked = events if len(rows) == len(events) else [events[row] for row in rows]
+        try:
+            answers: Sequence[list[Id] | EventError] = self.engine.match_events(asked)
+        except HeadgateError:
+            answers = [self._match_one(event) for event in asked]
+        for row, answer in zip(rows, answers, strict=True):
+            found[row] = answer
+        return found
+
+    def _match_one(self, event: Event) -> list[Id] | EventError:
+        """Match an event by itself, since one of its group was refused."""
+        try:
+            return self.engine.match(event)
+        except HeadgateError as error:
+            return error if isinstance(error, EventError) else EventError(str(error))
+
+
+def _engine(contents: Contents, shape: Shape, **more: Any) -> Engine:
+    graph: dict[str, Any] = {"nodes": contents.nodes, "edges": contents.edges} if shape.graph else {}
+    known = {name: value for name, value in contents.settings.items() if _concerns(name, shape.kinds)}
+    return Engine.build(contents.subscriptions, ranked=shape.ranked, **graph, **known, **more)
+
+
+def _concerns(setting: str, kinds: Iterable[str]) -> bool:
+    return any(setting in kind_of(name).settings for name in kinds)

@@ -1,0 +1,113 @@
+"""Limits of subscriptions: at most so many events in a period, the rest held back, counted, and perhaps told in a digest.
+
+A period begins with the first event after the last one ended. What was sent and held back in it is written together with
+the events, so that a limit holds across restarts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import apsw
+
+    from headgate.service.resources import Limit
+    from headgate.service.storage.log import Write
+
+
+@dataclass
+class _Period:
+    limit: Limit
+    began: int = 0
+    sent: int = 0
+    held: int = 0
+    """In this period."""
+    held_in_all: int = 0
+
+    @property
+    def end(self) -> int:
+        """Return when it ends, in microseconds."""
+        return self.began + int(self.limit.period * 1e6)
+
+
+class Digest(NamedTuple):
+    """What a subscription is told of what was held back."""
+
+    subscription: int
+    began: int
+    ended: int
+    held: int
+
+
+class Limits:
+    """The limits of a tenant's subscriptions, by number. They belong to the matcher's thread."""
+
+    def __init__(self) -> None:
+        self._periods: dict[int, _Period] = {}
+        self._ended: list[Digest] = []
+
+    def __bool__(self) -> bool:
+        """Tell whether there are any."""
+        return bool(self._periods)
+
+    def set(self, number: int, limit: Limit | None, *, began: int = 0, sent: int = 0, held: int = 0) -> None:
+        """Have a limit for a subscription, or none."""
+        self._periods.pop(number, None)
+        if limit is not None:
+            self._periods[number] = _Period(limit, began, sent, held, held)
+
+    def held(self, number: int) -> int:
+        """Count what was held back of a subscription since it has its limit."""
+        found = self._periods.get(number)
+        return 0 if found is None else found.held_in_all
+
+    def hold(self, now: int, found: list[list[int]]) -> tuple[list[list[int]] | None, list[Write]]:
+        """Take what is held back out of matches; returns that, or None, and what must be written."""
+        periods, held, touched = self._periods, None, set()
+        for row, numbers in enumerate(found):
+            for number in [each for each in numbers if each in periods]:
+                period = periods[number]
+                touched.add(number)
+                if now >= period.end:
+                    self._end(number, period, now)
+                if period.sent < period.limit.events:
+                    period.sent += 1
+                    continue
+                period.held += 1
+                period.held_in_all += 1
+                numbers.remove(number)
+                held = held or [[] for _ in found]
+                held[row].append(number)
+        return held, [self._write(touched)] if touched else []
+
+    def due(self, now: int) -> list[Digest]:
+        """List the digests of periods that ended, and begin these anew."""
+        for number, period in self._periods.items():
+            if period.limit.digest and period.held and now >= period.end:
+                self._end(number, period, now)
+        found, self._ended = self._ended, []
+        return found
+
+    def _end(self, number: int, period: _Period, now: int) -> None:
+        if period.limit.digest and period.held:
+            self._ended.append(Digest(number, period.began, period.end, period.held))
+        period.began, period.sent, period.held = now, 0, 0
+
+    def next_due(self) -> int | None:
+        """Return when the next digest is due."""
+        if self._ended:
+            return 0
+        waiting = (each for each in self._periods.values() if each.limit.digest and each.held)
+        return min((each.end for each in waiting), default=None)
+
+    def _write(self, touched: set[int]) -> Write:
+        rows = [
+            (number, found.began, found.sent, found.held_in_all)
+            for number, found in ((each, self._periods[each]) for each in touched)
+        ]
+
+        def write(writer: apsw.Connection) -> None:
+            writer.executemany("INSERT OR REPLACE INTO limits VALUES (?, ?, ?, ?)", rows)
+
+        return write

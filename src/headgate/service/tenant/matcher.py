@@ -1,0 +1,256 @@
+"""The thread that matches: events and changes of subscriptions, in the order in which they came.
+
+    queue ──► a group: events up to the next change ──► index ──► writer ──► acknowledged, delivered
+
+A change is in the index before the events that came after it are matched. It is acknowledged when it is on disk. If it
+cannot be put there, the index has what the disk has not: it is opened again from what is stored.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from headgate.errors import EventError, HeadgateError, StorageError
+from headgate.service.storage.block import NONE, Block, hash_of
+from headgate.service.storage.writer import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from headgate.core.event import Event, Id
+    from headgate.service.storage.log import Write
+    from headgate.service.storage.writer import Writer
+
+    Reply = Callable[[Any], None]
+
+MOST_EVENTS = 1_000
+"""Events that are matched and committed together."""
+MOST_BEHIND = 4
+"""Groups that may wait for the writer before the matcher waits, too."""
+
+
+class Published(NamedTuple):
+    """What became of events: the position of each, and who matched; None and the reason for one refused."""
+
+    positions: Sequence[int | None]
+    matches: Sequence[Sequence[Id]]
+    refused: dict[int, str]
+    """The reasons, by the event's place in the request."""
+
+
+@dataclass
+class Publish:
+    """Events of one request, and the texts that are kept of them."""
+
+    events: Sequence[Event]
+    texts: Sequence[bytes]
+    reply: Reply
+    atomic: bool = True
+    """Whether none is taken if one is refused."""
+
+
+@dataclass
+class Job:
+    """Something else that must happen between events: it returns what must be written, and the answer."""
+
+    run: Callable[[], tuple[list[Write], Any]]
+    reply: Reply
+
+
+@dataclass
+class _Group:
+    """What is committed together."""
+
+    block: Block | None = None
+    writes: list[Write] = field(default_factory=list)
+    replies: list[tuple[Reply, Any]] = field(default_factory=list)
+    job: bool = False
+
+
+class Matching:
+    """What the matcher asks: the tenant's index and the numbers of its subscriptions."""
+
+    def match(self, events: Sequence[Event]) -> list[list[Id] | EventError]:
+        """List for each event the subscriptions that get it, or why it is refused."""
+        raise NotImplementedError
+
+    def numbers_of(self, ids: Sequence[Id]) -> list[int]:
+        """Return the numbers of subscriptions."""
+        raise NotImplementedError
+
+    def due(self, now: int) -> tuple[list[Write], list[Event]]:
+        """Do what time asks for before events are matched: subscriptions that end, digests that are due."""
+        raise NotImplementedError
+
+    def hold(self, now: int, found: list[list[int]]) -> tuple[list[list[int]] | None, list[Write]]:
+        """Take out of matches what limits hold back; returns that, or None if it is nothing."""
+        raise NotImplementedError
+
+    def recover(self) -> None:
+        """Open the index again from what is stored: a change of it could not be written."""
+        raise NotImplementedError
+
+
+class Matcher:
+    """Takes events and jobs in order. `settle` is called by the writer's thread, with replies to give."""
+
+    def __init__(
+        self,
+        tenant: Matching,
+        writer: Writer,
+        position: int,
+        settle: Callable[[list[tuple[Reply, Any]], Block | None], None],
+        name: str,
+    ) -> None:
+        self._tenant = tenant
+        self._writer = writer
+        self._position = position
+        self._settle = settle
+        self._queue: deque[Publish | Job] = deque()
+        self._wake = threading.Condition()
+        self._behind = threading.Semaphore(MOST_BEHIND)
+        self._closed = False
+        self._failed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"matcher-{name}", daemon=True)
+        self._thread.start()
+
+    def __len__(self) -> int:
+        """Count the requests that wait."""
+        return len(self._queue)
+
+    @property
+    def position(self) -> int:
+        """Return the position of the last event that was taken."""
+        return self._position
+
+    def submit(self, asked: Publish | Job) -> None:
+        """Have events matched and kept, or something else done between them."""
+        with self._wake:
+            if self._closed:
+                raise StorageError("the service is stopping: nothing more is taken")
+            self._queue.append(asked)
+            self._wake.notify()
+
+    def close(self) -> None:
+        """Do what waits, and end."""
+        with self._wake:
+            self._closed = True
+            self._wake.notify()
+        self._thread.join()
+
+    # In the matcher's thread
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                while not self._queue and not self._closed:
+                    self._wake.wait()
+                if not self._queue:
+                    return
+                asked = self._take()
+            # When the writer is slow, requests wait in the queue, where they are counted.
+            self._behind.acquire()
+            if self._failed.is_set():
+                self._failed.clear()
+                self._tenant.recover()
+            group = _Group()
+            try:
+                self._do(asked, group)
+            except BaseException as error:
+                group = _Group(replies=[(each.reply, error) for each in asked])
+                self._hand_on(group)
+                raise
+            self._hand_on(group)
+
+    def _take(self) -> list[Publish | Job]:
+        """Take one job, or requests with events until the next job."""
+        first = self._queue.popleft()
+        if isinstance(first, Job):
+            return [first]
+        found: list[Publish | Job] = [first]
+        events = len(first.events)
+        while self._queue and isinstance(self._queue[0], Publish):
+            events += len(self._queue[0].events)
+            if events > MOST_EVENTS:
+                break
+            found.append(self._queue.popleft())
+        return found
+
+    def _do(self, asked: list[Publish | Job], group: _Group) -> None:
+        now = time.time_ns() // 1_000
+        first = asked[0]
+        if isinstance(first, Job):
+            group.job = True
+            try:
+                group.writes, answer = first.run()
+            except HeadgateError as error:
+                answer = error
+            group.replies.append((first.reply, answer))
+            return
+        self._publish([each for each in asked if isinstance(each, Publish)], group, now)
+
+    def _publish(self, asked: list[Publish], group: _Group, now: int) -> None:
+        events = [event for each in asked for event in each.events]
+        answers = self._tenant.match(events)
+        texts: list[bytes] = []
+        ids: list[int] = []
+        found: list[list[int]] = []
+        place = 0
+        for each in asked:
+            some = answers[place : place + len(each.events)]
+            place += len(each.events)
+            refused = {row: str(answer) for row, answer in enumerate(some) if isinstance(answer, EventError)}
+            positions: list[int | None] = []
+            taken = not (refused and each.atomic)
+            for row, answer in enumerate(some):
+                if isinstance(answer, EventError) or not taken:
+                    positions.append(None)
+                    continue
+                positions.append(self._position + 1 + len(texts))
+                texts.append(each.texts[row])
+                ids.append(hash_of(str(each.events[row].id).encode()))
+                found.append(self._tenant.numbers_of(answer))
+            matches = [[] if isinstance(answer, EventError) else answer for answer in some]
+            group.replies.append((each.reply, Published(positions, matches, refused)))
+        if not texts:
+            return
+        held, group.writes = self._tenant.hold(now, found)
+        group.block = Block(
+            self._position + 1,
+            now,
+            texts,
+            *_flat(found),
+            *(_flat(held) if held else (NONE, NONE)),
+            np.array(ids, np.uint32),
+        )
+        self._position += len(texts)
+
+    def _hand_on(self, group: _Group) -> None:
+        if group.block is None and not group.writes:
+            self._behind.release()
+            self._settle(group.replies, None)
+            return
+
+        def done(error: HeadgateError | None) -> None:
+            self._behind.release()
+            if error is None:
+                self._settle(group.replies, group.block)
+                return
+            if group.job:
+                self._failed.set()
+            self._settle([(reply, error) for reply, _ in group.replies], None)
+
+        self._writer.submit(Entry(group.block, group.writes, done))
+
+
+def _flat(found: list[list[int]]) -> tuple[Any, Any]:
+    """Put numbers of all events one after another, with the end of each event's."""
+    ends = np.cumsum(np.fromiter(map(len, found), np.uint32, len(found)), dtype=np.uint32)
+    numbers = np.fromiter((number for each in found for number in each), np.uint32, int(ends[-1]))
+    return ends, numbers

@@ -1,0 +1,123 @@
+"""Who is who: the ids of subscriptions and consumers, and the numbers that blocks have for them.
+
+A number that was given away is never given to another subscription. One that is gone has no consumer, so what it
+matched and was not delivered yet is delivered to nobody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headgate.service.storage.block import Block
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from headgate.core.event import Id
+
+NOBODY = -1
+
+
+class Delivery:
+    """An event for a consumer, and those of its subscriptions that matched."""
+
+    __slots__ = ("position", "subscriptions", "text", "time")
+
+    def __init__(self, position: int, time: int, text: bytes, subscriptions: list[str]) -> None:
+        self.position = position
+        self.time = time
+        self.text = text
+        self.subscriptions = subscriptions
+
+
+class Names:
+    """The ids and numbers of a tenant. They are changed by the matcher's thread and read by any."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Id, int] = {}
+        """Of subscriptions, by id."""
+        self._ids: dict[int, str] = {}
+        self._owner = np.full(1_024, NOBODY, np.int32)
+        self.consumers: dict[str, int] = {}
+        """The numbers of consumers, by id."""
+
+    def __len__(self) -> int:
+        """Count the subscriptions."""
+        return len(self.numbers)
+
+    def add(self, number: int, identity: str, consumer: str) -> None:
+        """Have a subscription of a number; another one of its id has none any more."""
+        self.remove(identity)
+        if number >= len(self._owner):
+            grown = np.full(max(number + 1, 2 * len(self._owner)), NOBODY, np.int32)
+            grown[: len(self._owner)] = self._owner
+            self._owner = grown
+        self._ids[number] = identity
+        self._owner[number] = self.consumers[consumer]
+        # Last, because by this it is found.
+        self.numbers[identity] = number
+
+    def remove(self, identity: str) -> None:
+        """Have no subscription of an id."""
+        number = self.numbers.pop(identity, None)
+        if number is not None:
+            self._owner[number] = NOBODY
+            self._ids.pop(number, None)
+
+    def numbers_of(self, ids: Iterable[Id]) -> list[int]:
+        """Return the numbers of subscriptions; of those that have just gone, none."""
+        numbers = self.numbers
+        return [numbers[each] for each in ids if each in numbers]
+
+    def ids_of(self, numbers: Iterable[int]) -> list[str]:
+        """Return the ids of subscriptions; of those that are gone, none."""
+        ids = self._ids
+        return [ids[each] for each in numbers if each in ids]
+
+    def owners(self, numbers: NDArray[np.uint32]) -> NDArray[np.int32]:
+        """Return the consumers of subscriptions, all by number."""
+        owner = self._owner
+        # Whoever grows it may be a moment behind.
+        return owner[np.minimum(numbers, len(owner) - 1)] if len(numbers) else np.zeros(0, np.int32)
+
+    def deliveries(self, block: Block, consumer: int, after: int) -> list[Delivery]:
+        """List what a block has for a consumer after a position."""
+        mine = np.flatnonzero(self.owners(block.subscriptions) == consumer)
+        return self._collected(block, mine, after)
+
+    def by_consumer(self, block: Block, wanted: Sequence[int]) -> list[tuple[int, list[Delivery]]]:
+        """List what a block has for each of some consumers."""
+        owners = self.owners(block.subscriptions)
+        known = np.isin(owners, np.asarray(wanted, np.int32))
+        places = np.flatnonzero(known)
+        if not len(places):
+            return []
+        places = places[np.argsort(owners[places], kind="stable")]
+        of = owners[places]
+        cuts = [0, *(np.flatnonzero(np.diff(of)) + 1).tolist(), len(places)]
+        found = []
+        for begin, end in zip(cuts, cuts[1:], strict=False):
+            found.append((int(of[begin]), self._collected(block, places[begin:end], 0)))
+        return found
+
+    def _collected(self, block: Block, places: NDArray[np.int64], after: int) -> list[Delivery]:
+        """Put matches at some places together by event."""
+        rows = np.searchsorted(block.ends, places, "right").tolist()
+        numbers = block.subscriptions[places].tolist()
+        ids = self._ids
+        found: list[Delivery] = []
+        last = -1
+        for row, number in zip(rows, numbers, strict=True):
+            position = block.first + row
+            identity = ids.get(number)
+            if position <= after or identity is None:
+                continue
+            if row != last:
+                found.append(Delivery(position, block.time, block.texts[row], []))
+                last = row
+            found[-1].subscriptions.append(identity)
+        return found

@@ -1,0 +1,501 @@
+"""A tenant: the index of its subscriptions, the threads that match and write, and the store behind them.
+
+    publish, put, remove ──► matcher's thread ──► writer's thread ──► answer, and what listens is told
+
+Coroutines are called on the service's event loop. Threads hand results to it once for each group commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from headgate.core.event import Event
+from headgate.errors import HeadgateError, SubscriptionError
+from headgate.runtime.operations import Put, UPSERT, Unsubscribe
+from headgate.service.problems import Conflict, NotFound
+from headgate.service.resources import DEFAULT, ConsumerBody, SubscriptionBody
+from headgate.service.storage import consumers as stored_consumers
+from headgate.service.storage import subscriptions as stored_subscriptions
+from headgate.service.storage.consumers import StoredConsumer
+from headgate.service.storage.store import Store, built, demand_build
+from headgate.service.storage.subscriptions import Stored
+from headgate.service.storage.writer import Entry, Writer
+from headgate.service.tenant.index import Contents, Index
+from headgate.service.tenant.limits import Limits
+from headgate.service.tenant.matcher import Job, Matcher, Matching, Publish, Published
+from headgate.service.tenant.names import Names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from headgate.core.event import Id
+    from headgate.core.subscription import Subscription
+    from headgate.errors import EventError
+    from headgate.runtime.operations import Change
+    from headgate.service.storage.block import Block
+    from headgate.service.storage.log import Write
+
+_LOG = logging.getLogger("headgate.service")
+_SAVE_AFTER = 10_000
+"""Changes after which a snapshot is written."""
+_BUILD_FROM = 2_000
+"""Subscriptions that come together from which the index is built anew rather than changed."""
+
+
+class Refused(NamedTuple):
+    """A subscription of an import that was refused: its line, counted from 1, its id if it has one, and why."""
+
+    line: int
+    id: str | None
+    reason: str
+
+
+class Tenant(Matching):
+    """One tenant, open."""
+
+    def __init__(self, name: str, store: Store, loop: asyncio.AbstractEventLoop) -> None:
+        self.name = name
+        self.store = store
+        self.names = Names()
+        self.limits = Limits()
+        self.revisions: dict[str, int] = {}
+        """The revision of each subscription."""
+        self.committed: Callable[[Block], None] = lambda _: None
+        """Is told of each block that is on disk, on the event loop."""
+        self.waiting = 0
+        """Bytes of events that are not on disk yet."""
+        self.counts = np.zeros(1_024, np.int64)
+        """How often each subscription matched since the service runs, by number."""
+        self._loop = loop
+        self._building = asyncio.Lock()
+        self._since: list[Change] | None = None
+        self._ends: list[tuple[int, str, int]] = []
+        self._consumers = {each.id: each for each in store.consumers.all()}
+        self.names.consumers.update({each.id: each.number for each in self._consumers.values()})
+        self._numbers = max((each.number for each in self._consumers.values()), default=0)
+        self._next = store.subscriptions.next_number()
+        self._revision = int(store.setting("revision") or 0)  # type: ignore[call-overload]
+        self._saved_at = store.subscriptions.position()
+        self.index = self._open_index()
+        self._read_names()
+        self.writer = Writer(store.log, name)
+        bounds = store.log.bounds()
+        self.matcher = Matcher(self, self.writer, bounds.last, self._settle, name)
+        self.position = bounds.last
+        """The position of the last event that is on disk."""
+
+    @classmethod
+    async def open(cls, name: str, place: Path) -> Tenant:
+        """Open what is kept in a directory, or begin there."""
+        loop = asyncio.get_running_loop()
+        return await asyncio.to_thread(lambda: cls(name, Store(place), loop))
+
+    def _open_index(self) -> Index:
+        store = self.store
+        opened = None if store.must_build else Index.open(store.index)
+        if opened is None:
+            return Index.build(self._contents())
+        index, position = opened
+        changes = store.subscriptions.changes(position)
+        try:
+            if all(index.needs(change) == index.shape for change in changes):
+                index.repeat(changes)
+                return index
+        except HeadgateError as error:
+            _LOG.warning("changes since the snapshot cannot be applied, the index is built anew: %s", error)
+        return Index.build(self._contents())
+
+    def _contents(self, more: Sequence[Stored] = ()) -> Contents:
+        now = time.time_ns() // 1_000
+        replaced = {each.id for each in more}
+        kept = (each for each in self.store.subscriptions.all() if each.id not in replaced)
+        found = [each.indexed for each in (*kept, *more) if each.expires is None or each.expires > now]
+        return Contents(found, self.store.nodes(), self.store.edges())
+
+    def _read_names(self) -> None:
+        limits = self.store.limits()
+        for number, identity, consumer, end in self.store.subscriptions.names():
+            self.names.add(number, identity, consumer)
+            if end is not None:
+                heapq.heappush(self._ends, (end, identity, number))
+        for number, identity, revision in self.store.database.rows(
+            "SELECT number, id, revision FROM subscriptions"
+        ):
+            self.revisions[identity] = revision
+        for number, (began, sent, held) in limits.items():
+            stored = self.store.subscriptions.by_number(number)
+            if stored is not None:
+                self.limits.set(number, stored.said.limit, began=began, sent=sent, held=held)
+
+    async def close(self) -> None:
+        """Finish what waits, write a snapshot if there are changes, and close."""
+        await asyncio.to_thread(self.matcher.close)
+        await asyncio.to_thread(self.writer.close)
+        position = self.store.subscriptions.position()
+        if position != self._saved_at or self.store.must_build:
+            await asyncio.to_thread(self.index.save, self.store.index, position)
+            await asyncio.to_thread(
+                self.store.log.append, [], [stored_subscriptions.contained(position), built()]
+            )
+        self.store.close()
+
+    # Events
+
+    async def publish(
+        self, events: Sequence[Event], texts: Sequence[bytes], *, atomic: bool = True
+    ) -> Published:
+        """Match events and keep them; returns when they are on disk."""
+        size = sum(map(len, texts))
+        self.waiting += size
+        try:
+            found: Published = await self._ask(lambda reply: Publish(events, texts, reply, atomic))
+        finally:
+            self.waiting -= size
+        return found
+
+    async def _ask(self, make: Callable[[Callable[[Any], None]], Publish | Job]) -> Any:
+        future: asyncio.Future[Any] = self._loop.create_future()
+
+        def reply(answer: Any) -> None:
+            if future.done():
+                return
+            if isinstance(answer, BaseException):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+
+        self.matcher.submit(make(reply))
+        return await future
+
+    async def between(self, run: Callable[[], tuple[list[Write], Any]]) -> Any:
+        """Do something between events; returns its answer when what it writes is on disk."""
+        return await self._ask(lambda reply: Job(run, reply))
+
+    async def write(self, *writes: Write) -> None:
+        """Write something that matching does not know of; returns when it is on disk."""
+        future: asyncio.Future[None] = self._loop.create_future()
+
+        def settle(error: HeadgateError | None) -> None:
+            if future.done():
+                return
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(error)
+
+        def done(error: HeadgateError | None) -> None:
+            self._loop.call_soon_threadsafe(settle, error)
+
+        self.writer.submit(Entry(None, list(writes), done))
+        await future
+
+    def _settle(self, replies: list[tuple[Callable[[Any], None], Any]], block: Block | None) -> None:
+        def told() -> None:
+            if block is not None:
+                self.position = block.last
+                self.committed(block)
+            for reply, answer in replies:
+                reply(answer)
+
+        self._loop.call_soon_threadsafe(told)
+
+    # What the matcher asks, in its thread
+
+    def match(self, events: Sequence[Event]) -> list[list[Id] | EventError]:
+        """List for each event the subscriptions that get it, or why it is refused."""
+        if self._ends and self._ends[0][0] <= time.time_ns() // 1_000:
+            self._end_due()
+        return self.index.match(events)
+
+    def numbers_of(self, ids: Sequence[Id]) -> list[int]:
+        """Return the numbers of subscriptions."""
+        return self.names.numbers_of(ids)
+
+    def hold(self, now: int, found: list[list[int]]) -> tuple[list[list[int]] | None, list[Write]]:
+        """Take out of matches what limits hold back."""
+        return self.limits.hold(now, found) if self.limits else (None, [])
+
+    def recover(self) -> None:
+        """Open the index again from what is stored."""
+        _LOG.warning("tenant %s: a change could not be written, the index is opened again", self.name)
+        self.names = Names()
+        self.names.consumers.update({each.id: each.number for each in self.store.consumers.all()})
+        self.limits = Limits()
+        self.revisions.clear()
+        self.index = self._open_index()
+        self._read_names()
+
+    def _end_due(self) -> None:
+        """Take subscriptions whose time is over out of the index; they stay stored, and can be renewed."""
+        now = time.time_ns() // 1_000
+        while self._ends and self._ends[0][0] <= now:
+            _, identity, number = heapq.heappop(self._ends)
+            if self.names.numbers.get(identity) == number and identity in self.index.engine:
+                self._apply(Unsubscribe(identity))
+
+    # Subscriptions
+
+    async def put(
+        self, identity: str, said: SubscriptionBody, *, expected: int | None = None, create: bool = False
+    ) -> tuple[Stored, bool]:
+        """Have a subscription; `expected` is the revision that it must have, 0 if there must be none.
+
+        Returns it, and whether it is new.
+        """
+        said.check()
+        wanted = said.subscription(identity)
+        expires = None if said.expires is None else int(said.expires.timestamp() * 1e6)
+        consumer = self._consumer_for(identity, said)
+        change = Put(UPSERT, wanted)
+        if self.index.needs(change) != self.index.shape:
+            return await self._put_anew(identity, said, expected, create=create)
+
+        def run() -> tuple[list[Write], tuple[Stored, bool]]:
+            return self._put(change, said, consumer, expires, expected, create=create)
+
+        found: tuple[Stored, bool] = await self.between(run)
+        self._save_soon()
+        return found
+
+    def _put(
+        self,
+        change: Put,
+        said: SubscriptionBody,
+        consumer: ConsumerBody,
+        expires: int | None,
+        expected: int | None,
+        *,
+        create: bool,
+    ) -> tuple[list[Write], tuple[Stored, bool]]:
+        """Change the index, in the matcher's thread, and say what must be written."""
+        identity = str(change.subscription.id)
+        self._check_revision(identity, expected, create=create)
+        if expires is None or expires > time.time_ns() // 1_000:
+            self._apply(change)
+        writes, stored, new = self._name(identity, said, consumer, expires)
+        return [*writes, stored_subscriptions.put(stored, change.subscription)], (stored, new)
+
+    def _check_revision(self, identity: str, expected: int | None, *, create: bool) -> None:
+        found = self.revisions.get(identity, 0)
+        if create and found:
+            raise Conflict(
+                f"subscription {identity!r} is there already: replace it with PUT, or choose another id"
+            )
+        if expected is not None and expected != found:
+            now = f"it has revision {found} now" if found else "there is none"
+            raise Conflict(f"subscription {identity!r} is not as you know it: {now}; read it again", 412)
+
+    def _name(
+        self, identity: str, said: SubscriptionBody, consumer: ConsumerBody, expires: int | None
+    ) -> tuple[list[Write], Stored, bool]:
+        """Give a subscription its number, revision and consumer."""
+        writes = self._have_consumer(consumer)
+        owner = str(consumer.id)
+        number = self.names.numbers.get(identity)
+        new = identity not in self.revisions
+        if number is None or int(self.names.owners(np.array([number], np.uint32))[0]) != self.names.consumers[owner]:
+            number, self._next = self._next, self._next + 1
+        self._revision += 1
+        revision = self.revisions[identity] = self._revision
+        self.names.add(number, identity, owner)
+        self.limits.set(number, said.limit)
+        if expires is not None:
+            heapq.heappush(self._ends, (expires, identity, number))
+        stored = Stored(number, identity, owner, revision, expires, msgspec.json.encode(said))
+        return [*writes, _keep_revision(revision)], stored, new
+
+    def _apply(self, change: Change) -> None:
+        self.index.apply(change)
+        if self._since is not None:
+            self._since.append(change)
+
+    async def _put_anew(
+        self, identity: str, said: SubscriptionBody, expected: int | None, *, create: bool
+    ) -> tuple[Stored, bool]:
+        """Have a subscription that needs another shape: the index is built anew with it."""
+
+        def check() -> tuple[list[Write], None]:
+            self._check_revision(identity, expected, create=create)
+            return [], None
+
+        await self.between(check)
+        new = identity not in self.revisions
+        rows, refused = await self._build([(1, identity, said)])
+        if refused:
+            raise SubscriptionError(refused[0].reason)
+        return rows[0], new
+
+    async def import_(self, rows: Sequence[tuple[int, str, SubscriptionBody]]) -> tuple[int, list[Refused]]:
+        """Have many subscriptions, given with their lines; returns how many there are, and what was refused."""
+        if len(rows) >= _BUILD_FROM and 4 * len(rows) >= len(self.names):
+            taken, refused = await self._build(rows)
+            return len(taken), refused
+        refused = []
+        for line, identity, said in rows:
+            try:
+                await self.put(identity, said)
+            except HeadgateError as error:
+                refused.append(Refused(line, identity, str(error)))
+        return len(rows) - len(refused), refused
+
+    async def _build(
+        self, rows: Sequence[tuple[int, str, SubscriptionBody]]
+    ) -> tuple[list[Stored], list[Refused]]:
+        """Build the index anew with more subscriptions, while events are matched with the old one."""
+        async with self._building:
+            # What was changed before is stored when this is answered; what is changed from then on is noted.
+            await self.between(self._begin_noting)
+            try:
+                good, refused, index = await asyncio.to_thread(self._built, rows)
+                taken = await self.between(lambda: self._swap(index, good))
+            finally:
+                self._since = None
+            await self._save()
+        found: list[Stored] = taken
+        return found, refused
+
+    def _begin_noting(self) -> tuple[list[Write], None]:
+        self._since = []
+        return [demand_build()], None
+
+    def _built(
+        self, rows: Sequence[tuple[int, str, SubscriptionBody]]
+    ) -> tuple[list[tuple[str, SubscriptionBody]], list[Refused], Index]:
+        """Index what is stored and more, in a thread of its own."""
+        last: dict[str, tuple[int, SubscriptionBody, Subscription]] = {}
+        refused: list[Refused] = []
+        for line, identity, said in rows:
+            try:
+                said.check()
+                last[identity] = line, said, said.subscription(identity)
+            except HeadgateError as error:
+                refused.append(Refused(line, identity, str(error)))
+        contents = self._contents()
+        now = time.time()
+        kept = [each for each in contents.subscriptions if each.id not in last]
+        fresh = [
+            wanted
+            for _, said, wanted in last.values()
+            if said.expires is None or said.expires.timestamp() > now
+        ]
+        index, bad = Index.collect(contents._replace(subscriptions=[*kept, *fresh]))
+        for identity, reason in bad.items():
+            if identity in last:
+                refused.append(Refused(last.pop(identity)[0], identity, reason))
+        good = [(identity, said) for identity, (_, said, _) in last.items()]
+        return good, sorted(refused), index
+
+    def _swap(
+        self, index: Index, good: list[tuple[str, SubscriptionBody]]
+    ) -> tuple[list[Write], list[Stored]]:
+        """Put another index in the place of this one, in the matcher's thread."""
+        fresh = {identity for identity, _ in good}
+        # What was changed meanwhile came later than what was imported.
+        changed = {_subject(change) for change in self._since or ()}
+        index.repeat(self._since or ())
+        self.index = index
+        self._since = None
+        writes: list[Write] = []
+        rows = []
+        for identity, said in good:
+            if identity in changed and identity in fresh:
+                continue
+            expires = None if said.expires is None else int(said.expires.timestamp() * 1e6)
+            more, stored, _ = self._name(identity, said, self._consumer_for(identity, said), expires)
+            writes += more[:-1]
+            rows.append(stored)
+        return [*writes, _keep_revision(self._revision), stored_subscriptions.put_many(rows)], rows
+
+    async def remove(self, identity: str, *, expected: int | None = None) -> None:
+        """Have no subscription of an id."""
+
+        def run() -> tuple[list[Write], None]:
+            if identity not in self.revisions:
+                raise NotFound(f"there is no subscription {identity!r}")
+            self._check_revision(identity, expected, create=False)
+            if identity in self.index.engine:
+                self._apply(Unsubscribe(identity))
+            number = self.names.numbers[identity]
+            self.names.remove(identity)
+            self.limits.set(number, None)
+            del self.revisions[identity]
+            return [stored_subscriptions.remove(identity)], None
+
+        await self.between(run)
+        self._save_soon()
+
+    # Snapshots
+
+    def _save_soon(self) -> None:
+        if not self._building.locked() and self.store.subscriptions.position() - self._saved_at > _SAVE_AFTER:
+            task = self._loop.create_task(self._save_alone())
+            task.add_done_callback(_tell_failure)
+
+    async def _save_alone(self) -> None:
+        async with self._building:
+            await self._save()
+
+    async def _save(self) -> None:
+        """Write a snapshot of the index, while it is used."""
+        # The index has at least what is on disk: changes are applied before they are written.
+        position = self.store.subscriptions.position()
+        await asyncio.to_thread(self.index.save, self.store.index, position)
+        self._saved_at = position
+        await self.write(stored_subscriptions.contained(position), built())
+
+    # Consumers
+
+    def _consumer_for(self, identity: str, said: SubscriptionBody) -> ConsumerBody:
+        """Return the consumer that a subscription belongs to."""
+        if said.sink is not None:
+            if said.consumer is not None:
+                raise SubscriptionError("there are both `sink` and `consumer`: a sink is a consumer of its own")
+            return ConsumerBody(id=f"sink:{identity}", url=said.sink)
+        return ConsumerBody(id=said.consumer or DEFAULT)
+
+    def _have_consumer(self, wanted: ConsumerBody) -> list[Write]:
+        """Make a consumer that is not there yet; it begins with the next event."""
+        identity = str(wanted.id)
+        found = self._consumers.get(identity)
+        if found is not None and (wanted.url is None or found.said.url == wanted.url):
+            return []
+        stored = self._numbered(identity, wanted, found)
+        self._consumers[identity] = stored
+        self.names.consumers[identity] = stored.number
+        return [stored_consumers.put(stored)]
+
+    def _numbered(self, identity: str, said: ConsumerBody, found: StoredConsumer | None) -> StoredConsumer:
+        self._revision += 1
+        if found is not None:
+            return found._replace(revision=self._revision, body=msgspec.json.encode(said))
+        self._numbers += 1
+        cursor = self.matcher.position
+        return StoredConsumer(identity, self._numbers, self._revision, cursor, msgspec.json.encode(said))
+
+
+def _subject(change: Change) -> Id | None:
+    match change:
+        case Put(_, wanted):
+            return wanted.id
+        case Unsubscribe(identity):
+            return identity
+    return None
+
+
+def _keep_revision(revision: int) -> Write:
+    from headgate.service.storage.store import keep
+
+    return keep("revision", revision)
+
+
+def _tell_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _LOG.error("the snapshot of the index could not be written: %s", task.exception())
