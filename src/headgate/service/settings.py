@@ -20,6 +20,8 @@ class ServiceSettings:
     private_key: Path | None = None
     body: int = 16 << 20
     """Bytes of a request's body, unpacked."""
+    import_body: int = 512 << 20
+    """Bytes of the body of an import of subscriptions, unpacked."""
     batch: int = 10_000
     """Events of a request."""
     waiting: int = 64 << 20

@@ -64,6 +64,22 @@ class Job:
 
 
 @dataclass
+class Tell:
+    """Events of the service's own, for subscriptions that it names: made in the matcher's thread, by the time."""
+
+    make: Callable[[int], tuple[list[Told], list[Write]]]
+    reply: Reply
+
+
+class Told(NamedTuple):
+    """An event of the service's own: its id, its text, and the numbers of the subscriptions that get it."""
+
+    id: str
+    text: bytes
+    numbers: list[int]
+
+
+@dataclass
 class _Group:
     """What is committed together."""
 
@@ -82,10 +98,6 @@ class Matching:
 
     def numbers_of(self, ids: Sequence[Id]) -> list[int]:
         """Return the numbers of subscriptions."""
-        raise NotImplementedError
-
-    def due(self, now: int) -> tuple[list[Write], list[Event]]:
-        """Do what time asks for before events are matched: subscriptions that end, digests that are due."""
         raise NotImplementedError
 
     def hold(self, now: int, found: list[list[int]]) -> tuple[list[list[int]] | None, list[Write]]:
@@ -112,7 +124,7 @@ class Matcher:
         self._writer = writer
         self._position = position
         self._settle = settle
-        self._queue: deque[Publish | Job] = deque()
+        self._queue: deque[Asked] = deque()
         self._wake = threading.Condition()
         self._behind = threading.Semaphore(MOST_BEHIND)
         self._closed = False
@@ -129,7 +141,7 @@ class Matcher:
         """Return the position of the last event that was taken."""
         return self._position
 
-    def submit(self, asked: Publish | Job) -> None:
+    def submit(self, asked: Asked) -> None:
         """Have events matched and kept, or something else done between them."""
         with self._wake:
             if self._closed:
@@ -168,12 +180,12 @@ class Matcher:
                 raise
             self._hand_on(group)
 
-    def _take(self) -> list[Publish | Job]:
+    def _take(self) -> list[Asked]:
         """Take one job, or requests with events until the next job."""
         first = self._queue.popleft()
-        if isinstance(first, Job):
+        if not isinstance(first, Publish):
             return [first]
-        found: list[Publish | Job] = [first]
+        found: list[Asked] = [first]
         events = len(first.events)
         while self._queue and isinstance(self._queue[0], Publish):
             events += len(self._queue[0].events)
@@ -182,7 +194,7 @@ class Matcher:
             found.append(self._queue.popleft())
         return found
 
-    def _do(self, asked: list[Publish | Job], group: _Group) -> None:
+    def _do(self, asked: list[Asked], group: _Group) -> None:
         now = time.time_ns() // 1_000
         first = asked[0]
         if isinstance(first, Job):
@@ -192,6 +204,9 @@ class Matcher:
             except HeadgateError as error:
                 answer = error
             group.replies.append((first.reply, answer))
+            return
+        if isinstance(first, Tell):
+            self._tell(first, group, now)
             return
         self._publish([each for each in asked if isinstance(each, Publish)], group, now)
 
@@ -231,6 +246,23 @@ class Matcher:
         )
         self._position += len(texts)
 
+    def _tell(self, asked: Tell, group: _Group, now: int) -> None:
+        events, group.writes = asked.make(now)
+        group.job = True
+        group.replies.append((asked.reply, len(events)))
+        if not events:
+            return
+        group.block = Block(
+            self._position + 1,
+            now,
+            [each.text for each in events],
+            *_flat([each.numbers for each in events]),
+            NONE,
+            NONE,
+            np.array([hash_of(each.id.encode()) for each in events], np.uint32),
+        )
+        self._position += len(events)
+
     def _hand_on(self, group: _Group) -> None:
         if group.block is None and not group.writes:
             self._behind.release()
@@ -247,6 +279,9 @@ class Matcher:
             self._settle([(reply, error) for reply, _ in group.replies], None)
 
         self._writer.submit(Entry(group.block, group.writes, done))
+
+
+Asked = Publish | Job | Tell
 
 
 def _flat(found: list[list[int]]) -> tuple[Any, Any]:
