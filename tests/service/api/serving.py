@@ -69,7 +69,7 @@ class Api:
         finally:
             line.close()
 
-    def publish(self, *events: Any, **query: str) -> list[list[str]]:
+    def publish(self, *events: Any) -> list[list[str]]:
         """Publish events; returns who matched each."""
         got = self("POST", "/v1/events?matches=true", list(events))
         assert got.status == 200, got

@@ -33,7 +33,7 @@ def test_a_life(api: Api) -> None:
     about = read.json
     assert about["statistics"]["matches"] == 1
     assert about["statistics"]["last_match"] is not None
-    assert (about["state"], about["consumer"], about["indexed_by"]) == ("active", "default", "life = 1")
+    assert (about["state"], about["consumer"], about["indexed_by"]) == ("active", "default", "life")
     assert api("GET", "/v1/subscriptions/life", If_None_Match=tag).status == 304
     twice = api("POST", "/v1/subscriptions", {"id": "life", "filter": "life = 2"})
     assert twice.status == 409
@@ -96,7 +96,14 @@ def test_every_dialect_lives_in_one_tenant(api: Api) -> None:
         got = api("PUT", f"/v1/subscriptions/dialect-{dialect}", {"filter": text, "dialect": dialect})
         assert got.status == 201, (dialect, got)
     for dialect, _, data, kind in DIALECTS:
-        event = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t", "datacontenttype": kind, "data": data}
+        event = {
+            "specversion": "1.0",
+            "id": "1",
+            "source": "/s",
+            "type": "t",
+            "datacontenttype": kind,
+            "data": data,
+        }
         assert api.publish(event) == [[f"dialect-{dialect}"]], dialect
 
 
@@ -166,7 +173,10 @@ def test_limits_and_digests_across_a_restart(tmp_path: Path) -> None:
     with serving(tmp_path / "data") as api:
         for name, digest in (("held", False), ("told", True)):
             limit = {"events": 2, "period": 60 if name == "held" else 1, "digest": digest}
-            assert api("PUT", f"/v1/subscriptions/{name}", {"filter": f"{name} = 1", "limit": limit}).status == 201
+            assert (
+                api("PUT", f"/v1/subscriptions/{name}", {"filter": f"{name} = 1", "limit": limit}).status
+                == 201
+            )
         fresh = {"events": 1, "period": 60}
         assert api("PUT", "/v1/subscriptions/unused", {"filter": "unused = 1", "limit": fresh}).status == 201
         for _ in range(3):

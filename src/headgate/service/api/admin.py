@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from headgate.service.api.operation import ADMIN, READ, Answer, Call, Page, operation
+from headgate.service.api.operation import ADMIN, READ, Answer, Call, Page, in_json, operation
 from headgate.service.problems import Busy, NotFound, Problem
 from headgate.service.settings import Quotas
 from headgate.service.storage.audit import noted
@@ -55,7 +55,7 @@ class KeyPage(msgspec.Struct, kw_only=True):
     {201: KeyResource},
     body=KeyBody,
     problems=(400, 507),
-    example="""-H 'Content-Type: application/json' -d '{"scopes": ["publish"], "note": "the shop"}'""",
+    example=in_json('{"scopes": ["publish"], "note": "the shop"}'),
 )
 async def create_key(call: Call) -> Answer:
     """Make a key."""
@@ -147,7 +147,7 @@ async def read_quotas(call: Call) -> Answer:
     {200: Quotas},
     body=Quotas,
     problems=(400, 409, 507),
-    example="""-H 'Content-Type: application/json' -d '{"subscriptions": 100000, "events_a_second": 5000}'""",
+    example=in_json('{"subscriptions": 100000, "events_a_second": 5000}'),
 )
 async def put_quotas(call: Call) -> Answer:
     """Set the quotas."""
@@ -257,7 +257,9 @@ class Info(msgspec.Struct, kw_only=True):
     """Of the key that asks."""
 
 
-@operation("GET", "/v1/info", "Read version, tenant, counts, and the cursors that are kept.", READ, {200: Info})
+@operation(
+    "GET", "/v1/info", "Read version, tenant, counts, and the cursors that are kept.", READ, {200: Info}
+)
 async def info(call: Call) -> Answer:
     """Read what there is."""
     tenant = call.tenant

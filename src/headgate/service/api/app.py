@@ -17,10 +17,13 @@ from headgate.errors import HeadgateError
 from headgate.service.api import (  # noqa: F401 -- their operations
     admin,
     asking,
+    backtesting,
     events,
+    explaining,
     graph,
     openapi,
     subscriptions,
+    validating,
 )
 from headgate.service.api.operation import OPERATIONS, Answer, Call
 from headgate.service.problems import MEDIA_TYPE, NotFound, Problem, body_of, problem_of
@@ -136,7 +139,9 @@ async def read_body(request: Request, server: Server, most: int) -> bytes:
 async def _not_found(request: Request, error: Any) -> Response:
     if getattr(error, "status_code", 404) == 405:
         allowed = (error.headers or {}).get("Allow", "")
-        found: Problem = Problem(f"{request.url.path} does not take {request.method}: it takes {allowed}", 405)
+        found: Problem = Problem(
+            f"{request.url.path} does not take {request.method}: it takes {allowed}", 405
+        )
         found.headers["Allow"] = allowed
     else:
         found = NotFound(f"there is nothing at {request.url.path}: /v1/openapi.json lists what there is")

@@ -85,7 +85,7 @@ class EventsQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     query=PublishQuery,
     problems=(400, 413, 415, 422, 429, 507),
     idempotent=True,
-    example="-H 'Content-Type: application/json' -d '{\"id\": \"e1\", \"topic\": \"sport\", \"price\": 12.5}'",
+    example='-H \'Content-Type: application/json\' -d \'{"id": "e1", "topic": "sport", "price": 12.5}\'',
 )
 async def publish(call: Call) -> Answer:
     """Publish events."""

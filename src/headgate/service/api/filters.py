@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def settings_of(tenant: Tenant, dialect: str) -> FilterSettings:
-    """Return the settings of a filter that is asked about; one that no index leads to is told, not refused."""
+    """Return the settings of a filter that is asked about; one without an index is told, not refused."""
     check_dialect(dialect)
     known = kind_of(contents_of([dialect])).settings
     text = tenant.store.graph.taxonomy() if "taxonomy" in known else None

@@ -1,7 +1,7 @@
 """The graph and the taxonomy as resources.
 
-Subscriptions that name no `node` are outside the graph: they get every event that their filter matches. Those at a node
-get events whose source is a node of the graph, and that find a way of valid nodes and edges to theirs.
+Subscriptions that name no `node` are outside the graph: they get every event that their filter matches. Those
+at a node get events whose source is a node, and that find a way of valid nodes and edges to theirs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from headgate.core.event import TURTLE
 from headgate.errors import HeadgateError, TaxonomyError
 from headgate.runtime.operations import AddEdge, AddNode, RemoveEdge, RemoveNode
-from headgate.service.api.operation import ADMIN, READ, Answer, Call, Page, operation
+from headgate.service.api.operation import ADMIN, READ, Answer, Call, Page, in_json, operation
 from headgate.service.api.subscriptions import name_of
 from headgate.service.problems import Conflict, NotFound, Problem
 from headgate.service.resources import EdgeBody, Name, Part
@@ -57,7 +57,7 @@ class TaxonomyText(msgspec.Struct, kw_only=True):
 
 
 _REFUSED = (400, 403, 409, 422, 507)
-_FILTER = """-H 'Content-Type: application/json' -d '{"filter": "topic = '"'sport'"'"}'"""
+_FILTER = in_json("""{"filter": "topic = '"'sport'"'"}""")
 
 
 @operation(
@@ -112,7 +112,8 @@ async def delete_node(call: Call) -> Answer:
         there = [each.id for each in contents.subscriptions if each.node == identity]
         if there:
             raise Conflict(
-                f"{len(there):,} subscriptions hang at node {identity!r}, {there[0]!r} is one: move or delete them first"
+                f"{len(there):,} subscriptions hang at node {identity!r}, {there[0]!r} is one: move or "
+                "delete them first"
             )
         return changed(contents, RemoveNode(identity))
 
@@ -154,7 +155,7 @@ async def list_nodes(call: Call) -> Answer:
     {200: EdgeBody, 201: EdgeBody},
     body=EdgeBody,
     problems=(*_REFUSED, 404),
-    example="""-H 'Content-Type: application/json' -d '{"source": "publisher", "target": "sport"}'""",
+    example=in_json('{"source": "publisher", "target": "sport"}'),
 )
 async def put_edge(call: Call) -> Answer:
     """Have an edge."""

@@ -36,7 +36,11 @@ _PROBLEM = {
         "detail": {"type": "string", "description": "One line."},
         "instance": {"type": "string"},
         "position": {"type": "integer", "description": "The character of a filter where it is, from 0."},
-        "errors": {"type": "array", "items": {"type": "object"}, "description": "What is wrong with each part."},
+        "errors": {
+            "type": "array",
+            "items": {"type": "object"},
+            "description": "What is wrong with each part.",
+        },
     },
 }
 _HEADERS = {
@@ -67,7 +71,7 @@ def document() -> bytes:
         "info": {
             "title": "Headgate",
             "version": version("headgate"),
-            "description": "Content-based publish/subscribe: filters stand, events come, and who matches gets them.",
+            "description": "Content-based publish/subscribe: who has a filter gets the events that match it.",
         },
         "security": [{"key": []}],
         "paths": paths,
@@ -91,9 +95,7 @@ def _resolved(schema: dict[str, Any] | None, components: dict[str, Any]) -> dict
     return components[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
 
 
-def _operation(
-    asked: Operation, body: Any, query: dict[str, Any], answers: dict[int, Any]
-) -> dict[str, Any]:
+def _operation(asked: Operation, body: Any, query: dict[str, Any], answers: dict[int, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": asked.name,
         "summary": asked.summary,
@@ -130,7 +132,7 @@ def problems_of(asked: Operation) -> set[int]:
 def _answer(asked: Operation, status: int, kind: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"description": http.HTTPStatus(status).phrase}
     if kind is not None:
-        schema = {"type": "string"} if asked.answer_media not in {"application/json"} else kind
+        schema = {"type": "string"} if asked.answer_media != "application/json" else kind
         found["content"] = {asked.answer_media: {"schema": schema}}
     return found
 
@@ -187,7 +189,9 @@ async def read_openapi(call: Call) -> Answer:
     return Answer(document())
 
 
-@operation("GET", "/v1/docs", "A page to try the API.", READ, {200: str}, public=True, answer_media="text/html")
+@operation(
+    "GET", "/v1/docs", "A page to try the API.", READ, {200: str}, public=True, answer_media="text/html"
+)
 async def read_docs(call: Call) -> Answer:
     """Show the page."""
     del call

@@ -143,6 +143,11 @@ def operation(
     return made
 
 
+def in_json(body: str) -> str:
+    """Return the rest of a curl command that sends JSON."""
+    return f"-H 'Content-Type: {JSON}' -d '{body}'"
+
+
 class Page(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Which part of a list is wanted."""
 

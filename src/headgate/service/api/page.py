@@ -1,4 +1,4 @@
-"""The page to try the API: a list of operations, a form, the answer, and the curl command. Nothing from a network.
+"""The page to try the API: operations, a form, the answer, the curl command; nothing from a network.
 
 The key is kept in the page's memory only. All that comes from the service is shown as text.
 """
@@ -53,7 +53,8 @@ function show(method, path, about, all) {
   made('code', method.toUpperCase() + ' ' + path, head);
   made('span', ' ' + about.summary, head);
   if (about.description) made('p', about.description, box);
-  const inputs = (about.parameters || []).map(each => [each, field(box, each.name + ' (' + each.in + ')', 'input')]);
+  const inputs = (about.parameters || []).map(
+    each => [each, field(box, each.name + ' (' + each.in + ')', 'input')]);
   let media = null, body = null;
   if (about.requestBody) {
     const content = about.requestBody.content;
@@ -77,14 +78,17 @@ function show(method, path, about, all) {
     }
     if (query.size) url += '?' + query;
     if (media) headers['Content-Type'] = media.value;
-    const told = Object.entries(headers).map(([name, value]) => ' -H ' + quoted(name + ': ' + value)).join('');
-    command.textContent = 'curl -X ' + method.toUpperCase() + ' -H "Authorization: Bearer $HEADGATE_KEY"' + told
+    const told = Object.entries(headers)
+      .map(([name, value]) => ' -H ' + quoted(name + ': ' + value)).join('');
+    command.textContent = 'curl -X ' + method.toUpperCase()
+      + ' -H "Authorization: Bearer $HEADGATE_KEY"' + told
       + ' ' + quoted(location.origin + url) + (body ? ' -d ' + quoted(body.value) : '');
     if (key.value) headers.Authorization = 'Bearer ' + key.value;
     command.hidden = answer.hidden = false;
     answer.textContent = '…';
     try {
-      const got = await fetch(url, {method: method.toUpperCase(), headers, body: body ? body.value : undefined});
+      const asked = {method: method.toUpperCase(), headers, body: body ? body.value : undefined};
+      const got = await fetch(url, asked);
       let text = await got.text();
       try { text = JSON.stringify(JSON.parse(text), null, 2); } catch { /* it is no JSON */ }
       answer.textContent = got.status + ' ' + got.statusText + '\\n' + text;

@@ -16,7 +16,7 @@ from headgate.contents.protocol import EVERY_EVENT
 from headgate.core.event import JSON
 from headgate.errors import HeadgateError
 from headgate.service.api.filters import settings_of
-from headgate.service.api.operation import READ, SUBSCRIBE, Answer, Call, Page, operation
+from headgate.service.api.operation import READ, SUBSCRIBE, Answer, Call, Page, in_json, operation
 from headgate.service.envelope import NDJSON
 from headgate.service.problems import Conflict, NotFound, Problem
 from headgate.service.resources import Name, SubscriptionBody
@@ -52,7 +52,7 @@ class SubscriptionResource(SubscriptionBody, kw_only=True, omit_defaults=True):
     """By what events come to it; only where one subscription is read."""
     unindexed: bool = False
     """Whether it is evaluated for every event."""
-    notes: list[str] = []
+    notes: list[str] = msgspec.field(default_factory=list)
     """What is odd about its filter, and what it costs."""
 
 
@@ -87,7 +87,7 @@ class Imported(msgspec.Struct, kw_only=True):
     errors: list[RefusedLine]
 
 
-_EXAMPLE = """-H 'Content-Type: application/json' -d '{"filter": "topic = '"'sport'"' AND price < 20"}'"""
+_EXAMPLE = in_json("""{"filter": "topic = '"'sport'"' AND price < 20"}""")
 _CHANGES = (400, 403, 409, 412, 422, 429, 507)
 
 
@@ -145,7 +145,7 @@ def _checked(call: Call, text: str, dialect: str) -> Any:
 @operation(
     "PUT",
     "/v1/subscriptions/{id}",
-    "Have a subscription, in the place of another of its id or not; with If-Match or If-None-Match only if it is as known.",
+    "Have a subscription, in the place of another or not; If-Match and If-None-Match are understood.",
     SUBSCRIBE,
     {200: SubscriptionResource, 201: SubscriptionResource},
     body=SubscriptionBody,

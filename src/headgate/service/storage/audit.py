@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from headgate.service.storage.database import Database
     from headgate.service.storage.log import Write
 
+_FIELDS = "number, time, key, action, what"
+
 
 class Noted(NamedTuple):
     """One change."""
@@ -35,7 +37,7 @@ class Audit:
         test, more = (
             ("AND instr(lower(action || ' ' || what), ?)", [search.casefold()]) if search else ("", [])
         )
-        query = f"SELECT number, time, key, action, what FROM audit WHERE number > ? {test} ORDER BY number LIMIT ?"
+        query = f"SELECT {_FIELDS} FROM audit WHERE number > ? {test} ORDER BY number LIMIT ?"
         return [Noted(*row) for row in self._database.rows(query, after, *more, most)]
 
 

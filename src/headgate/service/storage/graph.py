@@ -48,7 +48,8 @@ class Graph:
         self, after: tuple[str, str] = ("", ""), most: int = -1, search: str | None = None
     ) -> list[EdgeBody]:
         """List edges in the order of their ends, after one."""
-        query = f"SELECT body FROM edges WHERE (source, target) > (?, ?) {_test(search)} ORDER BY source, target LIMIT ?"
+        test, order = f"(source, target) > (?, ?) {_test(search)}", "ORDER BY source, target"
+        query = f"SELECT body FROM edges WHERE {test} {order} LIMIT ?"
         return [_EDGE.decode(body) for (body,) in self._database.rows(query, *after, *_asked(search), most)]
 
     def ends_at(self, identity: str) -> list[EdgeBody]:

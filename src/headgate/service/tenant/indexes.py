@@ -1,9 +1,10 @@
-"""The indexes of a tenant: one of subscriptions that hang at no node, and one of those in the graph, if there is one.
+"""The indexes of a tenant: one of subscriptions that hang at no node, and one of those in the graph.
 
-    alone     subscriptions without `node`: they get every event that their filter matches, as if there were no graph
+    alone     subscriptions without `node`: they get every event that their filter matches
     routed    subscriptions at a node: they get events whose source is a node, and that find a way to theirs
 
-So a tenant that gets its first node loses no match. An event from a source that is no node reaches nobody in the graph.
+So a tenant that gets its first node loses no match. An event from a source that is no node reaches nobody in
+the graph.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Indexes:
 
     @classmethod
     def open(cls, place: Path, *, graph: bool) -> tuple[Indexes, int] | None:
-        """Open the newest snapshots, with the position of changes that both contain; None if one is lacking."""
+        """Open the newest snapshots, with the position of changes in both; None if one is lacking."""
         alone = Index.open(place)
         routed = Index.open(place.with_name(_GRAPH)) if graph else None
         if alone is None or (graph and routed is None):
