@@ -1,4 +1,4 @@
-"""The list of routes in the docs, made of the operations: `python -m tests.docs.routes` writes it anew."""
+"""The list of routes in the docs, made of the operations: `python -m tests.docs.routes` writes it again."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def written(text: str) -> str:
 
 
 def main() -> None:
-    """Write the list anew."""
+    """Write the list again."""
     PAGE.write_text(written(PAGE.read_text("utf-8")), "utf-8")
 
 

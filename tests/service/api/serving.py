@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import uvicorn
 
 from headgate.service.api.app import make_app
+from headgate.service.security.protocol import LimitedProtocol
 from headgate.service.server import Server
 from headgate.service.settings import ServiceSettings
 
@@ -82,7 +83,9 @@ def serving(place: Path, **settings: Any) -> Iterator[Api]:
     server = Server(ServiceSettings(place, **settings))
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(make_app(server), log_level="warning", access_log=False, lifespan="on")
+    config = uvicorn.Config(
+        make_app(server), http=LimitedProtocol, log_level="warning", access_log=False, lifespan="on"
+    )
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, args=([listening],), daemon=True)
     thread.start()

@@ -35,7 +35,7 @@ def test_explain(api: Api) -> None:
     asked: dict[str, Any] = {"event": {"price": 25, "topic": "sport"}}
     why = api("POST", "/v1/explain", {**asked, "subscription": "cheap"}).json
     assert why["matches"] is False
-    assert [clause["holds"] for clause in why["verdict"]["clauses"]] == [False, True]
+    assert [clause["held"] for clause in why["verdict"]["clauses"]] == [False, True]
     assert any("25" in line for line in why["lines"])
     held = api("POST", "/v1/explain", {"cursor": 2, "subscription": "cheap"}).json
     assert (held["matches"], held["delivered"]) == (True, "matched")

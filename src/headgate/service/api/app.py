@@ -28,6 +28,7 @@ from headgate.service.api import (  # noqa: F401 -- their operations
 from headgate.service.api.operation import OPERATIONS, Answer, Call
 from headgate.service.problems import MEDIA_TYPE, NotFound, Problem, body_of, problem_of
 from headgate.service.security.keys import EVERYBODY, check_scope
+from headgate.service.security.protocol import HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -64,6 +65,8 @@ def make_app(server: Server) -> Starlette:
 def _endpoint(server: Server, asked: Operation) -> Any:
     async def endpoint(request: Request) -> Response:
         try:
+            if sum(len(name) + len(value) for name, value in request.scope["headers"]) > HEADERS:
+                raise Problem(f"the headers have more than {HEADERS:,} bytes: send less", 431)
             if asked.public:
                 return _response(await asked.handler(Call(server, NO_TENANT, EVERYBODY, request, b"")))
             key = server.keys.find(key_of(request))

@@ -233,7 +233,7 @@ async def delete_edge(call: Call) -> Answer:
 @operation(
     "PUT",
     "/v1/taxonomy",
-    "Have a taxonomy for filters of RDF; the index is built anew with it.",
+    "Have a taxonomy for filters of RDF; the index is built again with it.",
     ADMIN,
     {200: TaxonomyText},
     body=Annotated[str, msgspec.Meta(description="Statements of RDFS, as Turtle.")],
@@ -281,7 +281,7 @@ async def read_taxonomy_(call: Call) -> Answer:
 @operation(
     "DELETE",
     "/v1/taxonomy",
-    "Delete the taxonomy; the index is built anew without it.",
+    "Delete the taxonomy; the index is built again without it.",
     ADMIN,
     {204: None},
     problems=(404, 409, 422, 507),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HTML = "text/html; charset=utf-8"
 _REF = "#/components/schemas/{name}"
-_ALWAYS = (401, 403, 429, 500, 503)
+_ALWAYS = (401, 403, 429, 431, 500, 503)
 """Problems of every operation that has a key."""
 _WITH_BODY = (400, 408, 413, 415, 422)
 _PROBLEM = {

@@ -8,6 +8,7 @@ cannot be put there, the index has what the disk has not: it is opened again fro
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     Reply = Callable[[Any], None]
 
+_LOG = logging.getLogger("headgate.service")
 MOST_EVENTS = 1_000
 """Events that are matched and committed together."""
 MOST_BEHIND = 4
@@ -174,10 +176,11 @@ class Matcher:
             group = _Group()
             try:
                 self._do(asked, group)
-            except BaseException as error:
+            except Exception as error:
+                # A defect of ours: this request fails, the index is opened again, and all others go on.
+                _LOG.exception("a request could not be matched")
+                self._failed.set()
                 group = _Group(replies=[(each.reply, error) for each in asked])
-                self._hand_on(group)
-                raise
             self._hand_on(group)
 
     def _take(self) -> list[Asked]:
