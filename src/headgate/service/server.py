@@ -15,11 +15,13 @@ import msgspec
 
 from headgate.errors import StorageError
 from headgate.service.problems import Busy, NotFound
-from headgate.service.security.keys import Keys
+from headgate.service.security.keys import DEFAULT_TENANT, Keys
 from headgate.service.settings import Quotas
 from headgate.service.tenant.tenant import Tenant
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from headgate.service.security.keys import Key
     from headgate.service.settings import ServiceSettings
 
@@ -35,8 +37,8 @@ class Server:
 
     def __init__(self, settings: ServiceSettings) -> None:
         self.settings = settings
-        self._lock = _take(settings)
-        self.keys = Keys(settings.data)
+        self._lock = _take(settings.place)
+        self.keys = Keys(settings.place)
         self.tenants: dict[str, Tenant] = {}
         self._opening: dict[str, asyncio.Task[Tenant]] = {}
         self.quotas: dict[str, Quotas] = {}
@@ -69,7 +71,7 @@ class Server:
         if not _TENANT.fullmatch(name):
             raise NotFound(f"{name!r} is no name of a tenant: use small letters, digits, '.', '_' and '-'")
         began = time.monotonic()
-        tenant = await Tenant.open(name, self.settings.data / "tenants" / name)
+        tenant = await Tenant.open(name, self.settings.place / "tenants" / name)
         row = self.keys.database.row("SELECT quotas FROM tenants WHERE id = ?", name)
         self.quotas[name] = Quotas() if row is None else msgspec.json.decode(row[0], type=Quotas)
         self.tenants[name] = tenant
@@ -78,12 +80,21 @@ class Server:
         )
         return tenant
 
+    async def open_known(self) -> None:
+        """Open the tenant of those who have no key, if it is there."""
+        if (self.settings.place / "tenants" / DEFAULT_TENANT).exists():
+            await self.tenant(DEFAULT_TENANT)
+
     async def close(self) -> None:
         """Finish what waits in each tenant, and close."""
         self.stopping = True
         for tenant in list(self.tenants.values()):
             await tenant.close()
         self.tenants.clear()
+        self.release()
+
+    def release(self) -> None:
+        """Let another process have the data."""
         self.keys.close()
         os.close(self._lock)
 
@@ -100,7 +111,7 @@ class Server:
             )
         now = time.monotonic()
         if now - self._looked > _LOOK:
-            self._looked, self._free = now, shutil.disk_usage(settings.data).free
+            self._looked, self._free = now, shutil.disk_usage(settings.place).free
         if self._free < settings.spare:
             raise Busy(
                 f"the disk has {self._free >> 20} MiB left, and {settings.spare >> 20} stay free: free some space, or "
@@ -125,22 +136,30 @@ class Server:
         self._buckets[name] = left - events, room - size, now
 
 
-def _take(settings: ServiceSettings) -> int:
-    """Make sure that no other process has the data, and that this version can read them."""
-    data = settings.data
+def make_place(data: Path) -> None:
+    """Make a data directory, or make sure that it is one that this version can read."""
+    note = data / "format"
     try:
         data.mkdir(parents=True, exist_ok=True)
-        note = data / "format"
         if note.exists():
             found = note.read_text("utf-8", "replace")
             if found != FORMAT:
                 raise StorageError(
-                    f"{data} has the format {found.strip()[:60]!r}, and this version of Headgate reads {FORMAT.strip()!r}"
+                    f"{data} has the format {found.strip()[:60]!r}, and this version of Headgate reads "
+                    f"{FORMAT.strip()!r}"
                 )
         elif any(data.iterdir()):
             raise StorageError(f"{data} has other files in it: give an empty directory, or one of the service")
         else:
             note.write_text(FORMAT, "utf-8")
+    except OSError as error:
+        raise StorageError(f"{data} cannot be used: {error.strerror}") from None
+
+
+def _take(data: Path) -> int:
+    """Make sure that no other process has the data."""
+    make_place(data)
+    try:
         lock = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise StorageError(f"{data} cannot be used: {error.strerror}") from None

@@ -18,6 +18,7 @@ from headgate.service.api import events  # noqa: F401 -- its operations
 from headgate.service.api.operation import OPERATIONS, Answer, Call
 from headgate.service.problems import MEDIA_TYPE, NotFound, Problem, body_of, problem_of
 from headgate.service.security.keys import check_scope
+from headgate.service.storage.answers import Kept, digest_of, remember
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("headgate.service")
 _BEARER = "bearer "
+_KEY = "idempotency-key"
 
 
 def make_app(server: Server) -> Starlette:
@@ -56,7 +58,8 @@ def _endpoint(server: Server, asked: Operation) -> Any:
             check_scope(key, asked.scope)
             tenant = await server.tenant(key.tenant)
             body = await read_body(request, server) if asked.body is not None else b""
-            answer = await asked.handler(Call(server, tenant, key, request, body))
+            call = Call(server, tenant, key, request, body)
+            answer = await (_answered_once(call, asked) if _KEY in request.headers else asked.handler(call))
         except HeadgateError as error:
             return refusal(request, error)
         except ClientDisconnect:
@@ -64,6 +67,22 @@ def _endpoint(server: Server, asked: Operation) -> Any:
         return _response(answer)
 
     return endpoint
+
+
+async def _answered_once(call: Call, asked: Operation) -> Answer:
+    """Answer a request that may be repeated as it was answered the first time."""
+    if not asked.idempotent:
+        raise Problem(f"{asked.method} {asked.path} knows no Idempotency-Key: leave it out", 400)
+    key, request, answers = call.headers[_KEY], call.request, call.tenant.store.answers
+    digest = digest_of(request.method, request.url.path, request.url.query, call.body)
+    kept = answers.begin(key, digest)
+    if kept is not None:
+        return Answer(kept.body, kept.status, {"Idempotency-Replayed": "true"})
+    call.remember = lambda answer: remember(key, digest, Kept(answer.status, answer.body()))
+    try:
+        return await asked.handler(call)
+    finally:
+        answers.end(key)
 
 
 def _response(answer: Answer) -> Response:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from headgate.service.security.keys import Key
     from headgate.service.server import Server
+    from headgate.service.storage.log import Write
     from headgate.service.tenant.tenant import Tenant
 
     Handler = Callable[["Call"], Awaitable["Answer"]]
@@ -53,6 +54,8 @@ class Call:
     key: Key
     request: Request
     body: bytes
+    remember: Callable[[Answer], Write] | None = None
+    """What keeps the answer with what the request did, if it has an Idempotency-Key."""
 
     @property
     def path(self) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ import msgspec
 
 from headgate.core.subscription import SQL
 from headgate.runtime.rows import read_edge, read_node
+from headgate.service.storage.answers import Answers
 from headgate.service.storage.consumers import Consumers
 from headgate.service.storage.database import Database
 from headgate.service.storage.log import SqliteLog
@@ -40,6 +41,7 @@ class Store:
         self.log = SqliteLog(self.database)
         self.subscriptions = Subscriptions(self.database)
         self.consumers = Consumers(self.database)
+        self.answers = Answers(self.database)
 
     @property
     def index(self) -> Path:

@@ -53,6 +53,8 @@ class Publish:
     reply: Reply
     atomic: bool = True
     """Whether none is taken if one is refused."""
+    also: Callable[[Published], list[Write]] | None = None
+    """What is written together with the events, if they are taken."""
 
 
 @dataclass
@@ -217,10 +219,14 @@ class Matcher:
                 ids.append(hash_of(str(each.events[row].id).encode()))
                 found.append(self._tenant.numbers_of(answer))
             matches = [[] if isinstance(answer, EventError) else answer for answer in some]
-            group.replies.append((each.reply, Published(positions, matches, refused)))
+            published = Published(positions, matches, refused)
+            group.replies.append((each.reply, published))
+            if each.also is not None and taken:
+                group.writes += each.also(published)
         if not texts:
             return
-        held, group.writes = self._tenant.hold(now, found)
+        held, more = self._tenant.hold(now, found)
+        group.writes += more
         group.block = Block(
             self._position + 1,
             now,

@@ -150,13 +150,18 @@ class Tenant(Matching):
     # Events
 
     async def publish(
-        self, events: Sequence[Event], texts: Sequence[bytes], *, atomic: bool = True
+        self,
+        events: Sequence[Event],
+        texts: Sequence[bytes],
+        *,
+        atomic: bool = True,
+        also: Callable[[Published], list[Write]] | None = None,
     ) -> Published:
-        """Match events and keep them; returns when they are on disk."""
+        """Match events and keep them; returns when they are on disk, with what else is written with them."""
         size = sum(map(len, texts))
         self.waiting += size
         try:
-            found: Published = await self._ask(lambda reply: Publish(events, texts, reply, atomic))
+            found: Published = await self._ask(lambda reply: Publish(events, texts, reply, atomic, also))
         finally:
             self.waiting -= size
         return found
