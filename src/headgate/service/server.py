@@ -76,7 +76,10 @@ class Server:
         self.quotas[name] = Quotas() if row is None else msgspec.json.decode(row[0], type=Quotas)
         self.tenants[name] = tenant
         _LOG.info(
-            "tenant %s is open: %s subscriptions, %.1f s", name, f"{len(tenant.names):,}", time.monotonic() - began
+            "tenant %s is open: %s subscriptions, %.1f s",
+            name,
+            f"{len(tenant.names):,}",
+            time.monotonic() - began,
         )
         return tenant
 
@@ -106,7 +109,8 @@ class Server:
         settings = self.settings
         if tenant.waiting + size > settings.waiting and tenant.waiting:
             raise Busy(
-                f"{tenant.waiting >> 20} MiB of events wait to be written, and {settings.waiting >> 20} are allowed: "
+                f"{tenant.waiting >> 20} MiB of events wait to be written, and "
+                f"{settings.waiting >> 20} are allowed: "
                 "send them again later"
             )
         now = time.monotonic()
@@ -114,7 +118,8 @@ class Server:
             self._looked, self._free = now, shutil.disk_usage(settings.place).free
         if self._free < settings.spare:
             raise Busy(
-                f"the disk has {self._free >> 20} MiB left, and {settings.spare >> 20} stay free: free some space, or "
+                f"the disk has {self._free >> 20} MiB left, and {settings.spare >> 20} stay free: "
+                "free some space, or "
                 "keep events for a shorter time",
                 30,
                 507,
@@ -149,7 +154,9 @@ def make_place(data: Path) -> None:
                     f"{FORMAT.strip()!r}"
                 )
         elif any(data.iterdir()):
-            raise StorageError(f"{data} has other files in it: give an empty directory, or one of the service")
+            raise StorageError(
+                f"{data} has other files in it: give an empty directory, or one of the service"
+            )
         else:
             note.write_text(FORMAT, "utf-8")
     except OSError as error:
@@ -167,5 +174,7 @@ def _take(data: Path) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(lock)
-        raise StorageError(f"{data} is used by another process: stop that one, or give another directory") from None
+        raise StorageError(
+            f"{data} is used by another process: stop that one, or give another directory"
+        ) from None
     return lock

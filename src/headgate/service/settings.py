@@ -26,8 +26,12 @@ class ServiceSettings:
         "127.0.0.1",
         metavar="ADDRESS",
     )
-    port: int = setting("the port to listen at; 0 takes a free one, and says which", 8080, least=0, most=65_535)
-    certificate: str | None = setting("for TLS: a file with the certificate and its chain", None, metavar="FILE")
+    port: int = setting(
+        "the port to listen at; 0 takes a free one, and says which", 8080, least=0, most=65_535
+    )
+    certificate: str | None = setting(
+        "for TLS: a file with the certificate and its chain", None, metavar="FILE"
+    )
     private_key: str | None = setting(
         "for TLS: a file with the private key", None, metavar="FILE", needs="certificate"
     )

@@ -140,7 +140,9 @@ async def read_body(request: Request, server: Server) -> bytes:
 async def _not_found(request: Request, error: Any) -> Response:
     if getattr(error, "status_code", 404) == 405:
         allowed = (error.headers or {}).get("Allow", "")
-        found: Problem = Problem(f"{request.url.path} does not take {request.method}: it takes {allowed}", 405)
+        found: Problem = Problem(
+            f"{request.url.path} does not take {request.method}: it takes {allowed}", 405
+        )
         found.headers["Allow"] = allowed
     else:
         found = NotFound(f"there is nothing at {request.url.path}: /v1/openapi.json lists what there is")

@@ -89,7 +89,7 @@ class EventsQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     query=PublishQuery,
     problems=(400, 413, 415, 422, 429, 507),
     idempotent=True,
-    example="-H 'Content-Type: application/json' -d '{\"id\": \"e1\", \"topic\": \"sport\", \"price\": 12.5}'",
+    example='-H \'Content-Type: application/json\' -d \'{"id": "e1", "topic": "sport", "price": 12.5}\'',
 )
 async def publish(call: Call) -> Answer:
     """Publish events."""
@@ -144,7 +144,8 @@ def _sent(call: Call) -> list[Sent]:
         raise Problem("there is no event in the body: send one at least", 400)
     if len(sent) > call.server.settings.batch:
         raise Problem(
-            f"there are {len(sent):,} events in the body, and {call.server.settings.batch:,} are allowed: send less at once",
+            f"there are {len(sent):,} events in the body, and {call.server.settings.batch:,} are "
+            "allowed: send less at once",
             413,
         )
     return sent

@@ -1,4 +1,7 @@
-"""An operation of the API: all that is known of it in one place, from which routes, checks and OpenAPI are made."""
+"""An operation of the API.
+
+All that is known of it in one place, from which routes, checks and OpenAPI are made.
+"""
 
 from __future__ import annotations
 

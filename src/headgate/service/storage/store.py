@@ -1,7 +1,7 @@
 """All that a tenant keeps: its file, the log in it, and the place of the index's snapshots.
 
-    store.db      events, subscriptions, consumers, the graph (`schema`)
-    index/        snapshots of the index, in versions
+store.db      events, subscriptions, consumers, the graph (`schema`)
+index/        snapshots of the index, in versions
 """
 
 from __future__ import annotations

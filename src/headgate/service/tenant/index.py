@@ -3,16 +3,17 @@
     shape      the kinds of content, whether anything is ranked, whether there is a graph
     change     a row of `runtime.operations`: have a subscription, have none, a node, an edge
 
-An engine has the shape that it was built with. A change that needs a wider one has the engine built anew, of what is
-stored. Every other change is made while events are matched.
+An engine has the shape that it was built with. A change that needs a wider one has the engine built anew,
+of what is stored. Every other change is made while events are matched.
 
-Applying a change twice does no harm: a snapshot that is written while changes come contains at least those up to its
-position, and all after it are applied when it is opened.
+Applying a change twice does no harm: a snapshot that is written while changes come contains at least those
+up to its position, and all after it are applied when it is opened.
 """
 
 from __future__ import annotations
 
 import logging
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.contents.registry import content_at, contents_of, kind_of
@@ -27,7 +28,7 @@ from headgate.runtime.live import SingleEngine, apply
 from headgate.runtime.operations import AddEdge, AddNode, Put, RemoveEdge, RemoveNode, Unsubscribe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -69,7 +70,7 @@ class Contents(NamedTuple):
     subscriptions: Sequence[Subscription]
     nodes: Sequence[Node] = ()
     edges: Sequence[Edge] = ()
-    settings: dict[str, Any] = {}
+    settings: Mapping[str, Any] = MappingProxyType({})
     """Arguments of `Engine.build`: the taxonomy, namespaces, what is done about filters without an index."""
 
     @property

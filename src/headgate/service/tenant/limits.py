@@ -1,7 +1,7 @@
-"""Limits of subscriptions: at most so many events in a period, the rest held back, counted, and perhaps told in a digest.
+"""Limits of subscriptions: so many events in a period; the rest is held back, counted, told in a digest.
 
-A period begins with the first event after the last one ended. What was sent and held back in it is written together with
-the events, so that a limit holds across restarts.
+A period begins with the first event after the last one ended. What was sent and held back in it is written
+together with the events, so that a limit holds across restarts.
 """
 
 from __future__ import annotations

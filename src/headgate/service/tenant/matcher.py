@@ -2,8 +2,9 @@
 
     queue ──► a group: events up to the next change ──► index ──► writer ──► acknowledged, delivered
 
-A change is in the index before the events that came after it are matched. It is acknowledged when it is on disk. If it
-cannot be put there, the index has what the disk has not: it is opened again from what is stored.
+A change is in the index before the events that came after it are matched. It is acknowledged when it is on
+disk. If it cannot be put there, the index has what the disk has not: it is opened again from what is
+stored.
 """
 
 from __future__ import annotations

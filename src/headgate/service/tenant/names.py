@@ -1,16 +1,15 @@
 """Who is who: the ids of subscriptions and consumers, and the numbers that blocks have for them.
 
-A number that was given away is never given to another subscription. One that is gone has no consumer, so what it
-matched and was not delivered yet is delivered to nobody.
+A number that was given away is never given to another subscription. One that is gone has no consumer, so
+what it matched and was not delivered yet is delivered to nobody.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from headgate.service.storage.block import Block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
+    from headgate.service.storage.block import Block
 
 NOBODY = -1
 
@@ -100,7 +100,7 @@ class Names:
         of = owners[places]
         cuts = [0, *(np.flatnonzero(np.diff(of)) + 1).tolist(), len(places)]
         found = []
-        for begin, end in zip(cuts, cuts[1:], strict=False):
+        for begin, end in itertools.pairwise(cuts):
             found.append((int(of[begin]), self._collected(block, places[begin:end], 0)))
         return found
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from headgate.core.event import Event
 from headgate.errors import HeadgateError, SubscriptionError
-from headgate.runtime.operations import Put, UPSERT, Unsubscribe
+from headgate.runtime.operations import UPSERT, Put, Unsubscribe
 from headgate.service.problems import Conflict, NotFound
 from headgate.service.resources import DEFAULT, ConsumerBody, SubscriptionBody
 from headgate.service.storage import consumers as stored_consumers
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from headgate.core.event import Id
+    from headgate.core.event import Event, Id
     from headgate.core.subscription import Subscription
     from headgate.errors import EventError
     from headgate.runtime.operations import Change
@@ -51,7 +50,10 @@ _BUILD_FROM = 2_000
 
 
 class Refused(NamedTuple):
-    """A subscription of an import that was refused: its line, counted from 1, its id if it has one, and why."""
+    """A subscription of an import that was refused.
+
+    Its line, counted from 1, its id if it has one, and why.
+    """
 
     line: int
     id: str | None
@@ -126,10 +128,8 @@ class Tenant(Matching):
             self.names.add(number, identity, consumer)
             if end is not None:
                 heapq.heappush(self._ends, (end, identity, number))
-        for number, identity, revision in self.store.database.rows(
-            "SELECT number, id, revision FROM subscriptions"
-        ):
-            self.revisions[identity] = revision
+        revisions = self.store.database.rows("SELECT id, revision FROM subscriptions")
+        self.revisions.update(dict(revisions))
         for number, (began, sent, held) in limits.items():
             stored = self.store.subscriptions.by_number(number)
             if stored is not None:
@@ -306,7 +306,10 @@ class Tenant(Matching):
         owner = str(consumer.id)
         number = self.names.numbers.get(identity)
         new = identity not in self.revisions
-        if number is None or int(self.names.owners(np.array([number], np.uint32))[0]) != self.names.consumers[owner]:
+        if (
+            number is None
+            or int(self.names.owners(np.array([number], np.uint32))[0]) != self.names.consumers[owner]
+        ):
             number, self._next = self._next, self._next + 1
         self._revision += 1
         revision = self.revisions[identity] = self._revision
@@ -339,7 +342,10 @@ class Tenant(Matching):
         return rows[0], new
 
     async def import_(self, rows: Sequence[tuple[int, str, SubscriptionBody]]) -> tuple[int, list[Refused]]:
-        """Have many subscriptions, given with their lines; returns how many there are, and what was refused."""
+        """Have many subscriptions, given with their lines.
+
+        Returns how many there are, and what was refused.
+        """
         if len(rows) >= _BUILD_FROM and 4 * len(rows) >= len(self.names):
             taken, refused = await self._build(rows)
             return len(taken), refused
@@ -462,7 +468,9 @@ class Tenant(Matching):
         """Return the consumer that a subscription belongs to."""
         if said.sink is not None:
             if said.consumer is not None:
-                raise SubscriptionError("there are both `sink` and `consumer`: a sink is a consumer of its own")
+                raise SubscriptionError(
+                    "there are both `sink` and `consumer`: a sink is a consumer of its own"
+                )
             return ConsumerBody(id=f"sink:{identity}", url=said.sink)
         return ConsumerBody(id=said.consumer or DEFAULT)
 
