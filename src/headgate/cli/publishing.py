@@ -161,7 +161,7 @@ def add_subscription(
     Example:
       headgate subscriptions add cheap "price < 10 AND topic = 'sport'" --consumer alerts
     """
-    given = {"dialect": dialect, "consumer": consumer, "score": score, "node": node}
+    given: dict[str, Any] = {"dialect": dialect, "consumer": consumer, "score": score, "node": node}
     with _client(url) as client:
         client.subscribe(
             identity, text, **{name: value for name, value in given.items() if value is not None}

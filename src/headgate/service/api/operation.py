@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
     Handler = Callable[["Call"], Awaitable["Answer"]]
 
-PUBLISH, SUBSCRIBE, READ, ADMIN = SCOPES = ("publish", "subscribe", "read", "admin")
 Scope = Literal["publish", "subscribe", "read", "admin"]
+PUBLISH: Scope = "publish"
+SUBSCRIBE: Scope = "subscribe"
+READ: Scope = "read"
+ADMIN: Scope = "admin"
 _Query = TypeVar("_Query", bound=msgspec.Struct)
 _Body = TypeVar("_Body")
 _encode = msgspec.json.Encoder().encode

@@ -77,7 +77,8 @@ class Contents(NamedTuple):
     def shape(self) -> Shape:
         """Return what an engine of these must be able to do."""
         shape = Shape(graph=bool(self.nodes))
-        for part in (*self.nodes, *self.edges):
+        parts: list[Node | Edge] = [*self.nodes, *self.edges]
+        for part in parts:
             shape = shape.with_filter(None if part.filter is None else part.dialect)
         for each in self.subscriptions:
             shape = shape.with_subscription(each)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import apsw
 
     from headgate.service.resources import Limit
@@ -64,11 +66,12 @@ class Limits:
 
     def hold(self, now: int, found: list[list[int]]) -> tuple[list[list[int]] | None, list[Write]]:
         """Take what is held back out of matches; returns that, or None, and what must be written."""
-        periods, held, touched = self._periods, None, set()
+        periods, touched = self._periods, dict[int, None]()
+        held: list[list[int]] | None = None
         for row, numbers in enumerate(found):
             for number in [each for each in numbers if each in periods]:
                 period = periods[number]
-                touched.add(number)
+                touched[number] = None
                 if now >= period.end:
                     self._end(number, period, now)
                 if period.sent < period.limit.events:
@@ -101,7 +104,7 @@ class Limits:
         waiting = (each for each in self._periods.values() if each.limit.digest and each.held)
         return min((each.end for each in waiting), default=None)
 
-    def _write(self, touched: set[int]) -> Write:
+    def _write(self, touched: Iterable[int]) -> Write:
         rows = [
             (number, found.began, found.sent, found.held_in_all)
             for number, found in ((each, self._periods[each]) for each in touched)

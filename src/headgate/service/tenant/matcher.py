@@ -24,10 +24,13 @@ from headgate.service.storage.writer import Entry
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
     from headgate.core.event import Event, Id
     from headgate.service.storage.log import Write
     from headgate.service.storage.writer import Writer
 
+    Numbers = NDArray[np.uint32]
     Reply = Callable[[Any], None]
 
 MOST_EVENTS = 1_000
@@ -229,12 +232,7 @@ class Matcher:
         held, more = self._tenant.hold(now, found)
         group.writes += more
         group.block = Block(
-            self._position + 1,
-            now,
-            texts,
-            *_flat(found),
-            *(_flat(held) if held else (NONE, NONE)),
-            np.array(ids, np.uint32),
+            self._position + 1, now, texts, *_flat(found), *_flat(held or []), np.array(ids, np.uint32)
         )
         self._position += len(texts)
 
@@ -256,8 +254,10 @@ class Matcher:
         self._writer.submit(Entry(group.block, group.writes, done))
 
 
-def _flat(found: list[list[int]]) -> tuple[Any, Any]:
+def _flat(found: list[list[int]]) -> tuple[Numbers, Numbers]:
     """Put numbers of all events one after another, with the end of each event's."""
+    if not found:
+        return NONE, NONE
     ends = np.cumsum(np.fromiter(map(len, found), np.uint32, len(found)), dtype=np.uint32)
     numbers = np.fromiter((number for each in found for number in each), np.uint32, int(ends[-1]))
     return ends, numbers

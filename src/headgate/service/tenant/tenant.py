@@ -398,9 +398,10 @@ class Tenant(Matching):
             if said.expires is None or said.expires.timestamp() > now
         ]
         index, bad = Index.collect(contents._replace(subscriptions=[*kept, *fresh]))
-        for identity, reason in bad.items():
-            if identity in last:
-                refused.append(Refused(last.pop(identity)[0], identity, reason))
+        for refused_id, reason in bad.items():
+            if refused_id in last:
+                line, *_ = last.pop(str(refused_id))
+                refused.append(Refused(line, str(refused_id), reason))
         good = [(identity, said) for identity, (_, said, _) in last.items()]
         return good, sorted(refused), index
 
