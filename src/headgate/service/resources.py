@@ -6,16 +6,14 @@ stand beside our own. A subscription has one or the other way to say its filter.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+import datetime as dt  # noqa: TC003 -- msgspec reads the annotations
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from headgate.core.event import JSON
 from headgate.core.subscription import CLOUDEVENTS, SQL, Subscription
 from headgate.errors import SubscriptionError
-
-if TYPE_CHECKING:
-    import datetime as dt
 
 Name = Annotated[
     str,
