@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import zlib
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headgate.errors import HeadgateError
-from headgate.service.api import events  # noqa: F401 -- its operations
+from headgate.service.api import events, operating  # noqa: F401 -- their operations
 from headgate.service.api.operation import OPERATIONS, Answer, Call
 from headgate.service.problems import MEDIA_TYPE, NotFound, Problem, body_of, problem_of
 from headgate.service.security.keys import check_scope
@@ -53,6 +54,7 @@ def make_app(server: Server) -> Starlette:
 
 def _endpoint(server: Server, asked: Operation) -> Any:
     async def endpoint(request: Request) -> Response:
+        began, tenant = time.perf_counter(), None
         try:
             key = server.keys.find(key_of(request))
             check_scope(key, asked.scope)
@@ -60,11 +62,14 @@ def _endpoint(server: Server, asked: Operation) -> Any:
             body = await read_body(request, server) if asked.body is not None else b""
             call = Call(server, tenant, key, request, body)
             answer = await (_answered_once(call, asked) if _KEY in request.headers else asked.handler(call))
+            response = _response(answer)
         except HeadgateError as error:
-            return refusal(request, error)
+            response = refusal(request, error)
         except ClientDisconnect:
-            return Response(status_code=499)
-        return _response(answer)
+            response = Response(status_code=499)
+        if tenant is not None:
+            tenant.counters.requested(asked.name, response.status_code, time.perf_counter() - began)
+        return response
 
     return endpoint
 

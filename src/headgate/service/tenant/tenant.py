@@ -18,6 +18,7 @@ import numpy as np
 
 from headgate.errors import HeadgateError, SubscriptionError
 from headgate.runtime.operations import UPSERT, Put, Unsubscribe
+from headgate.service.metrics import TenantCounts
 from headgate.service.problems import Conflict, NotFound
 from headgate.service.resources import DEFAULT, ConsumerBody, SubscriptionBody
 from headgate.service.storage import consumers as stored_consumers
@@ -74,8 +75,7 @@ class Tenant(Matching):
         """Is told of each block that is on disk, on the event loop."""
         self.waiting = 0
         """Bytes of events that are not on disk yet."""
-        self.counts = np.zeros(1_024, np.int64)
-        """How often each subscription matched since the service runs, by number."""
+        self.counters = TenantCounts()
         self._loop = loop
         self._building = asyncio.Lock()
         self._since: list[Change] | None = None
@@ -206,6 +206,7 @@ class Tenant(Matching):
         def told() -> None:
             if block is not None:
                 self.position = block.last
+                self.counters.committed(block)
                 self.committed(block)
             for reply, answer in replies:
                 reply(answer)
