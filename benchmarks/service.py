@@ -1,4 +1,4 @@
-"""What the service costs: publishing, matching, storing, delivering, starting; beside logs that match nothing.
+"""What the service costs: publishing, matching, storing, delivering, starting; beside logs without matching.
 
 The server is a process of its own, and so is the load. Costs are the server's CPU time, from /proc. Rates
 by the clock say little where others run: the share of time that the server's threads waited for a core
