@@ -126,6 +126,8 @@ def event_of(fields: dict[str, Any]) -> Event:
         value = fields.get(name)
         if value is not None and (not isinstance(value, str) or not value):
             raise EventError(f"{name} is {value!r}: give text that is not empty, or leave it out")
+    if "data" in fields and "data_base64" in fields:
+        raise EventError("there are both `data` and `data_base64`: give one of them")
     kind = fields.get("datacontenttype", JSON)
     if kind == JSON or _is_json(kind):
         return _record(fields)
@@ -161,8 +163,6 @@ def _document(fields: dict[str, Any]) -> str | bytes:
 
 
 def _bytes(fields: dict[str, Any]) -> bytes:
-    if "data" in fields:
-        raise EventError("there are both `data` and `data_base64`: give one of them")
     try:
         return base64.b64decode(fields["data_base64"], validate=True)
     except (binascii.Error, TypeError, ValueError) as error:
@@ -211,7 +211,7 @@ def read_binary(body: bytes, content_type: str, headers: Mapping[str, str]) -> S
     fields: dict[str, Any] = {}
     for name, value in headers.items():
         if name.startswith("ce-"):
-            fields[name[3:]] = unquote(value, errors="strict") if "%" in value else value
+            fields[name[3:]] = _unescaped(name, value) if "%" in value else value
     if content_type:
         fields["datacontenttype"] = content_type
     kept: dict[str, Any] = dict(fields)
@@ -225,6 +225,13 @@ def read_binary(body: bytes, content_type: str, headers: Mapping[str, str]) -> S
             except UnicodeDecodeError:
                 kept["data_base64"] = fields["data_base64"] = base64.b64encode(body).decode()
     return Sent(event_of(fields), _encode(kept))
+
+
+def _unescaped(name: str, value: str) -> str:
+    try:
+        return unquote(value, errors="strict")
+    except UnicodeDecodeError:
+        raise EventError(f"the header {name!r} is {value!r}: what is escaped in it is not UTF-8") from None
 
 
 def _read_rows(body: bytes) -> list[Sent]:

@@ -71,9 +71,9 @@ class Server:
         if not _TENANT.fullmatch(name):
             raise NotFound(f"{name!r} is no name of a tenant: use small letters, digits, '.', '_' and '-'")
         began = time.monotonic()
-        tenant = await Tenant.open(name, self.settings.place / "tenants" / name)
         row = self.keys.database.row("SELECT quotas FROM tenants WHERE id = ?", name)
-        self.quotas[name] = Quotas() if row is None else msgspec.json.decode(row[0], type=Quotas)
+        quotas = self.quotas[name] = Quotas() if row is None else msgspec.json.decode(row[0], type=Quotas)
+        tenant = await Tenant.open(name, self.settings.place / "tenants" / name, quotas)
         self.tenants[name] = tenant
         _LOG.info(
             "tenant %s is open: %s subscriptions, %.1f s",
@@ -87,6 +87,12 @@ class Server:
         """Open the tenant of those who have no key, if it is there."""
         if (self.settings.place / "tenants" / DEFAULT_TENANT).exists():
             await self.tenant(DEFAULT_TENANT)
+
+    def keep_quotas(self, name: str, quotas: Quotas) -> None:
+        """Have other quotas for a tenant, from now on."""
+        self.keys.keep_quotas(name, msgspec.json.encode(quotas))
+        self.quotas[name] = quotas
+        self._buckets.pop(name, None)
 
     async def close(self) -> None:
         """Finish what waits in each tenant, and close."""

@@ -14,7 +14,7 @@ from headgate.core.event import JSON
 from headgate.service.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from starlette.requests import Request
 
@@ -43,12 +43,14 @@ class Answer:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     media_type: str = JSON
+    parts: AsyncIterator[bytes] | None = None
+    """What is written part after part, in the place of `value`."""
 
     def body(self) -> bytes:
         """Write it."""
         if isinstance(self.value, bytes):
             return self.value
-        return b"" if self.status == 204 else _encode(self.value)
+        return b"" if self.status in {204, 304} else _encode(self.value)
 
 
 @dataclass
@@ -75,7 +77,11 @@ class Call:
 
     def query(self, kind: type[_Query]) -> _Query:
         """Read what stands after the question mark; refuses what is not known."""
-        given = dict(self.request.query_params)
+        given: dict[str, str] = {}
+        for name, value in self.request.query_params.multi_items():
+            if name in given:
+                raise Problem(f"{name!r} is in the query twice: give it once", 400)
+            given[name] = value
         try:
             return msgspec.convert(given, kind, strict=False)
         except msgspec.ValidationError as error:
@@ -115,6 +121,13 @@ class Operation:
     """The rest of a curl command, after the address."""
     idempotent: bool = False
     """Whether an Idempotency-Key is understood."""
+    headers: tuple[str, ...] = ()
+    """Other headers that are understood."""
+    answer_media: str = JSON
+    public: bool = False
+    """Whether it is answered without a key."""
+    large: bool = False
+    """Whether its body may have as many bytes as an import."""
 
 
 OPERATIONS: list[Operation] = []
@@ -137,6 +150,11 @@ def operation(
         return handler
 
     return made
+
+
+def in_json(body: str) -> str:
+    """Return the rest of a curl command that sends JSON."""
+    return f"-H 'Content-Type: {JSON}' -d '{body}'"
 
 
 class Page(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

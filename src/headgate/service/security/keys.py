@@ -132,6 +132,14 @@ class Keys:
             raise Problem("the key has expired: ask for another one", 401)
         return key
 
+    def keep_quotas(self, tenant: str, quotas: bytes) -> None:
+        """Keep the quotas of a tenant."""
+        with self._guard, telling(self.database.path), self.database.writer:
+            self.database.writer.execute(
+                "INSERT INTO tenants VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET quotas = excluded.quotas",
+                (tenant, time.time_ns() // 1_000, quotas),
+            )
+
     def note(self, key: Key, action: str, what: str) -> None:
         """Write down who did what."""
         with self._guard, telling(self.database.path), self.database.writer:

@@ -100,7 +100,8 @@ class Index:
     def build(cls, contents: Contents) -> Index:
         """Index all of it."""
         shape = contents.shape
-        return cls(_engine(contents, shape), shape)
+        engine = _engine(contents, shape)
+        return cls(engine, _known(shape, engine))
 
     @classmethod
     def collect(cls, contents: Contents) -> tuple[Index, dict[Id, str]]:
@@ -108,7 +109,7 @@ class Index:
         shape = contents.shape
         engine = _engine(contents, shape, on_error="collect")
         reasons = {each.id: each.reason for each in engine.refused if each.id is not None}
-        return cls(engine, shape), reasons
+        return cls(engine, _known(shape, engine)), reasons
 
     @classmethod
     def open(cls, place: Path) -> tuple[Index, int] | None:
@@ -204,6 +205,11 @@ def _engine(contents: Contents, shape: Shape, **more: Any) -> Engine:
     graph: dict[str, Any] = {"nodes": contents.nodes, "edges": contents.edges} if shape.graph else {}
     known = {name: value for name, value in contents.settings.items() if _concerns(name, shape.kinds)}
     return Engine.build(contents.subscriptions, ranked=shape.ranked, **graph, **known, **more)
+
+
+def _known(shape: Shape, engine: Engine) -> Shape:
+    """Return a shape with the kinds that an engine really has: those that its filters asked for."""
+    return shape._replace(kinds=frozenset(engine.backend.room.room_name.split(MIXED_SIGN)))
 
 
 def _concerns(setting: str, kinds: Iterable[str]) -> bool:

@@ -9,6 +9,7 @@ stored.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.uint32]
     Reply = Callable[[Any], None]
 
+_LOG = logging.getLogger("headgate.service")
 MOST_EVENTS = 1_000
 """Events that are matched and committed together."""
 MOST_BEHIND = 4
@@ -70,6 +72,22 @@ class Job:
 
 
 @dataclass
+class Tell:
+    """Events of the service's own, for subscriptions that it names: made in the matcher's thread, by the time."""
+
+    make: Callable[[int], tuple[list[Told], list[Write]]]
+    reply: Reply
+
+
+class Told(NamedTuple):
+    """An event of the service's own: its id, its text, and the numbers of the subscriptions that get it."""
+
+    id: str
+    text: bytes
+    numbers: list[int]
+
+
+@dataclass
 class _Group:
     """What is committed together."""
 
@@ -88,10 +106,6 @@ class Matching:
 
     def numbers_of(self, ids: Sequence[Id]) -> list[int]:
         """Return the numbers of subscriptions."""
-        raise NotImplementedError
-
-    def due(self, now: int) -> tuple[list[Write], list[Event]]:
-        """Do what time asks for before events are matched: subscriptions that end, digests that are due."""
         raise NotImplementedError
 
     def hold(self, now: int, found: list[list[int]]) -> tuple[list[list[int]] | None, list[Write]]:
@@ -118,7 +132,7 @@ class Matcher:
         self._writer = writer
         self._position = position
         self._settle = settle
-        self._queue: deque[Publish | Job] = deque()
+        self._queue: deque[Asked] = deque()
         self._wake = threading.Condition()
         self._behind = threading.Semaphore(MOST_BEHIND)
         self._closed = False
@@ -135,7 +149,7 @@ class Matcher:
         """Return the position of the last event that was taken."""
         return self._position
 
-    def submit(self, asked: Publish | Job) -> None:
+    def submit(self, asked: Asked) -> None:
         """Have events matched and kept, or something else done between them."""
         with self._wake:
             if self._closed:
@@ -168,18 +182,19 @@ class Matcher:
             group = _Group()
             try:
                 self._do(asked, group)
-            except BaseException as error:
+            except Exception as error:
+                # A defect of ours: this request fails, the index is opened again, and all others go on.
+                _LOG.exception("a request could not be matched")
+                self._failed.set()
                 group = _Group(replies=[(each.reply, error) for each in asked])
-                self._hand_on(group)
-                raise
             self._hand_on(group)
 
-    def _take(self) -> list[Publish | Job]:
+    def _take(self) -> list[Asked]:
         """Take one job, or requests with events until the next job."""
         first = self._queue.popleft()
-        if isinstance(first, Job):
+        if not isinstance(first, Publish):
             return [first]
-        found: list[Publish | Job] = [first]
+        found: list[Asked] = [first]
         events = len(first.events)
         while self._queue and isinstance(self._queue[0], Publish):
             events += len(self._queue[0].events)
@@ -188,7 +203,7 @@ class Matcher:
             found.append(self._queue.popleft())
         return found
 
-    def _do(self, asked: list[Publish | Job], group: _Group) -> None:
+    def _do(self, asked: list[Asked], group: _Group) -> None:
         now = time.time_ns() // 1_000
         first = asked[0]
         if isinstance(first, Job):
@@ -198,6 +213,9 @@ class Matcher:
             except HeadgateError as error:
                 answer = error
             group.replies.append((first.reply, answer))
+            return
+        if isinstance(first, Tell):
+            self._tell(first, group, now)
             return
         self._publish([each for each in asked if isinstance(each, Publish)], group, now)
 
@@ -236,6 +254,23 @@ class Matcher:
         )
         self._position += len(texts)
 
+    def _tell(self, asked: Tell, group: _Group, now: int) -> None:
+        events, group.writes = asked.make(now)
+        group.job = True
+        group.replies.append((asked.reply, len(events)))
+        if not events:
+            return
+        group.block = Block(
+            self._position + 1,
+            now,
+            [each.text for each in events],
+            *_flat([each.numbers for each in events]),
+            NONE,
+            NONE,
+            np.array([hash_of(each.id.encode()) for each in events], np.uint32),
+        )
+        self._position += len(events)
+
     def _hand_on(self, group: _Group) -> None:
         if group.block is None and not group.writes:
             self._behind.release()
@@ -252,6 +287,9 @@ class Matcher:
             self._settle([(reply, error) for reply, _ in group.replies], None)
 
         self._writer.submit(Entry(group.block, group.writes, done))
+
+
+Asked = Publish | Job | Tell
 
 
 def _flat(found: list[list[int]]) -> tuple[Numbers, Numbers]:
