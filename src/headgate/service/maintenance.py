@@ -34,5 +34,5 @@ async def forget_old(server: Server, tenant: Tenant) -> int:
     settings = server.settings
     before = await asyncio.to_thread(keep_until, tenant.store, settings.retention, settings.retention_bytes)
     if before > tenant.store.log.bounds().first:
-        await tenant.write(*trimming(tenant.store.log, before))
+        await server.dispatchers[tenant.name].forget(before, *trimming(tenant.store.log, before))
     return before

@@ -85,6 +85,19 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
+class _Uvicorn(uvicorn.Server):
+    """The web server; when it stops, those who listen are told first, or it would wait for them."""
+
+    def __init__(self, config: uvicorn.Config, server: Server) -> None:
+        super().__init__(config)
+        self._server = server
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop."""
+        self._server.end_listeners()
+        await super().shutdown(sockets)
+
+
 class Running:
     """A service that listens."""
 
@@ -99,7 +112,7 @@ class Running:
         tls: dict[str, Any] = {}
         if settings.certificate is not None:
             tls = {"ssl_certfile": settings.certificate, "ssl_keyfile": settings.private_key}
-        self._uvicorn = uvicorn.Server(
+        self._uvicorn = _Uvicorn(
             uvicorn.Config(
                 make_app(self.server),
                 loop="uvloop",
@@ -115,7 +128,8 @@ class Running:
                 h11_max_incomplete_event_size=_HEADERS,
                 server_header=False,
                 **tls,
-            )
+            ),
+            self.server,
         )
         self.port: int = self._socket.getsockname()[1]
 
@@ -157,6 +171,8 @@ def _listen(settings: ServiceSettings) -> socket.socket:
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((settings.host, settings.port))
+        # Who connects before the loop runs waits, and is not refused.
+        found.listen(2_048)
     except OSError as error:
         found.close()
         raise StorageError(

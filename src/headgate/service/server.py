@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headgate.errors import StorageError
+from headgate.service.delivery.dispatcher import Dispatcher
 from headgate.service.problems import Busy, NotFound
 from headgate.service.security.keys import DEFAULT_TENANT, Keys
 from headgate.service.settings import Quotas
@@ -22,6 +23,7 @@ from headgate.service.tenant.tenant import Tenant
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from headgate.service.delivery.sender import Sender
     from headgate.service.security.keys import Key
     from headgate.service.settings import ServiceSettings
 
@@ -40,6 +42,9 @@ class Server:
         self._lock = _take(settings.place)
         self.keys = Keys(settings.place)
         self.tenants: dict[str, Tenant] = {}
+        self.dispatchers: dict[str, Dispatcher] = {}
+        """What delivers the events of each tenant that is open."""
+        self._sender: Sender | None = None
         self._opening: dict[str, asyncio.Task[Tenant]] = {}
         self.quotas: dict[str, Quotas] = {}
         self._buckets: dict[str, tuple[float, float, float]] = {}
@@ -74,6 +79,7 @@ class Server:
         row = self.keys.database.row("SELECT quotas FROM tenants WHERE id = ?", name)
         quotas = self.quotas[name] = Quotas() if row is None else msgspec.json.decode(row[0], type=Quotas)
         tenant = await Tenant.open(name, self.settings.place / "tenants" / name, quotas)
+        self.dispatchers[name] = Dispatcher(tenant, self.settings, self.sender)
         self.tenants[name] = tenant
         _LOG.info(
             "tenant %s is open: %s subscriptions, %.1f s",
@@ -97,6 +103,11 @@ class Server:
     async def close(self) -> None:
         """Finish what waits in each tenant, and close."""
         self.stopping = True
+        for dispatcher in self.dispatchers.values():
+            await dispatcher.close()
+        self.dispatchers.clear()
+        if self._sender is not None:
+            await self._sender.close()
         for tenant in list(self.tenants.values()):
             await tenant.close()
         self.tenants.clear()
@@ -106,6 +117,19 @@ class Server:
         """Let another process have the data."""
         self.keys.close()
         os.close(self._lock)
+
+    def sender(self) -> Sender:
+        """Return the client that calls webhooks, one for all tenants."""
+        if self._sender is None:
+            from headgate.service.delivery.sender import Sender
+
+            self._sender = Sender(private=self.settings.private_webhooks)
+        return self._sender
+
+    def end_listeners(self) -> None:
+        """Have all who listen be told that the service stops; they would hold it up."""
+        for dispatcher in self.dispatchers.values():
+            dispatcher.end_listeners()
 
     # What may be taken now
 

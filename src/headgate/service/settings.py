@@ -55,6 +55,15 @@ class ServiceSettings:
     stall: float = setting(
         "after how long a listener that takes nothing is cut off", 8.0, kind=Kind.SECONDS, least=0.1
     )
+    heartbeat: float = setting(
+        "after how long without an event listeners get a sign of life", 15.0, kind=Kind.SECONDS, least=0.1
+    )
+    retry: float = setting(
+        "how long after its first attempt a webhook is tried again; each further wait is twice as long",
+        1.0,
+        kind=Kind.SECONDS,
+        least=0.001,
+    )
     connections: int = setting("connections at once, at most", 10_000, least=1)
     log: str = setting("how lines of the log are written", TEXT, listed=FORMATS)
 

@@ -12,21 +12,25 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 
 from headgate.errors import HeadgateError
 from headgate.service.api import (  # noqa: F401 -- their operations
     admin,
     asking,
     backtesting,
+    consumers,
+    deliveries,
     events,
     explaining,
     graph,
+    letters,
     openapi,
     operating,
     subscriptions,
     validating,
 )
+from headgate.service.api.listening import socket_of
 from headgate.service.api.operation import OPERATIONS, Answer, Call
 from headgate.service.problems import MEDIA_TYPE, NotFound, Problem, body_of, problem_of
 from headgate.service.security.keys import EVERYBODY, check_scope
@@ -36,7 +40,7 @@ from headgate.service.storage.answers import Kept, digest_of, remember
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from starlette.requests import Request
+    from starlette.requests import HTTPConnection, Request
 
     from headgate.service.api.operation import Operation
     from headgate.service.server import Server
@@ -60,7 +64,8 @@ def make_app(server: Server) -> Starlette:
         routes=[
             Route(each.path, _endpoint(server, each), methods=[each.method], name=each.name)
             for each in OPERATIONS
-        ],
+        ]
+        + [WebSocketRoute("/v1/consumers/{id}/socket", socket_of(server), name="socket")],
         exception_handlers={404: _not_found, 405: _not_found, Exception: _failed},
         lifespan=lifespan,
     )
@@ -93,7 +98,7 @@ def _endpoint(server: Server, asked: Operation) -> Any:
     return endpoint
 
 
-async def _answered_once(call: Call, asked: Operation) -> Answer:
+async def _answered_once(call: Call, asked: Operation) -> Answer | Response:
     """Answer a request that may be repeated as it was answered the first time."""
     if not asked.idempotent:
         raise Problem(f"{asked.method} {asked.path} knows no Idempotency-Key: leave it out", 400)
@@ -109,14 +114,16 @@ async def _answered_once(call: Call, asked: Operation) -> Answer:
         answers.end(key)
 
 
-def _response(answer: Answer) -> Response:
+def _response(answer: Answer | Response) -> Response:
+    if isinstance(answer, Response):
+        return answer
     if answer.parts is not None:
         return StreamingResponse(answer.parts, answer.status, answer.headers, answer.media_type)
     media = None if answer.status in {204, 304} else answer.media_type
     return Response(answer.body(), answer.status, answer.headers, media)
 
 
-def refusal(request: Request, error: HeadgateError) -> Response:
+def refusal(request: HTTPConnection, error: HeadgateError) -> Response:
     """Answer with a problem."""
     found = problem_of(error)
     if found.status == 401:
@@ -124,7 +131,7 @@ def refusal(request: Request, error: HeadgateError) -> Response:
     return Response(body_of(found, request.url.path), found.status, found.headers, MEDIA_TYPE)
 
 
-def key_of(request: Request) -> str | None:
+def key_of(request: HTTPConnection) -> str | None:
     """Return the key that a request has, if any."""
     given = request.headers.get("authorization")
     if given is not None and given[: len(_BEARER)].casefold() == _BEARER:

@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from starlette.requests import Request
+    from starlette.responses import Response
 
+    from headgate.service.delivery.dispatcher import Dispatcher
     from headgate.service.security.keys import Key
     from headgate.service.server import Server
     from headgate.service.storage.log import Write
     from headgate.service.tenant.tenant import Tenant
 
-    Handler = Callable[["Call"], Awaitable["Answer"]]
+    Handler = Callable[["Call"], Awaitable["Answer | Response"]]
 
 Scope = Literal["publish", "subscribe", "read", "admin"]
 PUBLISH: Scope = "publish"
@@ -64,6 +66,11 @@ class Call:
     body: bytes
     remember: Callable[[Answer], Write] | None = None
     """What keeps the answer with what the request did, if it has an Idempotency-Key."""
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """Return what delivers the tenant's events."""
+        return self.server.dispatchers[self.tenant.name]
 
     @property
     def path(self) -> Mapping[str, str]:
