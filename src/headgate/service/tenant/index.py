@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("headgate.service")
 _POSITION = "position"
+_TOGETHER = 16
+"""Events from which on it is cheaper to match them together."""
 
 
 class Shape(NamedTuple):
@@ -185,16 +187,21 @@ class Index:
         if not rows:
             return found
         asked = events if len(rows) == len(events) else [events[row] for row in rows]
-        try:
-            answers: Sequence[list[Id] | EventError] = self.engine.match_events(asked)
-        except HeadgateError:
+        answers: Sequence[list[Id] | EventError]
+        if len(asked) < _TOGETHER:
             answers = [self._match_one(event) for event in asked]
+        else:
+            try:
+                answers = self.engine.match_events(asked)
+            except HeadgateError:
+                # One of them was refused, and the others are not to blame.
+                answers = [self._match_one(event) for event in asked]
         for row, answer in zip(rows, answers, strict=True):
             found[row] = answer
         return found
 
     def _match_one(self, event: Event) -> list[Id] | EventError:
-        """Match an event by itself, since one of its group was refused."""
+        """Match an event by itself."""
         try:
             return self.engine.match(event)
         except HeadgateError as error:

@@ -69,8 +69,11 @@ class Names:
 
     def numbers_of(self, ids: Iterable[Id]) -> list[int]:
         """Return the numbers of subscriptions; of those that have just gone, none."""
-        numbers = self.numbers
-        return [numbers[each] for each in ids if each in numbers]
+        try:
+            return list(map(self.numbers.__getitem__, ids))
+        except KeyError:
+            numbers = self.numbers
+            return [numbers[each] for each in ids if each in numbers]
 
     def ids_of(self, numbers: Iterable[int]) -> list[str]:
         """Return the ids of subscriptions; of those that are gone, none."""
