@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
 
 import msgspec
 import numpy as np
@@ -324,7 +325,10 @@ def _listened(
     """Publish while consumers listen; what publishing costs without them is taken off."""
     rows = list(synthetic("mixed", 1_000).events(np.arange(2_000), SEED).to_pylist())
     bare = _publish(server, rows, min(seconds, 3.0))
-    asked = {"port": server.port, "consumers": consumers, "seconds": seconds + 1.0, "stalled": stalled}
+    with urlopen(f"http://127.0.0.1:{server.port}/v1/events?limit=1", timeout=30) as answer:
+        last = json.load(answer)["last"]
+    asked = {"port": server.port, "consumers": consumers, "seconds": seconds + 1.0, "after": last}
+    asked["stalled"] = stalled
     listening = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.service_listeners", json.dumps(asked)],
         stdout=subprocess.PIPE,

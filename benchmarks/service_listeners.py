@@ -20,10 +20,12 @@ _SENT = re.compile(rb'"sent":([0-9.]+)')
 
 
 async def _listen(
-    port: int, consumer: str, times: list[float], counts: list[int], opened: asyncio.Event
+    port: int, consumer: str, after: int, times: list[float], counts: list[int], opened: asyncio.Event
 ) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
-    writer.write(f"GET /v1/consumers/{consumer}/listen HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    writer.write(
+        f"GET /v1/consumers/{consumer}/listen HTTP/1.1\r\nHost: x\r\nLast-Event-ID: {after}\r\n\r\n".encode()
+    )
     await reader.readuntil(b"\r\n\r\n")
     opened.set()
     try:
@@ -39,10 +41,12 @@ async def _listen(
         writer.close()
 
 
-async def _stall(port: int, consumer: str, ended: list[float]) -> None:
+async def _stall(port: int, consumer: str, after: int, ended: list[float]) -> None:
     """Open a connection, and never read from it again."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 12)
-    writer.write(f"GET /v1/consumers/{consumer}/listen HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    writer.write(
+        f"GET /v1/consumers/{consumer}/listen HTTP/1.1\r\nHost: x\r\nLast-Event-ID: {after}\r\n\r\n".encode()
+    )
     await reader.readuntil(b"\r\n\r\n")
     writer.transport.pause_reading()  # type: ignore[attr-defined]
     began = time.monotonic()
@@ -61,13 +65,13 @@ async def _main(asked: dict[str, Any]) -> dict[str, Any]:
     counts, ended = [0], list[float]()
     opened = [asyncio.Event() for _ in asked["consumers"]]
     tasks = [
-        asyncio.ensure_future(_listen(asked["port"], consumer, times, counts, event))
+        asyncio.ensure_future(_listen(asked["port"], consumer, asked["after"], times, counts, event))
         for consumer, event in zip(asked["consumers"], opened, strict=True)
     ]
     for event in opened:
         await event.wait()
     if asked.get("stalled"):
-        tasks.append(asyncio.ensure_future(_stall(asked["port"], asked["stalled"], ended)))
+        tasks.append(asyncio.ensure_future(_stall(asked["port"], asked["stalled"], asked["after"], ended)))
     print("open", flush=True)
     await asyncio.sleep(asked["seconds"])
     for task in tasks:
