@@ -16,6 +16,12 @@ import sys
 import time
 from typing import Any
 
+
+def _request(consumer: str, after: int) -> bytes:
+    head = f"GET /v1/consumers/{consumer}/listen HTTP/1.1\r\nHost: x\r\nLast-Event-ID: {after}\r\n\r\n"
+    return head.encode()
+
+
 _SENT = re.compile(rb'"sent":([0-9.]+)')
 
 

@@ -130,8 +130,7 @@ def listen(
     with _client(url) as client:
         deliveries = client.listen(consumer, after=after, acknowledge=not no_acknowledge)
         for seen, delivery in enumerate(deliveries, 1):
-            sys.stdout.buffer.write(msgspec.json.encode(delivery) + b"\n")
-            sys.stdout.buffer.flush()
+            click.echo(msgspec.json.encode(delivery).decode())
             if count is not None and seen == count:
                 if not no_acknowledge:
                     client.acknowledge(consumer, delivery.cursor)
