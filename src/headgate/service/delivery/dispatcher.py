@@ -227,6 +227,7 @@ class Dispatcher:
         late = {state.number: state for state in self.states.values() if state.cursor < before - 1}
         if not late:
             await self.tenant.write(*writes)
+            self.hub.forget(before)
             return
         cursors = {number: state.cursor for number, state in late.items()}
         log, names = self.tenant.store.log, self.tenant.names
@@ -237,6 +238,7 @@ class Dispatcher:
         lost = {late[number].id: each.events for number, each in found.items()}
         moves = {state.id: before - 1 for state in late.values()}
         await self.tenant.write(*writes, stored_consumers.pass_by(lost), stored_consumers.advance(moves))
+        self.hub.forget(before)
         for state in late.values():
             state.cursor = max(state.cursor, before - 1)
         for number, each in found.items():

@@ -109,6 +109,13 @@ class Hub:
             self._size -= size
             self._after = old.last
 
+    def forget(self, before: int) -> None:
+        """Have no blocks in memory that end before a position: they are not kept any more."""
+        while self._recent and self._recent[0][0].last < before:
+            old, size = self._recent.popleft()
+            self._size -= size
+            self._after = old.last
+
     def latest(self, consumer: int) -> int:
         """Return the position of the last event for a consumer since the hub began; 0 if there was none."""
         return int(self._latest[consumer]) if consumer < len(self._latest) - 1 else 0
