@@ -45,10 +45,14 @@ class Service:
 
     def do(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine on the service's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.tenant._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self.dispatcher.hub.loop).result(60)
 
     def subscribe(self, identity: str, consumer: str, text: str = "true", **more: Any) -> None:
-        said = SubscriptionBody(filter=text, **more) if more else SubscriptionBody(filter=text, consumer=consumer)
+        said = (
+            SubscriptionBody(filter=text, **more)
+            if more
+            else SubscriptionBody(filter=text, consumer=consumer)
+        )
         self.do(self.tenant.put(identity, said))
 
     def publish(self, *rows: dict[str, Any]) -> list[int]:

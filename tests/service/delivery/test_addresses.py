@@ -25,9 +25,11 @@ REFUSED = [
     "http://[fd00:ec2::254]/", "http://[fec0::1]/", "http://[ff02::1]/", "http://[2001:db8::1]/",
     "http://user@example.com/", "http://user:pass@example.com/", "http://example.com@127.0.0.1/", "http://@127.0.0.1/",
     "http://127.0.0.1\\@example.com/", "http://127.0.0.1%00.example.com/", "http://①②⑦.⓪.⓪.①/",
-    "http://127。0。0。1/", "ftp://example.com/", "file:///etc/passwd", "gopher://example.com/", "//example.com/",
+    "http://127。0。0。1/", "ftp://example.com/", "file:///etc/passwd", "gopher://example.com/",
+    "//example.com/",
     "http://", "http:///hook", "http://example.com:22/", "http://example.com:25/", "http://example.com:0/",
-    "http://example.com:65536/", "http://exa mple.com/", "http://example.com/\r\nHost: a", "javascript:alert(1)",
+    "http://example.com:65536/", "http://exa mple.com/", "http://example.com/\r\nHost: a",
+    "javascript:alert(1)",
     "http://-a.com/", "http://a..b.com/", "example.com/hook", "",
 ]  # fmt: skip
 ALLOWED = [
@@ -84,7 +86,7 @@ def test_the_client_connects_to_nothing_inside() -> None:
             found = [(await sender.post(each, {}, b"", 5)).reason for each in urls]
             # Past the check of the URL, the socket is refused all the same.
             with pytest.raises(AddressError):
-                await sender._session.post(f"http://127.0.0.1:{port}/")
+                await sender._session.post(f"http://127.0.0.1:{port}/")  # noqa: SLF001
             return found
         finally:
             await sender.close()

@@ -7,7 +7,7 @@ import tempfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from hypothesis import given
@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from headgate.service.delivery import feed as feeds
 from headgate.service.delivery.backlog import count_behind, count_blocks
-from headgate.service.delivery.feed import Feed
 from headgate.service.delivery.hub import Hub
 from headgate.service.delivery.reading import read_log
 from headgate.service.delivery.reference import Model
@@ -23,6 +22,9 @@ from headgate.service.storage.block import NONE, Block
 from headgate.service.storage.store import Store
 from headgate.service.tenant.names import Names
 from tests.seeds import examples
+
+if TYPE_CHECKING:
+    from headgate.service.delivery.feed import Feed
 
 CONSUMERS = ["a", "b", "c"]
 SUBSCRIPTIONS = [f"s{each}" for each in range(6)]
@@ -102,7 +104,7 @@ class World:
             self.model.events.append((first + row, texts[row], [by_number[each] for each in some]))
 
     async def take(self, consumer: str, feed: Feed) -> None:
-        """Compare the next part of a feed with the model, and that there is one if and only if there should be."""
+        """Compare the next part of a feed with the model; there is one if and only if there should be."""
         expected = self.model.deliveries(consumer, feed.position)
         try:
             async with asyncio.timeout(0.01 if not expected else 5):
@@ -199,7 +201,7 @@ def test_a_slow_feed_costs_bounded_memory_and_misses_nothing(tmp_path: Path) -> 
         assert feed.live
         for _ in range(30):
             world.publish([{"s0"}, {"s1"}] * 50)
-            assert len(feed._queue) <= feeds.QUEUE
+            assert len(feed._queue) <= feeds.QUEUE  # noqa: SLF001
         assert feed.fell_behind == 1
         got: list[int] = []
         while len(got) < 1_500:

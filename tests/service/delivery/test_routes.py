@@ -115,7 +115,10 @@ def test_pulling_acknowledging_and_replaying(service: Service) -> None:
     assert stored.cursor == third
     assert service.get(path)["lag"] == {"events": 0, "seconds": 0.0, "exact": True}
     assert service.get(f"{path}/deliveries?wait=0.05")["items"] == []
-    assert [each["cursor"] for each in service.get(f"{path}/deliveries?after={begin}")["items"]] == [first, third]
+    assert [each["cursor"] for each in service.get(f"{path}/deliveries?after={begin}")["items"]] == [
+        first,
+        third,
+    ]
     time_of = service.get(f"/v1/events/{third}")["time"]
     assert service.ask("POST", f"{path}/replay", {"since": time_of})[1]["cursor"] == first - 1
     assert len(service.get(f"{path}/deliveries")["items"]) == 2
@@ -125,7 +128,9 @@ def test_pulling_acknowledging_and_replaying(service: Service) -> None:
 def test_a_pull_that_waits_is_answered_when_an_event_comes(service: Service) -> None:
     service.subscribe("w1", "waiter", "w = 1")
     got: list[Any] = []
-    asking = threading.Thread(target=lambda: got.append(service.get("/v1/consumers/waiter/deliveries?wait=20")))
+    asking = threading.Thread(
+        target=lambda: got.append(service.get("/v1/consumers/waiter/deliveries?wait=20"))
+    )
     asking.start()
     number = service.tenant.names.consumers["waiter"]
     _until(lambda: service.dispatcher.hub.feeds(number))
@@ -146,7 +151,8 @@ def test_server_sent_events_go_on_where_they_ended(service: Service) -> None:
     # An envelope of many lines comes as many lines of data.
     text = '{"specversion": "1.0",\r\n "id": "c",\n "source": "/s", "type": "t", "l": 1}'
     link = socket.create_connection(("127.0.0.1", service.port))
-    head = f"POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Type: application/cloudevents+json\r\nContent-Length: {len(text)}"
+    head = "POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Type: application/cloudevents+json\r\n"
+    head += f"Content-Length: {len(text)}"
     link.sendall(f"{head}\r\n\r\n{text}".encode())
     assert b"200" in link.recv(100)
     link.close()
@@ -198,7 +204,9 @@ def test_a_web_socket_delivers_and_acknowledges(service: Service) -> None:
     cursors = service.publish({"id": "a", "ws": 1}, {"id": "b", "ws": 1})
     with connect(address) as link:
         got = [json.loads(link.recv(20)) for _ in cursors]
-        assert [(each["cursor"], each["subscriptions"]) for each in got] == [(each, ["ws"]) for each in cursors]
+        assert [(each["cursor"], each["subscriptions"]) for each in got] == [
+            (each, ["ws"]) for each in cursors
+        ]
         link.send(json.dumps({"acknowledge": cursors[0]}))
         assert json.loads(link.recv(20)) == {"acknowledged": cursors[0]}
     _until(lambda: not service.dispatcher.states["socket"].listeners)
@@ -210,9 +218,15 @@ def test_a_web_socket_delivers_and_acknowledges(service: Service) -> None:
 
 @pytest.mark.parametrize(
     ("sent", "code"),
-    [("{", 1008), ('{"acknowledge": "a"}', 1008), ('{"other": 1}', 1008), ('{"acknowledge": 9999999}', 1008), ("1" * 70_000, 1009), (b"\xff\xff", 1008)],
+    [
+        ("{", 1008), ('{"acknowledge": "a"}', 1008), ('{"other": 1}', 1008),
+        ('{"acknowledge": 9999999}', 1008),
+        ("1" * 70_000, 1009), (b"\xff\xff", 1008),
+    ],
 )  # fmt: skip
-def test_a_web_socket_that_is_abused_is_closed_with_a_reason(service: Service, sent: str | bytes, code: int) -> None:
+def test_a_web_socket_that_is_abused_is_closed_with_a_reason(
+    service: Service, sent: str | bytes, code: int
+) -> None:
     service.ask("PUT", "/v1/consumers/abused", {})
     with connect(f"ws://127.0.0.1:{service.port}/v1/consumers/abused/socket") as link:
         link.send(sent)

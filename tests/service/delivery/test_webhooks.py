@@ -47,7 +47,7 @@ def test_signatures_are_those_of_the_standard_library_of_webhooks() -> None:
 
     for body in (b"", b"{}", '{"ü": "€"}'.encode()):
         secret = new_secret()
-        at = dt.datetime(2026, 1, 2, tzinfo=dt.timezone.utc)
+        at = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
         expected = Standard(secret).sign("msg_1", at, body.decode())
         assert sign(key_of(secret), "msg_1", int(at.timestamp()), body) == expected
 
@@ -85,7 +85,9 @@ def test_a_webhook_gets_signed_events_in_order(service: Service, endpoint: Endpo
     assert _positions(endpoint.wait(24))[-2] == cursors[-1]
 
 
-def test_failures_are_tried_again_in_order_until_they_are_dead_letters(service: Service, endpoint: Endpoint) -> None:
+def test_failures_are_tried_again_in_order_until_they_are_dead_letters(
+    service: Service, endpoint: Endpoint
+) -> None:
     # The first event fails twice and is delivered, the second fails for good.
     endpoint.answer = lambda count: 200 if count in {3, 7} else (500, {"Retry-After": "0"})
     service.ask("PUT", "/v1/consumers/retry", {"url": endpoint.url, "attempts": 3})
@@ -137,7 +139,9 @@ def test_the_circuit_opens_and_closes_and_410_disables(service: Service, endpoin
 
 def test_in_parallel_the_cursor_waits_for_the_first(service: Service, endpoint: Endpoint) -> None:
     service.ask(
-        "PUT", "/v1/consumers/beside", {"url": endpoint.url, "order": "parallel", "parallel": 4, "attempts": 100}
+        "PUT",
+        "/v1/consumers/beside",
+        {"url": endpoint.url, "order": "parallel", "parallel": 4, "attempts": 100},
     )
     service.subscribe("b1", "beside", "b = 1")
     begin = service.get("/v1/consumers/beside")["cursor"]
@@ -164,7 +168,9 @@ def test_a_redirect_is_not_followed(service: Service, endpoint: Endpoint) -> Non
     assert len(endpoint.got) == 1
 
 
-def test_a_sink_is_a_webhook_and_a_restart_goes_on_from_the_cursor(tmp_path: Path, endpoint: Endpoint) -> None:
+def test_a_sink_is_a_webhook_and_a_restart_goes_on_from_the_cursor(
+    tmp_path: Path, endpoint: Endpoint
+) -> None:
     service = Service(tmp_path / "data", private_webhooks=True, retry=0.2)
     service.subscribe("s1", "", "s = 1", sink=endpoint.url)
     endpoint.answer = lambda count: 200 if count == 1 else 500

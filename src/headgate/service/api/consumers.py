@@ -90,7 +90,7 @@ async def views(call: Call, states: list[State], secret: str | None = None) -> l
     return [_view(call, state, *behind[state], dead.get(state.id, 0), secret) for state in states]
 
 
-def _view(call: Call, state: State, behind: Behind, exact: bool, dead: int, secret: str | None) -> Consumer:  # noqa: FBT001
+def _view(call: Call, state: State, behind: Behind, exact: bool, dead: int, secret: str | None) -> Consumer:
     said = state.said
     waited = 0.0 if behind.since is None else max(0.0, round(time.time() - behind.since / 1e6, 3))
     called = said.url is not None

@@ -101,7 +101,10 @@ async def pull(call: Call) -> Answer:
     state = dispatcher.state(call.path["id"])
     after = state.cursor if query.after is None else query.after
     if after > call.tenant.position:
-        raise Problem(f"after is {after}, and the last event has {call.tenant.position}: give a cursor that was read", 400)
+        raise Problem(
+            f"after is {after}, and the last event has {call.tenant.position}: give a cursor that was read",
+            400,
+        )
     part = await dispatcher.pull(state, after, query.limit, _SIZE, query.wait)
     dispatcher.counts["pull"] += len(part.deliveries)
     items = [
@@ -161,7 +164,9 @@ def _cursor_at(call: Call, since: float | dt.datetime | None) -> int:
     """Return the cursor before the first event that was committed at a time or later."""
     if isinstance(since, dt.datetime):
         if since.tzinfo is None:
-            raise Problem(f"since is {since.isoformat()}, without an offset: give 'Z' or '+02:00' with it", 422)
+            raise Problem(
+                f"since is {since.isoformat()}, without an offset: give 'Z' or '+02:00' with it", 422
+            )
         since = since.timestamp()
     seconds = float(since or 0)
     if not 0 <= seconds < 1e11:
@@ -172,5 +177,7 @@ def _cursor_at(call: Call, since: float | dt.datetime | None) -> int:
     wanted = int(seconds * 1e6)
     if bounds.first > 1 and (first is None or wanted < first.time):
         begin = "none is" if first is None else f"the first that is was committed at {first.time / 1e6:.6f}"
-        raise NotFound(f"events from time {seconds:f} on are not all kept any more: {begin}", 410, first=bounds.first)
+        raise NotFound(
+            f"events from time {seconds:f} on are not all kept any more: {begin}", 410, first=bounds.first
+        )
     return min(log.at_time(wanted) - 1, call.tenant.position)

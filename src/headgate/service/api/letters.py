@@ -219,7 +219,9 @@ async def replay_dead_letters(call: Call) -> Answer:
     said = call.said(Some) if call.body.strip() else Some()
     state = call.dispatcher.state(call.path["id"])
     if not state.called:
-        raise Conflict(f"the webhook of consumer {state.id!r} is not called: give it a `url`, and `enabled` true")
+        raise Conflict(
+            f"the webhook of consumer {state.id!r} is not called: give it a `url`, and `enabled` true"
+        )
     positions = _positions(call, state.id, said.cursors)
     call.dispatcher.spawn(call.dispatcher.replay_letters(state, positions))
     return Answer(Replayed(replayed=len(positions)), 202)
@@ -241,7 +243,9 @@ async def drop_dead_letters(call: Call) -> Answer:
     state = call.dispatcher.state(call.path["id"])
     if given is not None and not all(each.strip().isdigit() and len(each) < 19 for each in given.split(",")):
         raise Problem(f"cursors is {given!r}: give numbers, separated by commas", 400)
-    positions = _positions(call, state.id, None if given is None else [int(each) for each in given.split(",")])
+    positions = _positions(
+        call, state.id, None if given is None else [int(each) for each in given.split(",")]
+    )
     await call.tenant.write(stored_consumers.unbury(state.id, positions))
     return Answer(Dropped(dropped=len(positions)))
 

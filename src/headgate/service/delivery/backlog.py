@@ -39,7 +39,7 @@ def count_behind(log: Log, names: Names, cursors: Mapping[int, int], last: int) 
 def count_blocks(
     blocks: Iterable[Block], names: Names, cursors: Mapping[int, int], before: int = 1 << 62
 ) -> tuple[dict[int, Behind], int]:
-    """Count what blocks have for consumers after their cursors and before a position; returns the last position, too."""
+    """Count what blocks have for consumers after their cursors, before a position; also the last position."""
     size = max(cursors) + 2
     after = np.full(size, 1 << 62, np.int64)
     for number, cursor in cursors.items():
@@ -58,7 +58,11 @@ def count_blocks(
             continue
         # An event counts once, whatever the number of subscriptions.
         pairs = np.unique(np.stack([owners[wanted], positions[wanted]]), axis=1)[0]
-        for number, count in zip(*(each.tolist() for each in np.unique(pairs, return_counts=True)), strict=True):
+        for number, count in zip(
+            *(each.tolist() for each in np.unique(pairs, return_counts=True)), strict=True
+        ):
             old = found.get(number)
-            found[number] = Behind(count, block.time, 0) if old is None else old._replace(events=old.events + count)
+            found[number] = (
+                Behind(count, block.time, 0) if old is None else old._replace(events=old.events + count)
+            )
     return found, upto

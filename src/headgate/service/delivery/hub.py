@@ -1,7 +1,9 @@
 """The hub: hands what each commit has to the feeds of those it is for.
 
-A block is split by consumer once, whatever the number of feeds, and only for consumers that have some. The latest blocks
-stay in memory, so that a feed comes from the log to the present without a gap, and one that fell behind a little reads no
+A block is split by consumer once, whatever the number of feeds, and only for consumers that have some. The
+latest blocks
+stay in memory, so that a feed comes from the log to the present without a gap, and one that fell behind a
+little reads no
 file.
 """
 

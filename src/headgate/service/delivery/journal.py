@@ -1,6 +1,7 @@
 """What is written a moment later, together: cursors that moved as events were sent, attempts, dead letters.
 
-All of it may be lost in a crash: events are then delivered again. A dead letter and the cursor that passes it are
+All of it may be lost in a crash: events are then delivered again. A dead letter and the cursor that passes
+it are
 written together. What a client acknowledges by itself does not go this way.
 """
 
@@ -69,7 +70,9 @@ class Journal:
             try:
                 await self.flush()
             except HeadgateError as error:
-                _LOG.error("tenant %s: the state of deliveries could not be written: %s", self._tenant.name, error)
+                _LOG.error(
+                    "tenant %s: the state of deliveries could not be written: %s", self._tenant.name, error
+                )
                 await asyncio.sleep(_AGAIN)
         self._task = None
 
@@ -108,4 +111,6 @@ class Journal:
         try:
             await self.flush()
         except HeadgateError as error:
-            _LOG.error("tenant %s: the state of deliveries could not be written: %s", self._tenant.name, error)
+            _LOG.error(
+                "tenant %s: the state of deliveries could not be written: %s", self._tenant.name, error
+            )

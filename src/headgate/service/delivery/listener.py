@@ -1,6 +1,7 @@
 """A listener: somebody who is connected, and gets a consumer's deliveries as they come.
 
-Whoever takes nothing for a while is cut off. Its coroutine hangs in `send` then, so that its connection is ended from
+Whoever takes nothing for a while is cut off. Its coroutine hangs in `send` then, so that its connection is
+ended from
 outside: a look at every listener, now and then, sees whether bytes that wait were taken.
 """
 
@@ -27,6 +28,11 @@ class Connection:
         if peer is not None:
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
 
+    @property
+    def known(self) -> bool:
+        """Tell whether it is one that can be watched."""
+        return self._transport is not None
+
     def waiting(self) -> int:
         """Return how many bytes wait to be taken."""
         transport = self._transport
@@ -46,7 +52,9 @@ class Listener:
 
     __slots__ = ("_connection", "_since", "_taken", "acknowledges", "feed", "last", "sent", "state", "way")
 
-    def __init__(self, way: str, state: State, feed: Feed, receive: Any, *, acknowledges: bool = False) -> None:
+    def __init__(
+        self, way: str, state: State, feed: Feed, receive: Any, *, acknowledges: bool = False
+    ) -> None:
         self.way = way
         self.state = state
         self.feed = feed
@@ -59,6 +67,16 @@ class Listener:
         self._connection = Connection(receive)
         self._since = self.last
         self._taken = 0
+
+    @property
+    def watched(self) -> bool:
+        """Tell whether its connection is known."""
+        return self._connection.known
+
+    @property
+    def waiting(self) -> int:
+        """Return how many bytes wait to be taken."""
+        return self._connection.waiting()
 
     def stalled(self, now: float) -> float:
         """Return for how many seconds nothing was taken of what waits."""

@@ -1,6 +1,7 @@
 """Who gets what, in which order: the plain answer that feeds and the log are tested against.
 
-An event is for a consumer if one of the subscriptions that it matched belongs to that consumer when it is read. A
+An event is for a consumer if one of the subscriptions that it matched belongs to that consumer when it is
+read. A
 consumer gets its events in the order of their positions, those after its cursor, as long as they are kept.
 """
 

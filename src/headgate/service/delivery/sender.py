@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
-from yarl import URL
 
 from headgate.service.security.addresses import AddressError, check_address, check_host, check_url
 

@@ -1,9 +1,11 @@
 """Addresses that webhooks may go to: public ones, unless the service is told otherwise.
 
     url        http or https, no user, a port that web servers have; a host that is a name or a plain address
-    address    none that is private, loopback, link-local, metadata, multicast or reserved, also inside an IPv6 one
+    address    none that is private, loopback, link-local, metadata, multicast or reserved, also inside an
+    IPv6 one
 
-A name is resolved once. Every address that it has is checked, and the connection goes to one that was. Addresses that
+A name is resolved once. Every address that it has is checked, and the connection goes to one that was.
+Addresses that
 stand in the URL never meet a resolver, so they are checked again when the socket is made.
 """
 
@@ -24,7 +26,8 @@ _REFUSED = [
     ipaddress.ip_network(each)
     for each in (
         "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
-        "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16",
+        "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24",
+        "192.168.0.0/16",
         "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
         # Of a cloud, for its machines only, though the address is a public one.
         "168.63.129.16/32",
@@ -72,7 +75,7 @@ def check_host(host: str, *, private: bool = False) -> None:
     """Refuse a host that is an address where webhooks do not go, or no proper name."""
     if "%" in host:
         raise AddressError(f"the host {host!r} has a zone or an escape in it: give a name or an address")
-    bare = host[:-1] if host.endswith(".") else host
+    bare = host.removesuffix(".")
     try:
         address: Address | None = ipaddress.ip_address(bare)
     except ValueError:

@@ -109,9 +109,7 @@ class Keys:
     def remove(self, tenant: str, identity: str) -> bool:
         """Have a key count no more; tells whether there was one."""
         with self._guard, telling(self.database.path), self.database.writer:
-            self.database.writer.execute(
-                "DELETE FROM keys WHERE id = ? AND tenant = ?", (identity, tenant)
-            )
+            self.database.writer.execute("DELETE FROM keys WHERE id = ? AND tenant = ?", (identity, tenant))
             found = self.database.writer.changes() > 0
         self._version = -1
         return found

@@ -1,8 +1,8 @@
 """Standard Webhooks: secrets, ids of messages, and signatures.
 
-    webhook-id           the same for every attempt at a delivery: what a receiver de-duplicates by
-    webhook-timestamp    seconds since 1970
-    webhook-signature    v1,<base64 of HMAC-SHA256 over id.timestamp.body>
+webhook-id           the same for every attempt at a delivery: what a receiver de-duplicates by
+webhook-timestamp    seconds since 1970
+webhook-signature    v1,<base64 of HMAC-SHA256 over id.timestamp.body>
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def key_of(secret: str) -> bytes:
         key = b""
     if not secret.startswith(PREFIX) or not _LEAST <= len(key) <= _MOST:
         raise SubscriptionError(
-            f"the secret is none of Standard Webhooks: give '{PREFIX}' and {_LEAST} to {_MOST} bytes as base64, or leave "
-            "it out and have one made up"
+            f"the secret is none of Standard Webhooks: give '{PREFIX}' and {_LEAST} to {_MOST} bytes as "
+            "base64, or leave it out and have one made up"
         )
     return key
 
