@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 _DATA = click.option(
-    "--data", required=True, metavar="DIRECTORY", type=click.Path(path_type=Path), help="What `serve` was given."
+    "--data",
+    required=True,
+    metavar="DIRECTORY",
+    type=click.Path(path_type=Path),
+    help="What `serve` was given.",
 )
 
 
@@ -26,7 +30,9 @@ def _need() -> None:
     """Refuse where the packages of the service are not installed."""
     from importlib.util import find_spec
 
-    lacking = [name for name in ("apsw", "uvicorn", "starlette", "uvloop", "httptools") if find_spec(name) is None]
+    lacking = [
+        name for name in ("apsw", "uvicorn", "starlette", "uvloop", "httptools") if find_spec(name) is None
+    ]
     if lacking:
         raise MachineError(f"the service needs {', '.join(lacking)}: pip install 'headgate[service]'")
 
@@ -34,7 +40,9 @@ def _need() -> None:
 @cli.command()
 @options_of(ServiceSettings)
 def serve(asked: ServiceSettings) -> None:
-    r"""Run the service: publish, subscribe and deliver over HTTP; everything is on disk before it is acknowledged.
+    r"""Run the service: publish, subscribe and deliver over HTTP.
+
+    Everything is on disk before it is acknowledged.
 
     It listens at 127.0.0.1 and needs no keys there. SIGTERM and Ctrl-C end it after what was begun is done.
 
@@ -121,7 +129,9 @@ def remove_key(data: Path, tenant: str, identity: str) -> None:
 
     def removed(keys: Any) -> None:
         if not keys.remove(tenant, identity):
-            raise MachineError(f"there is no key {identity!r} of tenant {tenant!r}: `headgate service key list` lists them")
+            raise MachineError(
+                f"there is no key {identity!r} of tenant {tenant!r}: `headgate service key list` lists them"
+            )
 
     _with_keys(data, removed)
 
@@ -160,7 +170,8 @@ def check_data(data: Path, *, as_json: bool) -> None:
     else:
         for each in found:
             click.echo(
-                f"{each.tenant}: {each.events:,} events with {each.matches:,} matches, {each.subscriptions:,} "
+                f"{each.tenant}: {each.events:,} events with {each.matches:,} matches, "
+                f"{each.subscriptions:,} "
                 f"subscriptions, {each.consumers:,} consumers"
             )
             for line in each.damage:
@@ -173,7 +184,14 @@ def check_data(data: Path, *, as_json: bool) -> None:
 
 @service.command("backup")
 @_DATA
-@click.option("--to", "target", required=True, metavar="DIRECTORY", type=click.Path(path_type=Path), help="A new directory.")
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    metavar="DIRECTORY",
+    type=click.Path(path_type=Path),
+    help="A new directory.",
+)
 def backup_data(data: Path, target: Path) -> None:
     r"""Copy all that is committed now, while the service runs.
 
@@ -189,7 +207,14 @@ def backup_data(data: Path, target: Path) -> None:
 
 
 @service.command("restore")
-@click.option("--from", "copy", required=True, metavar="DIRECTORY", type=click.Path(path_type=Path), help="What `backup` wrote.")
+@click.option(
+    "--from",
+    "copy",
+    required=True,
+    metavar="DIRECTORY",
+    type=click.Path(path_type=Path),
+    help="What `backup` wrote.",
+)
 @_DATA
 def restore_data(copy: Path, data: Path) -> None:
     r"""Make a data directory of a copy, after checking the copy.
@@ -202,6 +227,7 @@ def restore_data(copy: Path, data: Path) -> None:
     from headgate.service.backup import restore
 
     names = restore(copy, data)
-    click.echo(f"{data} has {len(names)} tenant{'' if len(names) == 1 else 's'}: start it with headgate serve --data {data}")
-
-
+    click.echo(
+        f"{data} has {len(names)} tenant{'' if len(names) == 1 else 's'}: start it with headgate "
+        f"serve --data {data}"
+    )

@@ -16,7 +16,8 @@ from headgate.cli.standard import named
 from headgate.tables.settings import Compile
 
 if TYPE_CHECKING:
-    from headgate.local.validate import FilterCheck, Validation
+    from headgate.backtest.checking import FilterCheck
+    from headgate.local.validate import Validation
 
 REFUSED_EXIT = 1
 _SHOWN = 50

@@ -8,52 +8,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.registry import kind_of
-from headgate.core.event import ID, JSON, SOURCE
-from headgate.core.ids import Ids
-from headgate.core.interning import TextPool
-from headgate.core.likeliest import did_you_mean
-from headgate.core.values import dotted
+from headgate.backtest.checking import Filed, FilterCheck, check_compiled, refused_rows
+from headgate.core.event import ID
 from headgate.local.compile import contents_for, has_any, read_table
 from headgate.local.events import first_events
 from headgate.runtime.rows import FILTER, RANKS, WEIGHTS
 from headgate.tables.accepted import number_rows, take_filters
-from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, PLACE, REASON, ROW, compile_batches
+from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches
 from headgate.tables.graph.rows import EDGES, NODES, SUBSCRIPTIONS
-from headgate.tables.graph.tables import ORDER, TABLE, assemble
+from headgate.tables.graph.tables import ORDER, assemble
 from headgate.tables.lines import read_lines
 from headgate.tables.places import check_input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from headgate.contents.kind import FilterSettings
-    from headgate.contents.protocol import CompiledFilters, Contents
+    from headgate.contents.protocol import Contents
     from headgate.core.event import Event, Id
     from headgate.tables.graph.tables import AssembledGraph
 
 EVENTS = 10_000
 """Events of a sample that are looked at: the first of the table."""
-
-
-@dataclass(frozen=True)
-class FilterCheck:
-    """What is known of one filter: why it is refused, or how events come to it."""
-
-    table: str
-    id: Id | None
-    filter: str | None = None
-    row: str | None = None
-    """Of a row that is refused, the row as it came."""
-    refused: str | None = None
-    place: int | None = None
-    """The character of the filter where that is, from 1."""
-    indexed_by: str | None = None
-    reached: float | None = None
-    """The share of the events for which the filter is looked at."""
-    matched: float | None = None
-    """The share of the events that match."""
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,38 +62,16 @@ def validate(
     """Check the filters of a table of subscriptions, or of the tables of a graph; `places` by their names."""
     contents = contents_for(wanted, list(places.values()))
     read = _read_graph if NODES in places else _read_subscriptions
-    refused, named, filed, texts = read(places, wanted, contents)
+    read_filters = read(places, wanted, contents)
     given: list[Event] = []
     bad = 0
     if events is not None:
         given, bad = first_events(events, contents.name, content_type, EVENTS)
-    kind = kind_of(contents.name)
-    access = kind.access(contents, filed, given) if named else []
-    matched = _matched(filed, texts, given, len(named))
-    known = _attributes(given) if kind.rows else set()
-    found = []
-    for place, ((table, identity), text, way) in enumerate(zip(named, texts, access, strict=True)):
-        share = int(matched[place]) / len(given) if given else None
-        notes = [] if way.note is None else [way.note]
-        if not notes and len(given) > 1 and share == 1:
-            notes.append(f"it matches all {len(given):,} events")
-        if known and kind.of_filter(text).rows:
-            notes += _unknown(contents, text, known)
-        note = kind.of_filter(text).verified_note(kind.plain(text), given)
-        notes += [] if note is None else [note]
-        reached = way.reached / len(given) if given and way.reached is not None else None
-        found.append(
-            FilterCheck(
-                table, identity, text, indexed_by=way.by, reached=reached, matched=share, notes=tuple(notes)
-            )
-        )
-    return Validation((*refused, *found), contents.name, len(given) if events else None, bad)
+    found = check_compiled(contents, read_filters, given)
+    return Validation((*read_filters.refused, *found), contents.name, len(given) if events else None, bad)
 
 
-_Read = tuple[list[FilterCheck], list[tuple[str, "Id"]], "CompiledFilters", list[str]]
-
-
-def _read_subscriptions(places: dict[str, str], wanted: FilterSettings, contents: Contents) -> _Read:
+def _read_subscriptions(places: dict[str, str], wanted: FilterSettings, contents: Contents) -> Filed:
     path = places[SUBSCRIPTIONS]
     form = check_input(path)
     ranked = has_any(path, form, RANKS)
@@ -128,10 +82,10 @@ def _read_subscriptions(places: dict[str, str], wanted: FilterSettings, contents
     filters = take_filters(compiled, numbered, contents)
     ids: list[Any] = numbered.ids.to_arrow().to_pylist()
     named: list[tuple[str, Id]] = [(SUBSCRIPTIONS, each) for each in ids]
-    return _refused(numbered.refused), named, filters.programs, filters.texts.texts()
+    return Filed(refused_rows(numbered.refused), named, filters.programs, filters.texts.texts())
 
 
-def _read_graph(places: dict[str, str], wanted: FilterSettings, contents: Contents) -> _Read:
+def _read_graph(places: dict[str, str], wanted: FilterSettings, contents: Contents) -> Filed:
     hung = places.get(SUBSCRIPTIONS)
     ranked = hung is not None and has_any(hung, check_input(hung), [WEIGHTS])
     read = {
@@ -144,7 +98,7 @@ def _read_graph(places: dict[str, str], wanted: FilterSettings, contents: Conten
     named, programs = _filters_of(assembled)
     order = np.array(programs, np.int64)
     texts = [str(text) for text in assembled.texts.take(pa.array(order, pa.int64())).to_pylist()]
-    return _refused(assembled.rejected), named, assembled.programs.take(order), texts
+    return Filed(refused_rows(assembled.rejected), named, assembled.programs.take(order), texts)
 
 
 def _filters_of(assembled: AssembledGraph) -> tuple[list[tuple[str, Any]], list[int]]:
@@ -164,34 +118,3 @@ def _filters_of(assembled: AssembledGraph) -> tuple[list[tuple[str, Any]], list[
                 named.append((table, name))
                 programs.append(int(number))
     return named, programs
-
-
-def _refused(table: pa.Table) -> list[FilterCheck]:
-    return [
-        FilterCheck(
-            row.get(TABLE, SUBSCRIPTIONS), row[ID], row=row[ROW], refused=row[REASON], place=row[PLACE]
-        )
-        for row in table.to_pylist()
-    ]
-
-
-def _matched(filed: CompiledFilters, texts: Sequence[str], events: Sequence[Event], count: int) -> Any:
-    """Count the events that match each filter."""
-    if not events or not count:
-        return np.zeros(count, np.int64)
-    index = filed.index(Ids.from_arrow(pa.array(np.arange(count))), TextPool.build(texts))
-    found = index.match_events(events, pa.array(np.arange(len(events))))
-    return np.bincount(np.asarray(found.column(1), np.int64), minlength=count)
-
-
-def _attributes(events: Sequence[Event]) -> set[str]:
-    """List the attributes of events."""
-    found = {dotted(path) for event in events if event.content_type == JSON for path in event.attributes}
-    return found | {ID, SOURCE} if found else found
-
-
-def _unknown(contents: Contents, text: str, known: set[str]) -> list[str]:
-    """Tell of attributes that a filter names and that no event has. A schema has refused them already."""
-    room = contents.room
-    names = {name for clause in room.clauses(text, room.dialect) for name in clause.names}
-    return [f"no event has {name!r}{did_you_mean(name, known)}" for name in sorted(names - known)]

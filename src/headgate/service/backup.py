@@ -11,7 +11,6 @@ Snapshots of indexes are not copied: they are built again from the subscriptions
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.errors import HeadgateError, StorageError
@@ -24,6 +23,7 @@ from headgate.service.storage.store import FILE, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 class Checked(NamedTuple):
@@ -41,7 +41,9 @@ def tenants_of(data: Path) -> list[str]:
     """List the tenants of a data directory; refuses another directory."""
     note = data / "format"
     if not note.exists() or note.read_text("utf-8", "replace") != FORMAT:
-        raise StorageError(f"{data} is no data directory of this version: give the one of `headgate serve --data`")
+        raise StorageError(
+            f"{data} is no data directory of this version: give the one of `headgate serve --data`"
+        )
     places = sorted((data / "tenants").iterdir()) if (data / "tenants").exists() else []
     return [place.name for place in places if (place / FILE).exists()]
 
@@ -81,7 +83,9 @@ def restore(copy: Path, data: Path) -> list[str]:
     if damaged:
         raise StorageError(f"the copy {copy} is damaged: {damaged[0]}")
     if data.exists() and any(data.iterdir()):
-        raise StorageError(f"{data} has files in it: give a new directory, and then start the service with it")
+        raise StorageError(
+            f"{data} has files in it: give a new directory, and then start the service with it"
+        )
     shutil.copytree(copy, data, dirs_exist_ok=True)
     return tenants_of(data)
 
@@ -120,13 +124,17 @@ def _check_tenant(name: str, place: Path) -> Checked:
                 damage.append(str(error))
                 continue
             if block.last != end:
-                damage.append(f"the block at {first} has {len(block)} events, and its row says that it ends at {end}")
+                damage.append(
+                    f"the block at {first} has {len(block)} events, and its row says that it ends at {end}"
+                )
             events, matches = events + len(block), matches + len(block.subscriptions)
         known = {each.id for each in store.consumers.all()}
         for each in store.subscriptions.all():
             subscriptions += 1
             if each.consumer not in known:
-                damage.append(f"subscription {each.id!r} belongs to consumer {each.consumer!r}, which is not there")
+                damage.append(
+                    f"subscription {each.id!r} belongs to consumer {each.consumer!r}, which is not there"
+                )
             try:
                 _ = each.indexed
             except (HeadgateError, ValueError) as error:

@@ -7,8 +7,8 @@
 
 What is kept of an event is its envelope, as JSON. Filters of records look at one record:
 
-    the attributes of `data`, if it is an object; over them the context attributes (`id`, `source`, `type`, …);
-    and `data` as a whole, so that `data.type` is there where the context has a `type` as well
+    the attributes of `data`, if it is an object; over them the context attributes (`id`, `source`, `type`,
+    …); and `data` as a whole, so that `data.type` is there where the context has a `type` as well
 
 A row is the record by itself. Its envelope has the extension `headgate: row`.
 """
@@ -38,7 +38,18 @@ NOWHERE = "/"
 """The source of rows that have none: an envelope must have one."""
 SPECVERSION = "1.0"
 _KNOWN = frozenset(
-    ("specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema", "data", "data_base64")
+    (
+        "specversion",
+        "id",
+        "source",
+        "type",
+        "subject",
+        "time",
+        "datacontenttype",
+        "dataschema",
+        "data",
+        "data_base64",
+    )
 )
 _REQUIRED = ("id", "source", "type")
 _NAME = re.compile(r"[a-z0-9]+")
@@ -69,7 +80,8 @@ def read_sent(body: bytes, content_type: str, headers: Mapping[str, str]) -> lis
     if kind == JSON:
         return _read_rows(body)
     raise EventError(
-        f"the content type is {content_type!r}: send {STRUCTURED}, {BATCH}, {JSON}, {NDJSON}, or binary mode with "
+        f"the content type is {content_type!r}: send {STRUCTURED}, {BATCH}, {JSON}, {NDJSON}, or "
+        "binary mode with "
         "`ce-` headers"
     )
 
@@ -114,6 +126,8 @@ def event_of(fields: dict[str, Any]) -> Event:
         value = fields.get(name)
         if value is not None and (not isinstance(value, str) or not value):
             raise EventError(f"{name} is {value!r}: give text that is not empty, or leave it out")
+    if "data" in fields and "data_base64" in fields:
+        raise EventError("there are both `data` and `data_base64`: give one of them")
     kind = fields.get("datacontenttype", JSON)
     if kind == JSON or _is_json(kind):
         return _record(fields)
@@ -149,8 +163,6 @@ def _document(fields: dict[str, Any]) -> str | bytes:
 
 
 def _bytes(fields: dict[str, Any]) -> bytes:
-    if "data" in fields:
-        raise EventError("there are both `data` and `data_base64`: give one of them")
     try:
         return base64.b64decode(fields["data_base64"], validate=True)
     except (binascii.Error, TypeError, ValueError) as error:
@@ -168,7 +180,8 @@ def _check_extensions(fields: dict[str, Any]) -> None:
     for name in fields.keys() - _KNOWN:
         if not _NAME.fullmatch(name):
             raise EventError(
-                f"the attribute name {name!r} is not one of CloudEvents: use small letters and digits; attributes "
+                f"the attribute name {name!r} is not one of CloudEvents: use small letters and "
+                "digits; attributes "
                 "of your own belong into `data`"
             )
         value = fields[name]
@@ -176,7 +189,8 @@ def _check_extensions(fields: dict[str, Any]) -> None:
             isinstance(value, int) and not -(2**31) <= value < 2**31
         ):
             raise EventError(
-                f"the extension {name!r} is {value!r}: give text, a Boolean or a whole number of 32 bits; other "
+                f"the extension {name!r} is {value!r}: give text, a Boolean or a whole number of 32 "
+                "bits; other "
                 "values belong into `data`"
             )
 
@@ -197,7 +211,7 @@ def read_binary(body: bytes, content_type: str, headers: Mapping[str, str]) -> S
     fields: dict[str, Any] = {}
     for name, value in headers.items():
         if name.startswith("ce-"):
-            fields[name[3:]] = unquote(value, errors="strict") if "%" in value else value
+            fields[name[3:]] = _unescaped(name, value) if "%" in value else value
     if content_type:
         fields["datacontenttype"] = content_type
     kept: dict[str, Any] = dict(fields)
@@ -211,6 +225,13 @@ def read_binary(body: bytes, content_type: str, headers: Mapping[str, str]) -> S
             except UnicodeDecodeError:
                 kept["data_base64"] = fields["data_base64"] = base64.b64encode(body).decode()
     return Sent(event_of(fields), _encode(kept))
+
+
+def _unescaped(name: str, value: str) -> str:
+    try:
+        return unquote(value, errors="strict")
+    except UnicodeDecodeError:
+        raise EventError(f"the header {name!r} is {value!r}: what is escaped in it is not UTF-8") from None
 
 
 def _read_rows(body: bytes) -> list[Sent]:

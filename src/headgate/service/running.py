@@ -62,7 +62,8 @@ def check_settings(settings: ServiceSettings, keys: int) -> None:
     """Refuse to be open to the world without keys, and files of TLS that cannot be used."""
     if not keys and not _is_loopback(settings.host):
         raise MachineError(
-            f"{settings.host} can be reached by others, and there are no keys: make one first with `headgate service "
+            f"{settings.host} can be reached by others, and there are no keys: make one first with "
+            "`headgate service "
             f"key add --data {settings.data} --scope admin`, or listen at 127.0.0.1"
         )
     if settings.certificate is None:
@@ -175,7 +176,8 @@ def _listen(settings: ServiceSettings) -> socket.socket:
     except OSError as error:
         found.close()
         raise StorageError(
-            f"port {settings.port} of {settings.host} cannot be listened at: {error.strerror}; choose another with --port"
+            f"port {settings.port} of {settings.host} cannot be listened at: {error.strerror}; choose "
+            "another with --port"
         ) from None
     found.setblocking(False)
     return found

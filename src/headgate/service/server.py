@@ -76,13 +76,16 @@ class Server:
         if not _TENANT.fullmatch(name):
             raise NotFound(f"{name!r} is no name of a tenant: use small letters, digits, '.', '_' and '-'")
         began = time.monotonic()
-        tenant = await Tenant.open(name, self.settings.place / "tenants" / name)
         row = self.keys.database.row("SELECT quotas FROM tenants WHERE id = ?", name)
-        self.quotas[name] = Quotas() if row is None else msgspec.json.decode(row[0], type=Quotas)
+        quotas = self.quotas[name] = Quotas() if row is None else msgspec.json.decode(row[0], type=Quotas)
+        tenant = await Tenant.open(name, self.settings.place / "tenants" / name, quotas)
         self.dispatchers[name] = Dispatcher(tenant, self.settings, self.sender)
         self.tenants[name] = tenant
         _LOG.info(
-            "tenant %s is open: %s subscriptions, %.1f s", name, f"{len(tenant.names):,}", time.monotonic() - began
+            "tenant %s is open: %s subscriptions, %.1f s",
+            name,
+            f"{len(tenant.names):,}",
+            time.monotonic() - began,
         )
         return tenant
 
@@ -90,6 +93,12 @@ class Server:
         """Open the tenant of those who have no key, if it is there."""
         if (self.settings.place / "tenants" / DEFAULT_TENANT).exists():
             await self.tenant(DEFAULT_TENANT)
+
+    def keep_quotas(self, name: str, quotas: Quotas) -> None:
+        """Have other quotas for a tenant, from now on."""
+        self.keys.keep_quotas(name, msgspec.json.encode(quotas))
+        self.quotas[name] = quotas
+        self._buckets.pop(name, None)
 
     async def close(self) -> None:
         """Finish what waits in each tenant, and close."""
@@ -130,7 +139,8 @@ class Server:
         settings = self.settings
         if tenant.waiting + size > settings.waiting and tenant.waiting:
             raise Busy(
-                f"{tenant.waiting >> 20} MiB of events wait to be written, and {settings.waiting >> 20} are allowed: "
+                f"{tenant.waiting >> 20} MiB of events wait to be written, and "
+                f"{settings.waiting >> 20} are allowed: "
                 "send them again later"
             )
         now = time.monotonic()
@@ -138,7 +148,8 @@ class Server:
             self._looked, self._free = now, shutil.disk_usage(settings.place).free
         if self._free < settings.spare:
             raise Busy(
-                f"the disk has {self._free >> 20} MiB left, and {settings.spare >> 20} stay free: free some space, or "
+                f"the disk has {self._free >> 20} MiB left, and {settings.spare >> 20} stay free: "
+                "free some space, or "
                 "keep events for a shorter time",
                 30,
                 507,
@@ -173,7 +184,9 @@ def make_place(data: Path) -> None:
                     f"{FORMAT.strip()!r}"
                 )
         elif any(data.iterdir()):
-            raise StorageError(f"{data} has other files in it: give an empty directory, or one of the service")
+            raise StorageError(
+                f"{data} has other files in it: give an empty directory, or one of the service"
+            )
         else:
             note.write_text(FORMAT, "utf-8")
     except OSError as error:
@@ -191,5 +204,7 @@ def _take(data: Path) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(lock)
-        raise StorageError(f"{data} is used by another process: stop that one, or give another directory") from None
+        raise StorageError(
+            f"{data} is used by another process: stop that one, or give another directory"
+        ) from None
     return lock

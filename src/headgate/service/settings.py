@@ -26,12 +26,19 @@ class ServiceSettings:
         "127.0.0.1",
         metavar="ADDRESS",
     )
-    port: int = setting("the port to listen at; 0 takes a free one, and says which", 8080, least=0, most=65_535)
-    certificate: str | None = setting("for TLS: a file with the certificate and its chain", None, metavar="FILE")
+    port: int = setting(
+        "the port to listen at; 0 takes a free one, and says which", 8080, least=0, most=65_535
+    )
+    certificate: str | None = setting(
+        "for TLS: a file with the certificate and its chain", None, metavar="FILE"
+    )
     private_key: str | None = setting(
         "for TLS: a file with the private key", None, metavar="FILE", needs="certificate"
     )
     body: int = setting("bytes that the body of a request may have, unpacked", 16 << 20, least=1_024)
+    import_body: int = setting(
+        "bytes that the body of an import of subscriptions may have, unpacked", 512 << 20, least=1_024
+    )
     batch: int = setting("events that a request may have", 10_000, least=1)
     waiting: int = setting(
         "bytes of a tenant's events that may wait to be written; what is more is answered with 429",

@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import zlib
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 
 from headgate.errors import HeadgateError
-from headgate.service.api import consumers, deliveries, events, letters  # noqa: F401 -- their operations
+from headgate.service.api import (  # noqa: F401 -- their operations
+    admin,
+    asking,
+    backtesting,
+    consumers,
+    deliveries,
+    events,
+    explaining,
+    graph,
+    letters,
+    openapi,
+    operating,
+    subscriptions,
+    validating,
+)
 from headgate.service.api.listening import socket_of
 from headgate.service.api.operation import OPERATIONS, Answer, Call
 from headgate.service.problems import MEDIA_TYPE, NotFound, Problem, body_of, problem_of
-from headgate.service.security.keys import check_scope
+from headgate.service.security.keys import EVERYBODY, check_scope
+from headgate.service.security.protocol import HEADERS
 from headgate.service.storage.answers import Kept, digest_of, remember
 
 if TYPE_CHECKING:
@@ -32,6 +48,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("headgate.service")
 _BEARER = "bearer "
 _KEY = "idempotency-key"
+NO_TENANT: Any = None
+"""What operations without a key have for a tenant."""
 
 
 def make_app(server: Server) -> Starlette:
@@ -55,18 +73,27 @@ def make_app(server: Server) -> Starlette:
 
 def _endpoint(server: Server, asked: Operation) -> Any:
     async def endpoint(request: Request) -> Response:
+        began, tenant = time.perf_counter(), None
         try:
+            if sum(len(name) + len(value) for name, value in request.scope["headers"]) > HEADERS:
+                raise Problem(f"the headers have more than {HEADERS:,} bytes: send less", 431)
+            if asked.public:
+                return _response(await asked.handler(Call(server, NO_TENANT, EVERYBODY, request, b"")))
             key = server.keys.find(key_of(request))
             check_scope(key, asked.scope)
             tenant = await server.tenant(key.tenant)
-            body = await read_body(request, server) if asked.body is not None else b""
+            most = server.settings.import_body if asked.large else server.settings.body
+            body = await read_body(request, server, most) if asked.body is not None else b""
             call = Call(server, tenant, key, request, body)
             answer = await (_answered_once(call, asked) if _KEY in request.headers else asked.handler(call))
+            response = _response(answer)
         except HeadgateError as error:
-            return refusal(request, error)
+            response = refusal(request, error)
         except ClientDisconnect:
-            return Response(status_code=499)
-        return _response(answer)
+            response = Response(status_code=499)
+        if tenant is not None:
+            tenant.counters.requested(asked.name, response.status_code, time.perf_counter() - began)
+        return response
 
     return endpoint
 
@@ -90,7 +117,10 @@ async def _answered_once(call: Call, asked: Operation) -> Answer | Response:
 def _response(answer: Answer | Response) -> Response:
     if isinstance(answer, Response):
         return answer
-    return Response(answer.body(), answer.status, answer.headers, answer.media_type)
+    if answer.parts is not None:
+        return StreamingResponse(answer.parts, answer.status, answer.headers, answer.media_type)
+    media = None if answer.status in {204, 304} else answer.media_type
+    return Response(answer.body(), answer.status, answer.headers, media)
 
 
 def refusal(request: HTTPConnection, error: HeadgateError) -> Response:
@@ -109,19 +139,19 @@ def key_of(request: HTTPConnection) -> str | None:
     return request.headers.get("x-api-key")
 
 
-async def read_body(request: Request, server: Server) -> bytes:
+async def read_body(request: Request, server: Server, most: int) -> bytes:
     """Read a body, within its limits of size and time, unpacked."""
     settings = server.settings
     packed = request.headers.get("content-encoding", "identity").strip().casefold()
     if packed not in {"identity", "gzip"}:
         raise Problem(f"the content encoding is {packed!r}: send gzip, or none", 415)
-    too_large = Problem(f"the body has more than {settings.body:,} bytes: send less at once", 413)
+    too_large = Problem(f"the body has more than {most:,} bytes: send less at once", 413)
     parts, size = [], 0
     try:
         async with asyncio.timeout(settings.upload):
             async for part in request.stream():
                 size += len(part)
-                if size > settings.body:
+                if size > most:
                     raise too_large
                 parts.append(part)
     except TimeoutError:
@@ -131,10 +161,10 @@ async def read_body(request: Request, server: Server) -> bytes:
         return body
     unpacking = zlib.decompressobj(31)
     try:
-        found = unpacking.decompress(body, settings.body + 1)
+        found = unpacking.decompress(body, most + 1)
     except zlib.error as error:
         raise Problem(f"the body is not gzip: {error}", 400) from None
-    if len(found) > settings.body:
+    if len(found) > most:
         raise too_large
     if not unpacking.eof:
         raise Problem("the body is not whole gzip: it ends too early", 400)
@@ -144,7 +174,9 @@ async def read_body(request: Request, server: Server) -> bytes:
 async def _not_found(request: Request, error: Any) -> Response:
     if getattr(error, "status_code", 404) == 405:
         allowed = (error.headers or {}).get("Allow", "")
-        found: Problem = Problem(f"{request.url.path} does not take {request.method}: it takes {allowed}", 405)
+        found: Problem = Problem(
+            f"{request.url.path} does not take {request.method}: it takes {allowed}", 405
+        )
         found.headers["Allow"] = allowed
     else:
         found = NotFound(f"there is nothing at {request.url.path}: /v1/openapi.json lists what there is")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
@@ -71,10 +71,10 @@ class KeptEvents(msgspec.Struct, kw_only=True):
 class EventsQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Which events are wanted."""
 
-    after: int = 0
+    after: Annotated[int, msgspec.Meta(ge=0, le=2**62)] = 0
     limit: int = 100
     id: str | None = None
-    since: float | None = None
+    since: Annotated[float, msgspec.Meta(ge=0, le=1e12)] | None = None
     """Those committed at a time or later, in seconds since 1970."""
 
 
@@ -89,12 +89,12 @@ class EventsQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     query=PublishQuery,
     problems=(400, 413, 415, 422, 429, 507),
     idempotent=True,
-    example="-H 'Content-Type: application/json' -d '{\"id\": \"e1\", \"topic\": \"sport\", \"price\": 12.5}'",
+    example='-H \'Content-Type: application/json\' -d \'{"id": "e1", "topic": "sport", "price": 12.5}\'',
 )
 async def publish(call: Call) -> Answer:
     """Publish events."""
     query = call.query(PublishQuery)
-    sent = _sent(call)
+    sent = read_request(call)
     call.server.admit(call.tenant, call.key, len(sent), len(call.body))
     remember = call.remember
 
@@ -132,7 +132,8 @@ def _answer(sent: list[Sent], found: Published, query: PublishQuery) -> Answer:
     )
 
 
-def _sent(call: Call) -> list[Sent]:
+def read_request(call: Call) -> list[Sent]:
+    """Read the events of a request."""
     if not call.body and "ce-id" not in call.headers:
         raise Problem("the body is empty: send an event", 400)
     try:
@@ -144,7 +145,8 @@ def _sent(call: Call) -> list[Sent]:
         raise Problem("there is no event in the body: send one at least", 400)
     if len(sent) > call.server.settings.batch:
         raise Problem(
-            f"there are {len(sent):,} events in the body, and {call.server.settings.batch:,} are allowed: send less at once",
+            f"there are {len(sent):,} events in the body, and {call.server.settings.batch:,} are "
+            "allowed: send less at once",
             413,
         )
     return sent

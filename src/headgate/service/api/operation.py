@@ -1,4 +1,7 @@
-"""An operation of the API: all that is known of it in one place, from which routes, checks and OpenAPI are made."""
+"""An operation of the API.
+
+All that is known of it in one place, from which routes, checks and OpenAPI are made.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from headgate.core.event import JSON
 from headgate.service.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -24,8 +27,11 @@ if TYPE_CHECKING:
 
     Handler = Callable[["Call"], Awaitable["Answer | Response"]]
 
-PUBLISH, SUBSCRIBE, READ, ADMIN = SCOPES = ("publish", "subscribe", "read", "admin")
 Scope = Literal["publish", "subscribe", "read", "admin"]
+PUBLISH: Scope = "publish"
+SUBSCRIBE: Scope = "subscribe"
+READ: Scope = "read"
+ADMIN: Scope = "admin"
 _Query = TypeVar("_Query", bound=msgspec.Struct)
 _Body = TypeVar("_Body")
 _encode = msgspec.json.Encoder().encode
@@ -39,12 +45,14 @@ class Answer:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     media_type: str = JSON
+    parts: AsyncIterator[bytes] | None = None
+    """What is written part after part, in the place of `value`."""
 
     def body(self) -> bytes:
         """Write it."""
         if isinstance(self.value, bytes):
             return self.value
-        return b"" if self.status == 204 else _encode(self.value)
+        return b"" if self.status in {204, 304} else _encode(self.value)
 
 
 @dataclass
@@ -76,7 +84,11 @@ class Call:
 
     def query(self, kind: type[_Query]) -> _Query:
         """Read what stands after the question mark; refuses what is not known."""
-        given = dict(self.request.query_params)
+        given: dict[str, str] = {}
+        for name, value in self.request.query_params.multi_items():
+            if name in given:
+                raise Problem(f"{name!r} is in the query twice: give it once", 400)
+            given[name] = value
         try:
             return msgspec.convert(given, kind, strict=False)
         except msgspec.ValidationError as error:
@@ -116,6 +128,13 @@ class Operation:
     """The rest of a curl command, after the address."""
     idempotent: bool = False
     """Whether an Idempotency-Key is understood."""
+    headers: tuple[str, ...] = ()
+    """Other headers that are understood."""
+    answer_media: str = JSON
+    public: bool = False
+    """Whether it is answered without a key."""
+    large: bool = False
+    """Whether its body may have as many bytes as an import."""
 
 
 OPERATIONS: list[Operation] = []
@@ -138,6 +157,11 @@ def operation(
         return handler
 
     return made
+
+
+def in_json(body: str) -> str:
+    """Return the rest of a curl command that sends JSON."""
+    return f"-H 'Content-Type: {JSON}' -d '{body}'"
 
 
 class Page(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

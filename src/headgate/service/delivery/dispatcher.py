@@ -1,7 +1,9 @@
 """The dispatcher: all that delivers a tenant's events, and what is known of its consumers.
 
-committed block ──► hub ──► feeds ──► listeners, webhooks, pulls that wait
-                                          └──► journal: cursors, attempts, dead letters
+    committed block ──► hub ──► feeds ──► listeners, webhooks, pulls that wait
+                                              └──► journal: cursors, attempts, dead letters
+
+There is one for each tenant that is open.
 """
 
 from __future__ import annotations
@@ -210,8 +212,8 @@ class Dispatcher:
             raise Problem(f"cursor {cursor} is after the last event, which has {self.tenant.position}", 422)
         if cursor < bounds.first - 1:
             raise NotFound(
-                f"events after cursor {cursor} are not kept any more: the first that is kept has {bounds.first}, "
-                f"so replay from cursor {bounds.first - 1}",
+                f"events after cursor {cursor} are not kept any more: the first that is kept has "
+                f"{bounds.first}, so replay from cursor {bounds.first - 1}",
                 410,
                 first=bounds.first,
             )

@@ -1,4 +1,7 @@
-"""Answers to requests that may be repeated: by the Idempotency-Key, written together with what the request did."""
+"""Answers to requests that may be repeated.
+
+By the Idempotency-Key, written together with what the request did.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,8 @@ def remember(key: str, request: bytes, kept: Kept) -> Write:
 
     def write(writer: apsw.Connection) -> None:
         writer.execute(
-            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)", (key, request, now, kept.status, kept.body)
+            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)",
+            (key, request, now, kept.status, kept.body),
         )
 
     return write

@@ -92,7 +92,7 @@ class Consumers:
     def count_dead(self) -> dict[str, int]:
         """Count dead letters by consumer."""
         query = "SELECT consumer, count(*) FROM dead_letters GROUP BY consumer"
-        return {consumer: count for consumer, count in self._database.rows(query)}
+        return dict(self._database.rows(query))
 
     def attempts(self, consumer: str, before: int, most: int) -> list[tuple[int, Attempt]]:
         """List attempts of a webhook with their numbers, the latest first."""

@@ -146,4 +146,3 @@ class SqliteLog:
         """Return how many bytes events take."""
         found = self._database.row("SELECT sum(length(block)) FROM blocks")
         return int(found[0] or 0) if found else 0
-

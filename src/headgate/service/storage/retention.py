@@ -1,4 +1,7 @@
-"""How long things are kept: events by age and size, answers by age. A consumer that is behind is told what it missed."""
+"""How long things are kept.
+
+Events by age and size, answers by age. A consumer that is behind is told what it missed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ _STEP = 1_000
 
 
 def keep_until(store: Store, seconds: float, size: int) -> int:
-    """Return the position before which events are to be forgotten: older, or beyond the size, counted from the end."""
+    """Return the position before which events are to be forgotten.
+
+    Older, or beyond the size, counted from the end.
+    """
     now = time.time_ns() // 1_000
     by_age = store.log.at_time(now - int(seconds * 1e6))
     return max(by_age, _by_size(store, size))

@@ -55,9 +55,10 @@ CREATE TABLE attempts (
     status INTEGER, milliseconds INTEGER NOT NULL, reason TEXT
 );
 CREATE INDEX attempts_by_consumer ON attempts (consumer, number);
--- What was sent to a subscription with a limit in its present period, and what was held back since it began.
+-- What was sent to a subscription with a limit and held back in its present period, and held back in all.
 CREATE TABLE limits (
-    subscription INTEGER PRIMARY KEY, began INTEGER NOT NULL, sent INTEGER NOT NULL, held INTEGER NOT NULL
+    subscription INTEGER PRIMARY KEY, began INTEGER NOT NULL, sent INTEGER NOT NULL, held INTEGER NOT NULL,
+    held_in_all INTEGER NOT NULL
 );
 
 -- Answers to requests that may be repeated, by their Idempotency-Key.
@@ -68,7 +69,8 @@ CREATE TABLE answers (
 CREATE INDEX answers_by_time ON answers (time);
 -- Who changed what.
 CREATE TABLE audit (
-    number INTEGER PRIMARY KEY, time INTEGER NOT NULL, key TEXT NOT NULL, action TEXT NOT NULL, what TEXT NOT NULL
+    number INTEGER PRIMARY KEY, time INTEGER NOT NULL, key TEXT NOT NULL, action TEXT NOT NULL, what TEXT
+    NOT NULL
 );
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 """

@@ -1,20 +1,18 @@
 """All that a tenant keeps: its file, the log in it, and the place of the index's snapshots.
 
-    store.db      events, subscriptions, consumers, the graph (`schema`)
-    index/        snapshots of the index, in versions
+store.db      events, subscriptions, consumers, the graph (`schema`)
+index/        snapshots of the index, in versions
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from headgate.core.subscription import SQL
-from headgate.runtime.rows import read_edge, read_node
 from headgate.service.storage.answers import Answers
+from headgate.service.storage.audit import Audit
 from headgate.service.storage.consumers import Consumers
 from headgate.service.storage.database import Database
+from headgate.service.storage.graph import Graph
 from headgate.service.storage.log import SqliteLog
 from headgate.service.storage.subscriptions import Subscriptions
 
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from headgate.graph.model import Edge, Node
     from headgate.service.storage.log import Write
 
 FILE = "store.db"
@@ -42,26 +39,18 @@ class Store:
         self.subscriptions = Subscriptions(self.database)
         self.consumers = Consumers(self.database)
         self.answers = Answers(self.database)
+        self.graph = Graph(self.database)
+        self.audit = Audit(self.database)
 
     @property
     def index(self) -> Path:
         """Return where snapshots of the index are."""
         return self.place / INDEX
 
-    def nodes(self) -> list[Node]:
-        """List the nodes of the graph."""
-        rows = self.database.rows("SELECT body FROM nodes ORDER BY id")
-        return [read_node(msgspec.json.decode(body), SQL) for (body,) in rows]
-
-    def edges(self) -> list[Edge]:
-        """List the edges of the graph."""
-        rows = self.database.rows("SELECT body FROM edges ORDER BY source, target")
-        return [read_edge(msgspec.json.decode(body), SQL) for (body,) in rows]
-
-    def limits(self) -> dict[int, tuple[int, int, int]]:
-        """Return of subscriptions with limits when their period began, and what was sent and held back."""
-        rows = self.database.rows("SELECT subscription, began, sent, held FROM limits")
-        return {number: (began, sent, held) for number, began, sent, held in rows}
+    def limits(self) -> list[tuple[int, int, int, int, int]]:
+        """List subscriptions with limits: when the period began, what was sent and held in it, and held in all."""
+        rows = self.database.rows("SELECT subscription, began, sent, held, held_in_all FROM limits")
+        return [(number, began, sent, held, total) for number, began, sent, held, total in rows]
 
     def setting(self, name: str) -> object:
         """Return something that is kept by its name."""

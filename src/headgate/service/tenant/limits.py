@@ -1,7 +1,7 @@
-"""Limits of subscriptions: at most so many events in a period, the rest held back, counted, and perhaps told in a digest.
+"""Limits of subscriptions: so many events in a period; the rest is held back, counted, told in a digest.
 
-A period begins with the first event after the last one ended. What was sent and held back in it is written together with
-the events, so that a limit holds across restarts.
+A period begins with the first event after the last one ended. What was sent and held back in it is written
+together with the events, so that a limit holds across restarts.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import apsw
 
     from headgate.service.resources import Limit
@@ -51,11 +53,17 @@ class Limits:
         """Tell whether there are any."""
         return bool(self._periods)
 
-    def set(self, number: int, limit: Limit | None, *, began: int = 0, sent: int = 0, held: int = 0) -> None:
-        """Have a limit for a subscription, or none."""
-        self._periods.pop(number, None)
-        if limit is not None:
-            self._periods[number] = _Period(limit, began, sent, held, held)
+    def set(self, number: int, limit: Limit | None) -> list[Write]:
+        """Have a limit for a subscription, or none; what was held back so far stays counted."""
+        before = self._periods.pop(number, None)
+        if limit is None:
+            return [] if before is None else [_forget(number)]
+        self._periods[number] = _Period(limit, held_in_all=0 if before is None else before.held_in_all)
+        return [self._write({number})]
+
+    def read(self, number: int, limit: Limit, began: int, sent: int, held: int, total: int) -> None:
+        """Have a limit as it was stored."""
+        self._periods[number] = _Period(limit, began, sent, held, total)
 
     def held(self, number: int) -> int:
         """Count what was held back of a subscription since it has its limit."""
@@ -64,11 +72,12 @@ class Limits:
 
     def hold(self, now: int, found: list[list[int]]) -> tuple[list[list[int]] | None, list[Write]]:
         """Take what is held back out of matches; returns that, or None, and what must be written."""
-        periods, held, touched = self._periods, None, set()
+        periods, touched = self._periods, dict[int, None]()
+        held: list[list[int]] | None = None
         for row, numbers in enumerate(found):
             for number in [each for each in numbers if each in periods]:
                 period = periods[number]
-                touched.add(number)
+                touched[number] = None
                 if now >= period.end:
                     self._end(number, period, now)
                 if period.sent < period.limit.events:
@@ -81,33 +90,41 @@ class Limits:
                 held[row].append(number)
         return held, [self._write(touched)] if touched else []
 
-    def due(self, now: int) -> list[Digest]:
-        """List the digests of periods that ended, and begin these anew."""
+    def due(self, now: int) -> tuple[list[Digest], list[Write]]:
+        """List the digests of periods that ended, and begin these anew; returns what must be written, too."""
         for number, period in self._periods.items():
             if period.limit.digest and period.held and now >= period.end:
                 self._end(number, period, now)
-        found, self._ended = self._ended, []
-        return found
+        found = [each for each in self._ended if each.subscription in self._periods]
+        self._ended = []
+        return found, [self._write({each.subscription for each in found})] if found else []
+
+    @property
+    def digests(self) -> bool:
+        """Tell whether a digest may become due."""
+        return bool(self._ended) or any(
+            each.limit.digest and each.held for each in list(self._periods.values())
+        )
 
     def _end(self, number: int, period: _Period, now: int) -> None:
         if period.limit.digest and period.held:
             self._ended.append(Digest(number, period.began, period.end, period.held))
         period.began, period.sent, period.held = now, 0, 0
 
-    def next_due(self) -> int | None:
-        """Return when the next digest is due."""
-        if self._ended:
-            return 0
-        waiting = (each for each in self._periods.values() if each.limit.digest and each.held)
-        return min((each.end for each in waiting), default=None)
-
-    def _write(self, touched: set[int]) -> Write:
+    def _write(self, touched: Iterable[int]) -> Write:
         rows = [
-            (number, found.began, found.sent, found.held_in_all)
+            (number, found.began, found.sent, found.held, found.held_in_all)
             for number, found in ((each, self._periods[each]) for each in touched)
         ]
 
         def write(writer: apsw.Connection) -> None:
-            writer.executemany("INSERT OR REPLACE INTO limits VALUES (?, ?, ?, ?)", rows)
+            writer.executemany("INSERT OR REPLACE INTO limits VALUES (?, ?, ?, ?, ?)", rows)
 
         return write
+
+
+def _forget(number: int) -> Write:
+    def write(writer: apsw.Connection) -> None:
+        writer.execute("DELETE FROM limits WHERE subscription = ?", (number,))
+
+    return write

@@ -2,12 +2,14 @@
 
     queue ──► a group: events up to the next change ──► index ──► writer ──► acknowledged, delivered
 
-A change is in the index before the events that came after it are matched. It is acknowledged when it is on disk. If it
-cannot be put there, the index has what the disk has not: it is opened again from what is stored.
+A change is in the index before the events that came after it are matched. It is acknowledged when it is on
+disk. If it cannot be put there, the index has what the disk has not: it is opened again from what is
+stored.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -23,12 +25,16 @@ from headgate.service.storage.writer import Entry
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
     from headgate.core.event import Event, Id
     from headgate.service.storage.log import Write
     from headgate.service.storage.writer import Writer
 
+    Numbers = NDArray[np.uint32]
     Reply = Callable[[Any], None]
 
+_LOG = logging.getLogger("headgate.service")
 MOST_EVENTS = 1_000
 """Events that are matched and committed together."""
 MOST_BEHIND = 4
@@ -66,6 +72,22 @@ class Job:
 
 
 @dataclass
+class Tell:
+    """Events of the service's own, for subscriptions that it names: made in the matcher's thread, by the time."""
+
+    make: Callable[[int], tuple[list[Told], list[Write]]]
+    reply: Reply
+
+
+class Told(NamedTuple):
+    """An event of the service's own: its id, its text, and the numbers of the subscriptions that get it."""
+
+    id: str
+    text: bytes
+    numbers: list[int]
+
+
+@dataclass
 class _Group:
     """What is committed together."""
 
@@ -84,10 +106,6 @@ class Matching:
 
     def numbers_of(self, ids: Sequence[Id]) -> list[int]:
         """Return the numbers of subscriptions."""
-        raise NotImplementedError
-
-    def due(self, now: int) -> tuple[list[Write], list[Event]]:
-        """Do what time asks for before events are matched: subscriptions that end, digests that are due."""
         raise NotImplementedError
 
     def hold(self, now: int, found: list[list[int]]) -> tuple[list[list[int]] | None, list[Write]]:
@@ -114,7 +132,7 @@ class Matcher:
         self._writer = writer
         self._position = position
         self._settle = settle
-        self._queue: deque[Publish | Job] = deque()
+        self._queue: deque[Asked] = deque()
         self._wake = threading.Condition()
         self._behind = threading.Semaphore(MOST_BEHIND)
         self._closed = False
@@ -131,7 +149,7 @@ class Matcher:
         """Return the position of the last event that was taken."""
         return self._position
 
-    def submit(self, asked: Publish | Job) -> None:
+    def submit(self, asked: Asked) -> None:
         """Have events matched and kept, or something else done between them."""
         with self._wake:
             if self._closed:
@@ -164,18 +182,19 @@ class Matcher:
             group = _Group()
             try:
                 self._do(asked, group)
-            except BaseException as error:
+            except Exception as error:
+                # A defect of ours: this request fails, the index is opened again, and all others go on.
+                _LOG.exception("a request could not be matched")
+                self._failed.set()
                 group = _Group(replies=[(each.reply, error) for each in asked])
-                self._hand_on(group)
-                raise
             self._hand_on(group)
 
-    def _take(self) -> list[Publish | Job]:
+    def _take(self) -> list[Asked]:
         """Take one job, or requests with events until the next job."""
         first = self._queue.popleft()
-        if isinstance(first, Job):
+        if not isinstance(first, Publish):
             return [first]
-        found: list[Publish | Job] = [first]
+        found: list[Asked] = [first]
         events = len(first.events)
         while self._queue and isinstance(self._queue[0], Publish):
             events += len(self._queue[0].events)
@@ -184,7 +203,7 @@ class Matcher:
             found.append(self._queue.popleft())
         return found
 
-    def _do(self, asked: list[Publish | Job], group: _Group) -> None:
+    def _do(self, asked: list[Asked], group: _Group) -> None:
         now = time.time_ns() // 1_000
         first = asked[0]
         if isinstance(first, Job):
@@ -194,6 +213,9 @@ class Matcher:
             except HeadgateError as error:
                 answer = error
             group.replies.append((first.reply, answer))
+            return
+        if isinstance(first, Tell):
+            self._tell(first, group, now)
             return
         self._publish([each for each in asked if isinstance(each, Publish)], group, now)
 
@@ -228,14 +250,26 @@ class Matcher:
         held, more = self._tenant.hold(now, found)
         group.writes += more
         group.block = Block(
-            self._position + 1,
-            now,
-            texts,
-            *_flat(found),
-            *(_flat(held) if held else (NONE, NONE)),
-            np.array(ids, np.uint32),
+            self._position + 1, now, texts, *_flat(found), *_flat(held or []), np.array(ids, np.uint32)
         )
         self._position += len(texts)
+
+    def _tell(self, asked: Tell, group: _Group, now: int) -> None:
+        events, group.writes = asked.make(now)
+        group.job = True
+        group.replies.append((asked.reply, len(events)))
+        if not events:
+            return
+        group.block = Block(
+            self._position + 1,
+            now,
+            [each.text for each in events],
+            *_flat([each.numbers for each in events]),
+            NONE,
+            NONE,
+            np.array([hash_of(each.id.encode()) for each in events], np.uint32),
+        )
+        self._position += len(events)
 
     def _hand_on(self, group: _Group) -> None:
         if group.block is None and not group.writes:
@@ -255,8 +289,13 @@ class Matcher:
         self._writer.submit(Entry(group.block, group.writes, done))
 
 
-def _flat(found: list[list[int]]) -> tuple[Any, Any]:
+Asked = Publish | Job | Tell
+
+
+def _flat(found: list[list[int]]) -> tuple[Numbers, Numbers]:
     """Put numbers of all events one after another, with the end of each event's."""
+    if not found:
+        return NONE, NONE
     ends = np.cumsum(np.fromiter(map(len, found), np.uint32, len(found)), dtype=np.uint32)
     numbers = np.fromiter((number for each in found for number in each), np.uint32, int(ends[-1]))
     return ends, numbers

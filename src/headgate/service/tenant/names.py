@@ -1,7 +1,7 @@
 """Who is who: the ids of subscriptions and consumers, and the numbers that blocks have for them.
 
-A number that was given away is never given to another subscription. One that is gone has no consumer, so what it
-matched and was not delivered yet is delivered to nobody.
+A number that was given away is never given to another subscription. One that is gone has no consumer, so
+what it matched and was not delivered yet is delivered to nobody.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.service.storage.block import Block
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
+    from headgate.service.storage.block import Block
 
 NOBODY = -1
 
@@ -70,8 +69,11 @@ class Names:
 
     def numbers_of(self, ids: Iterable[Id]) -> list[int]:
         """Return the numbers of subscriptions; of those that have just gone, none."""
-        numbers = self.numbers
-        return [numbers[each] for each in ids if each in numbers]
+        try:
+            return list(map(self.numbers.__getitem__, ids))
+        except KeyError:
+            numbers = self.numbers
+            return [numbers[each] for each in ids if each in numbers]
 
     def ids_of(self, numbers: Iterable[int]) -> list[str]:
         """Return the ids of subscriptions; of those that are gone, none."""

@@ -16,43 +16,57 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from headgate.core.event import Event
 from headgate.errors import HeadgateError, SubscriptionError
-from headgate.runtime.operations import Put, UPSERT, Unsubscribe
-from headgate.service.problems import Conflict, NotFound
+from headgate.runtime.operations import UPSERT, Put, Unsubscribe
+from headgate.service.metrics import TenantCounts
+from headgate.service.problems import Conflict, Forbidden, NotFound
 from headgate.service.resources import DEFAULT, ConsumerBody, SubscriptionBody
 from headgate.service.security.signature import new_secret
+from headgate.service.settings import Quotas
 from headgate.service.storage import consumers as stored_consumers
 from headgate.service.storage import subscriptions as stored_subscriptions
 from headgate.service.storage.consumers import StoredConsumer
+from headgate.service.storage.graph import edge_of, node_of
 from headgate.service.storage.store import Store, built, demand_build
 from headgate.service.storage.subscriptions import Stored
 from headgate.service.storage.writer import Entry, Writer
-from headgate.service.tenant.index import Contents, Index
+from headgate.service.tenant.edits import changed, read_taxonomy
+from headgate.service.tenant.index import Contents
+from headgate.service.tenant.indexes import Indexes
 from headgate.service.tenant.limits import Limits
-from headgate.service.tenant.matcher import Job, Matcher, Matching, Publish, Published
+from headgate.service.tenant.matcher import Job, Matcher, Matching, Publish, Published, Tell
 from headgate.service.tenant.names import Names
+from headgate.service.tenant.statistics import MatchCounts
+from headgate.service.tenant.timers import digests_of, run_timers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from headgate.core.event import Id
+    from headgate.core.event import Event, Id
     from headgate.core.subscription import Subscription
     from headgate.errors import EventError
     from headgate.runtime.operations import Change
     from headgate.service.storage.block import Block
     from headgate.service.storage.log import Write
+    from headgate.service.tenant.matcher import Told
 
 _LOG = logging.getLogger("headgate.service")
 _SAVE_AFTER = 10_000
 """Changes after which a snapshot is written."""
+_SAVE_LATER = 5.0
+"""Seconds after a change of the graph until a snapshot is written."""
+_TOGETHER = 200
+"""Subscriptions of an import that are taken between events."""
 _BUILD_FROM = 2_000
 """Subscriptions that come together from which the index is built anew rather than changed."""
 
 
 class Refused(NamedTuple):
-    """A subscription of an import that was refused: its line, counted from 1, its id if it has one, and why."""
+    """A subscription of an import that was refused.
+
+    Its line, counted from 1, its id if it has one, and why.
+    """
 
     line: int
     id: str | None
@@ -62,7 +76,9 @@ class Refused(NamedTuple):
 class Tenant(Matching):
     """One tenant, open."""
 
-    def __init__(self, name: str, store: Store, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, name: str, store: Store, loop: asyncio.AbstractEventLoop, quotas: Quotas = Quotas()
+    ) -> None:
         self.name = name
         self.store = store
         self.names = Names()
@@ -75,12 +91,17 @@ class Tenant(Matching):
         """Is told the id of each consumer that came, changed or went, on the event loop."""
         self.waiting = 0
         """Bytes of events that are not on disk yet."""
-        self.counts = np.zeros(1_024, np.int64)
-        """How often each subscription matched since the service runs, by number."""
+        self.counters = TenantCounts()
+        self.counts = MatchCounts()
+        self.quotas = quotas
         self._loop = loop
         self._building = asyncio.Lock()
         self._since: list[Change] | None = None
         self._ends: list[tuple[int, str, int]] = []
+        self.expiries: dict[str, int] = {}
+        """When subscriptions end, in microseconds; of those that do."""
+        self._timers: asyncio.Task[None] | None = None
+        self._saving: asyncio.Task[None] | None = None
         self._consumers = {each.id: each for each in store.consumers.all()}
         self.names.consumers.update({each.id: each.number for each in self._consumers.values()})
         self._numbers = max((each.number for each in self._consumers.values()), default=0)
@@ -96,16 +117,19 @@ class Tenant(Matching):
         """The position of the last event that is on disk."""
 
     @classmethod
-    async def open(cls, name: str, place: Path) -> Tenant:
+    async def open(cls, name: str, place: Path, quotas: Quotas = Quotas()) -> Tenant:
         """Open what is kept in a directory, or begin there."""
         loop = asyncio.get_running_loop()
-        return await asyncio.to_thread(lambda: cls(name, Store(place), loop))
+        found = await asyncio.to_thread(lambda: cls(name, Store(place), loop, quotas))
+        found._timers = loop.create_task(run_timers(found))
+        return found
 
-    def _open_index(self) -> Index:
+    def _open_index(self) -> Indexes:
         store = self.store
-        opened = None if store.must_build else Index.open(store.index)
+        graph = bool(store.graph.nodes(most=1))
+        opened = None if store.must_build else Indexes.open(store.index, graph=graph)
         if opened is None:
-            return Index.build(self._contents())
+            return Indexes.build(self._contents())
         index, position = opened
         changes = store.subscriptions.changes(position)
         try:
@@ -114,32 +138,43 @@ class Tenant(Matching):
                 return index
         except HeadgateError as error:
             _LOG.warning("changes since the snapshot cannot be applied, the index is built anew: %s", error)
-        return Index.build(self._contents())
+        return Indexes.build(self._contents())
 
     def _contents(self, more: Sequence[Stored] = ()) -> Contents:
         now = time.time_ns() // 1_000
         replaced = {each.id for each in more}
         kept = (each for each in self.store.subscriptions.all() if each.id not in replaced)
         found = [each.indexed for each in (*kept, *more) if each.expires is None or each.expires > now]
-        return Contents(found, self.store.nodes(), self.store.edges())
+        graph = self.store.graph
+        nodes, edges = [node_of(each) for each in graph.nodes()], [edge_of(each) for each in graph.edges()]
+        return Contents(found, nodes, edges, self._settings(graph.taxonomy()))
+
+    def _settings(self, taxonomy: str | None) -> dict[str, Any]:
+        """Return what filters are read with."""
+        found: dict[str, Any] = {"unindexed": "allow"} if self.quotas.unindexed else {}
+        if taxonomy is not None:
+            found["taxonomy"] = read_taxonomy(taxonomy)
+        return found
 
     def _read_names(self) -> None:
         limits = self.store.limits()
         for number, identity, consumer, end in self.store.subscriptions.names():
             self.names.add(number, identity, consumer)
             if end is not None:
+                self.expiries[identity] = end
                 heapq.heappush(self._ends, (end, identity, number))
-        for number, identity, revision in self.store.database.rows(
-            "SELECT number, id, revision FROM subscriptions"
-        ):
-            self.revisions[identity] = revision
-        for number, (began, sent, held) in limits.items():
+        revisions = self.store.database.rows("SELECT id, revision FROM subscriptions")
+        self.revisions.update(dict(revisions))
+        for number, *period in limits:
             stored = self.store.subscriptions.by_number(number)
-            if stored is not None:
-                self.limits.set(number, stored.said.limit, began=began, sent=sent, held=held)
+            if stored is not None and stored.said.limit is not None:
+                self.limits.read(number, stored.said.limit, *period)
 
     async def close(self) -> None:
         """Finish what waits, write a snapshot if there are changes, and close."""
+        for task in (self._timers, self._saving):
+            if task is not None:
+                task.cancel()
         await asyncio.to_thread(self.matcher.close)
         await asyncio.to_thread(self.writer.close)
         position = self.store.subscriptions.position()
@@ -169,7 +204,16 @@ class Tenant(Matching):
             self.waiting -= size
         return found
 
-    async def _ask(self, make: Callable[[Callable[[Any], None]], Publish | Job]) -> Any:
+    async def tell_due(self) -> int:
+        """Publish the digests that are due; returns how many there are."""
+        found: int = await self._ask(lambda reply: Tell(self._digests, reply))
+        return found
+
+    def _digests(self, now: int) -> tuple[list[Told], list[Write]]:
+        due, writes = self.limits.due(now)
+        return digests_of(due, self.names.ids_of), writes
+
+    async def _ask(self, make: Callable[[Callable[[Any], None]], Publish | Job | Tell]) -> Any:
         future: asyncio.Future[Any] = self._loop.create_future()
 
         def reply(answer: Any) -> None:
@@ -209,6 +253,8 @@ class Tenant(Matching):
         def told() -> None:
             if block is not None:
                 self.position = block.last
+                self.counters.committed(block)
+                self.counts.note(block)
                 self.committed(block)
             for reply, answer in replies:
                 reply(answer)
@@ -239,6 +285,8 @@ class Tenant(Matching):
         self.names.consumers.update({each.id: each.number for each in self._consumers.values()})
         self.limits = Limits()
         self.revisions.clear()
+        self.expiries.clear()
+        self._ends.clear()
         self.index = self._open_index()
         self._read_names()
 
@@ -247,28 +295,52 @@ class Tenant(Matching):
         now = time.time_ns() // 1_000
         while self._ends and self._ends[0][0] <= now:
             _, identity, number = heapq.heappop(self._ends)
-            if self.names.numbers.get(identity) == number and identity in self.index.engine:
+            if self.names.numbers.get(identity) != number or self.expiries.get(identity, now + 1) > now:
+                continue
+            if identity in self.index:
                 self._apply(Unsubscribe(identity))
+
+    @property
+    def next_end(self) -> int | None:
+        """Return when the next subscription ends."""
+        return self._ends[0][0] if self._ends else None
+
+    async def end_due(self) -> None:
+        """Take subscriptions whose time is over out of the index."""
+
+        def run() -> tuple[list[Write], None]:
+            self._end_due()
+            return [], None
+
+        await self.between(run)
 
     # Subscriptions
 
     async def put(
-        self, identity: str, said: SubscriptionBody, *, expected: int | None = None, create: bool = False
+        self,
+        identity: str,
+        said: SubscriptionBody,
+        *,
+        expected: int | None = None,
+        create: bool = False,
+        also: Sequence[Write] = (),
     ) -> tuple[Stored, bool]:
         """Have a subscription; `expected` is the revision that it must have, 0 if there must be none.
 
-        Returns it, and whether it is new.
+        Returns it, and whether it is new. What is to be written `also` is, with it or not at all.
         """
         said.check()
+        self._check_filter(said)
         wanted = said.subscription(identity)
         expires = None if said.expires is None else int(said.expires.timestamp() * 1e6)
         consumer = self._consumer_for(identity, said)
         change = Put(UPSERT, wanted)
         if self.index.needs(change) != self.index.shape:
-            return await self._put_anew(identity, said, expected, create=create)
+            return await self._put_anew(identity, said, expected, create=create, also=also)
 
         def run() -> tuple[list[Write], tuple[Stored, bool]]:
-            return self._put(change, said, consumer, expires, expected, create=create)
+            writes, answer = self._put(change, said, consumer, expires, expected, create=create)
+            return [*writes, *also], answer
 
         found: tuple[Stored, bool] = await self.between(run)
         self._save_soon()
@@ -287,10 +359,23 @@ class Tenant(Matching):
         """Change the index, in the matcher's thread, and say what must be written."""
         identity = str(change.subscription.id)
         self._check_revision(identity, expected, create=create)
+        self._check_count(identity)
         if expires is None or expires > time.time_ns() // 1_000:
             self._apply(change)
         writes, stored, new = self._name(identity, said, consumer, expires)
         return [*writes, stored_subscriptions.put(stored, change.subscription)], (stored, new)
+
+    def _check_filter(self, said: SubscriptionBody) -> None:
+        most, text = self.quotas.filter_length, said.subscription("").filter
+        if most is not None and len(text) > most:
+            raise Forbidden(f"the filter has {len(text):,} characters, and the quota is {most:,}: shorten it")
+
+    def _check_count(self, identity: str, more: int = 0) -> None:
+        most = self.quotas.subscriptions
+        if most is not None and identity not in self.revisions and len(self.revisions) + more >= most:
+            raise Forbidden(
+                f"there are {len(self.revisions) + more:,} subscriptions, and the quota is {most:,}: delete some first"
+            )
 
     def _check_revision(self, identity: str, expected: int | None, *, create: bool) -> None:
         found = self.revisions.get(identity, 0)
@@ -309,17 +394,26 @@ class Tenant(Matching):
         writes = self._have_consumer(consumer)
         owner = str(consumer.id)
         number = self.names.numbers.get(identity)
+        before = -1 if number is None else number
         new = identity not in self.revisions
-        if number is None or int(self.names.owners(np.array([number], np.uint32))[0]) != self.names.consumers[owner]:
+        if (
+            number is None
+            or int(self.names.owners(np.array([number], np.uint32))[0]) != self.names.consumers[owner]
+        ):
             number, self._next = self._next, self._next + 1
         self._revision += 1
         revision = self.revisions[identity] = self._revision
         self.names.add(number, identity, owner)
-        self.limits.set(number, said.limit)
+        if new or before == number:
+            limited = self.limits.set(number, said.limit)
+        else:
+            limited = [*self.limits.set(before, None), *self.limits.set(number, said.limit)]
+        self.expiries.pop(identity, None)
         if expires is not None:
+            self.expiries[identity] = expires
             heapq.heappush(self._ends, (expires, identity, number))
         stored = Stored(number, identity, owner, revision, expires, msgspec.json.encode(said))
-        return [*writes, _keep_revision(revision)], stored, new
+        return [*writes, *limited, _keep_revision(revision)], stored, new
 
     def _apply(self, change: Change) -> None:
         self.index.apply(change)
@@ -327,7 +421,13 @@ class Tenant(Matching):
             self._since.append(change)
 
     async def _put_anew(
-        self, identity: str, said: SubscriptionBody, expected: int | None, *, create: bool
+        self,
+        identity: str,
+        said: SubscriptionBody,
+        expected: int | None,
+        *,
+        create: bool,
+        also: Sequence[Write],
     ) -> tuple[Stored, bool]:
         """Have a subscription that needs another shape: the index is built anew with it."""
 
@@ -337,26 +437,54 @@ class Tenant(Matching):
 
         await self.between(check)
         new = identity not in self.revisions
-        rows, refused = await self._build([(1, identity, said)])
+        rows, refused = await self._build([(1, identity, said)], also)
         if refused:
             raise SubscriptionError(refused[0].reason)
         return rows[0], new
 
-    async def import_(self, rows: Sequence[tuple[int, str, SubscriptionBody]]) -> tuple[int, list[Refused]]:
+    async def import_(
+        self, rows: Sequence[tuple[int, str, SubscriptionBody]], also: Sequence[Write] = ()
+    ) -> tuple[int, list[Refused]]:
         """Have many subscriptions, given with their lines; returns how many there are, and what was refused."""
         if len(rows) >= _BUILD_FROM and 4 * len(rows) >= len(self.names):
-            taken, refused = await self._build(rows)
+            taken, refused = await self._build(rows, also)
             return len(taken), refused
-        refused = []
+        refused, anew = [], []
+        for begin in range(0, len(rows), _TOGETHER):
+            some = rows[begin : begin + _TOGETHER]
+            bad, wider = await self.between(lambda some=some: self._put_some(some))
+            refused += bad
+            anew += wider
+        if anew:
+            refused += (await self._build(anew))[1]
+        if also:
+            await self.write(*also)
+        self._save_soon()
+        return len(rows) - len(refused), sorted(refused)
+
+    def _put_some(
+        self, rows: Sequence[tuple[int, str, SubscriptionBody]]
+    ) -> tuple[list[Write], tuple[list[Refused], list[tuple[int, str, SubscriptionBody]]]]:
+        """Have some subscriptions, in the matcher's thread; returns what was refused, and what needs another shape."""
+        writes: list[Write] = []
+        refused, wider = [], []
         for line, identity, said in rows:
             try:
-                await self.put(identity, said)
+                said.check()
+                self._check_filter(said)
+                change = Put(UPSERT, said.subscription(identity))
+                if self.index.needs(change) != self.index.shape:
+                    wider.append((line, identity, said))
+                    continue
+                expires = None if said.expires is None else int(said.expires.timestamp() * 1e6)
+                consumer = self._consumer_for(identity, said)
+                writes += self._put(change, said, consumer, expires, None, create=False)[0]
             except HeadgateError as error:
                 refused.append(Refused(line, identity, str(error)))
-        return len(rows) - len(refused), refused
+        return writes, (refused, wider)
 
     async def _build(
-        self, rows: Sequence[tuple[int, str, SubscriptionBody]]
+        self, rows: Sequence[tuple[int, str, SubscriptionBody]], also: Sequence[Write] = ()
     ) -> tuple[list[Stored], list[Refused]]:
         """Build the index anew with more subscriptions, while events are matched with the old one."""
         async with self._building:
@@ -364,7 +492,7 @@ class Tenant(Matching):
             await self.between(self._begin_noting)
             try:
                 good, refused, index = await asyncio.to_thread(self._built, rows)
-                taken = await self.between(lambda: self._swap(index, good))
+                taken = await self.between(lambda: self._swap(index, good, also))
             finally:
                 self._since = None
             await self._save()
@@ -377,13 +505,17 @@ class Tenant(Matching):
 
     def _built(
         self, rows: Sequence[tuple[int, str, SubscriptionBody]]
-    ) -> tuple[list[tuple[str, SubscriptionBody]], list[Refused], Index]:
+    ) -> tuple[list[tuple[str, SubscriptionBody]], list[Refused], Indexes]:
         """Index what is stored and more, in a thread of its own."""
         last: dict[str, tuple[int, SubscriptionBody, Subscription]] = {}
         refused: list[Refused] = []
+        fresh_ones = 0
         for line, identity, said in rows:
             try:
                 said.check()
+                self._check_filter(said)
+                self._check_count(identity, fresh_ones)
+                fresh_ones += identity not in last and identity not in self.revisions
                 last[identity] = line, said, said.subscription(identity)
             except HeadgateError as error:
                 refused.append(Refused(line, identity, str(error)))
@@ -395,15 +527,16 @@ class Tenant(Matching):
             for _, said, wanted in last.values()
             if said.expires is None or said.expires.timestamp() > now
         ]
-        index, bad = Index.collect(contents._replace(subscriptions=[*kept, *fresh]))
-        for identity, reason in bad.items():
-            if identity in last:
-                refused.append(Refused(last.pop(identity)[0], identity, reason))
+        index, bad = Indexes.collect(contents._replace(subscriptions=[*kept, *fresh]))
+        for refused_id, reason in bad.items():
+            if refused_id in last:
+                line, *_ = last.pop(str(refused_id))
+                refused.append(Refused(line, str(refused_id), reason))
         good = [(identity, said) for identity, (_, said, _) in last.items()]
         return good, sorted(refused), index
 
     def _swap(
-        self, index: Index, good: list[tuple[str, SubscriptionBody]]
+        self, index: Indexes, good: list[tuple[str, SubscriptionBody]], also: Sequence[Write] = ()
     ) -> tuple[list[Write], list[Stored]]:
         """Put another index in the place of this one, in the matcher's thread."""
         fresh = {identity for identity, _ in good}
@@ -421,29 +554,80 @@ class Tenant(Matching):
             more, stored, _ = self._name(identity, said, self._consumer_for(identity, said), expires)
             writes += more[:-1]
             rows.append(stored)
-        return [*writes, _keep_revision(self._revision), stored_subscriptions.put_many(rows)], rows
+        many = stored_subscriptions.put_many(rows)
+        return [*writes, _keep_revision(self._revision), many, *also], rows
 
-    async def remove(self, identity: str, *, expected: int | None = None) -> None:
+    async def remove(self, identity: str, *, expected: int | None = None, also: Sequence[Write] = ()) -> None:
         """Have no subscription of an id."""
 
         def run() -> tuple[list[Write], None]:
             if identity not in self.revisions:
                 raise NotFound(f"there is no subscription {identity!r}")
             self._check_revision(identity, expected, create=False)
-            return self._remove(identity), None
+            return [*self._remove(identity), *also], None
 
         await self.between(run)
         self._save_soon()
 
     def _remove(self, identity: str) -> list[Write]:
         """Take a subscription out of the index, in the matcher's thread, and say what must be written."""
-        if identity in self.index.engine:
+        if identity in self.index:
             self._apply(Unsubscribe(identity))
         number = self.names.numbers[identity]
         self.names.remove(identity)
-        self.limits.set(number, None)
+        limited = self.limits.set(number, None)
+        self.expiries.pop(identity, None)
         del self.revisions[identity]
-        return [stored_subscriptions.remove(identity)]
+        return [stored_subscriptions.remove(identity), *limited]
+
+    # The graph, the taxonomy, and what filters may be
+
+    async def change(self, change: Change, writes: Sequence[Write]) -> None:
+        """Change the graph, where its shape allows, or build it anew with what is written."""
+        async with self._building:
+            if self.index.needs(change) == self.index.shape:
+
+                def run() -> tuple[list[Write], None]:
+                    self.index.apply(change)
+                    # No change of the log tells of it: without a snapshot the index is built anew.
+                    return [*writes, demand_build()], None
+
+                await self.between(run)
+                if self._saving is None or self._saving.done():
+                    self._saving = self._loop.create_task(self._save_later())
+                    self._saving.add_done_callback(_tell_failure)
+                return
+            await self._rebuild(lambda contents: changed(contents, change), writes)
+
+    async def rebuild(self, edit: Callable[[Contents], Contents], writes: Sequence[Write]) -> None:
+        """Build the index anew, of what is stored and edited; refuses what does not fit, and changes nothing."""
+        async with self._building:
+            await self._rebuild(edit, writes)
+
+    async def _rebuild(self, edit: Callable[[Contents], Contents], writes: Sequence[Write]) -> None:
+        await self.between(self._begin_noting)
+        try:
+            index = await asyncio.to_thread(lambda: Indexes.build(edit(self._contents())))
+            await self.between(lambda: self._swap(index, [], writes))
+        finally:
+            self._since = None
+        await self._save()
+
+    async def requote(self, quotas: Quotas, writes: Sequence[Write]) -> None:
+        """Have other quotas."""
+        before, self.quotas = self.quotas, quotas
+        try:
+            if quotas.unindexed == before.unindexed:
+                await self.write(*writes)
+            else:
+                await self.rebuild(lambda contents: contents, writes)
+        except HeadgateError:
+            self.quotas = before
+            raise
+
+    async def _save_later(self) -> None:
+        await asyncio.sleep(_SAVE_LATER)
+        await self._save_alone()
 
     # Snapshots
 
@@ -470,7 +654,9 @@ class Tenant(Matching):
         """Return the consumer that a subscription belongs to."""
         if said.sink is not None:
             if said.consumer is not None:
-                raise SubscriptionError("there are both `sink` and `consumer`: a sink is a consumer of its own")
+                raise SubscriptionError(
+                    "there are both `sink` and `consumer`: a sink is a consumer of its own"
+                )
             return ConsumerBody(id=f"sink:{identity}", url=said.sink)
         return ConsumerBody(id=said.consumer or DEFAULT)
 
@@ -488,7 +674,11 @@ class Tenant(Matching):
         return self._consumers.get(identity)
 
     async def put_consumer(
-        self, identity: str, make: Callable[[StoredConsumer | None], ConsumerBody], *, expected: int | None = None
+        self,
+        identity: str,
+        make: Callable[[StoredConsumer | None], ConsumerBody],
+        *,
+        expected: int | None = None,
     ) -> tuple[StoredConsumer, bool]:
         """Have a consumer, made of what there is; `expected` is the revision that it must have.
 

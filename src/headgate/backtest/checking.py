@@ -1,0 +1,145 @@
+"""Filters checked: what is refused, how events come to the rest, and what is odd about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from headgate.contents.registry import kind_of
+from headgate.core.event import ID, JSON, SOURCE
+from headgate.core.ids import Ids
+from headgate.core.interning import TextPool
+from headgate.core.likeliest import did_you_mean
+from headgate.core.values import dotted
+from headgate.tables.accepted import number_rows, take_filters
+from headgate.tables.choosing import choose
+from headgate.tables.filter_rows import COMPILED, PLACE, REASON, ROW, compile_batches
+from headgate.tables.graph.rows import SUBSCRIPTIONS
+from headgate.tables.graph.tables import TABLE
+from headgate.tables.lines import batches_of
+from headgate.tables.places import Format
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headgate.contents.kind import FilterSettings
+    from headgate.contents.protocol import CompiledFilters, Contents
+    from headgate.core.event import Event, Id
+
+
+@dataclass(frozen=True)
+class FilterCheck:
+    """What is known of one filter: why it is refused, or how events come to it."""
+
+    table: str
+    id: Id | None
+    filter: str | None = None
+    row: str | None = None
+    """Of a row that is refused, the row as it came."""
+    refused: str | None = None
+    place: int | None = None
+    """The character of the filter where that is, from 1."""
+    indexed_by: str | None = None
+    reached: float | None = None
+    """The share of the events for which the filter is looked at."""
+    matched: float | None = None
+    """The share of the events that match."""
+    notes: tuple[str, ...] = ()
+
+
+class Filed(NamedTuple):
+    """Filters that were compiled: those refused, and of the others their names, programs and texts."""
+
+    refused: list[FilterCheck]
+    named: list[tuple[str, Id]]
+    filed: CompiledFilters
+    texts: list[str]
+
+
+def check_compiled(contents: Contents, given: Filed, events: Sequence[Event]) -> list[FilterCheck]:
+    """Say of compiled filters how events come to them, and what is odd about them."""
+    _, named, filed, texts = given
+    kind = kind_of(contents.name)
+    access = kind.access(contents, filed, events) if named else []
+    matched = _matched(filed, texts, events, len(named))
+    known = _attributes(events) if kind.rows else set()
+    found = []
+    for place, ((table, identity), text, way) in enumerate(zip(named, texts, access, strict=True)):
+        share = int(matched[place]) / len(events) if events else None
+        notes = [] if way.note is None else [way.note]
+        if not notes and len(events) > 1 and share == 1:
+            notes.append(f"it matches all {len(events):,} events")
+        if known and kind.of_filter(text).rows:
+            notes += _unknown(contents, text, known)
+        note = kind.of_filter(text).verified_note(kind.plain(text), events)
+        notes += [] if note is None else [note]
+        reached = way.reached / len(events) if events and way.reached is not None else None
+        found.append(
+            FilterCheck(
+                table, identity, text, indexed_by=way.by, reached=reached, matched=share, notes=tuple(notes)
+            )
+        )
+    return found
+
+
+def check_filter(text: str, wanted: FilterSettings, events: Sequence[Event] = ()) -> FilterCheck:
+    """Check one filter that is in no table.
+
+    >>> from headgate.contents.kind import FilterSettings
+    >>> check_filter("age > 30 AND age < 20", FilterSettings()).notes
+    ('it can never match',)
+    >>> check_filter("age >", FilterSettings()).place
+    5
+    """
+    contents = choose(wanted, ["the request"], {wanted.dialect}, _no_sample)
+    line = msgspec.json.encode({ID: "0", "filter": text})
+    batches = compile_batches(batches_of([("", line, None)]), contents.writers, dialect=wanted.dialect)
+    compiled = pa.Table.from_batches(batches, COMPILED)
+    numbered = number_rows(compiled, Format.JSONL)
+    refused = refused_rows(numbered.refused)
+    if refused:
+        return refused[0]
+    filters = take_filters(compiled, numbered, contents)
+    named: list[tuple[str, Id]] = [(SUBSCRIPTIONS, "0")]
+    given = Filed([], named, filters.programs, filters.texts.texts())
+    return check_compiled(contents, given, events)[0]
+
+
+def _no_sample(path: str) -> Any:
+    raise AssertionError(path)
+
+
+def refused_rows(table: pa.Table) -> list[FilterCheck]:
+    """Say of the rows of a table that were refused why, and where in their filter."""
+    return [
+        FilterCheck(
+            row.get(TABLE, SUBSCRIPTIONS), row[ID], row=row[ROW], refused=row[REASON], place=row[PLACE]
+        )
+        for row in table.to_pylist()
+    ]
+
+
+def _matched(filed: CompiledFilters, texts: Sequence[str], events: Sequence[Event], count: int) -> Any:
+    """Count the events that match each filter."""
+    if not events or not count:
+        return np.zeros(count, np.int64)
+    index = filed.index(Ids.from_arrow(pa.array(np.arange(count))), TextPool.build(texts))
+    found = index.match_events(events, pa.array(np.arange(len(events))))
+    return np.bincount(np.asarray(found.column(1), np.int64), minlength=count)
+
+
+def _attributes(events: Sequence[Event]) -> set[str]:
+    """List the attributes of events."""
+    found = {dotted(path) for event in events if event.content_type == JSON for path in event.attributes}
+    return found | {ID, SOURCE} if found else found
+
+
+def _unknown(contents: Contents, text: str, known: set[str]) -> list[str]:
+    """Tell of attributes that a filter names and that no event has. A schema has refused them already."""
+    room = contents.room
+    names = {name for clause in room.clauses(text, room.dialect) for name in clause.names}
+    return [f"no event has {name!r}{did_you_mean(name, known)}" for name in sorted(names - known)]

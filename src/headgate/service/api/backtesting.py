@@ -1,0 +1,206 @@
+"""Filters and changed subscriptions over events that are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from headgate.core.subscription import Subscription
+from headgate.errors import EventError, HeadgateError
+from headgate.service.api.asking import Cursor  # noqa: TC001 -- msgspec reads it
+from headgate.service.api.filters import settings_of
+from headgate.service.api.operation import READ, Answer, Call, in_json, operation
+from headgate.service.api.validating import FilterBody  # noqa: TC001 -- msgspec reads it
+from headgate.service.envelope import stored_events
+from headgate.service.problems import Problem
+from headgate.service.resources import SubscriptionBody  # noqa: TC001 -- msgspec reads it
+from headgate.service.tenant.index import Contents, Index
+
+if TYPE_CHECKING:
+    from headgate.service.storage.block import Block
+    from headgate.service.tenant.tenant import Tenant
+
+Many = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
+_PATIENCE = 10.0
+"""Seconds that a backtest may take."""
+_SAMPLE = 5
+"""Events that are shown of those that a filter would have matched."""
+
+
+class BacktestBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What is tried over events that are kept: filters, or subscriptions as they would be."""
+
+    filters: Annotated[list[FilterBody], msgspec.Meta(max_length=1_000)] = []
+    subscriptions: Annotated[list[SubscriptionBody], msgspec.Meta(max_length=1_000)] = []
+    after: Cursor | None = None
+    """From the event after a cursor; else from the first that is kept."""
+    to: Cursor | None = None
+    """Up to the event at a cursor; else to the last."""
+    since: float | None = None
+    """Those committed at a time or later, in seconds since 1970."""
+    until: float | None = None
+    """Those committed before a time."""
+    events: Many = 10_000
+    """How many events are tried at most."""
+
+
+class SampleMatch(msgspec.Struct, kw_only=True):
+    """An event that would have matched."""
+
+    cursor: int
+    id: str
+
+
+class BacktestReport(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What a filter would have matched."""
+
+    id: str
+    matched: int = 0
+    sample: list[SampleMatch] = []
+    before: int | None = None
+    """What the subscription matches as it is, if it is there."""
+    gained: int | None = None
+    lost: int | None = None
+    refused: str | None = None
+
+
+class BacktestAnswer(msgspec.Struct, kw_only=True):
+    """What filters would have matched."""
+
+    events: int
+    """How many events were tried."""
+    first: int
+    last: int
+    """The cursors of the first and the last of these."""
+    cut: str | None
+    """Why not all that were asked for were tried; go on with `after` = `last`."""
+    filters: list[BacktestReport]
+
+
+@operation(
+    "POST",
+    "/v1/backtest",
+    "Try filters, or changed subscriptions, over events that are kept: how many would match, and which.",
+    READ,
+    {200: BacktestAnswer},
+    body=BacktestBody,
+    problems=(400,),
+    example=in_json('{"filters": [{"filter": "price < 20"}], "events": 1000}'),
+)
+async def backtest(call: Call) -> Answer:
+    """Try filters over events of the past."""
+    said = call.said(BacktestBody)
+    if not said.filters and not said.subscriptions:
+        raise Problem("there is nothing to try: give `filters` or `subscriptions`", 422)
+    return Answer(await asyncio.to_thread(_backtest, call.tenant, said))
+
+
+def _backtest(tenant: Tenant, said: BacktestBody) -> BacktestAnswer:
+    reports: dict[str, BacktestReport] = {}
+    wanted: list[Subscription] = []
+    for number, each in enumerate(said.filters):
+        name = each.id or f"filter {number + 1}"
+        _collect(
+            name, lambda each=each, name=name: Subscription(name, each.filter, each.dialect), reports, wanted
+        )
+    before: list[Subscription] = []
+    for number, body in enumerate(said.subscriptions):
+        name = body.id or f"subscription {number + 1}"
+        _collect(name, lambda body=body, name=name: _alone(body, name), reports, wanted)
+        stored = tenant.store.subscriptions.get(name)
+        if stored is not None and reports[name].refused is None:
+            before.append(_alone(stored.said, name))
+            report = reports[name]
+            report.before = report.gained = report.lost = 0
+    trial = _Trial(reports, _index(tenant, wanted, reports), _index(tenant, before, reports))
+    return trial.run(tenant, said)
+
+
+def _collect(name: str, make: Any, reports: dict[str, BacktestReport], wanted: list[Subscription]) -> None:
+    if name in reports:
+        raise Problem(f"the id {name!r} is there twice: each has its own", 422)
+    reports[name] = BacktestReport(id=name)
+    try:
+        wanted.append(make())
+    except HeadgateError as error:
+        reports[name].refused = str(error)
+
+
+def _alone(said: SubscriptionBody, name: str) -> Subscription:
+    """Return a subscription as its filter is, whatever the graph and the ranks."""
+    said.check()
+    whole = said.subscription(name)
+    return Subscription(name, whole.filter, whole.dialect)
+
+
+def _index(tenant: Tenant, wanted: list[Subscription], reports: dict[str, BacktestReport]) -> Index:
+    settings: dict[str, Any] = {}
+    for dialect in {each.dialect for each in wanted}:
+        found = settings_of(tenant, dialect)
+        settings |= {name: getattr(found, name) for name in found.said}
+    index, refused = Index.collect(Contents(wanted, settings=settings))
+    for identity, reason in refused.items():
+        reports[str(identity)].refused = reason
+    return index
+
+
+class _Trial:
+    """Filters tried over blocks of events."""
+
+    def __init__(self, reports: dict[str, BacktestReport], after: Index, before: Index) -> None:
+        self._reports = reports
+        self._after = after
+        self._before = before
+        self._tried = 0
+
+    def run(self, tenant: Tenant, said: BacktestBody) -> BacktestAnswer:
+        log, began = tenant.store.log, time.monotonic()
+        bounds = log.bounds()
+        first = max((said.after or 0) + 1, bounds.first)
+        if said.since is not None:
+            first = max(first, log.at_time(_micros(said.since)))
+        end = bounds.last if said.to is None else min(said.to, bounds.last)
+        if said.until is not None:
+            end = min(end, log.at_time(_micros(said.until)) - 1)
+        last, cut = first - 1, None
+        for block in log.read(first, said.events) if end >= first else ():
+            if time.monotonic() - began > _PATIENCE:
+                cut = f"{_PATIENCE:g} seconds are over"
+                break
+            begin, stop = max(first, block.first), min(end, block.last, last + said.events - self._tried)
+            if stop >= begin:
+                last = stop
+                self._try(block, begin - block.first, stop - block.first + 1)
+        if cut is None and last < end and self._tried >= said.events:
+            cut = f"{said.events:,} events were tried, as many as were asked for"
+        return BacktestAnswer(
+            events=self._tried, first=first, last=last, cut=cut, filters=list(self._reports.values())
+        )
+
+    def _try(self, block: Block, begin: int, stop: int) -> None:
+        events = stored_events(block.texts[begin:stop])
+        self._tried += len(events)
+        before = self._before.match(events) if len(self._before.engine) else [[] for _ in events]
+        for row, (event, then, now) in enumerate(zip(events, before, self._after.match(events), strict=True)):
+            old = set() if isinstance(then, EventError) else set(then)
+            new = set() if isinstance(now, EventError) else set(now)
+            for identity in new:
+                report = self._reports[str(identity)]
+                report.matched += 1
+                if len(report.sample) < _SAMPLE:
+                    cursor = block.first + begin + row
+                    report.sample.append(SampleMatch(cursor=cursor, id=str(event.id)))
+                if report.gained is not None and identity not in old:
+                    report.gained += 1
+            for identity in old:
+                report = self._reports[str(identity)]
+                report.before = (report.before or 0) + 1
+                if identity not in new:
+                    report.lost = (report.lost or 0) + 1
+
+
+def _micros(seconds: float) -> int:
+    return max(0, min(int(seconds * 1e6), 2**62))

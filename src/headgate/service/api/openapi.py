@@ -1,0 +1,228 @@
+"""OpenAPI 3.1, made of the operations, and a page to try them."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import http
+import re
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from headgate.service.api.operation import OPERATIONS, READ, Answer, Call, operation
+from headgate.service.api.page import PAGE, SCRIPT, STYLE
+from headgate.service.problems import MEDIA_TYPE
+
+if TYPE_CHECKING:
+    from headgate.service.api.operation import Operation
+
+HTML = "text/html; charset=utf-8"
+_REF = "#/components/schemas/{name}"
+_ALWAYS = (401, 403, 429, 431, 500, 503)
+"""Problems of every operation that has a key."""
+_WITH_BODY = (400, 408, 413, 415, 422)
+_PROBLEM = {
+    "type": "object",
+    "title": "Problem",
+    "description": "What is wrong, where, and what would be right (RFC 9457).",
+    "required": ["type", "title", "status", "detail", "instance"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "One line."},
+        "instance": {"type": "string"},
+        "position": {"type": "integer", "description": "The character of a filter where it is, from 0."},
+        "errors": {
+            "type": "array",
+            "items": {"type": "object"},
+            "description": "What is wrong with each part.",
+        },
+    },
+}
+_HEADERS = {
+    "If-Match": "An entity tag that it must have, or * for any.",
+    "If-None-Match": "* to make what is not there; in a read, the entity tag that is known already.",
+    "Idempotency-Key": "A name of this request: if it is sent again, it is answered as the first time.",
+}
+
+
+@functools.cache
+def document() -> bytes:
+    """Write the OpenAPI document."""
+    kinds = [each for asked in OPERATIONS for each in (asked.body, asked.query, *asked.answers.values())]
+    given = [each for each in kinds if each is not None]
+    schemas, components = msgspec.json.schema_components(given, ref_template=_REF)
+    known = iter(schemas)
+    paths: dict[str, dict[str, Any]] = {}
+    for asked in OPERATIONS:
+        body = next(known) if asked.body is not None else None
+        query = next(known) if asked.query is not None else None
+        answers = {
+            status: next(known) if kind is not None else None for status, kind in asked.answers.items()
+        }
+        about = _operation(asked, body, _resolved(query, components), answers)
+        paths.setdefault(asked.path, {})[asked.method.lower()] = about
+    whole = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Headgate",
+            "version": version("headgate"),
+            "description": "Content-based publish/subscribe: who has a filter gets the events that match it.",
+        },
+        "security": [{"key": []}],
+        "paths": paths,
+        "components": {
+            "schemas": {**components, "Problem": _PROBLEM},
+            "securitySchemes": {
+                "key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "An API key, `hg_…`; none while the service has no keys.",
+                }
+            },
+        },
+    }
+    return msgspec.json.encode(whole)
+
+
+def _resolved(schema: dict[str, Any] | None, components: dict[str, Any]) -> dict[str, Any]:
+    if schema is None:
+        return {}
+    return components[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+
+
+def _operation(asked: Operation, body: Any, query: dict[str, Any], answers: dict[int, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "operationId": asked.name,
+        "summary": asked.summary,
+        "tags": [asked.path.removeprefix("/v1/").partition("/")[0].partition(":")[0]],
+        "responses": {str(status): _answer(asked, status, kind) for status, kind in answers.items()},
+    }
+    if asked.public:
+        found["security"] = []
+    else:
+        found["description"] = f"Needs the scope `{asked.scope}`."
+    parameters = [*_path(asked), *_query(query), *_headers(asked)]
+    if parameters:
+        found["parameters"] = parameters
+    if body is not None:
+        content = {media: {"schema": _body(media, body)} for media in asked.media}
+        found["requestBody"] = {"required": True, "content": content}
+    for status in sorted(problems_of(asked)):
+        found["responses"][str(status)] = _problem(status)
+    return found
+
+
+def problems_of(asked: Operation) -> set[int]:
+    """List the statuses of problems that an operation may answer with."""
+    found = set(asked.problems)
+    if not asked.public:
+        found |= set(_ALWAYS)
+    if asked.body is not None:
+        found |= set(_WITH_BODY)
+    if asked.query is not None or "If-None-Match" in asked.headers:
+        found.add(400)
+    return found | ({404} if "{" in asked.path else set())
+
+
+def _answer(asked: Operation, status: int, kind: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {"description": http.HTTPStatus(status).phrase}
+    if kind is not None:
+        schema = {"type": "string"} if asked.answer_media != "application/json" else kind
+        found["content"] = {asked.answer_media: {"schema": schema}}
+    return found
+
+
+def _problem(status: int) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "description": http.HTTPStatus(status).phrase,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": _REF.format(name="Problem")}}},
+    }
+    if status in {429, 503, 507}:
+        found["headers"] = {
+            "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds after which to try again."}
+        }
+    return found
+
+
+def _body(media: str, schema: dict[str, Any]) -> dict[str, Any]:
+    if media == "application/x-ndjson":
+        return {"type": "string", "description": "A line of JSON each."}
+    if not schema and media == "application/cloudevents-batch+json":
+        return {"type": "array", "items": {"type": "object"}}
+    return schema
+
+
+def _path(asked: Operation) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        for name in re.findall(r"\{(\w+)\}", asked.path)
+    ]
+
+
+def _query(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    required = schema.get("required", ())
+    return [
+        {"name": name, "in": "query", "required": name in required, "schema": about}
+        for name, about in schema.get("properties", {}).items()
+    ]
+
+
+def _headers(asked: Operation) -> list[dict[str, Any]]:
+    names = (*asked.headers, *(("Idempotency-Key",) if asked.idempotent else ()))
+    return [
+        {"name": name, "in": "header", "schema": {"type": "string"}, "description": _HEADERS[name]}
+        for name in names
+    ]
+
+
+@operation(
+    "GET", "/v1/openapi.json", "Read this description of the API.", READ, {200: dict[str, Any]}, public=True
+)
+async def read_openapi(call: Call) -> Answer:
+    """Read the description of the API."""
+    del call
+    return Answer(document())
+
+
+@operation(
+    "GET", "/v1/docs", "A page to try the API.", READ, {200: str}, public=True, answer_media="text/html"
+)
+async def read_docs(call: Call) -> Answer:
+    """Show the page."""
+    del call
+    policy = (
+        f"default-src 'none'; script-src '{_hash(SCRIPT)}'; style-src '{_hash(STYLE)}'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    headers = {
+        "Content-Security-Policy": policy,
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+    }
+    return Answer(PAGE.encode(), headers=headers, media_type=HTML)
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def example_of(asked: Operation, address: str = "http://127.0.0.1:8080") -> str:
+    """Return a curl command that calls an operation."""
+    method = "" if asked.method == "GET" else f" -X {asked.method}"
+    path = re.sub(r"\{(\w+)\}", lambda found: _EXAMPLES.get((asked.path, found[1]), "1"), asked.path)
+    key = "" if asked.public else ' -H "Authorization: Bearer $HEADGATE_KEY"'
+    more = f" {asked.example}" if asked.example else ""
+    return f"curl{method}{key} {address}{path}{more}"
+
+
+_EXAMPLES = {
+    ("/v1/subscriptions/{id}", "id"): "cheap-sport",
+    ("/v1/graph/nodes/{id}", "id"): "sport",
+    ("/v1/keys/{id}", "id"): "0123456789ab",
+}
+"""What stands in paths of examples."""
