@@ -45,7 +45,7 @@ class Service:
 
     def do(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine on the service's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.tenant._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self.dispatcher.hub.loop).result(60)
 
     def subscribe(self, identity: str, consumer: str, text: str = "true", **more: Any) -> None:
         said = (

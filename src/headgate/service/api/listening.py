@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.websockets import WebSocketDisconnect
 
 from headgate.errors import HeadgateError
-from headgate.service.api.deliveries import Cursor
+from headgate.service.api.deliveries import Cursor  # noqa: TC001 -- msgspec reads it
 from headgate.service.api.operation import READ, SUBSCRIBE, Call, operation
 from headgate.service.delivery.feed import Closed
 from headgate.service.delivery.frames import HEARTBEAT, frame, message, notice
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headgate.service.delivery.state import State
     from headgate.service.security.keys import Key
     from headgate.service.server import Server
+    from headgate.service.tenant.names import Delivery
 
 EVENTS = "text/event-stream"
 _MESSAGE = 64 << 10
@@ -92,7 +93,8 @@ def _begin(dispatcher: Dispatcher, state: State, last: str | None, after: int | 
     found = state.cursor if after is None else after
     if found > dispatcher.tenant.position:
         raise Problem(
-            f"after is {found}, and the last event has {dispatcher.tenant.position}: give a cursor that was read",
+            f"after is {found}, and the last event has {dispatcher.tenant.position}: give a cursor that "
+            "was read",
             400,
         )
     return found
@@ -113,6 +115,8 @@ class EventStream(Response):
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Send deliveries until the client goes, or is cut off."""
         del scope
+        # Middleware wraps `send` twice, and has nothing to do here.
+        send = getattr(getattr(receive, "__self__", None), "send", send)
         listener = self._dispatcher.listen(
             "server-sent events", self._state, self._after, receive, acknowledges=self._acknowledges
         )
@@ -126,7 +130,24 @@ class EventStream(Response):
                 listener.sent += len(body)
                 await send({"type": "http.response.body", "body": body, "more_body": True})
 
+            def direct(deliveries: list[Delivery]) -> bool:
+                """Send at once, if nothing waits: `send` does not suspend then."""
+                if listener.waiting:
+                    return False
+                body = frame(deliveries[0]) if len(deliveries) == 1 else b"".join(map(frame, deliveries))
+                sending = send({"type": "http.response.body", "body": body, "more_body": True})
+                try:
+                    sending.send(None)
+                except StopIteration:
+                    listener.sent += len(body)
+                    _sent(self._dispatcher, listener, deliveries)
+                    return True
+                sending.close()
+                return False
+
             await write(HEARTBEAT)
+            # Of another server it is not known what suspends.
+            listener.feed.direct = direct if listener.watched else None
             reason = await _send(self._dispatcher, listener, write, frame, b"".join, _passed_frame)
             last = notice("end", reason=reason)
             await send({"type": "http.response.body", "body": last, "more_body": False})
@@ -150,7 +171,7 @@ async def _send(
     tell: Callable[[int, int], bytes],
 ) -> str:
     """Hand what a feed has to a connection, until it ends; returns why."""
-    feed, state, loop = listener.feed, listener.state, dispatcher.hub.loop
+    feed, state = listener.feed, listener.state
     try:
         while True:
             deliveries = await feed.next()
@@ -159,17 +180,21 @@ async def _send(
                 await write(tell(*passed))
             moved = state.moved
             if deliveries:
-                await write(
-                    form(deliveries[0]) if len(deliveries) == 1 else join([form(each) for each in deliveries])
-                )
-                dispatcher.counts[listener.way] += len(deliveries)
-                if listener.acknowledges and moved == state.moved and not feed.closed:
-                    dispatcher.journal.advance(state, deliveries[-1].position)
+                await write(join([form(each) for each in deliveries]))
+                _sent(dispatcher, listener, deliveries if moved == state.moved and not feed.closed else [])
             elif passed is None:
                 await write(HEARTBEAT)
-            listener.last = loop.time()
+                listener.last = dispatcher.hub.loop.time()
     except Closed as error:
         return str(error)
+
+
+def _sent(dispatcher: Dispatcher, listener: Listener, deliveries: list[Delivery]) -> None:
+    """Note what was sent."""
+    dispatcher.counts[listener.way] += len(deliveries)
+    listener.last = dispatcher.hub.loop.time()
+    if listener.acknowledges and deliveries:
+        dispatcher.journal.advance(listener.state, deliveries[-1].position)
 
 
 def _passed_frame(after: int, first: int) -> bytes:

@@ -39,7 +39,7 @@ def count_behind(log: Log, names: Names, cursors: Mapping[int, int], last: int) 
 def count_blocks(
     blocks: Iterable[Block], names: Names, cursors: Mapping[int, int], before: int = 1 << 62
 ) -> tuple[dict[int, Behind], int]:
-    """Count what blocks have for consumers after their cursors and before a position; returns the last position, too."""
+    """Count what blocks have for consumers after their cursors, before a position; also the last position."""
     size = max(cursors) + 2
     after = np.full(size, 1 << 62, np.int64)
     for number, cursor in cursors.items():

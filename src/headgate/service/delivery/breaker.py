@@ -1,4 +1,4 @@
-"""When a webhook is tried again: waits that grow, and a circuit breaker that spares an endpoint that fails."""
+"""When a webhook is tried again: waits that grow, and a circuit breaker that spares what fails."""
 
 from __future__ import annotations
 

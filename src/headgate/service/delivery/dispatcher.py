@@ -1,7 +1,9 @@
 """The dispatcher: all that delivers a tenant's events, and what is known of its consumers.
 
-committed block ──► hub ──► feeds ──► listeners, webhooks, pulls that wait
-└──► journal: cursors, attempts, dead letters
+    committed block ──► hub ──► feeds ──► listeners, webhooks, pulls that wait
+                                              └──► journal: cursors, attempts, dead letters
+
+There is one for each tenant that is open.
 """
 
 from __future__ import annotations
@@ -24,7 +26,6 @@ from headgate.service.delivery.reading import collect
 from headgate.service.delivery.state import State
 from headgate.service.problems import Conflict, NotFound, Problem
 from headgate.service.storage import consumers as stored_consumers
-from headgate.service.tenant.names import Delivery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from headgate.service.delivery.sender import Sender
     from headgate.service.settings import ServiceSettings
     from headgate.service.storage.log import Write
+    from headgate.service.tenant.names import Delivery
     from headgate.service.tenant.tenant import Tenant
 
 _LOG = logging.getLogger("headgate.service")
@@ -192,7 +194,8 @@ class Dispatcher:
             raise Conflict(f"consumer {state.id!r} has a webhook, which acknowledges by its answers")
         if cursor > self.tenant.position:
             raise Problem(
-                f"cursor {cursor} is after the last event, which has {self.tenant.position}: acknowledge what was delivered",
+                f"cursor {cursor} is after the last event, which has {self.tenant.position}: acknowledge "
+                "what was delivered",
                 422,
             )
         if cursor > state.cursor:
@@ -209,8 +212,8 @@ class Dispatcher:
             raise Problem(f"cursor {cursor} is after the last event, which has {self.tenant.position}", 422)
         if cursor < bounds.first - 1:
             raise NotFound(
-                f"events after cursor {cursor} are not kept any more: the first that is kept has {bounds.first}, so replay "
-                f"from cursor {bounds.first - 1}",
+                f"events after cursor {cursor} are not kept any more: the first that is kept has "
+                f"{bounds.first}, so replay from cursor {bounds.first - 1}",
                 410,
                 first=bounds.first,
             )
@@ -225,10 +228,11 @@ class Dispatcher:
         return cursor
 
     async def forget(self, before: int, *writes: Write) -> None:
-        """Write what forgets events before a position, and count for each consumer what it has not got of them."""
+        """Write what forgets events before a position, and count what consumers have not got of them."""
         late = {state.number: state for state in self.states.values() if state.cursor < before - 1}
         if not late:
             await self.tenant.write(*writes)
+            self.hub.forget(before)
             return
         cursors = {number: state.cursor for number, state in late.items()}
         log, names = self.tenant.store.log, self.tenant.names
@@ -239,6 +243,7 @@ class Dispatcher:
         lost = {late[number].id: each.events for number, each in found.items()}
         moves = {state.id: before - 1 for state in late.values()}
         await self.tenant.write(*writes, stored_consumers.pass_by(lost), stored_consumers.advance(moves))
+        self.hub.forget(before)
         for state in late.values():
             state.cursor = max(state.cursor, before - 1)
         for number, each in found.items():
@@ -285,7 +290,7 @@ class Dispatcher:
         listener.feed.close("the connection has ended")
 
     async def _tick(self) -> None:
-        """Look at all listeners, now and then: who takes nothing is cut off, who hears nothing gets a sign of life."""
+        """Look at listeners: who takes nothing is cut off, who hears nothing gets a sign of life."""
         stall, beat = self.settings.stall, self.settings.heartbeat
         loop = asyncio.get_running_loop()
         while True:

@@ -3,18 +3,21 @@
     behind    it reads parts from the log, until it has come to its end
     live      the hub gives it what each commit has for it, in a bounded queue
 
-A queue that is full is dropped, and the feed is behind again: a slow reader costs a bounded amount of memory, and
+A queue that is full is dropped, and the feed is behind again: a slow reader costs a bounded amount of
+memory, and
 nobody waits for it.
 """
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
     from headgate.service.delivery.hub import Hub
     from headgate.service.tenant.names import Delivery
 
@@ -24,7 +27,7 @@ QUEUE_BYTES = 256 << 10
 """Bytes of these; one delivery may have more."""
 
 
-class Closed(HeadgateError):
+class Closed(HeadgateError):  # noqa: N818 -- an end, and no error
     """A feed has ended; its text says why."""
 
 
@@ -32,7 +35,8 @@ class Feed:
     """One reader. It belongs to the event loop."""
 
     __slots__ = (
-        "_moved", "_nudged", "_passed", "_queue", "_reason", "_size", "_waiter", "consumer", "fell_behind", "hub", "live", "position",
+        "_moved", "_nudged", "_passed", "_queue", "_reason", "_size", "_waiter",
+        "consumer", "direct", "fell_behind", "hub", "live", "position",
     )  # fmt: skip
 
     def __init__(self, hub: Hub, consumer: int, after: int) -> None:
@@ -43,6 +47,8 @@ class Feed:
         self.live = False
         self.fell_behind = 0
         """How often the queue was full."""
+        self.direct: Callable[[list[Delivery]], bool] | None = None
+        """Takes deliveries while the reader waits, or says that it cannot: no task is woken then."""
         self._queue: list[Delivery] = []
         self._size = 0
         self._waiter: asyncio.Future[None] | None = None
@@ -53,6 +59,9 @@ class Feed:
 
     def push(self, deliveries: list[Delivery]) -> None:
         """Take what a commit has, or fall behind."""
+        if self.direct is not None and self._waiter is not None and self.direct(deliveries):
+            self.position = deliveries[-1].position
+            return
         size = self._size
         for each in deliveries:
             size += len(each.text)

@@ -50,9 +50,9 @@ def frame(delivery: Delivery) -> bytes:
 
 
 def notice(event: str, **members: object) -> bytes:
-    """Write something that is no delivery as a server-sent event.
+    r"""Write something that is no delivery as a server-sent event.
 
     >>> notice("end", reason="stopping")
-    b'event: end\\ndata: {"reason":"stopping"}\\n\\n'
+    b'event: end\ndata: {"reason":"stopping"}\n\n'
     """
     return b"event: %b\ndata: %b\n\n" % (event.encode(), _encode(members))

@@ -1,7 +1,9 @@
 """The hub: hands what each commit has to the feeds of those it is for.
 
-A block is split by consumer once, whatever the number of feeds, and only for consumers that have some. The latest blocks
-stay in memory, so that a feed comes from the log to the present without a gap, and one that fell behind a little reads no
+A block is split by consumer once, whatever the number of feeds, and only for consumers that have some. The
+latest blocks
+stay in memory, so that a feed comes from the log to the present without a gap, and one that fell behind a
+little reads no
 file.
 """
 
@@ -105,6 +107,13 @@ class Hub:
         self._recent.append((block, size))
         self._size += size
         while self._size > self._most and self._recent:
+            old, size = self._recent.popleft()
+            self._size -= size
+            self._after = old.last
+
+    def forget(self, before: int) -> None:
+        """Have no blocks in memory that end before a position: they are not kept any more."""
+        while self._recent and self._recent[0][0].last < before:
             old, size = self._recent.popleft()
             self._size -= size
             self._after = old.last

@@ -1,6 +1,7 @@
 """What is written a moment later, together: cursors that moved as events were sent, attempts, dead letters.
 
-All of it may be lost in a crash: events are then delivered again. A dead letter and the cursor that passes it are
+All of it may be lost in a crash: events are then delivered again. A dead letter and the cursor that passes
+it are
 written together. What a client acknowledges by itself does not go this way.
 """
 

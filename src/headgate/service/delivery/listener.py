@@ -1,6 +1,7 @@
 """A listener: somebody who is connected, and gets a consumer's deliveries as they come.
 
-Whoever takes nothing for a while is cut off. Its coroutine hangs in `send` then, so that its connection is ended from
+Whoever takes nothing for a while is cut off. Its coroutine hangs in `send` then, so that its connection is
+ended from
 outside: a look at every listener, now and then, sees whether bytes that wait were taken.
 """
 
@@ -26,6 +27,11 @@ class Connection:
         peer = None if self._transport is None else self._transport.get_extra_info("socket")
         if peer is not None:
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+
+    @property
+    def known(self) -> bool:
+        """Tell whether it is one that can be watched."""
+        return self._transport is not None
 
     def waiting(self) -> int:
         """Return how many bytes wait to be taken."""
@@ -61,6 +67,16 @@ class Listener:
         self._connection = Connection(receive)
         self._since = self.last
         self._taken = 0
+
+    @property
+    def watched(self) -> bool:
+        """Tell whether its connection is known."""
+        return self._connection.known
+
+    @property
+    def waiting(self) -> int:
+        """Return how many bytes wait to be taken."""
+        return self._connection.waiting()
 
     def stalled(self, now: float) -> float:
         """Return for how many seconds nothing was taken of what waits."""

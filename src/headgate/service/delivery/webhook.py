@@ -1,8 +1,10 @@
 """A webhook: delivers a consumer's events to its URL, one after another or some at once.
 
-    attempt ─► 2xx: done      410: the consumer is disabled      otherwise: again after a wait, or a dead letter at last
+    attempt ─► 2xx: done      410: the consumer is disabled      otherwise: again after a wait, or a dead
+    letter at last
 
-The cursor moves when an event and all before it are done. Events are delivered at least once: what was under way when the
+The cursor moves when an event and all before it are done. Events are delivered at least once: what was
+under way when the
 service stopped is sent again, with the same `webhook-id`.
 """
 

@@ -1,9 +1,11 @@
 """Addresses that webhooks may go to: public ones, unless the service is told otherwise.
 
     url        http or https, no user, a port that web servers have; a host that is a name or a plain address
-    address    none that is private, loopback, link-local, metadata, multicast or reserved, also inside an IPv6 one
+    address    none that is private, loopback, link-local, metadata, multicast or reserved, also inside an
+    IPv6 one
 
-A name is resolved once. Every address that it has is checked, and the connection goes to one that was. Addresses that
+A name is resolved once. Every address that it has is checked, and the connection goes to one that was.
+Addresses that
 stand in the URL never meet a resolver, so they are checked again when the socket is made.
 """
 
@@ -24,17 +26,16 @@ _REFUSED = [
     ipaddress.ip_network(each)
     for each in (
         "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
-        "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16",
+        "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24",
+        "192.168.0.0/16",
         "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
         # Of a cloud, for its machines only, though the address is a public one.
         "168.63.129.16/32",
-        "::/128", "::1/128", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fc00::/7",
-        "fe80::/10", "fec0::/10", "ff00::/8",
+        "2001::/23", "2001:db8::/32", "3fff::/20",
     )
 ]  # fmt: skip
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
-_LOCALLY_TRANSLATED = ipaddress.IPv6Network("64:ff9b:1::/48")
-_COMPATIBLE = ipaddress.IPv6Network("::/96")
+_GLOBAL = ipaddress.IPv6Network("2000::/3")
 _LOW_PORTS = frozenset((80, 443))
 _NUMBER = re.compile(r"(?:\d+|0x[0-9a-f]*)", re.IGNORECASE)
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)", re.IGNORECASE)
@@ -100,7 +101,8 @@ def check_address(address: Address | str, *, private: bool = False) -> None:
     if private:
         return
     for each in _inside(found):
-        if not each.is_global or each.is_multicast or any(each in net for net in _REFUSED):
+        outside = each.version == 6 and each not in _GLOBAL
+        if outside or not each.is_global or each.is_multicast or any(each in net for net in _REFUSED):
             raise AddressError(f"webhooks do not go to {found}: it is no public address")
 
 
@@ -115,10 +117,6 @@ def _inside(address: Address) -> list[Address]:
         found.append(address.sixtofour)
     if address.teredo is not None:
         found.extend(address.teredo)
-    low = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     if address in _TRANSLATED:
-        # Itself is global or not by the edition of the registry; what counts is where it leads.
-        return [low]
-    if address in _LOCALLY_TRANSLATED or address in _COMPATIBLE:
-        found += [low, ipaddress.IPv4Address("0.0.0.0")]
+        return [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)]
     return found

@@ -32,8 +32,8 @@ def key_of(secret: str) -> bytes:
         key = b""
     if not secret.startswith(PREFIX) or not _LEAST <= len(key) <= _MOST:
         raise SubscriptionError(
-            f"the secret is none of Standard Webhooks: give '{PREFIX}' and {_LEAST} to {_MOST} bytes as base64, or leave "
-            "it out and have one made up"
+            f"the secret is none of Standard Webhooks: give '{PREFIX}' and {_LEAST} to {_MOST} bytes as "
+            "base64, or leave it out and have one made up"
         )
     return key
 
