@@ -40,6 +40,7 @@ AREAS = (
     "local",
     "statistics",
     "answers",
+    "service",
 )
 ON_SPARK = ("pipeline", "many", "stream")
 SETS: dict[str, tuple[str, ...]] = {

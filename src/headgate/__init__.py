@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 from headgate.core import __version__ as __version__
 
 if TYPE_CHECKING:
+    from headgate.client.asynchronous import AsyncClient
+    from headgate.client.client import Client
+    from headgate.client.model import Delivery
     from headgate.core.event import Event
     from headgate.core.omission import Omission, Omissions
     from headgate.core.schema import Schema
@@ -29,9 +32,12 @@ if TYPE_CHECKING:
     from headgate.records.explain.explain import Explanation
 
 __all__ = [
+    "AsyncClient",
     "Best",
     "Box",
     "BoxIndex",
+    "Client",
+    "Delivery",
     "Dissemination",
     "Edge",
     "Engine",
@@ -50,6 +56,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AsyncClient": "headgate.client.asynchronous",
+    "Client": "headgate.client.client",
+    "Delivery": "headgate.client.model",
     "Event": "headgate.core.event",
     "Schema": "headgate.core.schema",
     "Subscription": "headgate.core.subscription",

@@ -10,6 +10,7 @@
     ├── SnapshotError             a snapshot is damaged, foreign, newer, or in the way
     ├── TableError                an input or output file cannot be used as asked
     ├── StorageError              what the service keeps cannot be read or written
+    ├── ServiceError              a service refused a request, or cannot be reached; knows the status
     └── MachineError              the machine lacks something (Java, memory, a package)
 
 The command line prints the message of a `HeadgateError` as one line and exits with its
@@ -25,6 +26,7 @@ __all__ = [
     "HeadgateError",
     "MachineError",
     "PlanError",
+    "ServiceError",
     "SnapshotError",
     "StorageError",
     "SubscriptionError",
@@ -87,6 +89,14 @@ class StorageError(HeadgateError):
 
     def __init__(self, message: str, *, full: bool = False) -> None:
         self.full = full
+        super().__init__(message)
+
+
+class ServiceError(HeadgateError):
+    """Tell what a service answered instead of what was asked for; the status is None if it did not answer."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        self.status = status
         super().__init__(message)
 
 

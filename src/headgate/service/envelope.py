@@ -7,8 +7,8 @@
 
 What is kept of an event is its envelope, as JSON. Filters of records look at one record:
 
-    the attributes of `data`, if it is an object; over them the context attributes (`id`, `source`, `type`, …);
-    and `data` as a whole, so that `data.type` is there where the context has a `type` as well
+    the attributes of `data`, if it is an object; over them the context attributes (`id`, `source`, `type`,
+    …); and `data` as a whole, so that `data.type` is there where the context has a `type` as well
 
 A row is the record by itself. Its envelope has the extension `headgate: row`.
 """
@@ -38,7 +38,18 @@ NOWHERE = "/"
 """The source of rows that have none: an envelope must have one."""
 SPECVERSION = "1.0"
 _KNOWN = frozenset(
-    ("specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema", "data", "data_base64")
+    (
+        "specversion",
+        "id",
+        "source",
+        "type",
+        "subject",
+        "time",
+        "datacontenttype",
+        "dataschema",
+        "data",
+        "data_base64",
+    )
 )
 _REQUIRED = ("id", "source", "type")
 _NAME = re.compile(r"[a-z0-9]+")
@@ -69,7 +80,8 @@ def read_sent(body: bytes, content_type: str, headers: Mapping[str, str]) -> lis
     if kind == JSON:
         return _read_rows(body)
     raise EventError(
-        f"the content type is {content_type!r}: send {STRUCTURED}, {BATCH}, {JSON}, {NDJSON}, or binary mode with "
+        f"the content type is {content_type!r}: send {STRUCTURED}, {BATCH}, {JSON}, {NDJSON}, or "
+        "binary mode with "
         "`ce-` headers"
     )
 
@@ -168,7 +180,8 @@ def _check_extensions(fields: dict[str, Any]) -> None:
     for name in fields.keys() - _KNOWN:
         if not _NAME.fullmatch(name):
             raise EventError(
-                f"the attribute name {name!r} is not one of CloudEvents: use small letters and digits; attributes "
+                f"the attribute name {name!r} is not one of CloudEvents: use small letters and "
+                "digits; attributes "
                 "of your own belong into `data`"
             )
         value = fields[name]
@@ -176,7 +189,8 @@ def _check_extensions(fields: dict[str, Any]) -> None:
             isinstance(value, int) and not -(2**31) <= value < 2**31
         ):
             raise EventError(
-                f"the extension {name!r} is {value!r}: give text, a Boolean or a whole number of 32 bits; other "
+                f"the extension {name!r} is {value!r}: give text, a Boolean or a whole number of 32 "
+                "bits; other "
                 "values belong into `data`"
             )
 

@@ -29,7 +29,7 @@ from headgate.errors import (
 MEDIA_TYPE = "application/problem+json"
 
 
-class Problem(HeadgateError):
+class Problem(HeadgateError):  # noqa: N818 -- as the standard calls it
     """A request that is refused."""
 
     status = 400

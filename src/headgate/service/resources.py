@@ -1,12 +1,12 @@
 """What the API's resources are: subscriptions, consumers, nodes, edges, and what a request may say of each.
 
-Fields of the CloudEvents Subscriptions API (`sink`, `protocol`, `filters`, `source`, `types`, `config`) stand beside our
-own. A subscription has one or the other way to say its filter.
+Fields of the CloudEvents Subscriptions API (`sink`, `protocol`, `filters`, `source`, `types`, `config`)
+stand beside our own. A subscription has one or the other way to say its filter.
 """
 
 from __future__ import annotations
 
-import datetime as dt
+import datetime as dt  # noqa: TC003 -- msgspec reads the annotations
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -31,7 +31,10 @@ DEFAULT = "default"
 
 
 class Limit(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
-    """At most `events` in a `period`. What is more is held back, or comes as a digest when the period ends."""
+    """At most `events` in a `period`.
+
+    What is more is held back, or comes as a digest when the period ends.
+    """
 
     events: Count
     period: Seconds
@@ -69,15 +72,20 @@ class SubscriptionBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults
         """Refuse what says its filter twice or not at all."""
         if self.filter is not None and self.cloudevents:
             raise SubscriptionError(
-                "there are both `filter` and `filters`, `source` or `types`: give `filter` with its `dialect`, or "
+                "there are both `filter` and `filters`, `source` or `types`: give `filter` with its "
+                "`dialect`, or "
                 "those of the CloudEvents Subscriptions API"
             )
         if self.filter is None and not self.cloudevents and self.sink is None:
-            raise SubscriptionError("there is no `filter`: give one, or `filters`; a filter that all match is 'true'")
+            raise SubscriptionError(
+                "there is no `filter`: give one, or `filters`; a filter that all match is 'true'"
+            )
         if self.expires is not None and self.expires.tzinfo is None:
             raise SubscriptionError(f"`expires` {self.expires.isoformat()} has no zone: add Z or +01:00")
         if self.sinkcredential is not None:
-            raise SubscriptionError("`sinkcredential` is not supported: webhooks are signed with their own secret")
+            raise SubscriptionError(
+                "`sinkcredential` is not supported: webhooks are signed with their own secret"
+            )
 
     def subscription(self, identity: str) -> Subscription:
         """Return what is indexed."""
@@ -104,6 +112,8 @@ class ConsumerBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     parallel: Annotated[int, msgspec.Meta(ge=1, le=64)] = 8
     attempts: Annotated[int, msgspec.Meta(ge=1, le=100)] = 10
     timeout: Annotated[float, msgspec.Meta(gt=0, le=60)] = 15.0
+    enabled: bool = True
+    """Whether its webhook is called; an endpoint that answers 410 is not any more, until this is true again."""
     metadata: dict[str, Any] = {}
 
 

@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headgate.errors import StorageError
+from headgate.service.delivery.dispatcher import Dispatcher
 from headgate.service.problems import Busy, NotFound
-from headgate.service.security.keys import Keys
+from headgate.service.security.keys import DEFAULT_TENANT, Keys
 from headgate.service.settings import Quotas
 from headgate.service.tenant.tenant import Tenant
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from headgate.service.delivery.sender import Sender
     from headgate.service.security.keys import Key
     from headgate.service.settings import ServiceSettings
 
@@ -35,9 +39,12 @@ class Server:
 
     def __init__(self, settings: ServiceSettings) -> None:
         self.settings = settings
-        self._lock = _take(settings)
-        self.keys = Keys(settings.data)
+        self._lock = _take(settings.place)
+        self.keys = Keys(settings.place)
         self.tenants: dict[str, Tenant] = {}
+        self.dispatchers: dict[str, Dispatcher] = {}
+        """What delivers the events of each tenant that is open."""
+        self._sender: Sender | None = None
         self._opening: dict[str, asyncio.Task[Tenant]] = {}
         self.quotas: dict[str, Quotas] = {}
         self._buckets: dict[str, tuple[float, float, float]] = {}
@@ -71,12 +78,21 @@ class Server:
         began = time.monotonic()
         row = self.keys.database.row("SELECT quotas FROM tenants WHERE id = ?", name)
         quotas = self.quotas[name] = Quotas() if row is None else msgspec.json.decode(row[0], type=Quotas)
-        tenant = await Tenant.open(name, self.settings.data / "tenants" / name, quotas)
+        tenant = await Tenant.open(name, self.settings.place / "tenants" / name, quotas)
+        self.dispatchers[name] = Dispatcher(tenant, self.settings, self.sender)
         self.tenants[name] = tenant
         _LOG.info(
-            "tenant %s is open: %s subscriptions, %.1f s", name, f"{len(tenant.names):,}", time.monotonic() - began
+            "tenant %s is open: %s subscriptions, %.1f s",
+            name,
+            f"{len(tenant.names):,}",
+            time.monotonic() - began,
         )
         return tenant
+
+    async def open_known(self) -> None:
+        """Open the tenant of those who have no key, if it is there."""
+        if (self.settings.place / "tenants" / DEFAULT_TENANT).exists():
+            await self.tenant(DEFAULT_TENANT)
 
     def keep_quotas(self, name: str, quotas: Quotas) -> None:
         """Have other quotas for a tenant, from now on."""
@@ -87,11 +103,33 @@ class Server:
     async def close(self) -> None:
         """Finish what waits in each tenant, and close."""
         self.stopping = True
+        for dispatcher in self.dispatchers.values():
+            await dispatcher.close()
+        self.dispatchers.clear()
+        if self._sender is not None:
+            await self._sender.close()
         for tenant in list(self.tenants.values()):
             await tenant.close()
         self.tenants.clear()
+        self.release()
+
+    def release(self) -> None:
+        """Let another process have the data."""
         self.keys.close()
         os.close(self._lock)
+
+    def sender(self) -> Sender:
+        """Return the client that calls webhooks, one for all tenants."""
+        if self._sender is None:
+            from headgate.service.delivery.sender import Sender
+
+            self._sender = Sender(private=self.settings.private_webhooks)
+        return self._sender
+
+    def end_listeners(self) -> None:
+        """Have all who listen be told that the service stops; they would hold it up."""
+        for dispatcher in self.dispatchers.values():
+            dispatcher.end_listeners()
 
     # What may be taken now
 
@@ -101,15 +139,17 @@ class Server:
         settings = self.settings
         if tenant.waiting + size > settings.waiting and tenant.waiting:
             raise Busy(
-                f"{tenant.waiting >> 20} MiB of events wait to be written, and {settings.waiting >> 20} are allowed: "
+                f"{tenant.waiting >> 20} MiB of events wait to be written, and "
+                f"{settings.waiting >> 20} are allowed: "
                 "send them again later"
             )
         now = time.monotonic()
         if now - self._looked > _LOOK:
-            self._looked, self._free = now, shutil.disk_usage(settings.data).free
+            self._looked, self._free = now, shutil.disk_usage(settings.place).free
         if self._free < settings.spare:
             raise Busy(
-                f"the disk has {self._free >> 20} MiB left, and {settings.spare >> 20} stay free: free some space, or "
+                f"the disk has {self._free >> 20} MiB left, and {settings.spare >> 20} stay free: "
+                "free some space, or "
                 "keep events for a shorter time",
                 30,
                 507,
@@ -131,22 +171,32 @@ class Server:
         self._buckets[name] = left - events, room - size, now
 
 
-def _take(settings: ServiceSettings) -> int:
-    """Make sure that no other process has the data, and that this version can read them."""
-    data = settings.data
+def make_place(data: Path) -> None:
+    """Make a data directory, or make sure that it is one that this version can read."""
+    note = data / "format"
     try:
         data.mkdir(parents=True, exist_ok=True)
-        note = data / "format"
         if note.exists():
             found = note.read_text("utf-8", "replace")
             if found != FORMAT:
                 raise StorageError(
-                    f"{data} has the format {found.strip()[:60]!r}, and this version of Headgate reads {FORMAT.strip()!r}"
+                    f"{data} has the format {found.strip()[:60]!r}, and this version of Headgate reads "
+                    f"{FORMAT.strip()!r}"
                 )
         elif any(data.iterdir()):
-            raise StorageError(f"{data} has other files in it: give an empty directory, or one of the service")
+            raise StorageError(
+                f"{data} has other files in it: give an empty directory, or one of the service"
+            )
         else:
             note.write_text(FORMAT, "utf-8")
+    except OSError as error:
+        raise StorageError(f"{data} cannot be used: {error.strerror}") from None
+
+
+def _take(data: Path) -> int:
+    """Make sure that no other process has the data."""
+    make_place(data)
+    try:
         lock = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise StorageError(f"{data} cannot be used: {error.strerror}") from None
@@ -154,5 +204,7 @@ def _take(settings: ServiceSettings) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(lock)
-        raise StorageError(f"{data} is used by another process: stop that one, or give another directory") from None
+        raise StorageError(
+            f"{data} is used by another process: stop that one, or give another directory"
+        ) from None
     return lock

@@ -7,38 +7,70 @@ from pathlib import Path
 
 import msgspec
 
+from headgate.core.settings import Kind, setting
+
+TEXT, LINES = FORMATS = ("text", "json")
+
 
 @dataclass(frozen=True)
 class ServiceSettings:
     """What `headgate serve` is told."""
 
-    data: Path
-    host: str = "127.0.0.1"
-    port: int = 8080
-    certificate: Path | None = None
-    """For TLS: a file with the certificate and its chain."""
-    private_key: Path | None = None
-    body: int = 16 << 20
-    """Bytes of a request's body, unpacked."""
-    import_body: int = 512 << 20
-    """Bytes of the body of an import of subscriptions, unpacked."""
-    batch: int = 10_000
-    """Events of a request."""
-    waiting: int = 64 << 20
-    """Bytes of events of a tenant that may wait to be written."""
-    upload: float = 30.0
-    """Seconds that a body may take to come."""
-    spare: int = 256 << 20
-    """Bytes of the disk that stay free: below that nothing more is taken."""
-    retention: float = 7 * 86_400
-    """Seconds that events are kept."""
-    retention_bytes: int = 10 << 30
-    """Bytes that events of a tenant may take."""
-    private_webhooks: bool = False
-    """Whether webhooks may go to private and loopback addresses."""
-    stall: float = 8.0
-    """Seconds after which a listener that takes nothing is cut off."""
-    log_format: str = "text"
+    data: str = setting(
+        "the directory that everything is kept in; it is made if it is not there",
+        kind=Kind.OUTPUT,
+        metavar="DIRECTORY",
+    )
+    host: str = setting(
+        "the address to listen at; one that others can reach needs keys (`headgate service key add`)",
+        "127.0.0.1",
+        metavar="ADDRESS",
+    )
+    port: int = setting(
+        "the port to listen at; 0 takes a free one, and says which", 8080, least=0, most=65_535
+    )
+    certificate: str | None = setting(
+        "for TLS: a file with the certificate and its chain", None, metavar="FILE"
+    )
+    private_key: str | None = setting(
+        "for TLS: a file with the private key", None, metavar="FILE", needs="certificate"
+    )
+    body: int = setting("bytes that the body of a request may have, unpacked", 16 << 20, least=1_024)
+    import_body: int = setting(
+        "bytes that the body of an import of subscriptions may have, unpacked", 512 << 20, least=1_024
+    )
+    batch: int = setting("events that a request may have", 10_000, least=1)
+    waiting: int = setting(
+        "bytes of a tenant's events that may wait to be written; what is more is answered with 429",
+        64 << 20,
+        least=1_024,
+    )
+    upload: float = setting("how long a body may take to come", 30.0, kind=Kind.SECONDS, least=0.1)
+    spare: int = setting(
+        "bytes of the disk that stay free; below that events are answered with 507", 256 << 20, least=0
+    )
+    retention: float = setting("how long events are kept", 7 * 86_400.0, kind=Kind.SECONDS, least=1)
+    retention_bytes: int = setting("bytes that the events of a tenant may take", 10 << 30, least=1 << 20)
+    private_webhooks: bool = setting("whether webhooks may go to private and loopback addresses", False)
+    stall: float = setting(
+        "after how long a listener that takes nothing is cut off", 8.0, kind=Kind.SECONDS, least=0.1
+    )
+    heartbeat: float = setting(
+        "after how long without an event listeners get a sign of life", 15.0, kind=Kind.SECONDS, least=0.1
+    )
+    retry: float = setting(
+        "how long after its first attempt a webhook is tried again; each further wait is twice as long",
+        1.0,
+        kind=Kind.SECONDS,
+        least=0.001,
+    )
+    connections: int = setting("connections at once, at most", 10_000, least=1)
+    log: str = setting("how lines of the log are written", TEXT, listed=FORMATS)
+
+    @property
+    def place(self) -> Path:
+        """Return the data directory."""
+        return Path(self.data)
 
 
 class Quotas(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):

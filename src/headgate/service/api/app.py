@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import zlib
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,35 +12,42 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 
 from headgate.errors import HeadgateError
 from headgate.service.api import (  # noqa: F401 -- their operations
     admin,
     asking,
     backtesting,
+    consumers,
+    deliveries,
     events,
     explaining,
     graph,
+    letters,
     openapi,
+    operating,
     subscriptions,
     validating,
 )
+from headgate.service.api.listening import socket_of
 from headgate.service.api.operation import OPERATIONS, Answer, Call
 from headgate.service.problems import MEDIA_TYPE, NotFound, Problem, body_of, problem_of
 from headgate.service.security.keys import EVERYBODY, check_scope
 from headgate.service.security.protocol import HEADERS
+from headgate.service.storage.answers import Kept, digest_of, remember
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from starlette.requests import Request
+    from starlette.requests import HTTPConnection, Request
 
     from headgate.service.api.operation import Operation
     from headgate.service.server import Server
 
 _LOG = logging.getLogger("headgate.service")
 _BEARER = "bearer "
+_KEY = "idempotency-key"
 NO_TENANT: Any = None
 """What operations without a key have for a tenant."""
 
@@ -56,7 +64,8 @@ def make_app(server: Server) -> Starlette:
         routes=[
             Route(each.path, _endpoint(server, each), methods=[each.method], name=each.name)
             for each in OPERATIONS
-        ],
+        ]
+        + [WebSocketRoute("/v1/consumers/{id}/socket", socket_of(server), name="socket")],
         exception_handlers={404: _not_found, 405: _not_found, Exception: _failed},
         lifespan=lifespan,
     )
@@ -64,6 +73,7 @@ def make_app(server: Server) -> Starlette:
 
 def _endpoint(server: Server, asked: Operation) -> Any:
     async def endpoint(request: Request) -> Response:
+        began, tenant = time.perf_counter(), None
         try:
             if sum(len(name) + len(value) for name, value in request.scope["headers"]) > HEADERS:
                 raise Problem(f"the headers have more than {HEADERS:,} bytes: send less", 431)
@@ -74,24 +84,46 @@ def _endpoint(server: Server, asked: Operation) -> Any:
             tenant = await server.tenant(key.tenant)
             most = server.settings.import_body if asked.large else server.settings.body
             body = await read_body(request, server, most) if asked.body is not None else b""
-            answer = await asked.handler(Call(server, tenant, key, request, body))
+            call = Call(server, tenant, key, request, body)
+            answer = await (_answered_once(call, asked) if _KEY in request.headers else asked.handler(call))
+            response = _response(answer)
         except HeadgateError as error:
-            return refusal(request, error)
+            response = refusal(request, error)
         except ClientDisconnect:
-            return Response(status_code=499)
-        return _response(answer)
+            response = Response(status_code=499)
+        if tenant is not None:
+            tenant.counters.requested(asked.name, response.status_code, time.perf_counter() - began)
+        return response
 
     return endpoint
 
 
-def _response(answer: Answer) -> Response:
+async def _answered_once(call: Call, asked: Operation) -> Answer | Response:
+    """Answer a request that may be repeated as it was answered the first time."""
+    if not asked.idempotent:
+        raise Problem(f"{asked.method} {asked.path} knows no Idempotency-Key: leave it out", 400)
+    key, request, answers = call.headers[_KEY], call.request, call.tenant.store.answers
+    digest = digest_of(request.method, request.url.path, request.url.query, call.body)
+    kept = answers.begin(key, digest)
+    if kept is not None:
+        return Answer(kept.body, kept.status, {"Idempotency-Replayed": "true"})
+    call.remember = lambda answer: remember(key, digest, Kept(answer.status, answer.body()))
+    try:
+        return await asked.handler(call)
+    finally:
+        answers.end(key)
+
+
+def _response(answer: Answer | Response) -> Response:
+    if isinstance(answer, Response):
+        return answer
     if answer.parts is not None:
         return StreamingResponse(answer.parts, answer.status, answer.headers, answer.media_type)
     media = None if answer.status in {204, 304} else answer.media_type
     return Response(answer.body(), answer.status, answer.headers, media)
 
 
-def refusal(request: Request, error: HeadgateError) -> Response:
+def refusal(request: HTTPConnection, error: HeadgateError) -> Response:
     """Answer with a problem."""
     found = problem_of(error)
     if found.status == 401:
@@ -99,7 +131,7 @@ def refusal(request: Request, error: HeadgateError) -> Response:
     return Response(body_of(found, request.url.path), found.status, found.headers, MEDIA_TYPE)
 
 
-def key_of(request: Request) -> str | None:
+def key_of(request: HTTPConnection) -> str | None:
     """Return the key that a request has, if any."""
     given = request.headers.get("authorization")
     if given is not None and given[: len(_BEARER)].casefold() == _BEARER:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from headgate.core.event import JSON
 from headgate.errors import EventError
 from headgate.service.api.operation import PUBLISH, READ, Answer, Call, operation
-from headgate.service.envelope import BATCH, NDJSON, STRUCTURED, read_sent
+from headgate.service.envelope import BATCH, NDJSON, STRUCTURED, Sent, read_sent
 from headgate.service.problems import NotFound, Problem
+
+if TYPE_CHECKING:
+    from headgate.service.storage.log import Write
+    from headgate.service.tenant.matcher import Published
 
 
 class PublishQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -92,14 +96,23 @@ async def publish(call: Call) -> Answer:
     query = call.query(PublishQuery)
     sent = read_request(call)
     call.server.admit(call.tenant, call.key, len(sent), len(call.body))
+    remember = call.remember
+
+    def keep(found: Published) -> list[Write]:
+        return [] if remember is None else [remember(_answer(sent, found, query))]
+
     found = await call.tenant.publish(
-        [each.event for each in sent], [each.text for each in sent], atomic=not query.partial
+        [each.event for each in sent], [each.text for each in sent], atomic=not query.partial, also=keep
     )
     if found.refused and not query.partial:
         errors = [{"event": row, "detail": reason} for row, reason in found.refused.items()]
         row, reason = next(iter(found.refused.items()))
         which = f"event {row} of {len(sent)}: " if len(sent) > 1 else ""
         raise Problem(f"{which}{reason}", 422, errors=errors)
+    return _answer(sent, found, query)
+
+
+def _answer(sent: list[Sent], found: Published, query: PublishQuery) -> Answer:
     events = [
         PublishedEvent(
             id=str(each.event.id),
@@ -119,7 +132,7 @@ async def publish(call: Call) -> Answer:
     )
 
 
-def read_request(call: Call) -> Any:
+def read_request(call: Call) -> list[Sent]:
     """Read the events of a request."""
     if not call.body and "ce-id" not in call.headers:
         raise Problem("the body is empty: send an event", 400)
@@ -132,7 +145,8 @@ def read_request(call: Call) -> Any:
         raise Problem("there is no event in the body: send one at least", 400)
     if len(sent) > call.server.settings.batch:
         raise Problem(
-            f"there are {len(sent):,} events in the body, and {call.server.settings.batch:,} are allowed: send less at once",
+            f"there are {len(sent):,} events in the body, and {call.server.settings.batch:,} are "
+            "allowed: send less at once",
             413,
         )
     return sent

@@ -1,4 +1,7 @@
-"""An operation of the API: all that is known of it in one place, from which routes, checks and OpenAPI are made."""
+"""An operation of the API.
+
+All that is known of it in one place, from which routes, checks and OpenAPI are made.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,21 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from starlette.requests import Request
+    from starlette.responses import Response
 
+    from headgate.service.delivery.dispatcher import Dispatcher
     from headgate.service.security.keys import Key
     from headgate.service.server import Server
+    from headgate.service.storage.log import Write
     from headgate.service.tenant.tenant import Tenant
 
-    Handler = Callable[["Call"], Awaitable["Answer"]]
+    Handler = Callable[["Call"], Awaitable["Answer | Response"]]
 
-PUBLISH, SUBSCRIBE, READ, ADMIN = SCOPES = ("publish", "subscribe", "read", "admin")
 Scope = Literal["publish", "subscribe", "read", "admin"]
+PUBLISH: Scope = "publish"
+SUBSCRIBE: Scope = "subscribe"
+READ: Scope = "read"
+ADMIN: Scope = "admin"
 _Query = TypeVar("_Query", bound=msgspec.Struct)
 _Body = TypeVar("_Body")
 _encode = msgspec.json.Encoder().encode
@@ -55,6 +64,13 @@ class Call:
     key: Key
     request: Request
     body: bytes
+    remember: Callable[[Answer], Write] | None = None
+    """What keeps the answer with what the request did, if it has an Idempotency-Key."""
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """Return what delivers the tenant's events."""
+        return self.server.dispatchers[self.tenant.name]
 
     @property
     def path(self) -> Mapping[str, str]:

@@ -1,9 +1,9 @@
 """API keys: made once, shown once, kept as a hash.
 
-    hg_<id>_<secret>     the id finds the key; of the secret only SHA-256 is kept, which is enough for 256 random bits
+    hg_<id>_<secret>     the id finds the key; of the secret, 256 random bits, only SHA-256 is kept
 
-A key belongs to one tenant, and has scopes. Who has no key may do everything only while there are no keys at all, and the
-service is bound to loopback.
+A key belongs to one tenant, and has scopes. Who has no key may do everything only while there are no keys
+at all, and the service is bound to loopback.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ class Keys:
         key = Key(identity, tenant, given, time.time_ns() // 1_000, expires, note)
         with self._guard, telling(self.database.path), self.database.writer:
             self.database.writer.execute(
-                "INSERT INTO keys (id, tenant, hash, scopes, created, expires, note) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO keys (id, tenant, hash, scopes, created, expires, note) VALUES (?, ?, "
+                "?, ?, ?, ?, ?)",
                 (identity, tenant, _hash(secret), " ".join(sorted(given)), key.created, expires, note),
             )
         self._version = -1
@@ -109,9 +110,7 @@ class Keys:
     def remove(self, tenant: str, identity: str) -> bool:
         """Have a key count no more; tells whether there was one."""
         with self._guard, telling(self.database.path), self.database.writer:
-            self.database.writer.execute(
-                "DELETE FROM keys WHERE id = ? AND tenant = ?", (identity, tenant)
-            )
+            self.database.writer.execute("DELETE FROM keys WHERE id = ? AND tenant = ?", (identity, tenant))
             found = self.database.writer.changes() > 0
         self._version = -1
         return found

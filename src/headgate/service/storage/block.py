@@ -15,6 +15,7 @@ One row of a table holds a block, whatever the number of matches: a row a match 
 
 from __future__ import annotations
 
+import itertools
 import struct
 import zlib
 from dataclasses import dataclass, field
@@ -127,7 +128,7 @@ def unpack(first: int, packed: bytes) -> Block:
         place += 4 * count
     text_ends, ends, held_ends, subscriptions, found_held = columns
     cuts = [place, *(place + text_ends.astype(np.int64)).tolist()]
-    texts = [packed[begin:end] for begin, end in zip(cuts, cuts[1:], strict=False)]
+    texts = [packed[begin:end] for begin, end in itertools.pairwise(cuts)]
     return Block(first, time, texts, ends, subscriptions, held_ends, found_held)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _FIELDS = "id, number, revision, cursor, body"
 _BODY = msgspec.json.Decoder(ConsumerBody)
+_PASSED = "passed:"
 _KEPT_ATTEMPTS = 100
 """Attempts of each consumer that can be read."""
 
@@ -83,10 +84,15 @@ class Consumers:
         query = "SELECT * FROM dead_letters WHERE consumer = ? AND position > ? ORDER BY position LIMIT ?"
         return [DeadLetter(*row) for row in self._database.rows(query, consumer, after, most)]
 
+    def passed(self) -> dict[str, int]:
+        """Count by consumer the events that were forgotten before they were delivered."""
+        rows = self._database.rows("SELECT name, value FROM meta WHERE name GLOB ?", _PASSED + "*")
+        return {name.removeprefix(_PASSED): count for name, count in rows}
+
     def count_dead(self) -> dict[str, int]:
         """Count dead letters by consumer."""
         query = "SELECT consumer, count(*) FROM dead_letters GROUP BY consumer"
-        return {consumer: count for consumer, count in self._database.rows(query)}
+        return dict(self._database.rows(query))
 
     def attempts(self, consumer: str, before: int, most: int) -> list[tuple[int, Attempt]]:
         """List attempts of a webhook with their numbers, the latest first."""
@@ -118,6 +124,7 @@ def remove(identity: str) -> Write:
         writer.execute("DELETE FROM consumers WHERE id = ?", (identity,))
         writer.execute("DELETE FROM dead_letters WHERE consumer = ?", (identity,))
         writer.execute("DELETE FROM attempts WHERE consumer = ?", (identity,))
+        writer.execute("DELETE FROM meta WHERE name = ?", (_PASSED + identity,))
 
     return write
 
@@ -127,6 +134,29 @@ def move(identity: str, cursor: int) -> Write:
 
     def write(writer: apsw.Connection) -> None:
         writer.execute("UPDATE consumers SET cursor = ? WHERE id = ?", (cursor, identity))
+
+    return write
+
+
+def pass_by(counts: dict[str, int]) -> Write:
+    """Count events that are forgotten before they were delivered to consumers."""
+
+    def write(writer: apsw.Connection) -> None:
+        writer.executemany(
+            "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = value + excluded.value",
+            [(_PASSED + identity, count) for identity, count in counts.items()],
+        )
+
+    return write
+
+
+def advance(cursors: dict[str, int]) -> Write:
+    """Have consumers go on after positions, none before where it is."""
+
+    def write(writer: apsw.Connection) -> None:
+        writer.executemany(
+            "UPDATE consumers SET cursor = ?2 WHERE id = ?1 AND cursor < ?2", list(cursors.items())
+        )
 
     return write
 

@@ -1,7 +1,7 @@
 """One SQLite file: one connection that writes, connections that read, and what its errors mean.
 
-A commit is on disk when it returns (`synchronous=FULL`). The write-ahead log is used again from its start after
-each checkpoint and never cut: growing a file costs more than writing to it.
+A commit is on disk when it returns (`synchronous=FULL`). The write-ahead log is used again from its start
+after each checkpoint and never cut: growing a file costs more than writing to it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ _PATIENCE = 10_000
 class Database:
     """A file that one process has open. Its writer belongs to one thread; readers are one for each thread."""
 
-    def __init__(self, path: Path, layout: Layout = TENANT, *, vfs: str | None = None, create: bool = True) -> None:
+    def __init__(
+        self, path: Path, layout: Layout = TENANT, *, vfs: str | None = None, create: bool = True
+    ) -> None:
         self.path = path
         self._layout = layout
         self._vfs = vfs

@@ -3,7 +3,7 @@
     append    blocks, and changes of state that belong to them: all on disk when it returns, or nothing
     read      blocks from a position on
     find      where the event of an id is
-    trim      forget blocks before a position
+    trimming  what forgets blocks before a position
 
 A position counts events of a tenant from 1. Positions rise; some may be missing, where an append failed.
 """
@@ -54,8 +54,8 @@ class Log(Protocol):
     def at_time(self, time: int) -> int:
         """Return the first position of events that were committed at a time or later, in microseconds."""
 
-    def trim(self, before: int) -> int:
-        """Forget blocks that end before a position; returns how many events they had."""
+    def trimming(self, before: int) -> Write:
+        """Return the change that forgets blocks that end before a position."""
 
     def size(self) -> int:
         """Return how many bytes events take."""
@@ -128,23 +128,21 @@ class SqliteLog:
         found = self._database.row("SELECT min(first) FROM blocks WHERE time >= ?", time)
         return self.bounds().last + 1 if found is None or found[0] is None else int(found[0])
 
-    def trim(self, before: int) -> int:
-        """Forget blocks that end before a position."""
-        writer = self._database.writer
-        with telling(self._database.path), writer:
-            found = next(
-                iter(writer.execute("SELECT sum(last - first + 1) FROM blocks WHERE last < ?", (before,)))
-            )
+    def trimming(self, before: int) -> Write:
+        """Return the change that forgets blocks that end before a position."""
+
+        def write(writer: apsw.Connection) -> None:
             writer.execute("DELETE FROM blocks WHERE last < ?", (before,))
             # Without any block, this says where to go on.
             writer.execute(
-                "INSERT INTO meta VALUES ('position', ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
+                "INSERT INTO meta VALUES ('position', ?) "
+                "ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
                 (before - 1,),
             )
-        return int(found[0] or 0)
+
+        return write
 
     def size(self) -> int:
         """Return how many bytes events take."""
         found = self._database.row("SELECT sum(length(block)) FROM blocks")
         return int(found[0] or 0) if found else 0
-

@@ -69,7 +69,8 @@ CREATE TABLE answers (
 CREATE INDEX answers_by_time ON answers (time);
 -- Who changed what.
 CREATE TABLE audit (
-    number INTEGER PRIMARY KEY, time INTEGER NOT NULL, key TEXT NOT NULL, action TEXT NOT NULL, what TEXT NOT NULL
+    number INTEGER PRIMARY KEY, time INTEGER NOT NULL, key TEXT NOT NULL, action TEXT NOT NULL, what TEXT
+    NOT NULL
 );
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headgate.service.storage.answers import Answers
 from headgate.service.storage.audit import Audit
 from headgate.service.storage.consumers import Consumers
 from headgate.service.storage.database import Database
@@ -37,6 +38,7 @@ class Store:
         self.log = SqliteLog(self.database)
         self.subscriptions = Subscriptions(self.database)
         self.consumers = Consumers(self.database)
+        self.answers = Answers(self.database)
         self.graph = Graph(self.database)
         self.audit = Audit(self.database)
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from headgate.runtime.operations import OP, UNSUBSCRIBE, UPSERT, read_change
 from headgate.core.subscription import SQL
+from headgate.runtime.operations import OP, UNSUBSCRIBE, UPSERT, read_change
 from headgate.service.resources import SubscriptionBody
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The thread that writes: whatever waits is committed together, and then acknowledged.
 
-While one group is being forced to disk, the next one gathers. So an event alone waits for one commit, and under load
-a commit is shared by hundreds.
+While one group is being forced to disk, the next one gathers. So an event alone waits for one commit, and
+under load a commit is shared by hundreds.
 """
 
 from __future__ import annotations

@@ -3,16 +3,17 @@
     shape      the kinds of content, whether anything is ranked, whether there is a graph
     change     a row of `runtime.operations`: have a subscription, have none, a node, an edge
 
-An engine has the shape that it was built with. A change that needs a wider one has the engine built anew, of what is
-stored. Every other change is made while events are matched.
+An engine has the shape that it was built with. A change that needs a wider one has the engine built anew,
+of what is stored. Every other change is made while events are matched.
 
-Applying a change twice does no harm: a snapshot that is written while changes come contains at least those up to its
-position, and all after it are applied when it is opened.
+Applying a change twice does no harm: a snapshot that is written while changes come contains at least those
+up to its position, and all after it are applied when it is opened.
 """
 
 from __future__ import annotations
 
 import logging
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.contents.registry import content_at, contents_of, kind_of
@@ -27,7 +28,7 @@ from headgate.runtime.live import SingleEngine, apply
 from headgate.runtime.operations import AddEdge, AddNode, Put, RemoveEdge, RemoveNode, Unsubscribe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("headgate.service")
 _POSITION = "position"
+_TOGETHER = 16
+"""Events from which on it is cheaper to match them together."""
 
 
 class Shape(NamedTuple):
@@ -69,14 +72,15 @@ class Contents(NamedTuple):
     subscriptions: Sequence[Subscription]
     nodes: Sequence[Node] = ()
     edges: Sequence[Edge] = ()
-    settings: dict[str, Any] = {}
+    settings: Mapping[str, Any] = MappingProxyType({})
     """Arguments of `Engine.build`: the taxonomy, namespaces, what is done about filters without an index."""
 
     @property
     def shape(self) -> Shape:
         """Return what an engine of these must be able to do."""
         shape = Shape(graph=bool(self.nodes))
-        for part in (*self.nodes, *self.edges):
+        parts: list[Node | Edge] = [*self.nodes, *self.edges]
+        for part in parts:
             shape = shape.with_filter(None if part.filter is None else part.dialect)
         for each in self.subscriptions:
             shape = shape.with_subscription(each)
@@ -183,16 +187,21 @@ class Index:
         if not rows:
             return found
         asked = events if len(rows) == len(events) else [events[row] for row in rows]
-        try:
-            answers: Sequence[list[Id] | EventError] = self.engine.match_events(asked)
-        except HeadgateError:
+        answers: Sequence[list[Id] | EventError]
+        if len(asked) < _TOGETHER:
             answers = [self._match_one(event) for event in asked]
+        else:
+            try:
+                answers = self.engine.match_events(asked)
+            except HeadgateError:
+                # One of them was refused, and the others are not to blame.
+                answers = [self._match_one(event) for event in asked]
         for row, answer in zip(rows, answers, strict=True):
             found[row] = answer
         return found
 
     def _match_one(self, event: Event) -> list[Id] | EventError:
-        """Match an event by itself, since one of its group was refused."""
+        """Match an event by itself."""
         try:
             return self.engine.match(event)
         except HeadgateError as error:

@@ -1,7 +1,7 @@
-"""Limits of subscriptions: at most so many events in a period, the rest held back, counted, and perhaps told in a digest.
+"""Limits of subscriptions: so many events in a period; the rest is held back, counted, told in a digest.
 
-A period begins with the first event after the last one ended. What was sent and held back in it is written together with
-the events, so that a limit holds across restarts.
+A period begins with the first event after the last one ended. What was sent and held back in it is written
+together with the events, so that a limit holds across restarts.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import apsw
 
     from headgate.service.resources import Limit
@@ -70,11 +72,12 @@ class Limits:
 
     def hold(self, now: int, found: list[list[int]]) -> tuple[list[list[int]] | None, list[Write]]:
         """Take what is held back out of matches; returns that, or None, and what must be written."""
-        periods, held, touched = self._periods, None, set()
+        periods, touched = self._periods, dict[int, None]()
+        held: list[list[int]] | None = None
         for row, numbers in enumerate(found):
             for number in [each for each in numbers if each in periods]:
                 period = periods[number]
-                touched.add(number)
+                touched[number] = None
                 if now >= period.end:
                     self._end(number, period, now)
                 if period.sent < period.limit.events:
@@ -108,7 +111,7 @@ class Limits:
             self._ended.append(Digest(number, period.began, period.end, period.held))
         period.began, period.sent, period.held = now, 0, 0
 
-    def _write(self, touched: set[int]) -> Write:
+    def _write(self, touched: Iterable[int]) -> Write:
         rows = [
             (number, found.began, found.sent, found.held, found.held_in_all)
             for number, found in ((each, self._periods[each]) for each in touched)

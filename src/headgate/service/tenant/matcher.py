@@ -2,8 +2,9 @@
 
     queue ──► a group: events up to the next change ──► index ──► writer ──► acknowledged, delivered
 
-A change is in the index before the events that came after it are matched. It is acknowledged when it is on disk. If it
-cannot be put there, the index has what the disk has not: it is opened again from what is stored.
+A change is in the index before the events that came after it are matched. It is acknowledged when it is on
+disk. If it cannot be put there, the index has what the disk has not: it is opened again from what is
+stored.
 """
 
 from __future__ import annotations
@@ -24,10 +25,13 @@ from headgate.service.storage.writer import Entry
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
     from headgate.core.event import Event, Id
     from headgate.service.storage.log import Write
     from headgate.service.storage.writer import Writer
 
+    Numbers = NDArray[np.uint32]
     Reply = Callable[[Any], None]
 
 _LOG = logging.getLogger("headgate.service")
@@ -55,6 +59,8 @@ class Publish:
     reply: Reply
     atomic: bool = True
     """Whether none is taken if one is refused."""
+    also: Callable[[Published], list[Write]] | None = None
+    """What is written together with the events, if they are taken."""
 
 
 @dataclass
@@ -235,17 +241,16 @@ class Matcher:
                 ids.append(hash_of(str(each.events[row].id).encode()))
                 found.append(self._tenant.numbers_of(answer))
             matches = [[] if isinstance(answer, EventError) else answer for answer in some]
-            group.replies.append((each.reply, Published(positions, matches, refused)))
+            published = Published(positions, matches, refused)
+            group.replies.append((each.reply, published))
+            if each.also is not None and taken:
+                group.writes += each.also(published)
         if not texts:
             return
-        held, group.writes = self._tenant.hold(now, found)
+        held, more = self._tenant.hold(now, found)
+        group.writes += more
         group.block = Block(
-            self._position + 1,
-            now,
-            texts,
-            *_flat(found),
-            *(_flat(held) if held else (NONE, NONE)),
-            np.array(ids, np.uint32),
+            self._position + 1, now, texts, *_flat(found), *_flat(held or []), np.array(ids, np.uint32)
         )
         self._position += len(texts)
 
@@ -287,8 +292,10 @@ class Matcher:
 Asked = Publish | Job | Tell
 
 
-def _flat(found: list[list[int]]) -> tuple[Any, Any]:
+def _flat(found: list[list[int]]) -> tuple[Numbers, Numbers]:
     """Put numbers of all events one after another, with the end of each event's."""
+    if not found:
+        return NONE, NONE
     ends = np.cumsum(np.fromiter(map(len, found), np.uint32, len(found)), dtype=np.uint32)
     numbers = np.fromiter((number for each in found for number in each), np.uint32, int(ends[-1]))
     return ends, numbers

@@ -1,7 +1,7 @@
 """Who is who: the ids of subscriptions and consumers, and the numbers that blocks have for them.
 
-A number that was given away is never given to another subscription. One that is gone has no consumer, so what it
-matched and was not delivered yet is delivered to nobody.
+A number that was given away is never given to another subscription. One that is gone has no consumer, so
+what it matched and was not delivered yet is delivered to nobody.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.service.storage.block import Block
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
+    from headgate.service.storage.block import Block
 
 NOBODY = -1
 
@@ -70,8 +69,11 @@ class Names:
 
     def numbers_of(self, ids: Iterable[Id]) -> list[int]:
         """Return the numbers of subscriptions; of those that have just gone, none."""
-        numbers = self.numbers
-        return [numbers[each] for each in ids if each in numbers]
+        try:
+            return list(map(self.numbers.__getitem__, ids))
+        except KeyError:
+            numbers = self.numbers
+            return [numbers[each] for each in ids if each in numbers]
 
     def ids_of(self, numbers: Iterable[int]) -> list[str]:
         """Return the ids of subscriptions; of those that are gone, none."""
@@ -89,19 +91,44 @@ class Names:
         mine = np.flatnonzero(self.owners(block.subscriptions) == consumer)
         return self._collected(block, mine, after)
 
-    def by_consumer(self, block: Block, wanted: Sequence[int]) -> list[tuple[int, list[Delivery]]]:
-        """List what a block has for each of some consumers."""
+    def owned(self, consumer: int) -> list[str]:
+        """List the subscriptions of a consumer."""
+        return self.ids_of(np.flatnonzero(self._owner == consumer).tolist())
+
+    def count_owned(self, consumer: int) -> int:
+        """Count the subscriptions of a consumer."""
+        return int(np.count_nonzero(self._owner == consumer))
+
+    def by_consumer(self, block: Block, wanted: NDArray[np.bool_]) -> list[tuple[int, list[Delivery]]]:
+        """List what a block has for each of some consumers: those that are true in `wanted`, by number.
+
+        The first and the last of `wanted` are false: nobody and consumers beyond it are looked up there.
+        """
         owners = self.owners(block.subscriptions)
-        known = np.isin(owners, np.asarray(wanted, np.int32))
-        places = np.flatnonzero(known)
+        places = np.flatnonzero(wanted.take(owners, mode="clip"))
         if not len(places):
             return []
-        places = places[np.argsort(owners[places], kind="stable")]
         of = owners[places]
-        cuts = [0, *(np.flatnonzero(np.diff(of)) + 1).tolist(), len(places)]
-        found = []
-        for begin, end in zip(cuts, cuts[1:], strict=False):
-            found.append((int(of[begin]), self._collected(block, places[begin:end], 0)))
+        order = np.argsort(of, kind="stable")
+        places = places[order]
+        rows = np.searchsorted(block.ends, places, "right").tolist()
+        ids, texts, first, time = self._ids, block.texts, block.first, block.time
+        found: list[tuple[int, list[Delivery]]] = []
+        last_owner = last_row = -1
+        for owner, row, number in zip(
+            of[order].tolist(), rows, block.subscriptions[places].tolist(), strict=True
+        ):
+            identity = ids.get(number)
+            if identity is None:
+                continue
+            if owner != last_owner:
+                found.append((owner, [Delivery(first + row, time, texts[row], [identity])]))
+                last_owner, last_row = owner, row
+            elif row != last_row:
+                found[-1][1].append(Delivery(first + row, time, texts[row], [identity]))
+                last_row = row
+            else:
+                found[-1][1][-1].subscriptions.append(identity)
         return found
 
     def _collected(self, block: Block, places: NDArray[np.int64], after: int) -> list[Delivery]:

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from headgate.core.event import Event
 from headgate.errors import HeadgateError, SubscriptionError
 from headgate.runtime.operations import UPSERT, Put, Unsubscribe
+from headgate.service.metrics import TenantCounts
 from headgate.service.problems import Conflict, Forbidden, NotFound
 from headgate.service.resources import DEFAULT, ConsumerBody, SubscriptionBody
+from headgate.service.security.signature import new_secret
 from headgate.service.settings import Quotas
 from headgate.service.storage import consumers as stored_consumers
 from headgate.service.storage import subscriptions as stored_subscriptions
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from headgate.core.event import Id
+    from headgate.core.event import Event, Id
     from headgate.core.subscription import Subscription
     from headgate.errors import EventError
     from headgate.runtime.operations import Change
@@ -62,7 +63,10 @@ _BUILD_FROM = 2_000
 
 
 class Refused(NamedTuple):
-    """A subscription of an import that was refused: its line, counted from 1, its id if it has one, and why."""
+    """A subscription of an import that was refused.
+
+    Its line, counted from 1, its id if it has one, and why.
+    """
 
     line: int
     id: str | None
@@ -83,8 +87,11 @@ class Tenant(Matching):
         """The revision of each subscription."""
         self.committed: Callable[[Block], None] = lambda _: None
         """Is told of each block that is on disk, on the event loop."""
+        self.changed: Callable[[str], None] = lambda _: None
+        """Is told the id of each consumer that came, changed or went, on the event loop."""
         self.waiting = 0
         """Bytes of events that are not on disk yet."""
+        self.counters = TenantCounts()
         self.counts = MatchCounts()
         self.quotas = quotas
         self._loop = loop
@@ -156,10 +163,8 @@ class Tenant(Matching):
             if end is not None:
                 self.expiries[identity] = end
                 heapq.heappush(self._ends, (end, identity, number))
-        for number, identity, revision in self.store.database.rows(
-            "SELECT number, id, revision FROM subscriptions"
-        ):
-            self.revisions[identity] = revision
+        revisions = self.store.database.rows("SELECT id, revision FROM subscriptions")
+        self.revisions.update(dict(revisions))
         for number, *period in limits:
             stored = self.store.subscriptions.by_number(number)
             if stored is not None and stored.said.limit is not None:
@@ -183,13 +188,18 @@ class Tenant(Matching):
     # Events
 
     async def publish(
-        self, events: Sequence[Event], texts: Sequence[bytes], *, atomic: bool = True
+        self,
+        events: Sequence[Event],
+        texts: Sequence[bytes],
+        *,
+        atomic: bool = True,
+        also: Callable[[Published], list[Write]] | None = None,
     ) -> Published:
-        """Match events and keep them; returns when they are on disk."""
+        """Match events and keep them; returns when they are on disk, with what else is written with them."""
         size = sum(map(len, texts))
         self.waiting += size
         try:
-            found: Published = await self._ask(lambda reply: Publish(events, texts, reply, atomic))
+            found: Published = await self._ask(lambda reply: Publish(events, texts, reply, atomic, also))
         finally:
             self.waiting -= size
         return found
@@ -243,6 +253,7 @@ class Tenant(Matching):
         def told() -> None:
             if block is not None:
                 self.position = block.last
+                self.counters.committed(block)
                 self.counts.note(block)
                 self.committed(block)
             for reply, answer in replies:
@@ -270,7 +281,8 @@ class Tenant(Matching):
         """Open the index again from what is stored."""
         _LOG.warning("tenant %s: a change could not be written, the index is opened again", self.name)
         self.names = Names()
-        self.names.consumers.update({each.id: each.number for each in self.store.consumers.all()})
+        self._consumers = {each.id: each for each in self.store.consumers.all()}
+        self.names.consumers.update({each.id: each.number for each in self._consumers.values()})
         self.limits = Limits()
         self.revisions.clear()
         self.expiries.clear()
@@ -516,9 +528,10 @@ class Tenant(Matching):
             if said.expires is None or said.expires.timestamp() > now
         ]
         index, bad = Indexes.collect(contents._replace(subscriptions=[*kept, *fresh]))
-        for identity, reason in bad.items():
-            if identity in last:
-                refused.append(Refused(last.pop(identity)[0], identity, reason))
+        for refused_id, reason in bad.items():
+            if refused_id in last:
+                line, *_ = last.pop(str(refused_id))
+                refused.append(Refused(line, str(refused_id), reason))
         good = [(identity, said) for identity, (_, said, _) in last.items()]
         return good, sorted(refused), index
 
@@ -551,17 +564,21 @@ class Tenant(Matching):
             if identity not in self.revisions:
                 raise NotFound(f"there is no subscription {identity!r}")
             self._check_revision(identity, expected, create=False)
-            if identity in self.index:
-                self._apply(Unsubscribe(identity))
-            number = self.names.numbers[identity]
-            self.names.remove(identity)
-            limited = self.limits.set(number, None)
-            self.expiries.pop(identity, None)
-            del self.revisions[identity]
-            return [stored_subscriptions.remove(identity), *limited, *also], None
+            return [*self._remove(identity), *also], None
 
         await self.between(run)
         self._save_soon()
+
+    def _remove(self, identity: str) -> list[Write]:
+        """Take a subscription out of the index, in the matcher's thread, and say what must be written."""
+        if identity in self.index:
+            self._apply(Unsubscribe(identity))
+        number = self.names.numbers[identity]
+        self.names.remove(identity)
+        limited = self.limits.set(number, None)
+        self.expiries.pop(identity, None)
+        del self.revisions[identity]
+        return [stored_subscriptions.remove(identity), *limited]
 
     # The graph, the taxonomy, and what filters may be
 
@@ -650,11 +667,77 @@ class Tenant(Matching):
         if found is not None and (wanted.url is None or found.said.url == wanted.url):
             return []
         stored = self._numbered(identity, wanted, found)
-        self._consumers[identity] = stored
-        self.names.consumers[identity] = stored.number
+        return self._keep_consumer(stored)
+
+    def consumer(self, identity: str) -> StoredConsumer | None:
+        """Find a consumer; its cursor is where it began, and delivery knows how far it came since."""
+        return self._consumers.get(identity)
+
+    async def put_consumer(
+        self,
+        identity: str,
+        make: Callable[[StoredConsumer | None], ConsumerBody],
+        *,
+        expected: int | None = None,
+    ) -> tuple[StoredConsumer, bool]:
+        """Have a consumer, made of what there is; `expected` is the revision that it must have.
+
+        Returns it, and whether it is new.
+        """
+
+        def run() -> tuple[list[Write], tuple[StoredConsumer, bool]]:
+            found = self._consumers.get(identity)
+            self._check_consumer(identity, found, expected)
+            stored = self._numbered(identity, make(found), found)
+            writes = self._keep_consumer(stored)
+            return [*writes, _keep_revision(self._revision)], (stored, found is None)
+
+        answer: tuple[StoredConsumer, bool] = await self.between(run)
+        return answer
+
+    async def remove_consumer(
+        self, identity: str, *, expected: int | None = None, subscriptions: bool = False
+    ) -> None:
+        """Have no consumer of an id; one with subscriptions goes only together with them."""
+
+        def run() -> tuple[list[Write], None]:
+            found = self._consumers.get(identity)
+            if found is None:
+                raise NotFound(f"there is no consumer {identity!r}")
+            self._check_consumer(identity, found, expected)
+            owned = self.names.owned(found.number)
+            if owned and not subscriptions:
+                raise Conflict(
+                    f"consumer {identity!r} has {len(owned):,} subscriptions: delete these first, or all together with "
+                    "?subscriptions=delete"
+                )
+            writes = [write for each in owned for write in self._remove(each)]
+            del self._consumers[identity]
+            self.names.consumers.pop(identity, None)
+            self._loop.call_soon_threadsafe(self._tell_changed, identity)
+            return [*writes, stored_consumers.remove(identity)], None
+
+        await self.between(run)
+        self._save_soon()
+
+    def _check_consumer(self, identity: str, found: StoredConsumer | None, expected: int | None) -> None:
+        revision = 0 if found is None else found.revision
+        if expected is not None and expected != revision:
+            now = f"it has revision {revision} now" if revision else "there is none"
+            raise Conflict(f"consumer {identity!r} is not as you know it: {now}; read it again", 412)
+
+    def _keep_consumer(self, stored: StoredConsumer) -> list[Write]:
+        self._consumers[stored.id] = stored
+        self.names.consumers[stored.id] = stored.number
+        self._loop.call_soon_threadsafe(self._tell_changed, stored.id)
         return [stored_consumers.put(stored)]
 
+    def _tell_changed(self, identity: str) -> None:
+        self.changed(identity)
+
     def _numbered(self, identity: str, said: ConsumerBody, found: StoredConsumer | None) -> StoredConsumer:
+        if said.url is not None and said.secret is None:
+            said = msgspec.structs.replace(said, secret=new_secret())
         self._revision += 1
         if found is not None:
             return found._replace(revision=self._revision, body=msgspec.json.encode(said))

@@ -1,0 +1,408 @@
+"""What the service costs: publishing, matching, storing, delivering, starting; beside logs without matching.
+
+The server is a process of its own, and so is the load. Costs are the server's CPU time, from /proc. Rates
+by the clock say little where others run: the share of time that the server's threads waited for a core
+stands beside them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
+
+import msgspec
+import numpy as np
+
+from benchmarks.engine import SEED, synthetic
+from benchmarks.results import Result
+from benchmarks.service_peers import peers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SERVE = [sys.executable, "-c", "from headgate.cli import main; main()", "serve"]
+_TICKS = os.sysconf("SC_CLK_TCK")
+_QUIET = 0.10
+"""Rates by the clock count where the server waited less than this."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured."""
+
+    filters: int
+    events: int
+    seconds: float
+    retained: int
+    listeners: int
+    rounds: int
+
+
+PLANS = {
+    "quick": Plan(1_000, 2_000, 0.5, 2_000, 20, 1),
+    "full": Plan(100_000, 20_000, 8.0, 1_000_000, 1_000, 3),
+}
+
+
+def run(size: str) -> list[Result]:
+    """Measure all of it."""
+    plan = PLANS[size]
+    full = size == "full"
+    results: list[Result] = []
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        asyncio.run(_fill(place / "data", plan))
+        events = _write_events(place, plan)
+        with _server(place / "data") as server:
+            results += _loads(server, events, plan, full=full)
+        results += _store(place, plan, full=full)
+        with _server(place / "data") as server:
+            results += _listeners(server, plan, full=full)
+        results += _restart(place, plan, full=full)
+        results += peers(place, plan.seconds)
+    return results
+
+
+# What is served
+
+
+async def _fill(data: Path, plan: Plan) -> None:
+    """Make a data directory with subscriptions of W-mix, of as many consumers as there are listeners."""
+    from headgate.service.resources import SubscriptionBody
+    from headgate.service.server import make_place
+    from headgate.service.tenant.tenant import Tenant
+
+    workload = synthetic("mixed", plan.filters)
+    rows = workload.subscriptions(np.arange(plan.filters), SEED).to_pylist()
+    make_place(data)
+    tenant = await Tenant.open("default", data / "tenants" / "default")
+    said = [
+        (row, str(each["id"]), SubscriptionBody(filter=each["filter"], consumer=f"c{row % plan.listeners}"))
+        for row, each in enumerate(rows)
+    ]
+    count, refused = await tenant.import_(said)
+    assert count == plan.filters, refused[:3]
+    await tenant.close()
+
+
+def _write_events(place: Path, plan: Plan) -> Path:
+    """Write events of W-mix as CloudEvents, one a line."""
+    rows = synthetic("mixed", plan.filters).events(np.arange(plan.events), SEED).to_pylist()
+    file = place / "events.jsonl"
+    with file.open("wb") as out:
+        for number, row in enumerate(rows):
+            data = {name: value for name, value in row.items() if value is not None and name != "id"}
+            out.write(msgspec.json.encode(_envelope(f"e{number}", data)) + b"\n")
+    return file
+
+
+def _envelope(identity: str, data: dict[str, Any]) -> dict[str, Any]:
+    return {"specversion": "1.0", "id": identity, "source": "/bench", "type": "bench", "data": data}
+
+
+@dataclass
+class _Server:
+    """A server that runs, and what it used."""
+
+    process: subprocess.Popen[str]
+    port: int
+    started: float
+    """CPU seconds until it was ready."""
+
+    def cpu(self) -> float:
+        """Return the CPU seconds that it used."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text("ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def memory(self) -> float:
+        """Return its resident memory in MB."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text("ascii").splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1e3
+
+    def waits(self) -> tuple[int, int]:
+        """Return the nanoseconds that its threads ran, and those that they waited for a core."""
+        ran = queued = 0
+        for place in Path(f"/proc/{self.process.pid}/task").glob("*/schedstat"):
+            its_ran, its_queued, _ = map(int, place.read_text("ascii").split())
+            ran, queued = ran + its_ran, queued + its_queued
+        return ran, queued
+
+
+@contextmanager
+def _server(data: Path) -> Iterator[_Server]:
+    process = subprocess.Popen(
+        [*_SERVE, "--data", str(data), "--port", "0"], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield _ready(process)
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def _ready(process: subprocess.Popen[str]) -> _Server:
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("headgate serves at "):
+            server = _Server(process, int(line.rpartition(":")[2]), 0.0)
+            server.started = server.cpu()
+            return server
+    raise AssertionError("the server did not start")
+
+
+# Publishing and matching
+
+
+def _loads(server: _Server, events: Path, plan: Plan, *, full: bool) -> list[Result]:
+    results = []
+    section = f"Requests, W-mix, {plan.filters:,} filters"
+    for mode, title, connections, cost, rate in (
+        ("batches", "publish, durable, batches of 100", 4, 100, 10_000),
+        ("single", "publish, durable, one event a request, 32 connections", 32, 300, 2_500),
+        ("match", "match only, batches of 100", 4, 50, 20_000),
+    ):
+        best: dict[str, Any] | None = None
+        for _ in range(plan.rounds):
+            found = _load(server, mode, connections, events, plan.seconds)
+            assert not found["others"], found["others"]
+            if best is None or found["micros"] < best["micros"]:
+                best = found
+        assert best is not None
+        quiet = best["waited"] < _QUIET
+        results += [
+            Result(
+                title,
+                best["micros"],
+                "µs of server CPU an event",
+                goal=cost if full else None,
+                section=section,
+            ),
+            Result(
+                f"{title}: by the clock{'' if quiet else ', on a busy machine'}",
+                best["rate"],
+                "events a second",
+                goal=rate if full and quiet else None,
+                at_least=True,
+                section=section,
+            ),
+            Result(
+                f"{title}: p99",
+                1e3 * best["p99"],
+                "ms",
+                section=section,
+                goal=50 if full and quiet and mode == "single" else None,
+            ),
+            Result(
+                f"{title}: the server waited for a core",
+                100 * best["waited"],
+                "% of the time",
+                section=section,
+            ),
+        ]
+    return results
+
+
+def _load(server: _Server, mode: str, connections: int, events: Path, seconds: float) -> dict[str, Any]:
+    asked = {"port": server.port, "mode": mode, "events": str(events), "connections": connections}
+    for turn in (0.5, seconds):
+        cpu, (ran, queued) = server.cpu(), server.waits()
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.service_load", json.dumps({**asked, "seconds": turn})],
+            check=True,
+            stdout=subprocess.PIPE,
+        )
+        found: dict[str, Any] = json.loads(done.stdout)
+        ran, queued = server.waits()[0] - ran, server.waits()[1] - queued
+        found["micros"] = (server.cpu() - cpu) / max(1, found["events"]) * 1e6
+    found["rate"] = found["events"] / found["seconds"]
+    found["waited"] = queued / max(1, ran + queued)
+    return found
+
+
+# Storing
+
+
+def _store(place: Path, plan: Plan, *, full: bool) -> list[Result]:
+    """Measure what it costs to keep an event with many matches, in a commit of its own."""
+    from headgate.service.storage.block import NONE, Block
+    from headgate.service.storage.store import Store
+
+    store = Store(place / "many")
+    chance = np.random.default_rng(5)
+    times = []
+    for number in range(30 if not full else 300):
+        found = np.sort(chance.choice(100_000, 5_000, replace=False)).astype(np.uint32)
+        block = Block(
+            number + 1,
+            0,
+            [b"x" * 400],
+            np.array([5_000], np.uint32),
+            found,
+            NONE,
+            NONE,
+            np.zeros(1, np.uint32),
+        )
+        began = time.thread_time()
+        store.log.append([block], [])
+        times.append(time.thread_time() - began)
+    store.close()
+    del plan
+    return [
+        Result(
+            "an event that matches 5,000, in a commit of its own",
+            float(np.median(times)) * 1e6,
+            "µs of CPU",
+            goal=100 if full else None,
+            section="Storage",
+        )
+    ]
+
+
+# Delivering
+
+
+def _listeners(server: _Server, plan: Plan, *, full: bool) -> list[Result]:
+    """Measure server-sent events: many consumers, and one of a hundred that reads nothing."""
+    section = "Server-sent events"
+    before = server.memory()
+    many = _listened(server, [f"c{number}" for number in range(plan.listeners)], plan.seconds)
+    few = [f"c{number}" for number in range(min(99, plan.listeners - 1))]
+    alone = _listened(server, few, plan.seconds)
+    beside = _listened(server, few, max(12.0, plan.seconds) if full else 2.0, stalled=f"c{len(few)}")
+    results = [
+        Result(
+            f"{plan.listeners:,} consumers",
+            many["micros"],
+            "µs of server CPU a delivery, publishing left out",
+            goal=15 if full else None,
+            section=section,
+        ),
+        Result("deliveries", many["deliveries"], "in all", section=section),
+        Result(
+            "memory above the engine",
+            many["memory"] - before,
+            "MB",
+            goal=200 if full else None,
+            section=section,
+        ),
+        Result("p99 of 99 consumers", 1e3 * (alone["p99"] or 0), "ms", section=section),
+        Result(
+            "p99 of 99 beside one that reads nothing",
+            1e3 * (beside["p99"] or 0),
+            "ms",
+            goal=1.5e3 * (alone["p99"] or 0) if full else None,
+            section=section,
+        ),
+    ]
+    if beside["cut_off"] is not None:
+        results.append(
+            Result(
+                "that one is cut off after",
+                beside["cut_off"],
+                "s",
+                goal=10 if full else None,
+                section=section,
+            )
+        )
+    return results
+
+
+def _listened(
+    server: _Server, consumers: list[str], seconds: float, stalled: str | None = None
+) -> dict[str, Any]:
+    """Publish while consumers listen; what publishing costs without them is taken off."""
+    rows = list(synthetic("mixed", 1_000).events(np.arange(2_000), SEED).to_pylist())
+    bare = _publish(server, rows, min(seconds, 3.0))
+    with urlopen(f"http://127.0.0.1:{server.port}/v1/events?limit=1", timeout=30) as answer:
+        last = json.load(answer)["last"]
+    asked = {"port": server.port, "consumers": consumers, "seconds": seconds + 1.0, "after": last}
+    asked["stalled"] = stalled
+    listening = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.service_listeners", json.dumps(asked)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert listening.stdout is not None
+    assert listening.stdout.readline() == "open\n"
+    cpu = server.cpu()
+    sent, _ = _publish(server, rows, seconds)
+    memory = server.memory()
+    found: dict[str, Any] = json.loads(listening.communicate()[0])
+    used = server.cpu() - cpu - sent * bare[1]
+    found["micros"] = used / max(1, found["deliveries"]) * 1e6
+    found["memory"] = memory
+    return found
+
+
+def _publish(server: _Server, rows: list[dict[str, Any]], seconds: float) -> tuple[int, float]:
+    """Publish at a steady rate; returns how many events, and the server's CPU seconds an event."""
+    import http.client
+
+    connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    chance = random.Random(7)
+    sent, cpu, until = 0, server.cpu(), time.monotonic() + seconds
+    while time.monotonic() < until:
+        some = []
+        for row in chance.sample(rows, 20):
+            data = {name: value for name, value in row.items() if value is not None and name != "id"}
+            some.append(_envelope(f"x{sent + len(some)}", {**data, "sent": time.time()}))
+        connection.request(
+            "POST",
+            "/v1/events",
+            msgspec.json.encode(some),
+            {"Content-Type": "application/cloudevents-batch+json"},
+        )
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 200
+        sent += len(some)
+        time.sleep(0.05)
+    connection.close()
+    return sent, (server.cpu() - cpu) / max(1, sent)
+
+
+# Starting
+
+
+def _restart(place: Path, plan: Plan, *, full: bool) -> list[Result]:
+    """Measure a start with many retained events."""
+    from headgate.service.storage.block import NONE, Block
+    from headgate.service.storage.store import Store
+
+    data = place / "restart"
+    shutil.copytree(place / "data", data)
+    store = Store(data / "tenants" / "default")
+    first = store.log.bounds().last + 1
+    text = msgspec.json.encode(_envelope("e", {f"a{number}": number for number in range(20)}))
+    for begin in range(first, first + plan.retained, 1_000):
+        count = min(1_000, first + plan.retained - begin)
+        found = np.arange(24 * count, dtype=np.uint32) % plan.filters + 1
+        ends = np.arange(24, 24 * count + 1, 24, dtype=np.uint32)
+        now = time.time_ns() // 1_000
+        hashes = np.zeros(count, np.uint32)
+        store.log.append([Block(begin, now, [text] * count, ends, found, NONE, NONE, hashes)], [])
+    kept = store.log.bounds()
+    store.close()
+    with _server(data) as server:
+        started = server.started
+    return [
+        Result(
+            f"{kept.last - kept.first + 1:,} retained events, {plan.filters:,} subscriptions: ready after",
+            started,
+            "CPU s",
+            goal=5 if full else None,
+            section="Start",
+        )
+    ]

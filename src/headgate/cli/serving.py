@@ -1,0 +1,233 @@
+"""Commands about the service: run it, its keys, copies of what it keeps."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from headgate.cli.options import options_of
+from headgate.cli.shell import cli, json_option
+from headgate.errors import MachineError
+from headgate.service.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_DATA = click.option(
+    "--data",
+    required=True,
+    metavar="DIRECTORY",
+    type=click.Path(path_type=Path),
+    help="What `serve` was given.",
+)
+
+
+def _need() -> None:
+    """Refuse where the packages of the service are not installed."""
+    from importlib.util import find_spec
+
+    lacking = [
+        name for name in ("apsw", "uvicorn", "starlette", "uvloop", "httptools") if find_spec(name) is None
+    ]
+    if lacking:
+        raise MachineError(f"the service needs {', '.join(lacking)}: pip install 'headgate[service]'")
+
+
+@cli.command()
+@options_of(ServiceSettings)
+def serve(asked: ServiceSettings) -> None:
+    r"""Run the service: publish, subscribe and deliver over HTTP.
+
+    Everything is on disk before it is acknowledged.
+
+    It listens at 127.0.0.1 and needs no keys there. SIGTERM and Ctrl-C end it after what was begun is done.
+
+    \b
+    Examples:
+      headgate serve --data data/
+      headgate serve --data data/ --host 0.0.0.0 --certificate server.pem --private-key server.key
+      curl localhost:8080/v1/events -H 'Content-Type: application/json' -d '{"id": "e1", "price": 12}'
+    """
+    _need()
+    from headgate.service.running import Running, set_up_log
+
+    set_up_log(asked.log)
+    running = Running(asked)
+    running.run(lambda address: click.echo(f"headgate serves at {address}", err=True))
+
+
+@cli.group()
+def service() -> None:
+    """Keys of the service, checks and copies of what it keeps."""
+
+
+@service.group()
+def key() -> None:
+    """API keys: make them, list them, have them count no more."""
+
+
+@key.command("add")
+@_DATA
+@click.option("--tenant", default="default", show_default=True, help="Whose key it is.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    required=True,
+    type=click.Choice(["publish", "subscribe", "read", "admin"]),
+    help="What it allows; may be repeated.",
+)
+@click.option("--note", default="", help="What it is for.")
+def add_key(data: Path, tenant: str, scopes: tuple[str, ...], note: str) -> None:
+    r"""Make a key and print it. It is kept as a hash, and cannot be shown again.
+
+    \b
+    Example:
+      headgate service key add --data data/ --tenant shop --scope publish --note "web shop"
+    """
+
+    def made(keys: Any) -> None:
+        _, text = keys.add(tenant, scopes, note=note)
+        click.echo(text)
+
+    _with_keys(data, made)
+
+
+@key.command("list")
+@_DATA
+@click.option("--tenant", default="default", show_default=True, help="Whose keys.")
+def list_keys(data: Path, tenant: str) -> None:
+    r"""List keys, without their secrets.
+
+    \b
+    Example:
+      headgate service key list --data data/
+    """
+
+    def listed(keys: Any) -> None:
+        for each in keys.listed(tenant):
+            click.echo(f"{each.id}  {','.join(sorted(each.scopes))}  {each.note}".rstrip())
+
+    _with_keys(data, listed)
+
+
+@key.command("remove")
+@_DATA
+@click.option("--tenant", default="default", show_default=True, help="Whose key it is.")
+@click.argument("identity", metavar="ID")
+def remove_key(data: Path, tenant: str, identity: str) -> None:
+    r"""Have a key count no more; a service that runs notices within a second.
+
+    \b
+    Example:
+      headgate service key remove --data data/ 0f3a9c
+    """
+
+    def removed(keys: Any) -> None:
+        if not keys.remove(tenant, identity):
+            raise MachineError(
+                f"there is no key {identity!r} of tenant {tenant!r}: `headgate service key list` lists them"
+            )
+
+    _with_keys(data, removed)
+
+
+def _with_keys(data: Path, do: Callable[[Any], None]) -> None:
+    _need()
+    from headgate.service.security.keys import Keys
+    from headgate.service.server import make_place
+
+    make_place(data)
+    keys = Keys(data)
+    try:
+        do(keys)
+    finally:
+        keys.close()
+
+
+@service.command("check")
+@_DATA
+@json_option
+def check_data(data: Path, *, as_json: bool) -> None:
+    r"""Read all that the service keeps, and list what is damaged; 0 if nothing is.
+
+    \b
+    Example:
+      headgate service check --data data/
+    """
+    _need()
+    from headgate.service.backup import check
+
+    found = list(check(data))
+    if as_json:
+        import json
+
+        click.echo(json.dumps([each._asdict() for each in found]))
+    else:
+        for each in found:
+            click.echo(
+                f"{each.tenant}: {each.events:,} events with {each.matches:,} matches, "
+                f"{each.subscriptions:,} "
+                f"subscriptions, {each.consumers:,} consumers"
+            )
+            for line in each.damage:
+                click.echo(f"  damaged: {line}")
+    if any(each.damage for each in found):
+        sys.exit(1)
+    if not as_json:
+        click.echo("nothing is damaged")
+
+
+@service.command("backup")
+@_DATA
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    metavar="DIRECTORY",
+    type=click.Path(path_type=Path),
+    help="A new directory.",
+)
+def backup_data(data: Path, target: Path) -> None:
+    r"""Copy all that is committed now, while the service runs.
+
+    \b
+    Example:
+      headgate service backup --data data/ --to backups/monday
+    """
+    _need()
+    from headgate.service.backup import back_up
+
+    names = back_up(data, target)
+    click.echo(f"{target} has {len(names)} tenant{'' if len(names) == 1 else 's'}: {', '.join(names)}")
+
+
+@service.command("restore")
+@click.option(
+    "--from",
+    "copy",
+    required=True,
+    metavar="DIRECTORY",
+    type=click.Path(path_type=Path),
+    help="What `backup` wrote.",
+)
+@_DATA
+def restore_data(copy: Path, data: Path) -> None:
+    r"""Make a data directory of a copy, after checking the copy.
+
+    \b
+    Example:
+      headgate service restore --from backups/monday --data data/
+    """
+    _need()
+    from headgate.service.backup import restore
+
+    names = restore(copy, data)
+    click.echo(
+        f"{data} has {len(names)} tenant{'' if len(names) == 1 else 's'}: start it with headgate "
+        f"serve --data {data}"
+    )

@@ -1,0 +1,1 @@
+"""Clients of the service: `Client` for programs that wait, `AsyncClient` for those on asyncio."""

@@ -1,0 +1,215 @@
+"""The client for programs on asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from headgate.client import asking
+from headgate.client.asking import AGAIN, Ask, Retries, address_of, answer_of, headers_of, wait_of
+from headgate.client.client import MANY_UNACKNOWLEDGED, SECONDS_UNACKNOWLEDGED, SILENCE
+from headgate.client.stream import EventStream
+from headgate.errors import MachineError, ServiceError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Mapping
+    from types import TracebackType
+    from typing import Self
+
+    from headgate.client.model import Delivery, Imported, Published
+
+
+class AsyncClient:
+    """A service, for programs on asyncio. Its calls are those of `Client`, where it is said what they mean.
+
+    async with AsyncClient() as client:
+        await client.publish({"id": "e1", "price": 5})
+        async for delivery in client.listen("me"):
+            print(delivery.data)
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        key: str | None = None,
+        timeout: float = 30.0,
+        retries: Retries | None = None,
+    ) -> None:
+        try:
+            import aiohttp
+        except ImportError:
+            raise MachineError(
+                "the client for asyncio needs aiohttp: pip install 'headgate[client]'"
+            ) from None
+        self.address = address_of(address)
+        self._key = key
+        self._retries = retries or Retries()
+        self._timeout = aiohttp.ClientTimeout(timeout)
+        self._session: aiohttp.ClientSession | None = None
+        self._failures = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
+
+    async def __aenter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close its connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def publish(
+        self, events: Any, *, matches: bool = False, partial: bool = False, key: str | None = None
+    ) -> Published:
+        """Publish one event or several; they are on disk when this returns."""
+        found: Published = await self._send(asking.publish(events, matches=matches, partial=partial, key=key))
+        return found
+
+    async def match(self, events: Any) -> list[list[str]]:
+        """Ask who matches each of some events; nothing is kept."""
+        return [each["matches"] for each in (await self._send(asking.match(events)))["events"]]
+
+    async def explain(self, event: Any, subscription: str) -> dict[str, Any]:
+        """Ask why a subscription gets an event or not."""
+        found: dict[str, Any] = await self._send(asking.explain(event, subscription))
+        return found
+
+    async def subscribe(
+        self,
+        identity: str,
+        text: str,
+        *,
+        revision: str | None = None,
+        **fields: Any,
+    ) -> dict[str, Any]:
+        """Have a subscription."""
+        found: dict[str, Any] = await self._send(
+            asking.put_subscription(identity, {"filter": text, **fields}, revision)
+        )
+        return found
+
+    async def unsubscribe(self, identity: str) -> None:
+        """Have no subscription of an id."""
+        await self._send(asking.delete_subscription(identity))
+
+    async def subscription(self, identity: str) -> dict[str, Any]:
+        """Read a subscription."""
+        found: dict[str, Any] = await self._send(asking.get_subscription(identity))
+        return found
+
+    async def subscriptions(self, search: str | None = None) -> AsyncIterator[dict[str, Any]]:
+        """List subscriptions, in the order of their ids."""
+        after: str | None = ""
+        while after is not None:
+            page = await self._send(asking.list_subscriptions(after, 1_000, search))
+            for each in page.items:
+                yield each
+            after = page.next
+
+    async def import_subscriptions(self, rows: Iterable[Mapping[str, Any] | bytes]) -> Imported:
+        """Have many subscriptions."""
+        found: Imported = await self._send(asking.import_subscriptions(rows))
+        return found
+
+    async def consumer(self, identity: str, **fields: Any) -> dict[str, Any]:
+        """Have a consumer."""
+        found: dict[str, Any] = await self._send(asking.put_consumer(identity, fields))
+        return found
+
+    async def pull(
+        self, consumer: str, *, after: int | None = None, limit: int = 100, wait: float = 0.0
+    ) -> list[Delivery]:
+        """Read deliveries after the consumer's cursor, or after another one."""
+        found: list[Delivery] = (await self._send(asking.pull(consumer, after, limit, wait))).items
+        return found
+
+    async def acknowledge(self, consumer: str, cursor: int) -> None:
+        """Tell that everything up to a cursor is done."""
+        await self._send(asking.acknowledge(consumer, cursor))
+
+    async def listen(
+        self, consumer: str, *, after: int | None = None, acknowledge: bool = True
+    ) -> AsyncIterator[Delivery]:
+        """Give deliveries as they come, and go on after a lost connection where it was."""
+        done, unacked, acked = after, 0, time.monotonic()
+        waits = self._retries.waits()
+        while True:
+            try:
+                async for delivery in self._stream(asking.listen(consumer, done)):
+                    yield delivery
+                    waits = self._retries.waits()
+                    done, unacked = delivery.cursor, unacked + 1
+                    late = time.monotonic() - acked > SECONDS_UNACKNOWLEDGED
+                    if acknowledge and (late or unacked >= MANY_UNACKNOWLEDGED):
+                        await self.acknowledge(consumer, done)
+                        unacked, acked = 0, time.monotonic()
+            except ServiceError as error:
+                wait = next(waits, None)
+                if wait is None or (error.status is not None and error.status not in AGAIN):
+                    raise
+                await asyncio.sleep(wait)
+            finally:
+                if acknowledge and unacked and done is not None:
+                    await self.acknowledge(consumer, done)
+                    unacked = 0
+
+    async def _stream(self, ask: Ask) -> AsyncIterator[Delivery]:
+        import aiohttp
+
+        stream = EventStream()
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=10.0, sock_read=SILENCE)
+        try:
+            async with self._open().request(
+                ask.method,
+                self.address + ask.path,
+                headers=headers_of(self._key, ask.headers),
+                timeout=timeout,
+            ) as answer:
+                if answer.status >= 400:
+                    answer_of(ask, answer.status, await answer.read())
+                async for piece in answer.content.iter_any():
+                    for delivery in stream.feed(piece):
+                        yield delivery
+        except self._failures as error:
+            raise ServiceError(f"{self.address} is lost: {error}") from None
+
+    def _open(self) -> Any:
+        import aiohttp
+
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=self._timeout)
+        return self._session
+
+    async def _send(self, ask: Ask) -> Any:
+        waits = self._retries.waits()
+        while True:
+            try:
+                async with self._open().request(
+                    ask.method,
+                    self.address + ask.path,
+                    data=ask.body,
+                    headers=headers_of(self._key, ask.headers),
+                ) as answer:
+                    body, status, later = (
+                        await answer.read(),
+                        answer.status,
+                        answer.headers.get("Retry-After"),
+                    )
+            except self._failures as error:
+                wait = next(waits, None)
+                if wait is None:
+                    raise ServiceError(f"{self.address} does not answer: {error}") from None
+                await asyncio.sleep(wait)
+                continue
+            if status in AGAIN and (wait := next(waits, None)) is not None:
+                await asyncio.sleep(max(wait, wait_of(later)))
+                continue
+            return answer_of(ask, status, body)

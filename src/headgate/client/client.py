@@ -1,0 +1,236 @@
+"""The client for programs that wait for each answer."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from headgate.client import asking
+from headgate.client.asking import AGAIN, Ask, Retries, address_of, answer_of, headers_of, wait_of
+from headgate.client.stream import EventStream
+from headgate.errors import MachineError, ServiceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from types import TracebackType
+    from typing import Self
+
+    from headgate.client.model import Delivery, Imported, Published
+
+SECONDS_UNACKNOWLEDGED = 0.5
+"""Seconds between two acknowledgements of a listener."""
+MANY_UNACKNOWLEDGED = 100
+"""Deliveries after which a listener acknowledges in any case."""
+SILENCE = 60.0
+"""Seconds of silence after which a stream counts as lost; the service sends a comment more often."""
+
+
+class Client:
+    """A service, for programs that wait for each answer. It may be used by several threads.
+
+    Without an address it is that of `HEADGATE_URL`, or http://127.0.0.1:8080; without a key that of
+    `HEADGATE_KEY`. A request that gets no answer, or is told to come later, is sent again: publishing
+    carries an Idempotency-Key, so that no event is taken twice.
+
+        with Client() as client:
+            client.subscribe("cheap", "price < 10", consumer="me")
+            client.publish({"id": "e1", "price": 5})
+            for delivery in client.listen("me"):
+                print(delivery.subscriptions, delivery.data)
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        key: str | None = None,
+        timeout: float = 30.0,
+        retries: Retries | None = None,
+    ) -> None:
+        try:
+            import urllib3
+        except ImportError:
+            raise MachineError("the client needs urllib3: pip install 'headgate[client]'") from None
+        self.address = address_of(address)
+        self._key = key
+        self._retries = retries or Retries()
+        self._timeout = urllib3.Timeout(connect=timeout, read=timeout)
+        # Repeating is done here, where it is known what may be repeated.
+        self._pool = urllib3.PoolManager(maxsize=8, retries=False)
+        self._failures = (urllib3.exceptions.HTTPError, OSError)
+
+    def __enter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._pool.clear()
+
+    # Events
+
+    def publish(
+        self, events: Any, *, matches: bool = False, partial: bool = False, key: str | None = None
+    ) -> Published:
+        """Publish one event or several; they are on disk when this returns.
+
+        An event is a mapping of attributes with an `id`, or a CloudEvent. `matches` asks who matched. With
+        `partial`, good events are taken although others are refused. `key` is the Idempotency-Key; one is
+        made up if none is given.
+        """
+        found: Published = self._send(asking.publish(events, matches=matches, partial=partial, key=key))
+        return found
+
+    def match(self, events: Any) -> list[list[str]]:
+        """Ask who matches each of some events; nothing is kept."""
+        return [each["matches"] for each in self._send(asking.match(events))["events"]]
+
+    def explain(self, event: Any, subscription: str) -> dict[str, Any]:
+        """Ask why a subscription gets an event or not; an event is given, or named by its cursor."""
+        found: dict[str, Any] = self._send(asking.explain(event, subscription))
+        return found
+
+    # Subscriptions
+
+    def subscribe(
+        self,
+        identity: str,
+        text: str,
+        *,
+        revision: str | None = None,
+        **fields: Any,
+    ) -> dict[str, Any]:
+        """Have a subscription; `fields` are those of the API.
+
+        Dialect, consumer, score, weights, node, expires, limit.
+        """
+        found: dict[str, Any] = self._send(
+            asking.put_subscription(identity, {"filter": text, **fields}, revision)
+        )
+        return found
+
+    def unsubscribe(self, identity: str) -> None:
+        """Have no subscription of an id."""
+        self._send(asking.delete_subscription(identity))
+
+    def subscription(self, identity: str) -> dict[str, Any]:
+        """Read a subscription."""
+        found: dict[str, Any] = self._send(asking.get_subscription(identity))
+        return found
+
+    def subscriptions(self, search: str | None = None) -> Iterator[dict[str, Any]]:
+        """List subscriptions, in the order of their ids."""
+        after: str | None = ""
+        while after is not None:
+            page = self._send(asking.list_subscriptions(after, 1_000, search))
+            yield from page.items
+            after = page.next
+
+    def import_subscriptions(self, rows: Iterable[Mapping[str, Any] | bytes]) -> Imported:
+        """Have many subscriptions: mappings, or lines of JSON."""
+        found: Imported = self._send(asking.import_subscriptions(rows))
+        return found
+
+    # Consumers
+
+    def consumer(self, identity: str, **fields: Any) -> dict[str, Any]:
+        """Have a consumer; `fields` are those of the API: url, order, attempts, timeout, metadata."""
+        found: dict[str, Any] = self._send(asking.put_consumer(identity, fields))
+        return found
+
+    def pull(
+        self, consumer: str, *, after: int | None = None, limit: int = 100, wait: float = 0.0
+    ) -> list[Delivery]:
+        """Read deliveries after the consumer's cursor, or after another one.
+
+        Waits for some if there are none.
+        """
+        found: list[Delivery] = self._send(asking.pull(consumer, after, limit, wait)).items
+        return found
+
+    def acknowledge(self, consumer: str, cursor: int) -> None:
+        """Tell that everything up to a cursor is done."""
+        self._send(asking.acknowledge(consumer, cursor))
+
+    def listen(
+        self, consumer: str, *, after: int | None = None, acknowledge: bool = True
+    ) -> Iterator[Delivery]:
+        """Give deliveries as they come, and go on after a lost connection where it was.
+
+        One is acknowledged when the next one is asked for, together with others that came close to it:
+        after a crash, the last few may come again.
+        """
+        done = after
+        acked = time.monotonic()
+        unacked = 0
+        waits = self._retries.waits()
+        while True:
+            try:
+                for delivery in self._stream(asking.listen(consumer, done)):
+                    yield delivery
+                    waits = self._retries.waits()
+                    done, unacked = delivery.cursor, unacked + 1
+                    if acknowledge and (
+                        unacked >= MANY_UNACKNOWLEDGED or time.monotonic() - acked > SECONDS_UNACKNOWLEDGED
+                    ):
+                        self.acknowledge(consumer, done)
+                        acked, unacked = time.monotonic(), 0
+            except ServiceError as error:
+                wait = next(waits, None)
+                if wait is None or (error.status is not None and error.status not in AGAIN):
+                    raise
+                time.sleep(wait)
+            finally:
+                if acknowledge and unacked and done is not None:
+                    self.acknowledge(consumer, done)
+                    unacked = 0
+
+    def _stream(self, ask: Ask) -> Iterator[Delivery]:
+        import urllib3
+
+        stream = EventStream()
+        try:
+            answer = self._pool.request(
+                ask.method,
+                self.address + ask.path,
+                headers=headers_of(self._key, ask.headers),
+                timeout=urllib3.Timeout(connect=10.0, read=SILENCE),
+                preload_content=False,
+            )
+            try:
+                if answer.status >= 400:
+                    answer_of(ask, answer.status, answer.read())
+                for piece in answer.stream(1 << 16):
+                    yield from stream.feed(piece)
+            finally:
+                answer.close()
+        except self._failures as error:
+            raise ServiceError(f"{self.address} is lost: {error}") from None
+
+    def _send(self, ask: Ask) -> Any:
+        waits = self._retries.waits()
+        while True:
+            try:
+                answer = self._pool.request(
+                    ask.method,
+                    self.address + ask.path,
+                    body=ask.body,
+                    headers=headers_of(self._key, ask.headers),
+                    timeout=self._timeout,
+                )
+            except self._failures as error:
+                wait = next(waits, None)
+                if wait is None:
+                    raise ServiceError(f"{self.address} does not answer: {error}") from None
+                time.sleep(wait)
+                continue
+            if answer.status in AGAIN and (wait := next(waits, None)) is not None:
+                time.sleep(max(wait, wait_of(answer.headers.get("Retry-After"))))
+                continue
+            return answer_of(ask, answer.status, answer.data)

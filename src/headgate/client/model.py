@@ -1,0 +1,65 @@
+"""What a service answers, as a client gives it to programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class PublishedEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one event."""
+
+    id: str
+    cursor: int | None = None
+    """Its position in the log; none if it was refused."""
+    matched: int = 0
+    """How many subscriptions matched."""
+    matches: list[str] | None = None
+    """Which ones, if that was asked for."""
+    refused: str | None = None
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the events of a call."""
+
+    accepted: int
+    refused: int
+    matched: int
+    events: list[PublishedEvent]
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """An event for a consumer, and those of its subscriptions that matched."""
+
+    cursor: int
+    """Acknowledge this, and all up to it is done."""
+    subscriptions: list[str]
+    event: dict[str, Any]
+    """The CloudEvent."""
+
+    @property
+    def data(self) -> Any:
+        """Return the data of the event."""
+        return self.event.get("data")
+
+
+class Deliveries(msgspec.Struct, frozen=True, kw_only=True):
+    """Some deliveries of a consumer, in order."""
+
+    items: list[Delivery]
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of an import of subscriptions."""
+
+    accepted: int
+    refused: list[dict[str, Any]]
+    """The line, the id and the reason of each that was refused."""
+
+
+class Items(msgspec.Struct, frozen=True, kw_only=True):
+    """Some of a list."""
+
+    items: list[dict[str, Any]]
+    next: str | None = None

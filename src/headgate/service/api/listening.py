@@ -1,0 +1,290 @@
+"""Consuming by connection: server-sent events, and WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from starlette.responses import Response
+from starlette.websockets import WebSocketDisconnect
+
+from headgate.errors import HeadgateError
+from headgate.service.api.deliveries import Cursor  # noqa: TC001 -- msgspec reads it
+from headgate.service.api.operation import READ, SUBSCRIBE, Call, operation
+from headgate.service.delivery.feed import Closed
+from headgate.service.delivery.frames import HEARTBEAT, frame, message, notice
+from headgate.service.problems import Conflict, Problem
+from headgate.service.security.keys import check_scope
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import HTTPConnection
+    from starlette.websockets import WebSocket
+
+    from headgate.service.delivery.dispatcher import Dispatcher
+    from headgate.service.delivery.listener import Listener
+    from headgate.service.delivery.state import State
+    from headgate.service.security.keys import Key
+    from headgate.service.server import Server
+    from headgate.service.tenant.names import Delivery
+
+EVENTS = "text/event-stream"
+_MESSAGE = 64 << 10
+"""Bytes of a message that a client sends."""
+_WRONG, _TOO_LARGE, _AWAY = 1008, 1009, 1001
+
+
+class ListenQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Where a listener begins, and who acknowledges."""
+
+    after: Cursor | None = None
+    """After a cursor; after what is acknowledged, if none is given. `Last-Event-ID` comes first."""
+    acknowledge: Literal["manual", "auto"] = "manual"
+    """`auto` moves the consumer's cursor as events are sent."""
+
+
+class Said(msgspec.Struct, forbid_unknown_fields=True):
+    """A message of a client."""
+
+    acknowledge: Cursor
+
+
+@operation(
+    "GET",
+    "/v1/consumers/{id}/listen",
+    "Listen to a consumer's deliveries as server-sent events.",
+    READ,
+    {200: str},
+    query=ListenQuery,
+    problems=(400, 404, 409),
+    example="-N",
+)
+async def listen(call: Call) -> Response:
+    """Listen by server-sent events."""
+    query = call.query(ListenQuery)
+    state = call.dispatcher.state(call.path["id"])
+    acknowledges = _acknowledges(query, state, call.key)
+    after = _begin(call.dispatcher, state, call.headers.get("last-event-id"), query.after)
+    if call.request.method == "HEAD":
+        return Response(headers=_HEADERS, media_type=EVENTS)
+    return EventStream(call.dispatcher, state, after, acknowledges=acknowledges)
+
+
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+def _acknowledges(query: ListenQuery, state: State, key: Key) -> bool:
+    if query.acknowledge == "manual":
+        return False
+    check_scope(key, SUBSCRIBE)
+    if state.said.url is not None:
+        raise Conflict(f"consumer {state.id!r} has a webhook, which acknowledges by its answers")
+    return True
+
+
+def _begin(dispatcher: Dispatcher, state: State, last: str | None, after: int | None) -> int:
+    """Return the cursor that a listener begins after."""
+    if last is not None and last.strip():
+        if not last.strip().isdigit() or len(last.strip()) > 18:
+            raise Problem(f"Last-Event-ID is {last!r}: give the id of an event that came", 400)
+        after = int(last)
+    found = state.cursor if after is None else after
+    if found > dispatcher.tenant.position:
+        raise Problem(
+            f"after is {found}, and the last event has {dispatcher.tenant.position}: give a cursor that "
+            "was read",
+            400,
+        )
+    return found
+
+
+class EventStream(Response):
+    """An answer that goes on as long as somebody listens."""
+
+    media_type = EVENTS
+
+    def __init__(self, dispatcher: Dispatcher, state: State, after: int, *, acknowledges: bool) -> None:
+        super().__init__(None, 200, _HEADERS)
+        self._dispatcher = dispatcher
+        self._state = state
+        self._after = after
+        self._acknowledges = acknowledges
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Send deliveries until the client goes, or is cut off."""
+        del scope
+        # Middleware wraps `send` twice, and has nothing to do here.
+        send = getattr(getattr(receive, "__self__", None), "send", send)
+        listener = self._dispatcher.listen(
+            "server-sent events", self._state, self._after, receive, acknowledges=self._acknowledges
+        )
+        headers = [pair for pair in self.raw_headers if pair[0] != b"content-length"]
+        gone = asyncio.ensure_future(_gone(receive))
+        gone.add_done_callback(lambda _: listener.feed.close("the client is gone"))
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+
+            async def write(body: bytes) -> None:
+                listener.sent += len(body)
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+
+            def direct(deliveries: list[Delivery]) -> bool:
+                """Send at once, if nothing waits: `send` does not suspend then."""
+                if listener.waiting:
+                    return False
+                body = frame(deliveries[0]) if len(deliveries) == 1 else b"".join(map(frame, deliveries))
+                sending = send({"type": "http.response.body", "body": body, "more_body": True})
+                try:
+                    sending.send(None)
+                except StopIteration:
+                    listener.sent += len(body)
+                    _sent(self._dispatcher, listener, deliveries)
+                    return True
+                sending.close()
+                return False
+
+            await write(HEARTBEAT)
+            # Of another server it is not known what suspends.
+            listener.feed.direct = direct if listener.watched else None
+            reason = await _send(self._dispatcher, listener, write, frame, b"".join, _passed_frame)
+            last = notice("end", reason=reason)
+            await send({"type": "http.response.body", "body": last, "more_body": False})
+        finally:
+            gone.cancel()
+            self._dispatcher.unlisten(listener)
+
+
+async def _gone(receive: Any) -> None:
+    """Wait until the client is gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _send(
+    dispatcher: Dispatcher,
+    listener: Listener,
+    write: Callable[[Any], Awaitable[None]],
+    form: Callable[[Any], bytes],
+    join: Callable[[list[bytes]], Any],
+    tell: Callable[[int, int], bytes],
+) -> str:
+    """Hand what a feed has to a connection, until it ends; returns why."""
+    feed, state = listener.feed, listener.state
+    try:
+        while True:
+            deliveries = await feed.next()
+            passed = feed.take_passed()
+            if passed is not None:
+                await write(tell(*passed))
+            moved = state.moved
+            if deliveries:
+                await write(join([form(each) for each in deliveries]))
+                _sent(dispatcher, listener, deliveries if moved == state.moved and not feed.closed else [])
+            elif passed is None:
+                await write(HEARTBEAT)
+                listener.last = dispatcher.hub.loop.time()
+    except Closed as error:
+        return str(error)
+
+
+def _sent(dispatcher: Dispatcher, listener: Listener, deliveries: list[Delivery]) -> None:
+    """Note what was sent."""
+    dispatcher.counts[listener.way] += len(deliveries)
+    listener.last = dispatcher.hub.loop.time()
+    if listener.acknowledges and deliveries:
+        dispatcher.journal.advance(listener.state, deliveries[-1].position)
+
+
+def _passed_frame(after: int, first: int) -> bytes:
+    return notice("passed", after=after, first=first)
+
+
+def _passed_message(after: int, first: int) -> bytes:
+    return b'{"passed":{"after":%d,"first":%d}}' % (after, first)
+
+
+def socket_of(server: Server) -> Any:
+    """Make what answers at a WebSocket."""
+
+    async def endpoint(websocket: WebSocket) -> None:
+        from headgate.service.api.app import key_of, refusal
+
+        try:
+            key = server.keys.find(key_of(websocket))
+            check_scope(key, READ)
+            await server.tenant(key.tenant)
+            dispatcher = server.dispatchers[key.tenant]
+            state = dispatcher.state(websocket.path_params["id"])
+            query = _query(websocket)
+            acknowledges = _acknowledges(query, state, key)
+            after = _begin(dispatcher, state, websocket.headers.get("last-event-id"), query.after)
+        except HeadgateError as error:
+            await websocket.send_denial_response(refusal(websocket, error))
+            return
+        await websocket.accept()
+        await _talk(websocket, dispatcher, state, key, after, acknowledges=acknowledges)
+
+    return endpoint
+
+
+def _query(websocket: HTTPConnection) -> ListenQuery:
+    try:
+        return msgspec.convert(dict(websocket.query_params), ListenQuery, strict=False)
+    except msgspec.ValidationError as error:
+        raise Problem(f"the query cannot be read: {error}", 400) from None
+
+
+async def _talk(
+    websocket: WebSocket, dispatcher: Dispatcher, state: State, key: Key, after: int, *, acknowledges: bool
+) -> None:
+    """Send and hear, until one side ends."""
+    listener = dispatcher.listen("WebSocket", state, after, websocket._receive, acknowledges=acknowledges)  # noqa: SLF001
+    hearing = asyncio.ensure_future(_hear(websocket, dispatcher, state, key))
+    hearing.add_done_callback(lambda _: listener.feed.close("the client is gone"))
+
+    async def write(messages: bytes | list[bytes]) -> None:
+        for each in messages if isinstance(messages, list) else [messages]:
+            if each is HEARTBEAT:
+                # The server's own pings are the signs of life here.
+                return
+            listener.sent += len(each)
+            await websocket.send({"type": "websocket.send", "text": each.decode()})
+
+    try:
+        reason = await _send(dispatcher, listener, write, message, list, _passed_message)
+        if hearing.done():
+            code, reason = (_AWAY, "") if hearing.exception() else hearing.result()
+        else:
+            code = _AWAY
+        if code is not None:
+            await websocket.close(code, reason[:100])
+    except (WebSocketDisconnect, RuntimeError):
+        # It was closed by the other side meanwhile.
+        return
+    finally:
+        hearing.cancel()
+        dispatcher.unlisten(listener)
+
+
+async def _hear(
+    websocket: WebSocket, dispatcher: Dispatcher, state: State, key: Key
+) -> tuple[int | None, str]:
+    """Hear what a client says; returns the code and the reason to end with, or None if it has ended."""
+    while True:
+        said = await websocket.receive()
+        if said["type"] == "websocket.disconnect":
+            return None, ""
+        given = said.get("text") or said.get("bytes") or b""
+        if len(given) > _MESSAGE:
+            return _TOO_LARGE, f"a message has more than {_MESSAGE} bytes"
+        try:
+            check_scope(key, SUBSCRIBE)
+            asked = msgspec.json.decode(given, type=Said)
+            cursor = await dispatcher.acknowledge(state, asked.acknowledge)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            return _WRONG, f'send {{"acknowledge": cursor}}: {error}'
+        except HeadgateError as error:
+            return _WRONG, str(error)
+        await websocket.send({"type": "websocket.send", "text": f'{{"acknowledged":{cursor}}}'})

@@ -1,0 +1,165 @@
+"""What the service counts, as Prometheus reads it.
+
+Counting costs an addition. Names, help and form are made when somebody asks.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+from headgate import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from headgate.service.server import Server
+    from headgate.service.storage.block import Block
+    from headgate.service.tenant.tenant import Tenant
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Times:
+    """How long something took: counts by bounds, as a histogram has them."""
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(_BOUNDS) + 1)
+        self.total = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count one."""
+        self.counts[bisect_left(_BOUNDS, seconds)] += 1
+        self.total += seconds
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """Return the counts up to each bound."""
+        found, running = [], 0
+        for bound, count in zip((*map(str, _BOUNDS), "+Inf"), self.counts, strict=True):
+            running += count
+            found.append((bound, float(running)))
+        return found
+
+
+class TenantCounts:
+    """What is counted of one tenant."""
+
+    def __init__(self) -> None:
+        self.events = self.matches = self.held = self.blocks = 0
+        self.requests: Counter[tuple[str, int]] = Counter()
+        """By operation and status."""
+        self.times: dict[str, Times] = {}
+        """Of requests, by operation."""
+        self.deliveries: Counter[str] = Counter()
+        """By how they were made: pull, sse, websocket, webhook."""
+        self.cut_off = 0
+        """Listeners that took nothing for too long."""
+        self.failed_attempts = 0
+
+    def committed(self, block: Block) -> None:
+        """Count a block that is on disk."""
+        self.events += len(block)
+        self.matches += len(block.subscriptions)
+        self.held += len(block.held)
+        self.blocks += 1
+
+    def requested(self, operation: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self.requests[operation, status] += 1
+        times = self.times.get(operation)
+        if times is None:
+            times = self.times[operation] = Times()
+        times.add(seconds)
+
+
+class _Collector:
+    """Gives the counts of one tenant to the library that writes them."""
+
+    def __init__(self, server: Server, tenant: Tenant) -> None:
+        self._server = server
+        self._tenant = tenant
+
+    def collect(self) -> Iterator[Any]:
+        """List what is counted."""
+        tenant, counts = self._tenant, self._tenant.counters
+        labels, values = ["tenant"], [tenant.name]
+        info = GaugeMetricFamily("headgate_build_info", "The version that runs.", labels=["version"])
+        info.add_metric([__version__], 1)
+        yield info
+        yield GaugeMetricFamily(
+            "headgate_up_seconds", "How long the service runs.", time.time() - self._server.began
+        )
+        for name, about, value in (
+            ("events", "Events that were published and are on disk.", counts.events),
+            ("matches", "Matches of these events.", counts.matches),
+            ("held", "Matches that limits of subscriptions held back.", counts.held),
+            ("commits", "Group commits with events.", counts.blocks),
+            ("cut_off", "Listeners that took nothing for too long.", counts.cut_off),
+            ("failed_attempts", "Webhook calls that failed.", counts.failed_attempts),
+        ):
+            family = CounterMetricFamily(f"headgate_{name}", about, labels=labels)
+            family.add_metric(values, value)
+            yield family
+        bounds = tenant.store.log.bounds()
+        for name, about, number in (
+            ("subscriptions", "Subscriptions.", len(tenant.names)),
+            ("waiting_bytes", "Bytes of events that wait to be written.", tenant.waiting),
+            ("first_cursor", "The cursor of the first event that is kept.", bounds.first),
+            ("last_cursor", "The cursor of the last event.", bounds.last),
+        ):
+            gauge = GaugeMetricFamily(f"headgate_{name}", about, labels=labels)
+            gauge.add_metric(values, number)
+            yield gauge
+        yield from self._requests(labels, values)
+        yield from self._consumers()
+
+    def _requests(self, labels: list[str], values: list[str]) -> Iterator[Any]:
+        counts = self._tenant.counters
+        family = CounterMetricFamily(
+            "headgate_requests", "Requests, by operation and status.", labels=[*labels, "operation", "status"]
+        )
+        for (operation, status), count in counts.requests.items():
+            family.add_metric([*values, operation, str(status)], count)
+        yield family
+        times = HistogramMetricFamily(
+            "headgate_request_seconds", "How long requests took.", labels=[*labels, "operation"]
+        )
+        for operation, found in counts.times.items():
+            times.add_metric([*values, operation], found.buckets(), found.total)
+        yield times
+        sent = CounterMetricFamily(
+            "headgate_deliveries", "Deliveries, by how they were made.", labels=[*labels, "how"]
+        )
+        for how, count in counts.deliveries.items():
+            sent.add_metric([*values, how], count)
+        yield sent
+
+    def _consumers(self) -> Iterator[Any]:
+        tenant = self._tenant
+        lag = GaugeMetricFamily(
+            "headgate_consumer_lag", "Events after the consumer's cursor.", labels=["tenant", "consumer"]
+        )
+        for each in tenant.store.consumers.all():
+            lag.add_metric([tenant.name, each.id], max(0, tenant.position - each.cursor))
+        yield lag
+        dead = GaugeMetricFamily(
+            "headgate_dead_letters", "Dead letters of a consumer.", labels=["tenant", "consumer"]
+        )
+        for consumer, count in tenant.store.consumers.count_dead().items():
+            dead.add_metric([tenant.name, consumer], count)
+        yield dead
+
+
+def written(server: Server, tenant: Tenant) -> bytes:
+    """Write what is counted of a tenant."""
+    registry = CollectorRegistry()
+    registry.register(_Collector(server, tenant))
+    found: bytes = generate_latest(registry)
+    return found

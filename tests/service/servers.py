@@ -1,0 +1,160 @@
+"""Real servers for tests: forked from one process that has loaded everything, so that each starts at once.
+
+with Servers() as servers:
+server = servers.start(data)       listens on a port of its own
+server.kill()                      as kill -9 does
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.request import Request, urlopen
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+_PATIENCE = 60.0
+
+
+class Served:
+    """A server that runs."""
+
+    def __init__(self, pid: int, address: str) -> None:
+        self.pid = pid
+        self.address = address
+
+    @property
+    def port(self) -> int:
+        """Return its port."""
+        return int(self.address.rpartition(":")[2])
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """Ask it something and read JSON; raises for a refusal."""
+        data = None if body is None else json.dumps(body).encode()
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        request = Request(
+            self.address + path, data, {"Content-Type": "application/json", **named}, method=method
+        )
+        with urlopen(request, timeout=30) as answer:
+            found = answer.read()
+        return json.loads(found) if found else None
+
+    def kill(self) -> None:
+        """End it at once, as kill -9 does."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End it in good order."""
+        self._end(signal.SIGTERM)
+
+    def _end(self, how: int) -> None:
+        try:
+            os.kill(self.pid, how)
+        except ProcessLookupError:
+            return
+        deadline = time.monotonic() + _PATIENCE
+        # Its parent reaps it; until then it is there, as a zombie.
+        while time.monotonic() < deadline and _runs(self.pid):
+            time.sleep(0.01)
+        assert not _runs(self.pid), f"server {self.pid} did not end"
+
+
+def _runs(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:  # noqa: PTH123
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+class Servers:
+    """A process that has loaded everything, and forks servers."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.service.servers"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._started: list[Served] = []
+
+    def start(self, data: Path, **settings: Any) -> Served:
+        """Start a server over a data directory."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"data": str(data), "port": 0, **settings}) + "\n")
+        self._process.stdin.flush()
+        answer = json.loads(self._process.stdout.readline())
+        assert "error" not in answer, answer["error"]
+        self._started.append(Served(answer["pid"], answer["address"]))
+        return self._started[-1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for each in self._started:
+            each.kill()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait(_PATIENCE)
+
+
+def _serve(settings: dict[str, Any], told: int) -> None:
+    """Be a server, in a child."""
+    from headgate.errors import HeadgateError
+    from headgate.service.running import Running, set_up_log
+    from headgate.service.settings import ServiceSettings
+
+    def tell(answer: dict[str, Any]) -> None:
+        os.write(told, json.dumps({"pid": os.getpid(), **answer}).encode() + b"\n")
+        os.close(told)
+
+    set_up_log("text")
+    try:
+        running = Running(ServiceSettings(**settings))
+    except HeadgateError as error:
+        tell({"error": str(error)})
+        return
+    running.run(lambda address: tell({"address": address}))
+
+
+def main() -> None:
+    """Fork a server for each line of settings."""
+    import gc
+
+    from headgate import Engine
+
+    # The first match loads what every server needs.
+    Engine.build([{"id": "s", "filter": "a = 1"}]).match_events([{"a": 1}])
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for line in sys.stdin:
+        reading, writing = os.pipe()
+        if not os.fork():
+            os.close(reading)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            try:
+                _serve(json.loads(line), writing)
+            finally:
+                os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as answers:
+            print(answers.readline().strip() or '{"error": "the server ended"}', flush=True)
+
+
+if __name__ == "__main__":
+    main()
