@@ -14,7 +14,7 @@ from headgate.service.metrics import MEDIA_TYPE, written
     "Read what is counted, as Prometheus reads it.",
     READ,
     {200: bytes},
-    media=(MEDIA_TYPE,),
+    answer_media=MEDIA_TYPE,
 )
 async def metrics(call: Call) -> Answer:
     """Read what is counted."""

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from headgate.service.tenant.matcher import Told
 
 _LOG = logging.getLogger("headgate.service")
+NO_QUOTAS = Quotas()
 _SAVE_AFTER = 10_000
 """Changes after which a snapshot is written."""
 _SAVE_LATER = 5.0
@@ -77,7 +78,7 @@ class Tenant(Matching):
     """One tenant, open."""
 
     def __init__(
-        self, name: str, store: Store, loop: asyncio.AbstractEventLoop, quotas: Quotas = Quotas()
+        self, name: str, store: Store, loop: asyncio.AbstractEventLoop, quotas: Quotas = NO_QUOTAS
     ) -> None:
         self.name = name
         self.store = store
@@ -117,12 +118,16 @@ class Tenant(Matching):
         """The position of the last event that is on disk."""
 
     @classmethod
-    async def open(cls, name: str, place: Path, quotas: Quotas = Quotas()) -> Tenant:
+    async def open(cls, name: str, place: Path, quotas: Quotas = NO_QUOTAS) -> Tenant:
         """Open what is kept in a directory, or begin there."""
         loop = asyncio.get_running_loop()
         found = await asyncio.to_thread(lambda: cls(name, Store(place), loop, quotas))
-        found._timers = loop.create_task(run_timers(found))
+        found.start()
         return found
+
+    def start(self) -> None:
+        """Begin to do what time asks for."""
+        self._timers = self._loop.create_task(run_timers(self))
 
     def _open_index(self) -> Indexes:
         store = self.store
@@ -374,7 +379,8 @@ class Tenant(Matching):
         most = self.quotas.subscriptions
         if most is not None and identity not in self.revisions and len(self.revisions) + more >= most:
             raise Forbidden(
-                f"there are {len(self.revisions) + more:,} subscriptions, and the quota is {most:,}: delete some first"
+                f"there are {len(self.revisions) + more:,} subscriptions, and the quota is {most:,}: delete "
+                "some first"
             )
 
     def _check_revision(self, identity: str, expected: int | None, *, create: bool) -> None:
@@ -445,7 +451,7 @@ class Tenant(Matching):
     async def import_(
         self, rows: Sequence[tuple[int, str, SubscriptionBody]], also: Sequence[Write] = ()
     ) -> tuple[int, list[Refused]]:
-        """Have many subscriptions, given with their lines; returns how many there are, and what was refused."""
+        """Have many subscriptions, given with their lines; returns how many were taken, and what was not."""
         if len(rows) >= _BUILD_FROM and 4 * len(rows) >= len(self.names):
             taken, refused = await self._build(rows, also)
             return len(taken), refused
@@ -465,7 +471,7 @@ class Tenant(Matching):
     def _put_some(
         self, rows: Sequence[tuple[int, str, SubscriptionBody]]
     ) -> tuple[list[Write], tuple[list[Refused], list[tuple[int, str, SubscriptionBody]]]]:
-        """Have some subscriptions, in the matcher's thread; returns what was refused, and what needs another shape."""
+        """Have some subscriptions, in the matcher's thread; returns refused ones, and wider ones."""
         writes: list[Write] = []
         refused, wider = [], []
         for line, identity, said in rows:
@@ -600,7 +606,7 @@ class Tenant(Matching):
             await self._rebuild(lambda contents: changed(contents, change), writes)
 
     async def rebuild(self, edit: Callable[[Contents], Contents], writes: Sequence[Write]) -> None:
-        """Build the index anew, of what is stored and edited; refuses what does not fit, and changes nothing."""
+        """Build the index again, of what is stored and edited; refuses what does not fit."""
         async with self._building:
             await self._rebuild(edit, writes)
 
