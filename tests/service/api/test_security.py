@@ -81,7 +81,7 @@ def test_tenants_do_not_see_each_other(keyed: Keyed) -> None:
         ("DELETE", f"/v1/keys/{made['id']}"),
         ("PATCH", "/v1/subscriptions/secret"),
     ):
-        body = {} if method == "PATCH" else None
+        body: dict[str, Any] | None = {} if method == "PATCH" else None
         assert api(method, path, body, key=other).status == 404
     assert api("POST", "/v1/match", event, key=other).json["matched"] == 0
     assert api("POST", "/v1/explain", {"event": event, "subscription": "secret"}, key=other).status == 404

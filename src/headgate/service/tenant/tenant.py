@@ -11,6 +11,7 @@ import asyncio
 import heapq
 import logging
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -458,7 +459,7 @@ class Tenant(Matching):
         refused, anew = [], []
         for begin in range(0, len(rows), _TOGETHER):
             some = rows[begin : begin + _TOGETHER]
-            bad, wider = await self.between(lambda some=some: self._put_some(some))
+            bad, wider = await self.between(partial(self._put_some, some))
             refused += bad
             anew += wider
         if anew:
