@@ -78,7 +78,10 @@ def test_a_graph_that_grows_and_goes(tmp_path: Path) -> None:
 
 def test_the_taxonomy(tmp_path: Path) -> None:
     with serving(tmp_path / "data") as api:
-        said = {"filter": "ASK { ?x a/<http://www.w3.org/2000/01/rdf-schema#subClassOf>* <urn:Human> }", "dialect": "sparql"}
+        said = {
+            "filter": "ASK { ?x a/<http://www.w3.org/2000/01/rdf-schema#subClassOf>* <urn:Human> }",
+            "dialect": "sparql",
+        }
         assert api("PUT", "/v1/subscriptions/human", said).status == 201
         event = _event("/x") | {"datacontenttype": "text/turtle", "data": "<urn:s> a <urn:Man> ."}
         assert api.publish(event) == [[]]
