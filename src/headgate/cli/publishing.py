@@ -208,8 +208,8 @@ def import_subscriptions(file: Any, url: str | None) -> None:
     """
     with _client(url) as client:
         found = client.import_subscriptions(line.rstrip(b"\r\n") for line in file if line.strip())
-    for each in found.refused:
+    for each in found.errors:
         click.echo(f"refused: line {each.get('line')}, {each.get('id')!r}: {each.get('reason')}", err=True)
-    click.echo(f"{found.accepted:,} subscriptions, {len(found.refused):,} refused", err=True)
+    click.echo(f"{found.accepted:,} subscriptions, {found.refused:,} refused", err=True)
     if found.refused:
         sys.exit(3)

@@ -75,7 +75,7 @@ class AsyncClient:
 
     async def match(self, events: Any) -> list[list[str]]:
         """Ask who matches each of some events; nothing is kept."""
-        return [each["matches"] for each in (await self._send(asking.match(events)))["events"]]
+        return [each.get("matches", []) for each in (await self._send(asking.match(events)))["events"]]
 
     async def explain(self, event: Any, subscription: str) -> dict[str, Any]:
         """Ask why a subscription gets an event or not."""

@@ -89,7 +89,7 @@ class Client:
 
     def match(self, events: Any) -> list[list[str]]:
         """Ask who matches each of some events; nothing is kept."""
-        return [each["matches"] for each in self._send(asking.match(events))["events"]]
+        return [each.get("matches", []) for each in self._send(asking.match(events))["events"]]
 
     def explain(self, event: Any, subscription: str) -> dict[str, Any]:
         """Ask why a subscription gets an event or not; an event is given, or named by its cursor."""

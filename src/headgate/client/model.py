@@ -54,7 +54,8 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     """What became of an import of subscriptions."""
 
     accepted: int
-    refused: list[dict[str, Any]]
+    refused: int
+    errors: list[dict[str, Any]]
     """The line, the id and the reason of each that was refused."""
 
 

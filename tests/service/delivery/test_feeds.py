@@ -169,6 +169,7 @@ async def _run(steps: list[Any], recent: int) -> None:
             while model.deliveries(consumer, feed.position):
                 await world.take(consumer, feed)
         _check_counts(world)
+        await world.hub.settle()
         source.store.close()
 
 

@@ -85,6 +85,7 @@ class Dispatcher:
             task.cancel()
         await asyncio.sleep(0)
         await self.journal.close()
+        await self.hub.settle()
 
     def end_listeners(self) -> None:
         """Have all who listen or wait be told that the service stops."""

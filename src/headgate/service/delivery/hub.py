@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -47,6 +48,7 @@ class Hub:
         self._latest = np.zeros(64, np.int64)
         self.began = source.position
         """The position at which the hub began: of what came before, it knows nothing by heart."""
+        self._reading: set[asyncio.Future[Part]] = set()
         self._recent: deque[tuple[Block, int]] = deque()
         self._most = recent
         self._size = 0
@@ -126,12 +128,22 @@ class Hub:
         """Read deliveries of a consumer after a position: from memory, or in a thread from the log."""
         source = self.source
         if after < self._after:
-            return await asyncio.to_thread(
-                read_log, source.store.log, source.names, consumer, after, source.position, most, size
+            reading = self.loop.run_in_executor(
+                None,
+                partial(
+                    read_log, source.store.log, source.names, consumer, after, source.position, most, size
+                ),
             )
+            self._reading.add(reading)
+            reading.add_done_callback(self._reading.discard)
+            return await asyncio.shield(reading)
         if self.latest(consumer) <= after:
             return Part([], max(after, source.position))
         blocks = [block for block, _ in self._recent if block.last > after]
         part = collect(blocks, source.names, consumer, after, most, size)
         whole = not part.deliveries and part.upto >= blocks[-1].last
         return Part([], max(after, source.position)) if whole else part
+
+    async def settle(self) -> None:
+        """Wait for threads that read for somebody who has gone: the log can be closed then."""
+        await asyncio.gather(*self._reading, return_exceptions=True)
