@@ -375,7 +375,7 @@ FEEDS = {
     "entity bomb": (entity_bomb(10), "the DOCTYPE in line 1 can declare entities"),
     "doctype": (b"<!DOCTYPE rss [<!ENTITY a 'b'>]><rss><channel><item/></channel></rss>", "can declare"),
     "doctype behind": (b"<rss><!DOCTYPE rss><channel><item/></channel></rss>", "the DOCTYPE in line 1 can"),
-    "no feed": (b"<html><p>hello", "there is no channel and no item in it, but <rss> around all"),
+    "no feed": (b"<html><p>hello", "there is no channel and no item in it; not well-formed: "),
     "NULs": ("<rss><item/></rss>".encode("utf-16-le") + b"\0\0", "is NUL"),
     "giant": (b" " * (5 << 20), "the document has 5,242,880 bytes"),
     "a channel for each of many items": (

@@ -43,7 +43,7 @@ _FOR_DOCUMENTS = ("--format", "--source")
 
 def refuse_options(content: str) -> None:
     """Refuse options that mean nothing for filters of a kind of content."""
-    from headgate.contents.registry import kind_of, kinds
+    from headgate.contents.registry import kind_of, kinds, titles_of
 
     kind, known = kind_of(content), kinds().values()
     context = click.get_current_context()
@@ -54,9 +54,9 @@ def refuse_options(content: str) -> None:
     }
     documents = " and ".join(each.title for each in known if each.documents)
     wrong = {} if kind.documents else dict.fromkeys(_FOR_DOCUMENTS, documents)
-    for other in known:
-        mine = {text: other.title for text in other.options.values() if text not in kind.options.values()}
-        wrong = {**mine, **wrong}
+    for text in dict.fromkeys(text for other in known for text in other.options.values()):
+        if text not in kind.options.values():
+            wrong[text] = titles_of(other for other in known if text in other.options.values())
     for option, title in wrong.items():
         if option in given:
             raise click.UsageError(f"{option} is for filters of {title}, and these look at {kind.title}")

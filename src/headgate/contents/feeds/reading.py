@@ -94,9 +94,9 @@ def read_tree(event: Event, limits: FeedLimits) -> FeedTree:
         root = _parsed(text, notes) if text else None
     channel, items = (None, []) if root is None else _parts(root)
     if root is None or (channel is None and not items):
-        begins = "no element" if root is None else f"<{split_name(_name(root))[1][:40]}> around all"
-        because = f"; {why}" if why else ""
-        raise EventError(f"not a usable feed: there is no channel and no item in it, but {begins}{because}")
+        begins = "" if root is None else f", but <{split_name(_name(root))[1][:40]}> around all"
+        because = f"; not well-formed: {why}" if why else begins
+        raise EventError(f"not a usable feed: there is no channel and no item in it{because}")
     if len(items) > limits.items:
         raise EventError(f"the feed has {len(items):,} items: {limits.items:,} are allowed")
     return FeedTree(text, root, channel, items, notes)
@@ -132,7 +132,7 @@ def _parsed(text: str, notes: dict[str, None] | None = None) -> Element:
     if notes is not None:
         notes |= {_line(f"{each.message} (line {each.line})"): None for each in parser.error_log[:_LOGGED]}
     if root is None:
-        raise EventError("not a usable feed: there is no channel and no item in it, but no element")
+        raise EventError("not a usable feed: there is no channel and no item in it, nor any element")
     if root.getroottree().docinfo.internalDTD is not None:
         raise EventError("not a usable feed: a DOCTYPE can declare entities: send it without")
     return root
