@@ -111,7 +111,9 @@ def test_what_is_no_feed() -> None:
         read_feed(Event("e", "", content_type="turtle"))
     with pytest.raises(EventError, match=r"event 'f#1' is not a feed"):
         read_feed(feed_events(event_of(FEED))[0])
-    with pytest.raises(EventError, match=r"no channel and no item in it; not well-formed: Start tag expected"):
+    with pytest.raises(
+        EventError, match=r"no channel and no item in it; not well-formed: Start tag expected"
+    ):
         read_feed(event_of("hello"))
     with pytest.raises(EventError, match=r"no channel and no item in it, but <RDF> around all$"):
         read_feed(event_of(f'<rdf:RDF xmlns:rdf="{RDF}"/>'))

@@ -55,6 +55,9 @@ TIME = "time"
 SECOND_MARK = "a byte order mark stands at the very start only, and once"
 """Why a second one is refused. Some readers of CSV, JSON and XML pass over it, and others do not."""
 
+EVENT_TIME = ("EVENT_TIME",)
+"""The path of an event's time among its attributes; those of records are folded, and have no capitals."""
+
 _Made = TypeVar("_Made")
 _KNOWN = {name: kind for short, kind in (*RDF_TYPES.items(), ("xml", XML)) for name in (short, kind)}
 _KNOWN["text/xml"] = XML
@@ -123,15 +126,18 @@ class Event:
 
     @cached_property
     def attributes(self) -> dict[Path, object]:
-        """List the values of a record by folded path."""
+        """List the values of a record by folded path, and its time if it has one (`EVENT_TIME`)."""
         if self.content_type != JSON:
             raise EventError(
                 f"event {self.id!r} is {self.content_type} and these filters look at records: send {JSON}"
             )
         if not isinstance(self.data, Mapping):
-            found = "nothing" if self.data is None else type(self.data).__name__
-            raise EventError(f"event {self.id!r} is {JSON}: its data is a mapping of attributes, not {found}")
-        return flatten(self.data)
+            given = "nothing" if self.data is None else type(self.data).__name__
+            raise EventError(f"event {self.id!r} is {JSON}: its data is a mapping of attributes, not {given}")
+        found = flatten(self.data)
+        if self.time is not None:
+            found[EVENT_TIME] = self.time
+        return found
 
     def once(self, key: str, make: Callable[[Event], _Made]) -> _Made:
         """Return what `make` makes of this event, made when it is first asked for under this key.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.contents.registry import kind_of
-from headgate.core.event import ID, JSON, SOURCE
+from headgate.core.event import EVENT_TIME, ID, JSON, SOURCE, TIME
 from headgate.core.likeliest import likeliest
 from headgate.core.values import dotted
 from headgate.errors import SubscriptionError
@@ -37,6 +37,9 @@ def find_unknown(backend: Backend, asked: Iterable[tuple[Events, Any]]) -> Unkno
         )
     in_filters = {name for content in backend.contents for name in getattr(content, "attributes", ())}
     in_events = {dotted(path) for events, _ in asked for path in _paths(events)}
+    if dotted(EVENT_TIME) in in_events:
+        # The time of an event stands for its attribute `time` in `:event_time`.
+        in_events = in_events - {dotted(EVENT_TIME)} | in_filters & {TIME}
     seen = {_upper for name in in_filters for _upper in _uppers(name)} | {ID, SOURCE}
     return Unknown(
         {name: likeliest(name, in_filters) for name in sorted(in_events - seen)},

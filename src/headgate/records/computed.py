@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headgate.core.event import EVENT_TIME
 from headgate.core.text.words import words
 from headgate.core.values import dotted
 
@@ -56,7 +57,7 @@ def sources(path: Path) -> tuple[Path, ...]:
     ((('user', 'name'),), (('user', 'name'),), (('a', 'b'), ('c',)))
     """
     if is_expression(path):
-        return expression_of(path).attributes
+        return tuple(own for own in expression_of(path).attributes if own != EVENT_TIME)
     return (path[1:] if is_computed(path) else path,)
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headgate.core.event import JSON
+from headgate.core.event import EVENT_TIME, JSON
 from headgate.core.interning import TextPool
 from headgate.core.values import MAX_DEPTH, Kind, check, flatten_into, fold, kind_of
 from headgate.errors import EventError
@@ -285,6 +285,8 @@ class RowEncoder:
         }
         self._computed: list[_Computed] = []
         self._sources: list[Path] = []
+        self._timed: int | None = None
+        """The place of the event's time among them, if an expression asks for it."""
         for path in built.attributes:
             if is_expression(path):
                 self._give(path)
@@ -305,7 +307,10 @@ class RowEncoder:
         """Let an expression be computed from the attributes that it reads."""
         expression, places = expression_of(path), []
         for own in expression.attributes:
-            self.attributes.setdefault(own, Attribute(own, (), self._nowhere))
+            if own == EVENT_TIME and self._timed is None:
+                self._timed = len(self._sources)
+            elif own != EVENT_TIME:
+                self.attributes.setdefault(own, Attribute(own, (), self._nowhere))
             if own not in self._sources:
                 self._sources.append(own)
             places.append(self._sources.index(own))
@@ -359,7 +364,10 @@ class RowEncoder:
             try:
                 self._read(data, self.level, row, e, batch)
                 if self._computed:
-                    self._compute([self._look_up(data, path) for path in self._sources], row, e, batch)
+                    values = [self._look_up(data, path) for path in self._sources]
+                    if self._timed is not None:
+                        values[self._timed] = event.time
+                    self._compute(values, row, e, batch)
             except (_Odd, EventError):
                 row = self._nulls.copy()
                 batch.forget(e)

@@ -22,7 +22,7 @@ ALIASES = {
 }
 """Other names; some are of operators."""
 
-_CLOCK = "it asks the clock, and an event means the same at any time"
+_CLOCK = "it asks the clock, and an event means the same at any time; the event's own time is :event_time"
 _CHANCE = "it gives another answer each time"
 _DIGIT = "its last digit depends on the machine"
 _ROWS = "it looks at many rows, and a filter at one event"

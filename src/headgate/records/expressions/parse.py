@@ -8,6 +8,7 @@ comparison of a comparison), parentheses are asked for. `printing` must write wh
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
@@ -15,6 +16,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
+from headgate.core.event import EVENT_TIME, TIME
 from headgate.core.likeliest import likeliest
 from headgate.core.text.words import one_word
 from headgate.core.values import fold
@@ -26,6 +28,8 @@ from headgate.records.expressions.model import (
     MAX_LAMBDAS,
     MAX_NESTING,
     MAX_NODES,
+    SHIFT_CALL,
+    TIME_CALL,
     Call,
     Cast,
     Lambda,
@@ -35,7 +39,7 @@ from headgate.records.expressions.model import (
     Variable,
     children,
 )
-from headgate.records.expressions.printing import COMPARISONS
+from headgate.records.expressions.printing import COMPARISONS, INTERVALS
 from headgate.records.language.literals import literal_of
 from headgate.records.language.model import Literal, LiteralType
 from headgate.records.language.refusal import MAX_CLAUSES, MAX_LIST, MAX_NAME_PARTS, check_gaps, check_text
@@ -91,6 +95,9 @@ _BARE_FUNCTIONS = {"current_date", "current_timestamp", "current_user", "session
 _MOMENT_WORDS = {"date", "timestamp", "timestamp_ltz"}
 _LOOSE = COMPARISONS | {"and", "or", "not", "in", "like", "ilike", "rlike", "is null", "between"}
 _TRUTHS = {"true": True, "false": False}
+_WHOLE = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
+_LONGEST_INTERVAL = 10**17
+"""Microseconds: three thousand years."""
 
 
 def parse_node(text: str) -> Node:
@@ -329,6 +336,9 @@ class Parser:
             self.operand(found, at)
             self.at += 1
             at = self.at
+            if self.word() == "interval" and sign != "||" and _is_time(found):
+                found = self.make(SHIFT_CALL, found, self.interval(sign))
+                continue
             found = self.make(sign, found, self.operand(self.product(), at))
         return found
 
@@ -409,11 +419,43 @@ class Parser:
             return self.call(word)
         if kind is TokenType.IDENTIFIER or (word and word not in _RESERVED):
             return self.name()
+        if kind is TokenType.COLON and self.word(1) == "event_time":
+            return self.event_time()
         if word == "interval":
-            self.wrong("INTERVAL is not part of the filter language; date_add and add_months are", self.at)
+            self.wrong(
+                "INTERVAL is not part of the filter language; date_add and add_months are, and only "
+                ":event_time takes one",
+                self.at,
+            )
         if word:
             self.refuse(f"{self.written().upper()} cannot stand here; an attribute of that name is `{word}`")
         return self.refuse(f"{self.written()!r} is not part of the filter language here")
+
+    def event_time(self) -> Node:
+        """Read `:event_time`: the time of the event, else its attribute `time`, as a timestamp."""
+        self.at += 2
+        given = Name(EVENT_TIME), Name((TIME,), (TIME,))
+        return self.make(TIME_CALL, *(Cast(each, types.TIMESTAMP) for each in given))
+
+    def interval(self, sign: str) -> Node:
+        """Read what follows INTERVAL: microseconds, which a minus makes negative."""
+        begin = self.at
+        self.at += 1
+        literal = self.primary() if self.kind() in {TokenType.NUMBER, TokenType.STRING} else None
+        count = literal.literal.value if isinstance(literal, Value) else None
+        unit = self.word().removesuffix("s")
+        if isinstance(count, str) and _WHOLE.fullmatch(count):
+            count = int(count)
+        size = INTERVALS.get(unit, 0)
+        if type(count) is not int or not size or abs(count) > _LONGEST_INTERVAL // size:
+            self.wrong(
+                "INTERVAL takes a whole number of days, hours, minutes or seconds, as in INTERVAL 1 DAY; for "
+                "months there is add_months",
+                begin,
+            )
+        self.at += 1
+        micros = count * size
+        return Value(Literal(LiteralType.INT, -micros if sign == "-" else micros), wide=True)
 
     def literal(self) -> Node:
         """Read a literal; sqlglot knows the forms of numbers and moments."""
@@ -630,6 +672,25 @@ class Parser:
         if len(digits) > 2 or not 0 < precision <= types.MAX_PRECISION or scale > precision:
             self.wrong("a decimal has at most 38 digits: write DECIMAL(10, 2)", self.at - 1)
         return types.decimal(precision, scale)
+
+
+def spark_text(text: str, *, timed: bool) -> str:
+    """Write a sound filter for Spark, to which `:event_time` is the column `time` of a row, or nothing.
+
+    >>> spark_text("a < :event_time AND b = ':event_time'", timed=True)
+    "a < try_cast(time AS TIMESTAMP) AND b = ':event_time'"
+    """
+    tokens = _DIALECT.tokenize(text)
+    written = f"try_cast({TIME if timed else 'NULL'} AS TIMESTAMP)"
+    for colon, word in reversed([*pairwise(tokens)]):
+        if colon.token_type is TokenType.COLON and word.text.lower() == "event_time":
+            text = text[: colon.start] + written + text[word.end + 1 :]
+    return text
+
+
+def _is_time(node: Node) -> bool:
+    """Tell whether a node is the event's time, or some time before or after it."""
+    return isinstance(node, Call) and node.name in {TIME_CALL, SHIFT_CALL}
 
 
 def _is_text(node: Node) -> bool:

@@ -15,6 +15,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
+from headgate.core.event import EVENT_TIME
 from headgate.core.values import fold
 from headgate.records.computed import EXPRESSION, LOWER
 
@@ -103,7 +104,9 @@ class Attribute:
         >>> Attribute.of("Name").lowered.sources
         (('name',),)
         """
-        return (self.path,) if self.expression is None else self.expression.attributes
+        if self.expression is None:
+            return (self.path,)
+        return tuple(own for own in self.expression.attributes if own != EVENT_TIME)
 
     @property
     def lowered(self) -> Attribute:

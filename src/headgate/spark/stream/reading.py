@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from headgate.contents.kind import bad_length
 from headgate.contents.registry import kind_of
-from headgate.core.event import CONTENT_TYPE, DATA, ID, JSON, SOURCE, TIME, Event, read_object
+from headgate.core.event import CONTENT_TYPE, DATA, EVENT_TIME, ID, JSON, SOURCE, TIME, Event, read_object
 from headgate.core.values import check, fold
 from headgate.errors import EventError, TableError
 from headgate.runtime.changes import of_the_file, rows_of
@@ -266,4 +266,5 @@ def _timed(event: Event, name: str) -> Event:
         return event
     # Not `replace`: what was read of the attributes is kept with the event.
     object.__setattr__(event, "time", found if found.tzinfo else found.replace(tzinfo=dt.UTC))
+    event.attributes[EVENT_TIME] = event.time
     return event
