@@ -49,6 +49,12 @@ class FilterSettings:
     """Namespaces by prefix."""
     unindexed: str | None = None
     """Whether filters are taken that no index leads to: `refuse` or `allow`."""
+    nulls: str | None = None
+    """Whether null is told from missing: `missing` or `told`."""
+    names: str | None = None
+    """Whether case tells names apart: `any_case` or `exact`."""
+    dots: str | None = None
+    """What a dot in a name is: `path`, `name` or `either`."""
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -67,6 +73,9 @@ SETTINGS = {
     "options": "options",
     "namespaces": "namespaces",
     "unindexed": "settings of unindexed filters",
+    "nulls": "settings of nulls",
+    "names": "settings of names",
+    "dots": "settings of dots",
 }
 """The settings that are about some kinds only, as messages name them."""
 

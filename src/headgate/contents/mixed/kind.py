@@ -98,9 +98,12 @@ class MixedKind(Kind):
 
     def plain(self, text: str) -> str:
         """Return a filter without the dialect before it."""
-        from headgate.contents.mixed.texts import without_dialect
+        from headgate.contents.mixed.texts import ALWAYS, read_dialect
 
-        return without_dialect(text)
+        if text == ALWAYS:
+            return text
+        written, spoken = read_dialect(text, MIXED)
+        return self.kinds[self.place_of(spoken)].plain(written)
 
     # Filters
 

@@ -6,15 +6,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from headgate.core.subscription import FOREIGN
+from headgate.records.importers.sql import naming
+from headgate.records.names import USUAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headgate.records.names import NameSettings
+
 _CONVERT = "headgate.records.importers.{}.convert"
 
 
-def convert(text: str, dialect: str) -> str:
+def convert(text: str, dialect: str, settings: NameSettings = USUAL) -> str:
     """Return the SQL filter that means the same; refuse what cannot be said in SQL, with its place.
+
+    Where a language tells apart what the settings do not, the filter means what they can say.
 
     >>> convert('{"source": ["aws.ec2"]}', "eventbridge")
     "source = 'aws.ec2' OR array_contains(source, 'aws.ec2')"
@@ -23,7 +29,10 @@ def convert(text: str, dialect: str) -> str:
     if found is None:
         assert dialect in FOREIGN
         found = _found[dialect] = import_module(_CONVERT.format(dialect)).to_sql
-    return found(text)
+    if settings.usual:
+        return found(text)
+    with naming(settings):
+        return found(text)
 
 
 _found: dict[str, Callable[[str], str]] = {}
