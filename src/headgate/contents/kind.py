@@ -166,6 +166,11 @@ class Kind(ABC):
         del path
         return self.room()
 
+    def mark_at(self, path: Path) -> str:
+        """Return what stands before names to the filters of a snapshot, see `core/values.py`."""
+        del path
+        return ""
+
     @abstractmethod
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> Contents:
         """Return what compiles tables of filters; `read_sample` reads a table of events, if one is named."""

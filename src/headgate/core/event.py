@@ -121,10 +121,10 @@ class Event:
         return flatten(self._record())
 
     def attributes_as(self, mark: str) -> dict[Path, object]:
-        """List the same by paths with a mark, for filters whose names mean something else.
+        r"""List the same by paths with a mark, for filters whose names mean something else.
 
-        >>> Event("e1", {"Age": 5, "age": 6}).attributes_as("\\x01")
-        {('\\x01Age',): 5, ('\\x01age',): 6}
+        >>> Event("e1", {"Age": 5, "age": 6}).attributes_as("\x01")
+        {('\x01Age',): 5, ('\x01age',): 6}
         """
         if not mark:
             return self.attributes

@@ -130,10 +130,10 @@ def part_of(name: str) -> str:
 
 
 def marked(names: tuple[str, ...], mark: str) -> tuple[str, ...]:
-    """Write a mark before names; those that are joined become one.
+    r"""Write a mark before names; those that are joined become one.
 
     >>> marked(("user", "Age"), EXACT), marked(("user", "Age"), JOINED)
-    (('\\x01user', '\\x01Age'), ('\\x02user.age',))
+    (('\x01user', '\x01Age'), ('\x02user.age',))
     """
     if mark in (JOINED, EXACT_JOINED):
         joined = ".".join(names)
@@ -142,10 +142,10 @@ def marked(names: tuple[str, ...], mark: str) -> tuple[str, ...]:
 
 
 def below(prefix: Path, name: str, mark: str) -> Path:
-    """Return the path of a name in the object of another path.
+    r"""Return the path of a name in the object of another path.
 
     >>> below(("user",), "Age", ""), below((JOINED + "user",), "Age", JOINED)
-    (('user', 'age'), ('\\x02user.age',))
+    (('user', 'age'), ('\x02user.age',))
     """
     if mark in (JOINED, EXACT_JOINED):
         around = f"{prefix[0][1:]}." if prefix else ""
@@ -235,14 +235,14 @@ def flatten_into(
 
 
 def flatten_as(data: Mapping[str, object], mark: str) -> dict[Path, object]:
-    """List the attributes of a record by paths with a mark.
+    r"""List the attributes of a record by paths with a mark.
 
     Where names are joined, `{"a.b": 1}` has an object `a`, as `{"a": {"b": 1}}` has.
 
     >>> flatten_as({"Age": 5, "age": 6}, EXACT)
-    {('\\x01Age',): 5, ('\\x01age',): 6}
+    {('\x01Age',): 5, ('\x01age',): 6}
     >>> flatten_as({"User.age": 5}, JOINED)
-    {('\\x02user',): {}, ('\\x02user.age',): 5}
+    {('\x02user',): {}, ('\x02user.age',): 5}
     """
     flat: dict[Path, object] = {}
     if mark in (JOINED, EXACT_JOINED):

@@ -143,7 +143,9 @@ class Engine(Queries, Updates):
         rows = subscriptions_of(subscriptions, refused)
         joined: list[Edge] = models_of(edges, Edge, "edge", GraphError)
         places: list[Node] | None = None if nodes is None else models_of(nodes, Node, "node", GraphError)
-        parts = construction.Parts(places, joined, taxonomy, options, namespaces, unindexed, nulls, names, dots)
+        parts = construction.Parts(
+            places, joined, taxonomy, options, namespaces, unindexed, nulls, names, dots
+        )
         given = [each for each in rows if not isinstance(each, RefusedSubscription)]
         try:
             return cls(construction.build(given, parts, ranked=ranked), refused=refused or ())

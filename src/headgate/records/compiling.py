@@ -128,9 +128,7 @@ _KINDS_OF = {
 
 def _check_computed(predicate: Predicate, computed: Computed, schema: Schema, text: str) -> None:
     """Refuse an expression that the types of a schema make NULL, or what can never hold of it."""
-    given = [
-        Type(Kind.BOOL) if path[0] == PRESENT else schema.types[path] for path in computed.attributes
-    ]
+    given = [Type(Kind.BOOL) if path[0] == PRESENT else schema.types[path] for path in computed.attributes]
     if any((each.element if each.kind is Kind.ARRAY else each.kind) not in _TYPES for each in given):
         return
     kinds = tuple(

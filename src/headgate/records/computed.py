@@ -2,8 +2,8 @@
 
 The path of an attribute is folded (`core/values.py`). So a path that begins with capitals is none that an
 event can have: (LOWER, "name") is the lower case of `name`, and (EXPRESSION, "price * quantity") the product,
-by the text of the expression. (PRESENT, "name") tells whether an event has `name`. Nothing beyond the events' side of an index knows more of it: its lines, codes
-and grams are those of any attribute.
+by the text of the expression. (PRESENT, "name") tells whether an event has `name`. Nothing beyond the events'
+side of an index knows more of it: its lines, codes and grams are those of any attribute.
 """
 
 from __future__ import annotations

@@ -47,18 +47,27 @@ class Records(Kind):
 
     def room_at(self, path: Path) -> type[RecordIndex] | RecordRoom:
         """Return what opens a snapshot, with the names that it was built with."""
+        from headgate.records.index.room import room_of
+
+        return room_of(self._settings_at(path))
+
+    def mark_at(self, path: Path) -> str:
+        """Return what stands before names to the filters of a snapshot."""
+        return self._settings_at(path).mark
+
+    @staticmethod
+    def _settings_at(path: Path) -> NameSettings:
         from headgate.contents.protocol import filters_in
         from headgate.core.rooms import CLAUSES
         from headgate.core.snapshot import is_snapshot, open_snapshot
         from headgate.core.versions.current import resolved
         from headgate.records.index.live import MEANING
-        from headgate.records.index.room import room_of
         from headgate.records.names import NameSettings
 
         clauses = resolved(path) / CLAUSES
         places = filters_in(clauses if is_snapshot(clauses) else path, RECORDS)
         said = (open_snapshot(each, RECORDS, verify=False).about.get(MEANING) for each in places[:1])
-        return room_of(NameSettings.of(next(said, None)))
+        return NameSettings.of(next(said, None))
 
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> RecordContents:
         """Return what compiles tables of filters."""

@@ -73,7 +73,9 @@ from missing
     @property
     def plain(self) -> dict[str, str]:
         """Write down what is not as usual."""
-        return {name: getattr(self, name) for name, (usual, *_) in _KNOWN.items() if getattr(self, name) != usual}
+        return {
+            name: getattr(self, name) for name, (usual, *_) in _KNOWN.items() if getattr(self, name) != usual
+        }
 
     @property
     def usual(self) -> bool:
@@ -93,10 +95,10 @@ from missing
         return EXACT if self.names == EXACT_NAMES else ""
 
     def spelled(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the parts of a dotted name, with marks.
+        r"""Return the parts of a dotted name, with marks.
 
         >>> NameSettings(dots="name").spelled(("a", "b")), NameSettings(names="exact").spelled(("A",))
-        (('a.b',), ('\\x01A',))
+        (('a.b',), ('\x01A',))
         """
         if names[0] == PRESENT:
             return (PRESENT, *self.spelled(names[1:]))
@@ -107,10 +109,10 @@ from missing
         return marked(names, self.mark)
 
     def to_marked(self, sql: str) -> str:
-        """Return a filter in SQL as an index keeps it; one that an index has kept stays as it is.
+        r"""Return a filter in SQL as an index keeps it; one that an index has kept stays as it is.
 
         >>> NameSettings().to_marked("a = 1"), NameSettings(names="exact").to_marked("A = 1")
-        ('a = 1', '`\\x01A` = 1')
+        ('a = 1', '`\x01A` = 1')
         """
         found = _MARK.search(sql)
         if found is not None and found[0][1] not in (self.mark, PRESENT if self.told else ""):

@@ -119,6 +119,10 @@ class MixedKind(Kind):
 
         return MixedRoom(self, [kind.room_at(path) for kind in self.kinds])
 
+    def mark_at(self, path: Path) -> str:
+        """Return the mark of the kind that has one."""
+        return next(filter(None, (kind.mark_at(path) for kind in self.kinds)), "")
+
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> MixedContents:
         """Return what compiles tables of filters."""
         from headgate.contents.mixed.compiling import MixedContents

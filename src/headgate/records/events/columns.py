@@ -386,9 +386,7 @@ def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
     return array
 
 
-def _joined(
-    columns: Sequence[tuple[str, pa.Array[Any]]], rest: str, mark: str
-) -> list[pa.Array[Any]]:
+def _joined(columns: Sequence[tuple[str, pa.Array[Any]]], rest: str, mark: str) -> list[pa.Array[Any]]:
     """Find the columns of a name whose dots may be its own, or go into structs."""
     found = []
     for given, array in columns:

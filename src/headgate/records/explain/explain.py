@@ -347,7 +347,7 @@ def clause_of(node: Expression, attributes: Mapping[Path, object]) -> Clause:
     if attribute.expression is not None:
         value = attribute.expression.of_attributes(attributes)
         missing = "" if held else _computed_note(predicate, attributes, negated=negated, held=held)
-        return Clause(_text(node), plain_text(attribute.expression.text), value, held, missing)
+        return Clause(_written(node), plain_text(attribute.expression.text), value, held, missing)
     path = attribute.path
     value = value_of(path, attributes)
     compared = compute(attribute.key, attributes) if attribute.function else value
@@ -355,10 +355,10 @@ def clause_of(node: Expression, attributes: Mapping[Path, object]) -> Clause:
     seen = value if compared is None else compared
     there = path in attributes or path[0] == PRESENT
     missing = "" if held else note(predicate, seen, negated=negated, held=held, present=there)
-    return Clause(_text(node), shown(path), value, held, missing)
+    return Clause(_written(node), shown(path), value, held, missing)
 
 
-def _text(node: Expression) -> str:
+def _written(node: Expression) -> str:
     return plain_text(print_filter(node))
 
 
@@ -374,10 +374,7 @@ def _computed_note(
     expression = predicate.attribute.expression
     assert expression is not None
     value = expression.of_attributes(attributes)
-    given = ", ".join(
-        f"{shown(path)} is {_given(path, attributes)}"
-        for path in expression.attributes
-    )
+    given = ", ".join(f"{shown(path)} is {_given(path, attributes)}" for path in expression.attributes)
     if value is None:
         trouble = expression.trouble(attributes)
         return f"the expression is NULL{f': {trouble}' if trouble else ''}; {given}"

@@ -104,7 +104,9 @@ def why_not(state: State, event: Event, limit: int = LIMIT, within: int | None =
                 break
             nearest.weigh(identity, base.filters.text(number))
     return [
-        NearMiss(found.id, plain_text(found.text), tuple(clause_of(node, attributes) for node in found.failed))
+        NearMiss(
+            found.id, plain_text(found.text), tuple(clause_of(node, attributes) for node in found.failed)
+        )
         for found in nearest.found
     ]
 

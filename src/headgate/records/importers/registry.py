@@ -5,14 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from headgate.core.subscription import FOREIGN
+from headgate.core.subscription import CESQL, CLOUDEVENTS, ELASTICSEARCH, EVENTBRIDGE, FOREIGN, VESPA
 from headgate.records.importers.sql import naming
-from headgate.records.names import USUAL
+from headgate.records.names import EITHER, EXACT_NAMES, TOLD, USUAL, NameSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from headgate.records.names import NameSettings
 
 _CONVERT = "headgate.records.importers.{}.convert"
 
@@ -35,4 +33,12 @@ def convert(text: str, dialect: str, settings: NameSettings = USUAL) -> str:
         return found(text)
 
 
+EXACTLY = {
+    EVENTBRIDGE: NameSettings(TOLD, EXACT_NAMES, EITHER),
+    CLOUDEVENTS: NameSettings(TOLD, EXACT_NAMES),
+    CESQL: NameSettings(TOLD, EXACT_NAMES),
+    ELASTICSEARCH: NameSettings(names=EXACT_NAMES, dots=EITHER),
+    VESPA: NameSettings(names=EXACT_NAMES),
+}
+"""What names mean in each language: the settings with which filters mean what they mean there."""
 _found: dict[str, Callable[[str], str]] = {}

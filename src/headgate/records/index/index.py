@@ -105,7 +105,9 @@ class RecordIndex(LiveIndex[State]):
         compiled = compile_filters(ordered)
         for refused in compiled.refused:
             raise refused.error
-        return cls.from_programs(ids, TextPool.build(ordered), compiled.programs, sample=sample, settings=settings)
+        return cls.from_programs(
+            ids, TextPool.build(ordered), compiled.programs, sample=sample, settings=settings
+        )
 
     @classmethod
     def from_programs(
