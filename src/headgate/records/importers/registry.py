@@ -35,8 +35,8 @@ def convert(text: str, dialect: str, settings: NameSettings = USUAL) -> str:
 
 EXACTLY = {
     EVENTBRIDGE: NameSettings(TOLD, EXACT_NAMES, EITHER),
-    CLOUDEVENTS: NameSettings(TOLD, EXACT_NAMES),
-    CESQL: NameSettings(TOLD, EXACT_NAMES),
+    CLOUDEVENTS: NameSettings(names=EXACT_NAMES),
+    CESQL: NameSettings(names=EXACT_NAMES),
     ELASTICSEARCH: NameSettings(names=EXACT_NAMES, dots=EITHER),
     VESPA: NameSettings(names=EXACT_NAMES),
 }

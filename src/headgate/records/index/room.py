@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from headgate.core.rooms import RECORDS
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from headgate.contents.protocol import Clause
     from headgate.contents.scores import Scoring
+    from headgate.core.interning import TextPool
     from headgate.core.subscription import Subscription
+    from headgate.records.compiling import RecordCompiledFilters
     from headgate.records.names import NameSettings
 
 
@@ -47,11 +49,14 @@ class RecordRoom:
 
         return parse_score(text, self.settings)
 
+    def compiled_clauses(self, texts: TextPool) -> RecordCompiledFilters:
+        """Compile clauses in SQL, as `clauses` has written them."""
+        return replace(RecordIndex.compiled_clauses(texts), settings=self.settings)
+
     # Texts that were read say for themselves what their names mean.
     scoring_text = staticmethod(RecordIndex.scoring_text)
     term_reader = staticmethod(RecordIndex.term_reader)
     clause_columns = staticmethod(RecordIndex.clause_columns)
-    compiled_clauses = staticmethod(RecordIndex.compiled_clauses)
     coded_clauses = staticmethod(RecordIndex.coded_clauses)
     event_coder = staticmethod(RecordIndex.event_coder)
 
