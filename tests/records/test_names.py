@@ -1,4 +1,4 @@
-"""What names mean: null told from missing, case, and dots, by all roads of events, against a plain look-up."""
+"""What names mean: null told from missing, case and dots, by all roads of events, against a look-up."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ ASKING: dict[str, Any] = {
     "present({0}) AND {0} IS NULL": lambda value: value is None,
     "if(present({0}), 1, 0) = 1": lambda value: value is not ABSENT,
     "lower(present({})) = 'false'": lambda value: value is ABSENT,
-    "present({0}) OR {0} IS NULL": lambda value: True,
+    "present({0}) OR {0} IS NULL": lambda value: value in (ABSENT, value),
 }
 # Nothing but NULL is known of an object where it is compared or computed with.
 NO_OBJECTS = ("{} = 1", "{} + 1 > 2", "NOT ({} <=> 1)", "coalesce({}, 5) = 5")
@@ -119,6 +119,15 @@ def column_batch(event: dict[str, Any]) -> pa.RecordBatch | None:
     return pa.RecordBatch.from_pylist([event])
 
 
+def refusal(event: dict[str, Any], settings: NameSettings) -> str | None:
+    """Say why an event is refused; None if it is not."""
+    try:
+        flatten_as(event, settings.mark)
+    except EventError as error:
+        return str(error)
+    return None
+
+
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda each: "-".join(each.plain.values()) or "usual")
 def test_all_roads_find_what_a_plain_look_up_finds(settings: NameSettings, tmp_path: Path) -> None:
     asked = filters(settings)
@@ -135,15 +144,15 @@ def test_all_roads_find_what_a_plain_look_up_finds(settings: NameSettings, tmp_p
     for seed in seeds(16):
         rng = random.Random(seed)
         for event in (draw_event(rng) for _ in range(15)):
-            try:
-                flat = flatten_as(event, settings.mark)
-            except EventError as error:
+            reason = refusal(event, settings)
+            if reason is not None:
                 for index in (whole, late):
                     with pytest.raises(EventError) as raised:
                         index.match(Event(1, event))
-                    assert str(raised.value) == str(error)
+                    assert str(raised.value) == reason
                 refused += 1
                 continue
+            flat = flatten_as(event, settings.mark)
             right = [each for each, (form, name) in asked.items() if expected(event, form, name, settings)]
             trees = ((each, parse_filter(whole.filter(each))) for each in asked)
             assert [each for each, tree in trees if evaluate(tree, flat) is True] == right, event
@@ -196,7 +205,7 @@ REFUSED = [
     (
         {"dots": "either"},
         {"a.b": 1, "a": {"b": 2}},
-        "attribute a.b is given twice: a dot in a name is as good as an object, and case does not tell names apart",
+        "attribute a.b is given twice: a dot in a name is as good as an object, and case does not tell names",
     ),
     (
         {"dots": "either", "names": "exact"},
@@ -277,7 +286,7 @@ def test_graphs_and_rankings_keep_the_settings(tmp_path: Path) -> None:
     again = Engine.open(tmp_path / "ranked")
     again.subscribe(Subscription("u", "NOT present(PRICE)"))
     assert [each.subscription for each in again.top(event, 5)] == ["s", "t", "u"]
-    assert [each.subscription for each in again.top(event, 5, mode="relaxed")][0] == "t"
+    assert next(each.subscription for each in again.top(event, 5, mode="relaxed")) == "t"
 
 
 def test_a_usual_snapshot_says_nothing_of_names(tmp_path: Path) -> None:

@@ -76,7 +76,8 @@ def convert(
     }
     if lacking:
         lines.append(
-            f"in {dialect}, names mean {_options(NameSettings.of(lacking))}: without, see docs/importers.md"
+            f"names mean in {dialect} what {_options(NameSettings.of(lacking))} say: give these here and to "
+            "compile where it matters"
         )
     told = {
         "filters": done.filters,

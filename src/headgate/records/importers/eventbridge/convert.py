@@ -160,7 +160,7 @@ def _null(name: str) -> Sql:
 
 
 def _exists(name: str, *, wanted: bool) -> Sql:
-    """Write that a field is there, or not; if null is told from missing, an object and an empty array are not."""
+    """Write that a field is there, or not; where null is told, an object and an empty array are not."""
     if not sql.told():
         return Sql(f"{name} IS NOT NULL" if wanted else f"{name} IS NULL")
     kind = f"typeof({name})"
