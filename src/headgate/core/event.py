@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import msgspec
 
 from headgate.core.rooms import discover
-from headgate.core.values import find_name, flatten, fold
+from headgate.core.values import find_name, flatten, flatten_as, fold
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
@@ -124,6 +124,20 @@ class Event:
     @cached_property
     def attributes(self) -> dict[Path, object]:
         """List the values of a record by folded path."""
+        return flatten(self._record())
+
+    def attributes_as(self, mark: str) -> dict[Path, object]:
+        r"""List the same by paths with a mark, for filters whose names mean something else.
+
+        >>> Event("e1", {"Age": 5, "age": 6}).attributes_as("\x01")
+        {('\x01Age',): 5, ('\x01age',): 6}
+        """
+        if not mark:
+            return self.attributes
+        return self.once(f"attributes{mark}", lambda event: flatten_as(event._record(), mark))  # noqa: SLF001
+
+    def _record(self) -> Mapping[str, object]:
+        """Return the data of a record; refuses any other event."""
         if self.content_type != JSON:
             raise EventError(
                 f"event {self.id!r} is {self.content_type} and these filters look at records: send {JSON}"
@@ -131,7 +145,7 @@ class Event:
         if not isinstance(self.data, Mapping):
             found = "nothing" if self.data is None else type(self.data).__name__
             raise EventError(f"event {self.id!r} is {JSON}: its data is a mapping of attributes, not {found}")
-        return flatten(self.data)
+        return self.data
 
     def once(self, key: str, make: Callable[[Event], _Made]) -> _Made:
         """Return what `make` makes of this event, made when it is first asked for under this key.
