@@ -16,7 +16,7 @@ from headgate.cli.standard import STANDARD
 from headgate.core.settings import setting_of
 from headgate.errors import EventError, TableError
 from headgate.tables.packed import ending, read_file
-from headgate.tables.settings import Filters, Match
+from headgate.tables.settings import Filters, Match, Names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,6 +72,13 @@ def rdf_options(command: Decorated) -> Decorated:
 def xml_options(command: Decorated) -> Decorated:
     """Add what is said of filters of XML."""
     return option_of(Filters, "namespaces")(option_of(Filters, "unindexed")(command))
+
+
+def name_options(command: Decorated) -> Decorated:
+    """Add what is said of names in filters of records."""
+    for name in ("dots", "names", "nulls"):
+        command = option_of(Names, name)(command)
+    return command
 
 
 def read_namespaces(given: tuple[str, ...]) -> dict[str, str] | None:

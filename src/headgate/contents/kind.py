@@ -50,6 +50,12 @@ class FilterSettings:
     """Namespaces by prefix."""
     unindexed: str | None = None
     """Whether filters are taken that no index leads to: `refuse` or `allow`."""
+    nulls: str | None = None
+    """Whether null is told from missing: `missing` or `told`."""
+    names: str | None = None
+    """Whether case tells names apart: `any_case` or `exact`."""
+    dots: str | None = None
+    """What a dot in a name is: `path`, `name` or `either`."""
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -68,6 +74,9 @@ SETTINGS = {
     "options": "options",
     "namespaces": "namespaces",
     "unindexed": "settings of unindexed filters",
+    "nulls": "settings of nulls",
+    "names": "settings of names",
+    "dots": "settings of dots",
 }
 """The settings that are about some kinds only, as messages name them."""
 
@@ -159,6 +168,11 @@ class Kind(ABC):
         """Return what opens a snapshot, and reads filters that come later as those in it were read."""
         del path
         return self.room()
+
+    def mark_at(self, path: Path) -> str:
+        """Return what stands before names to the filters of a snapshot, see `core/values.py`."""
+        del path
+        return ""
 
     @abstractmethod
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> Contents:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import msgspec
 
 from headgate.core.rooms import discover
-from headgate.core.values import find_name, flatten, fold
+from headgate.core.values import find_name, flatten, flatten_as, fold
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
@@ -127,17 +127,34 @@ class Event:
     @cached_property
     def attributes(self) -> dict[Path, object]:
         """List the values of a record by folded path, and its time if it has one (`EVENT_TIME`)."""
+        return self._with_time(flatten(self._record()))
+
+    def attributes_as(self, mark: str) -> dict[Path, object]:
+        r"""List the same by paths with a mark, for filters whose names mean something else.
+
+        >>> Event("e1", {"Age": 5, "age": 6}).attributes_as("\x01")
+        {('\x01Age',): 5, ('\x01age',): 6}
+        """
+        if not mark:
+            return self.attributes
+        # Of this event, which `once` is asked of.
+        return self.once(f"attributes{mark}", lambda _: self._with_time(flatten_as(self._record(), mark)))
+
+    def _with_time(self, found: dict[Path, object]) -> dict[Path, object]:
+        if self.time is not None:
+            found[EVENT_TIME] = self.time
+        return found
+
+    def _record(self) -> Mapping[str, object]:
+        """Return the data of a record; refuses any other event."""
         if self.content_type != JSON:
             raise EventError(
                 f"event {self.id!r} is {self.content_type} and these filters look at records: send {JSON}"
             )
         if not isinstance(self.data, Mapping):
-            given = "nothing" if self.data is None else type(self.data).__name__
-            raise EventError(f"event {self.id!r} is {JSON}: its data is a mapping of attributes, not {given}")
-        found = flatten(self.data)
-        if self.time is not None:
-            found[EVENT_TIME] = self.time
-        return found
+            found = "nothing" if self.data is None else type(self.data).__name__
+            raise EventError(f"event {self.id!r} is {JSON}: its data is a mapping of attributes, not {found}")
+        return self.data
 
     def once(self, key: str, make: Callable[[Event], _Made]) -> _Made:
         """Return what `make` makes of this event, made when it is first asked for under this key.

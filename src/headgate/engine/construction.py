@@ -43,6 +43,9 @@ class Parts(NamedTuple):
     options: Any = None
     namespaces: Any = None
     unindexed: str | None = None
+    nulls: str | None = None
+    names: str | None = None
+    dots: str | None = None
 
     @property
     def filtered(self) -> list[Node | Edge]:
@@ -147,6 +150,9 @@ def _room(subscriptions: Iterable[Subscription | Node | Edge], parts: Parts) -> 
         options=parts.options,
         namespaces=parts.namespaces,
         unindexed=parts.unindexed,
+        nulls=parts.nulls,
+        names=parts.names,
+        dots=parts.dots,
     )
     wrong = strange(kind_of(content), wanted)
     if wrong is None:

@@ -100,9 +100,12 @@ class MixedKind(Kind):
 
     def plain(self, text: str) -> str:
         """Return a filter without the dialect before it."""
-        from headgate.contents.mixed.texts import without_dialect
+        from headgate.contents.mixed.texts import ALWAYS, read_dialect
 
-        return without_dialect(text)
+        if text == ALWAYS:
+            return text
+        written, spoken = read_dialect(text, MIXED)
+        return self.kinds[self.place_of(spoken)].plain(written)
 
     # Filters
 
@@ -117,6 +120,10 @@ class MixedKind(Kind):
         from headgate.contents.mixed.room import MixedRoom
 
         return MixedRoom(self, [kind.room_at(path) for kind in self.kinds])
+
+    def mark_at(self, path: Path) -> str:
+        """Return the mark of the kind that has one."""
+        return next(filter(None, (kind.mark_at(path) for kind in self.kinds)), "")
 
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> MixedContents:
         """Return what compiles tables of filters."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from headgate.pipeline.file.settings import Match
     from headgate.workloads.settings import Generate
 
+_NAMES = ("nulls", "names", "dots")
 _SETTINGS = {"coerce": "options", "injective": "options"}
 """Settings of filters that a kind of content knows by another name."""
 
@@ -151,7 +152,7 @@ def _filters(pipeline: Pipeline) -> Iterator[Problem]:
         return
     kind = kind_of(content_of([dialect], "the filters"))
     generated = (pipeline.generated("taxonomy"),)
-    for name in ("schema", "sample", "taxonomy", "coerce", "injective", "namespaces", "unindexed"):
+    for name in ("schema", "sample", "taxonomy", "coerce", "injective", "namespaces", "unindexed", *_NAMES):
         setting = _SETTINGS.get(name, name)
         if getattr(given, name) not in (None, False, (), {}, generated) and setting not in kind.settings:
             owners = [each for each in kinds().values() if setting in each.settings]

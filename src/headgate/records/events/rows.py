@@ -24,16 +24,34 @@ import numpy as np
 
 from headgate.core.event import EVENT_TIME, JSON
 from headgate.core.interning import TextPool
-from headgate.core.values import MAX_DEPTH, Kind, check, flatten_into, fold, kind_of
+from headgate.core.values import (
+    EXACT_JOINED,
+    JOINED,
+    MAX_DEPTH,
+    PRESENT,
+    Kind,
+    check,
+    flatten_into,
+    fold,
+    kind_of,
+)
 from headgate.errors import EventError
-from headgate.records.computed import WORDS, expression_of, is_computed, is_expression
+from headgate.records.computed import (
+    EXPRESSION,
+    WORDS,
+    expression_of,
+    is_computed,
+    is_expression,
+    marked_as,
+    value_of,
+)
 from headgate.records.events.line_codes import LineCodes
 from headgate.records.index.arrays import Events
 from headgate.records.index.grams import GRAMS, event_grams
 from headgate.records.index.line_words import LineWords
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -59,6 +77,8 @@ _REPEATED = (type(None), bool, int, str)
 _SCALARS = (*_KEPT, Decimal, dt.datetime)
 _FORMS = (bool, int, str)
 """What LIKE sees."""
+_ABSENT = object()
+"""In place of the value of an attribute that an event has not."""
 
 
 class _Odd(Exception):  # noqa: N818 -- nothing is wrong yet
@@ -158,8 +178,16 @@ class Level:
     twice         whether an attribute was spelled in two ways: one event may have both, and is refused
     """
 
-    def __init__(self, prefix: Path, known: Mapping[str, Attribute], unnamed: Attribute) -> None:
+    def __init__(
+        self,
+        prefix: Path,
+        known: Mapping[str, Attribute],
+        unnamed: Attribute,
+        part: Callable[[str], str] = fold,
+    ) -> None:
         self.prefix = prefix
+        self.part = part
+        """Makes the part of a path of a name."""
         self.types: dict[str, dict[type, Codes | _Checked | None]] = {}
         self.twice = False
         self._known = known
@@ -168,7 +196,11 @@ class Level:
 
     def attribute(self, name: str) -> Attribute:
         """Return the attribute of a name."""
-        return self._known.get(fold(name), self._unnamed)
+        return self._known.get(self.part(name), self._unnamed)
+
+    def inside(self, part: str) -> Level | None:
+        """Return the level below an attribute, given by its part of a path."""
+        return self._known.get(part, self._unnamed).inside
 
     def learn(self, name: object, kind: type) -> Codes | _Checked | None:
         """Return what values of a name and a type are looked up in, where one of the two is new."""
@@ -177,7 +209,7 @@ class Level:
         found = self.attribute(name)
         if kind not in found.types:
             raise _Odd
-        folded = fold(name)
+        folded = self.part(name)
         if len(self.types) >= SPELLINGS and (found is self._unnamed or folded in self._spelled):
             self.twice = True
             return found.types[kind]
@@ -187,15 +219,15 @@ class Level:
         self.types[name] = found.types
         return found.types[kind]
 
-    def value(self, data: Mapping[str, Any], folded: str) -> Any:
+    def value(self, data: Mapping[str, Any], folded: str, otherwise: Any = None) -> Any:
         """Return the value of a name, given folded, in an object whose names were learned."""
         if not self.twice:
-            return data.get(self._spelled.get(folded, folded))
-        return next((value for name, value in data.items() if fold(name) == folded), None)
+            return data.get(self._spelled.get(folded, folded), otherwise)
+        return next((value for name, value in data.items() if self.part(name) == folded), otherwise)
 
     def distinct(self, data: Mapping[str, object]) -> bool:
         """Tell whether no two names of an object are the same but for their case."""
-        return not self.twice or len({fold(name) for name in data}) == len(data)
+        return not self.twice or len({self.part(name) for name in data}) == len(data)
 
 
 class _Computed:
@@ -257,8 +289,12 @@ class Room:
 class RowEncoder:
     """Encodes events that are given as Python values, one or many; any number of threads may ask it."""
 
-    def __init__(self, built: BuiltIndex) -> None:
+    def __init__(self, built: BuiltIndex, mark: str | None = None) -> None:
         lines = built.lines
+        self.mark = marked_as(built.attributes) if mark is None else mark
+        """What names mean, see `core/values.py`: that of the paths."""
+        self._flat = self.mark in (JOINED, EXACT_JOINED)
+        self._part: Callable[[str], str] = self.mark.__add__ if self.mark else fold
         owned: list[list[LineCodes]] = [[] for _ in built.attributes]
         gram: dict[int, int] = {}
         self._nowhere = lines.size
@@ -287,14 +323,18 @@ class RowEncoder:
         self._sources: list[Path] = []
         self._timed: int | None = None
         """The place of the event's time among them, if an expression asks for it."""
+        self._present: list[tuple[Path, Attribute]] = []
         for path in built.attributes:
             if is_expression(path):
                 self._give(path)
         for number, path in enumerate(built.attributes):
-            if is_computed(path) and not is_expression(path):
+            if is_computed(path) and path[0] not in (EXPRESSION, PRESENT):
                 self.attributes[path].words = words.get(number, -1)
                 own = self.attributes.setdefault(path[1:], Attribute(path[1:], (), lines.size))
                 own.give(self.attributes.pop(path))
+        for path in [path for path in self.attributes if path[0] == PRESENT]:
+            self._present.append((path[1:], self.attributes.pop(path)))
+            self.attributes.setdefault(path[1:], Attribute(path[1:], (), lines.size))
         self._grams = {
             line: lines.grams[lines.gram_start[line] : lines.gram_start[line + 1]] for line in gram.values()
         }
@@ -326,7 +366,7 @@ class RowEncoder:
                 # An object of which filters name some, and not itself, has no lines.
                 own = self.attributes.setdefault(path[:size], Attribute(path[:size], (), self._lines))
                 known.setdefault(path[: size - 1], {})[path[size - 1]] = own
-        levels = {prefix: Level(prefix, each, unnamed) for prefix, each in known.items()}
+        levels = {prefix: Level(prefix, each, unnamed, self._part) for prefix, each in known.items()}
         for prefix, each in levels.items():
             if prefix:
                 self.attributes[prefix].inside = each
@@ -360,11 +400,13 @@ class RowEncoder:
     def _row(self, event: Event, e: int, batch: _Batch) -> list[int]:
         """Return the codes of an event; the rest goes to the batch."""
         data, row = event.data, self._nulls.copy()
-        if type(data) is dict and event.content_type == JSON:
+        if type(data) is dict and event.content_type == JSON and not self._flat:
             try:
                 self._read(data, self.level, row, e, batch)
+                for path, attribute in self._present:
+                    self._add(self._look_up(data, path, _ABSENT) is not _ABSENT, attribute, row, e, batch)
                 if self._computed:
-                    values = [self._look_up(data, path) for path in self._sources]
+                    values = [self._given(data, path) for path in self._sources]
                     if self._timed is not None:
                         values[self._timed] = event.time
                     self._compute(values, row, e, batch)
@@ -374,10 +416,12 @@ class RowEncoder:
             else:
                 del row[-1]
                 return row
-        self._read_flat(event.attributes, row, e, batch)
+        flat = event.attributes_as(self.mark)
+        self._read_flat(flat, row, e, batch)
+        for path, attribute in self._present:
+            self._add(path in flat, attribute, row, e, batch)
         if self._computed:
-            flat = event.attributes
-            self._compute([flat.get(path) for path in self._sources], row, e, batch)
+            self._compute([value_of(path, flat) for path in self._sources], row, e, batch)
         del row[-1]
         return row
 
@@ -404,15 +448,21 @@ class RowEncoder:
                 check(value, attribute.path)
                 self._add(value, attribute, row, e, batch)
 
-    def _look_up(self, data: dict[str, Any], path: Path) -> Any:
+    def _given(self, data: dict[str, Any], path: Path) -> Any:
+        """Find what an expression reads of a record that was read."""
+        if path[0] == PRESENT:
+            return self._look_up(data, path[1:], _ABSENT) is not _ABSENT
+        return self._look_up(data, path)
+
+    def _look_up(self, data: dict[str, Any], path: Path, otherwise: Any = None) -> Any:
         """Find the value of an attribute in a record that was read."""
         level: Level | None = self.level
         value: Any = data
         for name in path:
             if type(value) is not dict or level is None:
-                return None
-            found = level.value(value, name)
-            level = level.attribute(name).inside
+                return otherwise
+            found = level.value(value, name, otherwise)
+            level = level.inside(name)
             value = found
         return value
 
@@ -442,7 +492,7 @@ class RowEncoder:
         place, code = attribute.find(value, Kind.OBJECT)
         row[place] = code
         if attribute.inside is None:
-            flatten_into({}, value, (*prefix, ""))
+            flatten_into({}, value, (*prefix, ""), self._part)
         elif len(prefix) >= MAX_DEPTH:
             raise _Odd
         else:

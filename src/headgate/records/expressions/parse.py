@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import TokenType
 from headgate.core.event import EVENT_TIME, TIME
 from headgate.core.likeliest import likeliest
 from headgate.core.text.words import one_word
-from headgate.core.values import fold
+from headgate.core.values import PRESENT, fold, part_of
 from headgate.errors import FilterError
 from headgate.records.expressions import types
 from headgate.records.expressions.functions import ALIASES, FUNCTIONS, OPERATORS, REFUSED
@@ -43,11 +43,14 @@ from headgate.records.expressions.printing import COMPARISONS, INTERVALS
 from headgate.records.language.literals import literal_of
 from headgate.records.language.model import Literal, LiteralType
 from headgate.records.language.refusal import MAX_CLAUSES, MAX_LIST, MAX_NAME_PARTS, check_gaps, check_text
+from headgate.records.names import USUAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sqlglot.tokenizer_core import Token
+
+    from headgate.records.names import NameSettings
 
 _DIALECT = Spark()
 _SIGNS = {
@@ -100,7 +103,7 @@ _LONGEST_INTERVAL = 10**17
 """Microseconds: three thousand years."""
 
 
-def parse_node(text: str) -> Node:
+def parse_node(text: str, settings: NameSettings = USUAL) -> Node:
     """Parse an expression of attributes, functions and operators; refuse what is none, with its place.
 
     >>> parse_node("price * 2").name
@@ -116,14 +119,15 @@ def parse_node(text: str) -> Node:
     except TokenError:
         raise FilterError("a quote or a comment is still open at the end", text, len(text)) from None
     check_gaps(tokens, text)
-    return Parser(text, tokens).whole()
+    return Parser(text, tokens, settings).whole()
 
 
 class Parser:
     """Reads tokens from left to right; a method for each level of the grammar."""
 
-    def __init__(self, text: str, tokens: list[Token]) -> None:
+    def __init__(self, text: str, tokens: list[Token], settings: NameSettings = USUAL) -> None:
         self.text = text
+        self.settings = settings
         self.tokens = tokens
         self.at = 0
         self.depth = 0
@@ -433,6 +437,8 @@ class Parser:
 
     def event_time(self) -> Node:
         """Read `:event_time`: the time of the event, else its attribute `time`, as a timestamp."""
+        if self.settings.spelled((TIME,)) != (TIME,):
+            self.wrong(":event_time is not known where case or dots are part of names: leave it out", self.at)
         self.at += 2
         given = Name(EVENT_TIME), Name((TIME,), (TIME,))
         return self.make(TIME_CALL, *(Cast(each, types.TIMESTAMP) for each in given))
@@ -506,7 +512,10 @@ class Parser:
             parts.append(self.part())
             if len(parts) > MAX_NAME_PARTS:
                 self.refuse(f"the name has more than {MAX_NAME_PARTS} parts")
-        return Variable(fold(parts[0])) if variable else Name(tuple(map(fold, parts)), tuple(parts))
+        if variable:
+            return Variable(fold(parts[0]))
+        spelled = self.settings.spelled(tuple(parts))
+        return Name(tuple(map(part_of, spelled)), spelled)
 
     def items(self, end: str, why: str, *, functions: bool = True) -> list[Node]:
         """Read values between commas, and the sign that ends them."""
@@ -570,6 +579,8 @@ class Parser:
             return Cast(child, to)
         if word == "extract":
             return self.extract(begin)
+        if word == "present" and self.settings.told:
+            return self.present(begin)
         if word in REFUSED:
             self.wrong(f"{word} is not part of the filter language: {REFUSED[word]}", begin)
         if word == "trim" and self.word() in {"both", "leading", "trailing"}:
@@ -580,6 +591,15 @@ class Parser:
         if word in _CONVERTING and len(arguments) == 1:
             return Cast(arguments[0], _CONVERTING[word])
         return self.named(word, arguments, begin)
+
+    def present(self, begin: int) -> Node:
+        """Read what `present` is asked about: an attribute, by its name."""
+        if not (self.kind() is TokenType.IDENTIFIER or (self.word() and self.word() not in _RESERVED)):
+            self.wrong("present takes one attribute", begin)
+        found = self.name()
+        if not self.take(")") or not isinstance(found, Name):
+            self.wrong("present takes one attribute", begin)
+        return Name((PRESENT, *found.path), (PRESENT, *found.spelled))
 
     def arguments(self, word: str) -> list[Node]:
         """Read arguments, also those of `position(a IN b)` and `substring(a FROM 1 FOR 2)`."""

@@ -11,17 +11,23 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import contextmanager
+from contextvars import ContextVar
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.core.casts import INT64_MAX, INT64_MIN, to_bool, to_double, to_int, to_timestamp
+from headgate.core.values import PRESENT
 from headgate.records.language.literals import MAX_DIGITS, MAX_FRACTION
 from headgate.records.language.model import Attribute, Literal, LiteralType
 from headgate.records.language.patterns import escaped
 from headgate.records.language.printing import print_attribute, print_literal
+from headgate.records.names import USUAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from headgate.records.names import NameSettings
 
     Number = int | Decimal
 
@@ -93,13 +99,39 @@ def unless(part: Sql) -> Sql:
     return Sql(f"NOT coalesce({part.text}, FALSE)", _NOT)
 
 
+_SETTINGS: ContextVar[NameSettings] = ContextVar("settings", default=USUAL)
+
+
+@contextmanager
+def naming(settings: NameSettings) -> Iterator[None]:
+    """Write names by the settings of a set of filters, as long as it is open.
+
+    Converters have many functions between the text and its names, and the settings are the same for all.
+    """
+    token = _SETTINGS.set(settings)
+    try:
+        yield
+    finally:
+        _SETTINGS.reset(token)
+
+
+def told() -> bool:
+    """Tell whether null is told from missing in the set of filters."""
+    return _SETTINGS.get().told
+
+
 def name(*parts: str) -> str:
     """Write an attribute.
 
     >>> name("detail", "detail-type")
     'detail.`detail-type`'
     """
-    return print_attribute(Attribute.of(*parts))
+    return print_attribute(Attribute.of(*_SETTINGS.get().spelled(parts)))
+
+
+def present(attribute: str) -> Sql:
+    """Write that an event has an attribute, which is given by its name."""
+    return Sql(f"`{PRESENT}`.{attribute}")
 
 
 def text(value: str) -> str:
