@@ -35,6 +35,8 @@ _ATTRIBUTE = re.compile(
 )
 _DECLARED = re.compile(r"\sxmlns:([A-Za-z_][\w.\-]*+)\s*+=", re.ASCII)
 _ENTITY = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_RESERVED = frozenset({"xml", "xmlns"})
+"""Prefixes that need no declaration."""
 _XML_ENTITIES = ("amp", "lt", "gt", "quot", "apos")
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 
@@ -180,7 +182,7 @@ class _Mender:
     def _name(self, name: str) -> str:
         """Return a name whose prefix is declared, or will be; nothing if it means nothing."""
         prefix, _, local = name.rpartition(":")
-        if not prefix or prefix in self._declared or prefix == "xml":
+        if not prefix or prefix in self._declared or prefix in _RESERVED:
             return name
         if prefix in PREFIXES:
             self._use(prefix)
@@ -201,7 +203,7 @@ class _Mender:
         found: dict[str, str] = {}
         for each in _ATTRIBUTE.finditer(text):
             name, prefix = each[1], each[1].rpartition(":")[0]
-            if prefix and prefix not in {"xml", "xmlns", *self._declared}:
+            if prefix and prefix not in _RESERVED | self._declared:
                 if prefix not in PREFIXES:
                     continue
                 self._use(prefix)
