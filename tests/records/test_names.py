@@ -238,7 +238,7 @@ def test_settings_that_mean_nothing_are_refused() -> None:
         SubscriptionError, match="names is 'yes': give 'any_case' or 'exact', for whether case"
     ):
         Engine.build([Subscription("s", "a = 1")], names="yes")
-    with pytest.raises(SubscriptionError, match="settings of dots are for filters of records"):
+    with pytest.raises(SubscriptionError, match="settings of names are for filters of records"):
         Engine.build([Subscription("s", "//a", "xpath")], dots="name")
     with pytest.raises(FilterError, match="a name begins with a control character, which none may"):
         Engine.build([Subscription("s", "`\x01A` = 1")])
