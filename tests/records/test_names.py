@@ -223,7 +223,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("said", "event", "reason"), REFUSED)
 def test_events_that_mean_two_things_are_refused(
-    said: dict[str, str], event: dict[str, Any], reason: str
+    said: dict[str, Any], event: dict[str, Any], reason: str
 ) -> None:
     engine = Engine.build([Subscription("s", "a.b = 1"), Subscription("t", "TRUE")], **said)
     with pytest.raises(EventError) as raised:
@@ -238,7 +238,7 @@ def test_settings_that_mean_nothing_are_refused() -> None:
         SubscriptionError, match="names is 'yes': give 'any_case' or 'exact', for whether case"
     ):
         Engine.build([Subscription("s", "a = 1")], names="yes")
-    with pytest.raises(SubscriptionError, match="settings of dots are for filters of records"):
+    with pytest.raises(SubscriptionError, match="settings of names are for filters of records"):
         Engine.build([Subscription("s", "//a", "xpath")], dots="name")
     with pytest.raises(FilterError, match="a name begins with a control character, which none may"):
         Engine.build([Subscription("s", "`\x01A` = 1")])
@@ -253,7 +253,7 @@ def test_people_see_names_without_marks() -> None:
         names="exact",
     )
     assert engine.filter("s") == "present(Price) AND user.Name = 'x'"
-    told = engine.explain({"price": 1, "user": {"Name": "y"}}, "s")
+    told: Any = engine.explain({"price": 1, "user": {"Name": "y"}}, "s")
     assert [(each.text, each.attribute, each.held) for each in told.clauses] == [
         ("present(Price)", "present(Price)", False),
         ("user.Name = 'x'", "user.Name", False),
@@ -269,7 +269,7 @@ def test_people_see_names_without_marks() -> None:
 
 def test_graphs_and_rankings_keep_the_settings(tmp_path: Path) -> None:
     nodes, edges = [{"id": "p"}, {"id": "n", "filter": "Kind = 'x'"}], [{"source": "p", "target": "n"}]
-    subscriptions = [
+    subscriptions: list[dict[str, Any]] = [
         {"id": "s", "filter": "present(Price) AND Price IS NULL", "node": "n"},
         {"id": "t", "filter": "price > 1 AND Price IS NULL", "node": "n", "weights": {"price": 2.0}},
     ]

@@ -74,11 +74,13 @@ SETTINGS = {
     "options": "options",
     "namespaces": "namespaces",
     "unindexed": "settings of unindexed filters",
-    "nulls": "settings of nulls",
+    "nulls": "settings of names",
     "names": "settings of names",
-    "dots": "settings of dots",
+    "dots": "settings of names",
 }
 """The settings that are about some kinds only, as messages name them."""
+NAMES = ("nulls", "names", "dots")
+"""Those that say together what names mean."""
 
 
 class Feeds(NamedTuple):

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from headgate.contents.kind import SETTINGS, Kind
+from headgate.contents.kind import NAMES, SETTINGS, Kind
 from headgate.core.event import learn_types
 from headgate.core.rooms import FILTERS, GRAPH, MIXED_SIGN, RANKING, RDF, RECORDS, XML
 from headgate.core.subscription import learn_dialects
@@ -184,6 +184,8 @@ def strange(kind: Kind, wanted: FilterSettings) -> tuple[list[Kind], str] | None
     >>> from headgate.contents.kind import FilterSettings
     >>> strange(kind_of("rdf"), FilterSettings(sample="events.jsonl"))[1]
     'a schema and a sample'
+    >>> strange(kind_of("rdf"), FilterSettings(nulls="told"))[1]
+    'settings of names'
     >>> owners, named = strange(kind_of("records"), FilterSettings(unindexed="allow"))
     >>> named, titles_of(owners)
     ('settings of unindexed filters', 'RDF and XML')
@@ -194,7 +196,8 @@ def strange(kind: Kind, wanted: FilterSettings) -> tuple[list[Kind], str] | None
     owners = {name: [each for each in kinds().values() if name in each.settings] for name in SETTINGS}
     found = owners[wrong[0]]
     named = wrong[:1] if len(found) > 1 else [name for name in SETTINGS if owners[name] == found]
-    return found, " and ".join(SETTINGS[name] for name in named)
+    about = [SETTINGS[name] for name in named if (name in NAMES) is (wrong[0] in NAMES)]
+    return found, " and ".join(dict.fromkeys(about))
 
 
 def titles_of(some: Iterable[Kind]) -> str:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headgate.contents.kind import NAMES
 from headgate.contents.registry import content_of, kind_of, kinds, titles_of
 from headgate.core.settings import Kind, Problem, settings_of, unmet
 from headgate.pipeline.file.settings import TABLES
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from headgate.pipeline.file.settings import Match
     from headgate.workloads.settings import Generate
 
-_NAMES = ("nulls", "names", "dots")
 _SETTINGS = {"coerce": "options", "injective": "options"}
 """Settings of filters that a kind of content knows by another name."""
 
@@ -152,7 +152,7 @@ def _filters(pipeline: Pipeline) -> Iterator[Problem]:
         return
     kind = kind_of(content_of([dialect], "the filters"))
     generated = (pipeline.generated("taxonomy"),)
-    for name in ("schema", "sample", "taxonomy", "coerce", "injective", "namespaces", "unindexed", *_NAMES):
+    for name in ("schema", "sample", "taxonomy", "coerce", "injective", "namespaces", "unindexed", *NAMES):
         setting = _SETTINGS.get(name, name)
         if getattr(given, name) not in (None, False, (), {}, generated) and setting not in kind.settings:
             owners = [each for each in kinds().values() if setting in each.settings]
