@@ -47,12 +47,12 @@ def scalar(rng: random.Random) -> Any:
 
 
 def event(rng: random.Random, depth: int = 2) -> dict[str, Any]:
-    """Draw an event: arrays are of one type, and hold no objects."""
+    """Draw an event: arrays hold no objects."""
     found: dict[str, Any] = {}
     for name in NAMES:
         match rng.randrange(6):
             case 0:
-                pool = rng.choice([TEXTS, NUMBERS, [True, False], ADDRESSES])
+                pool = rng.choice([TEXTS, NUMBERS, [True, False], ADDRESSES, [*TEXTS, *NUMBERS, True, None]])
                 found[name] = [rng.choice(pool) for _ in range(rng.randrange(1, 4))]
             case 1 | 2 | 3:
                 found[name] = scalar(rng)

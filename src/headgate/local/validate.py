@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from headgate.contents.kind import FilterSettings
-    from headgate.contents.protocol import CompiledFilters, Contents
+    from headgate.contents.protocol import CompiledFilters, Contents, Costs
     from headgate.core.event import Event, Id
     from headgate.tables.graph.tables import AssembledGraph
 
@@ -53,6 +53,8 @@ class FilterCheck:
     """The share of the events for which the filter is looked at."""
     matched: float | None = None
     """The share of the events that match."""
+    costs: Costs | None = None
+    """Of records: what the filter takes of an index."""
     notes: tuple[str, ...] = ()
 
 
@@ -108,7 +110,14 @@ def validate(
         reached = way.reached / len(given) if given and way.reached is not None else None
         found.append(
             FilterCheck(
-                table, identity, text, indexed_by=way.by, reached=reached, matched=share, notes=tuple(notes)
+                table,
+                identity,
+                text,
+                indexed_by=way.by,
+                reached=reached,
+                matched=share,
+                costs=way.costs,
+                notes=tuple(notes),
             )
         )
     return Validation((*refused, *found), contents.name, len(given) if events else None, bad)

@@ -16,7 +16,7 @@ from headgate.core.schema import arrow_kind
 from headgate.core.text.words import words
 from headgate.core.values import Kind, dotted, find_name, kind_of, micros
 from headgate.errors import EventError
-from headgate.records.computed import LOWER, expression_of, is_computed, is_expression, sources
+from headgate.records.computed import LOWER, WORDS, expression_of, is_computed, is_expression, sources
 from headgate.records.events.decimals import Decimals, decimal_keys, python_keys, widened
 from headgate.records.expressions.columns import Numbers, compute, compute_texts
 from headgate.records.expressions.texts import MAX_TEXT
@@ -63,6 +63,9 @@ class Columns(Protocol):
     def __call__(self, path: Path) -> Column:
         """Return the values of an attribute."""
 
+    def distinct(self, path: Path) -> tuple[Column, NDArray[np.int32]] | None:
+        """Return fewer values of a computed attribute, and which of them each event has; or None."""
+
     def refuse_foreign(self, path: Path) -> None:
         """Refuse an attribute that is to be compared and cannot."""
 
@@ -73,6 +76,9 @@ class BatchColumns:
     def __init__(self, batch: pa.RecordBatch) -> None:
         self._batch = batch
         self._read: dict[Path, Column] = {}
+        self._arrays: dict[Path, pa.Array[Any] | None] = {}
+        self._known: dict[Path, Numbers | None] = {}
+        self._distinct: dict[Path, tuple[Column, NDArray[np.int32]]] = {}
         self.count = batch.num_rows
 
     def __call__(self, path: Path) -> Column:
@@ -87,18 +93,48 @@ class BatchColumns:
             return self._compute(path)
         if is_computed(path):
             return computed(path, self(path[1:]))
-        array = find_column(self._batch, path)
+        array = self._array(path)
         return missing(self.count) if array is None else from_arrow(array)
+
+    def _array(self, path: Path) -> pa.Array[Any] | None:
+        """Find an attribute, once."""
+        if path not in self._arrays:
+            self._arrays[path] = find_column(self._batch, path)
+        return self._arrays[path]
+
+    def distinct(self, path: Path) -> tuple[Column, NDArray[np.int32]] | None:
+        """Return what is computed from one text, for each text and for none, and which of these rows have.
+
+        None if the attribute is no such one.
+        """
+        if not is_computed(path) or path[0] == WORDS or len(own := sources(path)) != 1:
+            return None
+        array = self._array(own[0])
+        if array is None or arrow_kind(array.type) is not Kind.STRING:
+            return None
+        given = self(own[0])
+        if own[0] not in self._distinct:
+            size = given.texts.size
+            code = np.append(np.arange(size, dtype=np.int32), np.int32(-1))
+            kind = np.where(code >= 0, np.uint8(Kind.STRING), np.uint8(Kind.NULL)).astype(np.uint8)
+            start = np.zeros(size + 2, np.int64)
+            small = Column(kind, np.zeros(size + 1, np.int64), code, given.texts, start, None)
+            self._distinct[own[0]] = small, np.where(given.code >= 0, given.code, np.int32(size))
+        small, place = self._distinct[own[0]]
+        made = self._of_texts(expression_of(path), small) if is_expression(path) else computed(path, small)
+        return made, place
 
     def _compute(self, path: Path) -> Column:
         """Evaluate an expression for all rows."""
         found = expression_of(path)
         if not found.attributes:
             return from_values([found.of_values(())] * self.count)
-        arrays = [find_column(self._batch, own) for own in found.attributes]
+        arrays = [self._array(own) for own in found.attributes]
         numbers = {}
         for own, array in zip(found.attributes, arrays, strict=True):
-            known = None if array is None else self._numbers_of(own, array)
+            if own not in self._known:
+                self._known[own] = None if array is None else self._numbers_of(own, array)
+            known = self._known[own]
             if known is not None:
                 numbers[own] = known
         made = compute(found.node, numbers) if numbers else None
@@ -143,7 +179,7 @@ class BatchColumns:
     def refuse_foreign(self, path: Path) -> None:
         """Refuse a column of a type that no filter can look into, such as binary, if it is no struct."""
         for own in sources(path):
-            array = find_column(self._batch, own)
+            array = self._array(own)
             remedy = None if array is None else _remedy(array.type)
             if array is not None and remedy is not None:
                 raise EventError(
@@ -173,6 +209,9 @@ class EventColumns:
         if is_computed(path):
             return computed(path, self(path[1:]))
         return from_values([event.get(path) for event in self._events])
+
+    def distinct(self, path: Path) -> None:
+        """Compute all values."""
 
     def refuse_foreign(self, path: Path) -> None:
         """Do nothing: values are checked one by one when an event is made."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.core.casts import INT64_MAX, INT64_MIN, to_bool, to_double, to_int, to_timestamp
@@ -93,6 +94,7 @@ def unless(part: Sql) -> Sql:
     return Sql(f"NOT coalesce({part.text}, FALSE)", _NOT)
 
 
+@lru_cache(maxsize=4_096)
 def name(*parts: str) -> str:
     """Write an attribute.
 
@@ -172,6 +174,7 @@ def is_text(operand: str) -> Sql:
     return Sql(f"{operand} >= ''")
 
 
+@lru_cache(maxsize=4_096)
 def casts(value: str) -> bool:
     """Tell whether a string beside a number, a Boolean or a moment is cast to it.
 
