@@ -1,4 +1,4 @@
-"""What stands between operators in expressions: literals, names, CASE, parentheses; and what is taken of it."""
+"""What stands between operators in expressions: literals, names, CASE and parentheses; and parts of these."""
 
 from __future__ import annotations
 
