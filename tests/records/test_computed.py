@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 FORMS = [
     "price * quantity > {}",
     "a - b BETWEEN {} AND 2",
+    "a + negative(3) < b * {}",
     "substring(sku, 1, 3) IN ('abc', 'x,y')",
     "length(sku) > {} AND a = 1",
     "CASE WHEN a > b THEN 'x' ELSE sku END = 'x'",

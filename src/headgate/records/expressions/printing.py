@@ -48,7 +48,8 @@ def _call(name: str, arguments: tuple[Node, ...]) -> str:
     match name:
         case "not":
             return f"NOT {first}"
-        case "negative":
+        case "negative" if not isinstance(arguments[0], Value):
+            # Before a number, a minus would be part of it.
             return f"- {first}"
         case "is null":
             return f"{first} IS NULL"
