@@ -13,6 +13,7 @@ from headgate.errors import FilterError
 from headgate.records.importers.eventbridge.reference import matches
 from headgate.records.language.dialects import to_sql
 from tests.importers.agreement import COMPUTED, agree
+from tests.records.test_shapes import agree as compile_alike
 from tests.seeds import seeds
 
 NAMES = ["source", "detail-type", "state", "count", "tags"]
@@ -116,6 +117,12 @@ def test_patterns_hold_where_the_reference_says(seed: int) -> None:
     events = [event(rng) for _ in range(40)]
     found = agree(EVENTBRIDGE, patterns, events, lambda text, given: matches(json.loads(text), given))
     assert found > (100 if COMPUTED else 5)
+
+
+@pytest.mark.parametrize("seed", seeds(16))
+def test_patterns_are_compiled_as_the_parser_reads_them(seed: int) -> None:
+    rng = random.Random(seed)
+    compile_alike([to_sql(json.dumps(pattern(rng)), EVENTBRIDGE) for _ in range(25)])
 
 
 REFUSED = [

@@ -75,7 +75,7 @@ def encode(given: Columns, index: BuiltIndex) -> Events:
     columns = _Columns(given, index.attributes, is_words)
     count = given.count
     lines = index.lines
-    codes = np.zeros((count, lines.size), np.int32)
+    by_line = np.zeros((lines.size, count), np.int32)
     multi_start = np.zeros((lines.size, count + 1), np.int64)
     elements: list[NDArray[np.int32]] = []
     total = 0
@@ -86,7 +86,7 @@ def encode(given: Columns, index: BuiltIndex) -> Events:
         facets = range(of_line[line], of_line[line + 1])
         fewer = None if lines.line_multi[line] else columns.distinct(attribute)
         if fewer is not None:
-            codes[:, line] = cells[_cells(fewer[0], facets, index)][fewer[1]]
+            by_line[line] = cells[_cells(fewer[0], facets, index)][fewer[1]]
             continue
         column = columns[attribute]
         if lines.line_multi[line] == GRAMS:
@@ -97,15 +97,15 @@ def encode(given: Columns, index: BuiltIndex) -> Events:
             total += len(found)
         elif is_words[attribute]:
             code, texts = text_forms(column)
-            codes[:, line] = code >= 0
+            by_line[line] = code >= 0
             begin, found = event_words(code, texts, index, line)
             multi_start[line] = begin + total
             elements.append(found)
             total += len(found)
         elif not lines.line_multi[line]:
-            codes[:, line] = cells[_cells(column, facets, index)]
+            by_line[line] = cells[_cells(column, facets, index)]
         else:
-            codes[:, line] = column.kind == Kind.ARRAY
+            by_line[line] = column.kind == Kind.ARRAY
             multi_start[line] = column.start + total
             if column.elements is not None:
                 found = cells[_cells(column.elements, facets, index)]
@@ -113,7 +113,7 @@ def encode(given: Columns, index: BuiltIndex) -> Events:
                 total += len(found)
     text_of, pool = _glob_texts(columns, count, index.arrays)
     return Events(
-        codes=codes,
+        codes=_by_event(by_line),
         multi_start=multi_start,
         multi_codes=np.concatenate([np.zeros(0, np.int32), *elements]),
         text_of=text_of,
@@ -180,6 +180,19 @@ def _cells(column: Column, facets: range, index: BuiltIndex) -> NDArray[np.int64
             found = np.where(able, first + np.searchsorted(thresholds, keys, side="right"), OTHER_CELL)
             cells = np.where(column.code >= 0, found[column.code], cells)
     return cells
+
+
+_BLOCK = 256
+"""Events whose codes are turned together: they and their lines fit into a cache."""
+
+
+def _by_event(by_line: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Turn codes of lines into those of events."""
+    count = by_line.shape[1]
+    found = np.empty((count, len(by_line)), np.int32)
+    for first in range(0, count, _BLOCK):
+        found[first : first + _BLOCK] = by_line[:, first : first + _BLOCK].T
+    return found
 
 
 _MANY = 64
