@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headgate.cli.documents import format_option, rdf_options, read_namespaces, xml_options
+from headgate.cli.documents import (
+    format_option,
+    name_options,
+    rdf_options,
+    read_namespaces,
+    xml_options,
+)
 from headgate.cli.options import option_of
 from headgate.cli.shell import cli
 from headgate.cli.standard import named
@@ -37,6 +43,7 @@ _WIDEST = 60
 @format_option
 @rdf_options
 @xml_options
+@name_options
 @click.option("--all", "every", is_flag=True, help="List all filters, not the first 50.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each filter, a line each.")
 def validate(
@@ -53,6 +60,9 @@ def validate(
     injective: bool,
     namespaces: tuple[str, ...],
     unindexed: str | None,
+    nulls: str | None,
+    names: str | None,
+    dots: str | None,
     every: bool,
     as_json: bool,
 ) -> None:
@@ -90,6 +100,9 @@ def validate(
         injective=injective,
         namespaces=read_namespaces(namespaces) or {},
         unindexed=unindexed,
+        nulls=nulls,
+        names=names,
+        dots=dots,
     )
     wanted = asked.wanted(read_taxonomy(taxonomies))
     from headgate.local.validate import validate as check

@@ -36,7 +36,8 @@ def find_unknown(backend: Backend, asked: Iterable[tuple[Events, Any]]) -> Unkno
             "attributes"
         )
     in_filters = {name for content in backend.contents for name in getattr(content, "attributes", ())}
-    in_events = {dotted(path) for events, _ in asked for path in _paths(events)}
+    mark = next(filter(None, map(_mark, backend.contents)), "")
+    in_events = {dotted(path) for events, _ in asked for path in _paths(events, mark)}
     seen = {_upper for name in in_filters for _upper in _uppers(name)} | {ID, SOURCE}
     return Unknown(
         {name: likeliest(name, in_filters) for name in sorted(in_events - seen)},
@@ -44,12 +45,19 @@ def find_unknown(backend: Backend, asked: Iterable[tuple[Events, Any]]) -> Unkno
     )
 
 
-def _paths(events: Any) -> Iterable[Path]:
+def _mark(content: Any) -> str:
+    """Return what stands before names to filters, see `core/values.py`."""
+    several = (member.content for member in getattr(content, "members", ()))
+    settings = (getattr(each, "settings", None) for each in (content, *several))
+    return next(filter(None, (getattr(each, "mark", "") for each in settings)), "")
+
+
+def _paths(events: Any, mark: str) -> Iterable[Path]:
     from headgate.core.schema import Schema
 
     if hasattr(events, "schema"):
-        return Schema.from_arrow(events.schema).types
-    return {path for event in events if event.content_type == JSON for path in event.attributes}
+        return Schema.from_arrow(events.schema, mark).types
+    return {path for event in events if event.content_type == JSON for path in event.attributes_as(mark)}
 
 
 def _uppers(name: str) -> Iterable[str]:

@@ -16,6 +16,7 @@ from headgate.core.likeliest import did_you_mean
 from headgate.core.values import dotted
 from headgate.local.compile import contents_for, has_any, read_table
 from headgate.local.events import first_events
+from headgate.records.names import NameSettings, plain_text
 from headgate.runtime.rows import FILTER, RANKS, WEIGHTS
 from headgate.tables.accepted import number_rows, take_filters
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, PLACE, REASON, ROW, compile_batches
@@ -87,24 +88,28 @@ def validate(
 ) -> Validation:
     """Check the filters of a table of subscriptions, or of the tables of a graph; `places` by their names."""
     contents = contents_for(wanted, list(places.values()))
+    mark = NameSettings.of(vars(wanted)).mark
     read = _read_graph if NODES in places else _read_subscriptions
     refused, named, filed, texts = read(places, wanted, contents)
     given: list[Event] = []
     bad = 0
     if events is not None:
-        given, bad = first_events(events, contents.name, content_type, EVENTS)
+        given, bad = first_events(events, contents.name, content_type, EVENTS, mark)
     kind = kind_of(contents.name)
     access = kind.access(contents, filed, given) if named else []
     matched = _matched(filed, texts, given, len(named))
-    known = _attributes(given) if kind.rows else set()
+    known = _attributes(given, mark) if kind.rows else set()
     found = []
     for place, ((table, identity), text, way) in enumerate(zip(named, texts, access, strict=True)):
         share = int(matched[place]) / len(given) if given else None
         notes = [] if way.note is None else [way.note]
         if not notes and len(given) > 1 and share == 1:
             notes.append(f"it matches all {len(given):,} events")
+        # A schema has refused such names already.
         if known and kind.of_filter(text).rows:
-            notes += _unknown(contents, text, known)
+            # Clauses have their names folded.
+            own = filed.take(np.array([place])).attributes if mark else _names(contents, text)
+            notes += [f"no event has {name!r}{did_you_mean(name, known)}" for name in sorted({*own} - known)]
         note = kind.of_filter(text).verified_note(kind.plain(text), given)
         notes += [] if note is None else [note]
         reached = way.reached / len(given) if given and way.reached is not None else None
@@ -112,7 +117,7 @@ def validate(
             FilterCheck(
                 table,
                 identity,
-                text,
+                plain_text(text),
                 indexed_by=way.by,
                 reached=reached,
                 matched=share,
@@ -193,14 +198,14 @@ def _matched(filed: CompiledFilters, texts: Sequence[str], events: Sequence[Even
     return np.bincount(np.asarray(found.column(1), np.int64), minlength=count)
 
 
-def _attributes(events: Sequence[Event]) -> set[str]:
+def _attributes(events: Sequence[Event], mark: str) -> set[str]:
     """List the attributes of events."""
-    found = {dotted(path) for event in events if event.content_type == JSON for path in event.attributes}
+    records = (event for event in events if event.content_type == JSON)
+    found = {dotted(path) for event in records for path in event.attributes_as(mark)}
     return found | {ID, SOURCE} if found else found
 
 
-def _unknown(contents: Contents, text: str, known: set[str]) -> list[str]:
-    """Tell of attributes that a filter names and that no event has. A schema has refused them already."""
+def _names(contents: Contents, text: str) -> set[str]:
+    """List the attributes that a filter names."""
     room = contents.room
-    names = {name for clause in room.clauses(text, room.dialect) for name in clause.names}
-    return [f"no event has {name!r}{did_you_mean(name, known)}" for name in sorted(names - known)]
+    return {name for clause in room.clauses(text, room.dialect) for name in clause.names}

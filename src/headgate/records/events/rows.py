@@ -28,16 +28,30 @@ import numpy as np
 
 from headgate.core.event import JSON
 from headgate.core.interning import TextPool
-from headgate.core.values import MAX_DEPTH, Kind, check, flatten_into, fold, kind_of
+from headgate.core.values import (
+    EXACT_JOINED,
+    JOINED,
+    MAX_DEPTH,
+    PRESENT,
+    Kind,
+    check,
+    flatten_into,
+    fold,
+    kind_of,
+)
 from headgate.errors import EventError
 from headgate.records.computed import (
+    EXPRESSION,
     LOWER,
     WORDS,
     compute,
     expression_of,
     is_computed,
     is_expression,
+    marked_as,
+    only_source,
     sources,
+    value_of,
 )
 from headgate.records.events.line_codes import LineCodes
 from headgate.records.index.arrays import Events
@@ -45,7 +59,7 @@ from headgate.records.index.grams import GRAMS, event_grams
 from headgate.records.index.line_words import LineWords
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -71,6 +85,8 @@ _REPEATED = (type(None), bool, int, str)
 _SCALARS = (*_KEPT, Decimal, dt.datetime)
 _FORMS = (bool, int, str)
 """What LIKE sees."""
+_ABSENT = object()
+"""In place of the value of an attribute that an event has not."""
 
 
 class _Odd(Exception):  # noqa: N818 -- nothing is wrong yet
@@ -190,8 +206,16 @@ class Level:
     twice         whether an attribute was spelled in two ways: one event may have both, and is refused
     """
 
-    def __init__(self, prefix: Path, known: Mapping[str, Attribute], unnamed: Attribute) -> None:
+    def __init__(
+        self,
+        prefix: Path,
+        known: Mapping[str, Attribute],
+        unnamed: Attribute,
+        part: Callable[[str], str] = fold,
+    ) -> None:
         self.prefix = prefix
+        self.part = part
+        """Makes the part of a path of a name."""
         self.types: dict[str, dict[type, Codes | _Checked | None]] = {}
         self.twice = False
         self._known = known
@@ -200,7 +224,11 @@ class Level:
 
     def attribute(self, name: str) -> Attribute:
         """Return the attribute of a name."""
-        return self._known.get(fold(name), self._unnamed)
+        return self._known.get(self.part(name), self._unnamed)
+
+    def inside(self, part: str) -> Level | None:
+        """Return the level below an attribute, given by its part of a path."""
+        return self._known.get(part, self._unnamed).inside
 
     def learn(self, name: object, kind: type) -> Codes | _Checked | None:
         """Return what values of a name and a type are looked up in, where one of the two is new."""
@@ -209,7 +237,7 @@ class Level:
         found = self.attribute(name)
         if kind not in found.types:
             raise _Odd
-        folded = fold(name)
+        folded = self.part(name)
         if len(self.types) >= SPELLINGS and (found is self._unnamed or folded in self._spelled):
             self.twice = True
             return found.types[kind]
@@ -219,15 +247,15 @@ class Level:
         self.types[name] = found.types
         return found.types[kind]
 
-    def value(self, data: Mapping[str, Any], folded: str) -> Any:
+    def value(self, data: Mapping[str, Any], folded: str, otherwise: Any = None) -> Any:
         """Return the value of a name, given folded, in an object whose names were learned."""
         if not self.twice:
-            return data.get(self._spelled.get(folded, folded))
-        return next((value for name, value in data.items() if fold(name) == folded), None)
+            return data.get(self._spelled.get(folded, folded), otherwise)
+        return next((value for name, value in data.items() if self.part(name) == folded), otherwise)
 
     def distinct(self, data: Mapping[str, object]) -> bool:
         """Tell whether no two names of an object are the same but for their case."""
-        return not self.twice or len({fold(name) for name in data}) == len(data)
+        return not self.twice or len({self.part(name) for name in data}) == len(data)
 
 
 class _Computed:
@@ -289,8 +317,12 @@ class Room:
 class RowEncoder:
     """Encodes events that are given as Python values, one or many; any number of threads may ask it."""
 
-    def __init__(self, built: BuiltIndex) -> None:
+    def __init__(self, built: BuiltIndex, mark: str | None = None) -> None:
         lines = built.lines
+        self.mark = marked_as(built.attributes) if mark is None else mark
+        """What names mean, see `core/values.py`: that of the paths."""
+        self._flat = self.mark in (JOINED, EXACT_JOINED)
+        self._part: Callable[[str], str] = self.mark.__add__ if self.mark else fold
         owned: list[list[LineCodes]] = [[] for _ in built.attributes]
         gram: dict[int, int] = {}
         self._nowhere = lines.size
@@ -317,15 +349,19 @@ class RowEncoder:
         }
         self._computed: list[_Computed] = []
         self._sources: list[Path] = []
+        self._present: list[tuple[Path, Attribute]] = []
         bundled = self._bundle()
         for path in built.attributes:
             if is_expression(path) and path not in bundled:
                 self._give(path)
         for number, path in enumerate(built.attributes):
-            if is_computed(path) and not is_expression(path) and path not in bundled:
+            if is_computed(path) and path[0] not in (EXPRESSION, PRESENT) and path not in bundled:
                 self.attributes[path].words = words.get(number, -1)
                 own = self.attributes.setdefault(path[1:], Attribute(path[1:], (), lines.size))
                 own.give(self.attributes.pop(path))
+        for path in [path for path in self.attributes if path[0] == PRESENT]:
+            self._present.append((path[1:], self.attributes.pop(path)))
+            self.attributes.setdefault(path[1:], Attribute(path[1:], (), lines.size))
         self._grams = {
             line: lines.grams[lines.gram_start[line] : lines.gram_start[line + 1]] for line in gram.values()
         }
@@ -342,13 +378,11 @@ class RowEncoder:
         for path, attribute in self.attributes.items():
             if attribute.seen and not is_computed(path):
                 waiting.add(path)
-            if is_computed(path):
-                own = sources(path)
-                plain = not attribute.seen and not attribute.multi and path[0] != WORDS
-                if len(own) == 1 and plain:
-                    found.setdefault(own[0], []).append(path)
-                elif path[0] in {LOWER, WORDS}:
-                    waiting.update(own)
+            own = only_source(path)
+            if own is not None and not attribute.seen and not attribute.multi:
+                found.setdefault(own, []).append(path)
+            elif path[0] in {LOWER, WORDS}:
+                waiting.update(sources(path))
         for own, paths in found.items():
             if own not in waiting:
                 source = self.attributes.setdefault(own, Attribute(own, (), self._nowhere))
@@ -359,7 +393,7 @@ class RowEncoder:
     def _order(self) -> None:
         """Give all attributes their places in a row, and find the way from it to the order of lines."""
         order: list[int] = []
-        computed = [each.attribute for each in self._computed]
+        computed = [each.attribute for each in self._computed] + [each for _, each in self._present]
         inner = [each for attribute in self.attributes.values() for each in attribute.computed]
         for attribute in (*self.attributes.values(), *computed, *inner):
             attribute.settle(order)
@@ -394,7 +428,7 @@ class RowEncoder:
                 # An object of which filters name some, and not itself, has no lines.
                 own = self.attributes.setdefault(path[:size], Attribute(path[:size], (), self._lines))
                 known.setdefault(path[: size - 1], {})[path[size - 1]] = own
-        levels = {prefix: Level(prefix, each, unnamed) for prefix, each in known.items()}
+        levels = {prefix: Level(prefix, each, unnamed, self._part) for prefix, each in known.items()}
         for prefix, each in levels.items():
             if prefix:
                 self.attributes[prefix].inside = each
@@ -428,20 +462,24 @@ class RowEncoder:
     def _row(self, event: Event, e: int, batch: _Batch) -> Sequence[int]:
         """Return the codes of an event; the rest goes to the batch."""
         data, row = event.data, self._nulls.copy()
-        if type(data) is dict and event.content_type == JSON:
+        if type(data) is dict and event.content_type == JSON and not self._flat:
             try:
                 self._read(data, self.level, row, e, batch)
+                for path, attribute in self._present:
+                    self._add(self._look_up(data, path, _ABSENT) is not _ABSENT, attribute, row, e, batch)
                 if self._computed:
-                    self._compute([self._look_up(data, path) for path in self._sources], row, e, batch)
+                    self._compute([self._given(data, path) for path in self._sources], row, e, batch)
             except (_Odd, EventError):
                 row = self._nulls.copy()
                 batch.forget(e)
             else:
                 return row[:-1] if self._in_order is None else self._in_order(row)
-        self._read_flat(event.attributes, row, e, batch)
+        flat = event.attributes_as(self.mark)
+        self._read_flat(flat, row, e, batch)
+        for path, attribute in self._present:
+            self._add(path in flat, attribute, row, e, batch)
         if self._computed:
-            flat = event.attributes
-            self._compute([flat.get(path) for path in self._sources], row, e, batch)
+            self._compute([value_of(path, flat) for path in self._sources], row, e, batch)
         return row[:-1] if self._in_order is None else self._in_order(row)
 
     def _read(self, data: dict[str, Any], level: Level, row: list[Any], e: int, batch: _Batch) -> None:
@@ -467,15 +505,21 @@ class RowEncoder:
                 check(value, attribute.path)
                 self._add(value, attribute, row, e, batch)
 
-    def _look_up(self, data: dict[str, Any], path: Path) -> Any:
+    def _given(self, data: dict[str, Any], path: Path) -> Any:
+        """Find what an expression reads of a record that was read."""
+        if path[0] == PRESENT:
+            return self._look_up(data, path[1:], _ABSENT) is not _ABSENT
+        return self._look_up(data, path)
+
+    def _look_up(self, data: dict[str, Any], path: Path, otherwise: Any = None) -> Any:
         """Find the value of an attribute in a record that was read."""
         level: Level | None = self.level
         value: Any = data
         for name in path:
             if type(value) is not dict or level is None:
-                return None
-            found = level.value(value, name)
-            level = level.attribute(name).inside
+                return otherwise
+            found = level.value(value, name, otherwise)
+            level = level.inside(name)
             value = found
         return value
 
@@ -505,7 +549,7 @@ class RowEncoder:
         place, code = attribute.find(value, Kind.OBJECT)
         row[place] = code
         if attribute.inside is None:
-            flatten_into({}, value, (*prefix, ""))
+            flatten_into({}, value, (*prefix, ""), self._part)
         elif len(prefix) >= MAX_DEPTH:
             raise _Odd
         else:

@@ -43,6 +43,8 @@ class Calls(Tokens):
             return Cast(child, to)
         if word == "extract":
             return self.extract(begin)
+        if word == "present" and self.settings.told:
+            return self.present(begin)
         if word in REFUSED:
             self.wrong(f"{word} is not part of the filter language: {REFUSED[word]}", begin)
         if word == "trim" and self.word() in {"both", "leading", "trailing"}:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from headgate.core.values import flatten
+from headgate.core.values import PRESENT, flatten
+from headgate.records.computed import value_of
 from headgate.records.expressions.arrays import MAX_STEPS
 from headgate.records.expressions.binding import FIRST_SLOT, Binder
 from headgate.records.expressions.bound import fail, take_trouble
@@ -91,6 +92,7 @@ class Expression:
         """The text, in parentheses where another operator follows."""
         self.attributes: tuple[Path, ...] = names(node)
         self._exists = isinstance(node, Call) and node.name == "exists" and len(self.attributes) == 1
+        self._presence = any(path[0] == PRESENT for path in self.attributes)
         self._forms: dict[object, Form] = {}
 
     @classmethod
@@ -126,6 +128,8 @@ class Expression:
 
     def of_attributes(self, attributes: Mapping[Path, object]) -> Any:
         """Return the value for flattened attributes."""
+        if self._presence:
+            return self.of_values([value_of(path, attributes) for path in self.attributes])
         return self.of_values([attributes.get(path) for path in self.attributes])
 
     def of_values(self, values: Sequence[Any]) -> Any:

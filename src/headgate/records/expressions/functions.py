@@ -37,5 +37,6 @@ REFUSED = {
         ("exp", "ln", "log", "log10", "log2", "pow", "power", "sin", "cos", "tan", "cbrt"), _DIGIT
     ),
     **dict.fromkeys(("count", "sum", "avg", "min", "max", "first", "last", "collect_list", "mean"), _ROWS),
+    "present": "it is for sets of filters with nulls='told'; to others, null is missing",
     **dict.fromkeys(("user", "current_user", "session_user", "version"), "it asks the session"),
 }

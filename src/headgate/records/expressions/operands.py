@@ -9,7 +9,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import TokenType
 
-from headgate.core.values import fold
+from headgate.core.values import PRESENT, fold, part_of
 from headgate.records.expressions.calls import Calls
 from headgate.records.expressions.functions import REFUSED
 from headgate.records.expressions.model import MAX_LAMBDAS, Cast, Lambda, Name, Node, Value, Variable
@@ -140,7 +140,19 @@ class Operands(Calls):
             parts.append(self.part())
             if len(parts) > MAX_NAME_PARTS:
                 self.refuse(f"the name has more than {MAX_NAME_PARTS} parts")
-        return Variable(fold(parts[0])) if variable else Name(tuple(map(fold, parts)), tuple(parts))
+        if variable:
+            return Variable(fold(parts[0]))
+        spelled = self.settings.spelled(tuple(parts))
+        return Name(tuple(map(part_of, spelled)), spelled)
+
+    def present(self, begin: int) -> Node:
+        """Read what `present` is asked about: an attribute, by its name."""
+        if not (self.kind() is TokenType.IDENTIFIER or (self.word() and self.word() not in _RESERVED)):
+            self.wrong("present takes one attribute", begin)
+        found = self.name()
+        if not self.take(")") or not isinstance(found, Name):
+            self.wrong("present takes one attribute", begin)
+        return Name((PRESENT, *found.path), (PRESENT, *found.spelled))
 
     def items(self, end: str, why: str, *, functions: bool = True) -> list[Node]:
         """Read values between commas, and the sign that ends them."""

@@ -20,9 +20,12 @@ from headgate.records.expressions.model import MAX_DEPTH, MAX_NESTING, MAX_NODES
 from headgate.records.expressions.operands import Operands
 from headgate.records.language.model import Literal, LiteralType
 from headgate.records.language.refusal import MAX_CLAUSES, check_gaps, check_text
+from headgate.records.names import USUAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from headgate.records.names import NameSettings
 
 _DIALECT = Spark()
 _SIGNS = {
@@ -39,7 +42,7 @@ _TIMES = {TokenType.STAR: "*", TokenType.SLASH: "/", TokenType.MOD: "%", TokenTy
 _TRUTHS = {"true": True, "false": False}
 
 
-def parse_node(text: str) -> Node:
+def parse_node(text: str, settings: NameSettings = USUAL) -> Node:
     """Parse an expression of attributes, functions and operators; refuse what is none, with its place.
 
     >>> parse_node("price * 2").name
@@ -55,7 +58,7 @@ def parse_node(text: str) -> Node:
     except TokenError:
         raise FilterError("a quote or a comment is still open at the end", text, len(text)) from None
     check_gaps(tokens, text)
-    return Parser(text, tokens).whole()
+    return Parser(text, tokens, settings).whole()
 
 
 class Parser(Operands):

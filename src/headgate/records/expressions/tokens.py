@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 from headgate.errors import FilterError
 from headgate.records.expressions.model import MAX_NESTING, Call
+from headgate.records.names import USUAL
 
 if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token, TokenType
 
     from headgate.records.expressions.model import Node
+    from headgate.records.names import NameSettings
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -19,8 +21,9 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 class Tokens:
     """The tokens of a text, and how far they have been read; what reads parts of them is built upon it."""
 
-    def __init__(self, text: str, tokens: list[Token]) -> None:
+    def __init__(self, text: str, tokens: list[Token], settings: NameSettings = USUAL) -> None:
         self.text = text
+        self.settings = settings
         self.tokens = tokens
         self.at = 0
         self.depth = 0
@@ -112,4 +115,8 @@ class Tokens:
 
     def items(self, end: str, why: str, *, functions: bool = True) -> list[Node]:
         """Read arguments."""
+        raise NotImplementedError
+
+    def present(self, begin: int) -> Node:
+        """Read the attribute that `present` is asked about."""
         raise NotImplementedError

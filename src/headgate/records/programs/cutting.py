@@ -15,7 +15,8 @@ from __future__ import annotations
 import re
 
 _TOKEN = re.compile(
-    r"(?P<blank>[ \t\n\r]+)|(?P<string>'[^'\\\ud800-\udfff]*+')|(?P<quoted>`[ -_a-~]{1,64}`)"
+    r"(?P<blank>[ \t\n\r]+)|(?P<string>'[^'\\\ud800-\udfff]*+')"
+    r"|(?P<quoted>`(?:[\x01-\x03]?[ -_a-~]{1,64}|\x04)`)"
     r"|(?P<number>[0-9]+(?:\.[0-9]+)?(?![\w.]))|(?P<word>[a-z_]\w*)|(?P<open>\()|(?P<close>\))"
     r"|(?P<sign><=>|->|[<>!=]=|<>|\|\||[-+*/%,.<>=\[\]])|(?P<bang>!)",
     re.ASCII | re.IGNORECASE,

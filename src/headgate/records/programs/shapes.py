@@ -71,7 +71,8 @@ MAX_TEXT = 16_384
 SLOT = "\0"
 
 _B = r"[ \t\n\r]"
-_PART = r"(?:[a-z_]\w{0,63}|`[ -_a-~]{1,64}`)"
+# Marks may stand before a name in backticks, see `records/names.py`.
+_PART = r"(?:[a-z_]\w{0,63}|`(?:[\x01-\x03]?[ -_a-~]{1,64}|\x04)`)"
 _NAME = rf"(?>{_PART}(?:\.{_PART}){{0,7}})"
 # No escapes to read, and no lone surrogates, which UTF-8 cannot carry.
 _STRING = r"'[^'\\\ud800-\udfff]*+'"
