@@ -162,7 +162,7 @@ def test_what_filters_of_records_cost() -> None:
     costs = {
         "topic = 'art'": (("value",), (), 0, False),
         "name LIKE '%smith%'": (("letters",), (), 0, False),
-        "upper(topic) = 'ART' AND age * 2 > 5": (("value",), ("upper(topic)", "age * 2"), 1, False),
+        "upper(topic) = 'ART' AND age * 2 > 5": (("pair",), ("upper(topic)", "age * 2"), 1, False),
         "upper(topic) = 'NEWS' OR array_contains(tags, 'x')": (
             ("value", "element"),
             ("upper(topic)",),

@@ -80,7 +80,8 @@ def _numbers(pieces: re.Match[str], path: Path) -> SimpleGroup | None:
     high = int(pieces["high"]) if other else low
     if pieces["body"] != asked or high > SHORT_LIMIT or low > SHORT_LIMIT or (other and sign[0] != ">"):
         return None
-    lows, highs = (INT64_MIN,) * 3, (INT64_MAX,) * 3
+    lows: tuple[int, ...] = (INT64_MIN,) * 3
+    highs: tuple[int, ...] = (INT64_MAX,) * 3
     if sign in {"=", ">", ">="}:
         lows = tuple(key + (sign == ">") for key in _keys(low))
     if sign in {"=", "<", "<="} or other:

@@ -109,7 +109,7 @@ def template_model(clause: str) -> Expression | None:
     return None if fill is None else fill(literals)
 
 
-def _apart(parts: list[str]) -> tuple[str, list[Literal]]:
+def _apart(parts: list[str | Any]) -> tuple[str, list[Literal]]:
     """Return a clause without its literals, and these."""
     written: list[str] = []
     literals: list[Literal] = []
