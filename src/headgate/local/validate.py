@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from headgate.contents.kind import FilterSettings
-    from headgate.contents.protocol import CompiledFilters, Contents
+    from headgate.contents.protocol import CompiledFilters, Contents, Costs
     from headgate.core.event import Event, Id
     from headgate.tables.graph.tables import AssembledGraph
 
@@ -54,6 +54,8 @@ class FilterCheck:
     """The share of the events for which the filter is looked at."""
     matched: float | None = None
     """The share of the events that match."""
+    costs: Costs | None = None
+    """Of records: what the filter takes of an index."""
     notes: tuple[str, ...] = ()
 
 
@@ -119,6 +121,7 @@ def validate(
                 indexed_by=way.by,
                 reached=reached,
                 matched=share,
+                costs=way.costs,
                 notes=tuple(notes),
             )
         )

@@ -62,6 +62,18 @@ def sources(path: Path) -> tuple[Path, ...]:
     return sources(path[1:]) if is_computed(path) else (path,)
 
 
+def only_source(path: Path) -> Path | None:
+    """Return the one attribute whose value alone decides a computed one; None if there is no such.
+
+    >>> only_source((LOWER, "a")), only_source((EXPRESSION, "a + 1")), only_source((EXPRESSION, "a + b"))
+    (('a',), ('a',), None)
+    """
+    if path[0] not in (LOWER, EXPRESSION):
+        return None
+    read = expression_of(path).attributes if is_expression(path) else (path[1:],)
+    return read[0] if len(read) == 1 and read[0][0] != PRESENT else None
+
+
 def marked_as(paths: Iterable[Path]) -> str:
     """Return the mark of the names in paths (`core/values.py`); empty if they have none."""
     return mark_of(own for path in paths for own in sources(path))

@@ -26,7 +26,15 @@ from headgate.core.values import (
     micros,
 )
 from headgate.errors import EventError
-from headgate.records.computed import LOWER, expression_of, is_computed, is_expression, marked_as, sources
+from headgate.records.computed import (
+    LOWER,
+    expression_of,
+    is_computed,
+    is_expression,
+    marked_as,
+    only_source,
+    sources,
+)
 from headgate.records.events.decimals import Decimals, decimal_keys, python_keys, widened
 from headgate.records.expressions.columns import Numbers, compute, compute_texts
 from headgate.records.expressions.texts import MAX_TEXT
@@ -73,6 +81,9 @@ class Columns(Protocol):
     def __call__(self, path: Path) -> Column:
         """Return the values of an attribute."""
 
+    def distinct(self, path: Path) -> tuple[Column, NDArray[np.int32]] | None:
+        """Return fewer values of a computed attribute, and which of them each event has; or None."""
+
     def refuse_foreign(self, path: Path) -> None:
         """Refuse an attribute that is to be compared and cannot."""
 
@@ -83,6 +94,9 @@ class BatchColumns:
     def __init__(self, batch: pa.RecordBatch) -> None:
         self._batch = batch
         self._read: dict[Path, Column] = {}
+        self._arrays: dict[Path, pa.Array[Any] | None] = {}
+        self._known: dict[Path, Numbers | None] = {}
+        self._distinct: dict[Path, tuple[Column, NDArray[np.int32]]] = {}
         self.count = batch.num_rows
 
     def __call__(self, path: Path) -> Column:
@@ -99,14 +113,40 @@ class BatchColumns:
             return _truths(find_presence(self._batch, path[1:]))
         if is_computed(path):
             return computed(path, self(path[1:]))
-        array = find_column(self._batch, path)
+        array = self.array(path)
         return missing(self.count) if array is None else from_arrow(array)
 
     def array(self, path: Path) -> pa.Array[Any] | None:
-        """Return what an expression reads."""
-        if path[0] == PRESENT:
-            return pa.array(find_presence(self._batch, path[1:]))
-        return find_column(self._batch, path)
+        """Find an attribute, or whether there is one, once."""
+        if path not in self._arrays:
+            present = path[0] == PRESENT
+            self._arrays[path] = (
+                pa.array(find_presence(self._batch, path[1:])) if present else find_column(self._batch, path)
+            )
+        return self._arrays[path]
+
+    def distinct(self, path: Path) -> tuple[Column, NDArray[np.int32]] | None:
+        """Return what is computed from one text, for each text and for none, and which of these rows have.
+
+        None if the attribute is no such one.
+        """
+        own = only_source(path)
+        if own is None:
+            return None
+        array = self.array(own)
+        if array is None or arrow_kind(array.type) is not Kind.STRING:
+            return None
+        given = self(own)
+        if own not in self._distinct:
+            size = given.texts.size
+            code = np.append(np.arange(size, dtype=np.int32), np.int32(-1))
+            kind = np.where(code >= 0, np.uint8(Kind.STRING), np.uint8(Kind.NULL)).astype(np.uint8)
+            start = np.zeros(size + 2, np.int64)
+            small = Column(kind, np.zeros(size + 1, np.int64), code, given.texts, start, None)
+            self._distinct[own] = small, np.where(given.code >= 0, given.code, np.int32(size))
+        small, place = self._distinct[own]
+        made = self._of_texts(expression_of(path), small) if is_expression(path) else computed(path, small)
+        return made, place
 
     def _compute(self, path: Path) -> Column:
         """Evaluate an expression for all rows."""
@@ -116,7 +156,9 @@ class BatchColumns:
         arrays = [self.array(own) for own in found.attributes]
         numbers = {}
         for own, array in zip(found.attributes, arrays, strict=True):
-            known = None if array is None else self._numbers_of(own, array)
+            if own not in self._known:
+                self._known[own] = None if array is None else self._numbers_of(own, array)
+            known = self._known[own]
             if known is not None:
                 numbers[own] = known
         made = compute(found.node, numbers) if numbers else None
@@ -163,7 +205,7 @@ class BatchColumns:
         if path[0] == PRESENT:
             return
         for own in sources(path):
-            array = find_column(self._batch, own)
+            array = self.array(own)
             remedy = None if array is None else _remedy(array.type)
             if array is not None and remedy is not None:
                 raise EventError(
@@ -200,6 +242,9 @@ class EventColumns:
         """Return the events, flattened as a path asks for."""
         del path
         return self._events
+
+    def distinct(self, path: Path) -> None:
+        """Compute all values."""
 
     def refuse_foreign(self, path: Path) -> None:
         """Do nothing: values are checked one by one when an event is made."""

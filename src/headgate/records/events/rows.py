@@ -8,6 +8,9 @@ All three are dictionaries, so a value that was seen before costs three look-ups
 that UTF-8 can hold, a number of 64 bits) is checked when it is first seen. Values of which more is wanted
 than codes (objects, arrays, texts that LIKE looks at) wait until the pass is over.
 
+What expressions make of one attribute is known with its value: their lines follow its own in the row, and one
+code stands for all. So the row has an order of its own, and is brought into that of the lines at the end.
+
 Whatever is odd (a value of a foreign type, two names that only case tells apart, no dict at all) is left to
 the flattened attributes of the event, which refuse it in their own words or have it read slowly.
 `encode_events` does the same by columns, and is what this is held against.
@@ -18,6 +21,7 @@ from __future__ import annotations
 import datetime as dt
 from array import array
 from decimal import Decimal
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,11 +42,15 @@ from headgate.core.values import (
 from headgate.errors import EventError
 from headgate.records.computed import (
     EXPRESSION,
+    LOWER,
     WORDS,
+    compute,
     expression_of,
     is_computed,
     is_expression,
     marked_as,
+    only_source,
+    sources,
     value_of,
 )
 from headgate.records.events.line_codes import LineCodes
@@ -96,7 +104,12 @@ class Codes(dict[Any, "Found"]):
     def __missing__(self, value: Any) -> Found:
         check(value, self._attribute.path)
         found = self._attribute.find(value, kind_of(value))
-        if self._keep and not (self._text and len(value) > LONGEST):
+        # Of doubles, 0.0 and -0.0 are equal and not the same to expressions.
+        if (
+            self._keep
+            and not (self._text and len(value) > LONGEST)
+            and not (self._attribute.made and type(value) is float and not value)
+        ):
             if len(self) >= KEPT:
                 self.clear()
             self[value] = found
@@ -123,7 +136,8 @@ class Attribute:
     multi      the lines that take the codes of its elements, if it is an array
     side       the patterns, and `gram` the line of grams, that look at its text; -1 for none
     inside     the names in it, if it is an object of which filters name some
-    computed   the attributes that are computed from it; `words` is the line of one that is its words
+    computed   the attributes that are computed from it one by one; `words` is the line of one that is its
+               words
     """
 
     def __init__(
@@ -142,11 +156,11 @@ class Attribute:
         """Whether its text is looked at, by LIKE or for what is computed."""
         self.named = bool(lines) or self.seen
         """Whether filters look at it, and not only at what is in it."""
-        self._lines = lines
+        self.lines = lines
+        self.made: list[tuple[Path, Sequence[LineCodes]]] = []
+        """What is computed from it and known with its value, with its lines."""
         self._found: dict[tuple[int, ...], Found] = {}
-        first = lines[0].number if lines else nowhere
-        assert [line.number for line in lines] == list(range(first, first + len(lines)))
-        self.place = first if len(lines) < 2 else slice(first, first + len(lines))
+        self.place: int | slice = nowhere
         self.codes = {kind: Codes(self, kind) for kind in _SCALARS}
         self.types: dict[type, Codes | _Checked | None] = {**self.codes, list: None, tuple: None, dict: None}
         if self.seen:
@@ -158,13 +172,27 @@ class Attribute:
         self.named = self.waits = True
         self.types.update(dict.fromkeys(_FORMS))
 
+    def settle(self, order: list[int]) -> None:
+        """Take the next places of a row; `order` has the lines whose places they are."""
+        lines = [*self.lines, *(line for _, lines in self.made for line in lines)]
+        if lines:
+            first = len(order)
+            self.place = first if len(lines) < 2 else slice(first, first + len(lines))
+            order += [line.number for line in lines]
+
     def find(self, value: object, kind: Kind) -> Found:
         """Return the codes of a value that was checked; on a line of elements 1 if it is an array."""
         codes = tuple(
-            int(kind is Kind.ARRAY) if line.multi else line.code(value, kind) for line in self._lines
+            int(kind is Kind.ARRAY) if line.multi else line.code(value, kind) for line in self.lines
         )
+        for path, lines in self.made:
+            made = compute(path, dict.fromkeys(sources(path), value))
+            made_kind = kind_of(made)
+            codes += tuple(line.code(made, made_kind) for line in lines)
         found = self._found.get(codes)
         if found is None:
+            if len(self._found) >= KEPT:
+                self._found.clear()
             # Once for all values that have them: most codes belong to many.
             one = codes[0] if codes else 0
             found = self._found[codes] = (self.place, codes if len(codes) > 1 else one)
@@ -324,11 +352,12 @@ class RowEncoder:
         self._timed: int | None = None
         """The place of the event's time among them, if an expression asks for it."""
         self._present: list[tuple[Path, Attribute]] = []
+        bundled = self._bundle()
         for path in built.attributes:
-            if is_expression(path):
+            if is_expression(path) and path not in bundled:
                 self._give(path)
         for number, path in enumerate(built.attributes):
-            if is_computed(path) and path[0] not in (EXPRESSION, PRESENT):
+            if is_computed(path) and path[0] not in (EXPRESSION, PRESENT) and path not in bundled:
                 self.attributes[path].words = words.get(number, -1)
                 own = self.attributes.setdefault(path[1:], Attribute(path[1:], (), lines.size))
                 own.give(self.attributes.pop(path))
@@ -339,9 +368,47 @@ class RowEncoder:
             line: lines.grams[lines.gram_start[line] : lines.gram_start[line + 1]] for line in gram.values()
         }
         self._lines, self._sides = lines.size, len(sides)
+        self._order()
         self.level = self._levels()
         self._one = self._packed(_Batch(), np.zeros((1, lines.size), np.int32))
         """An event without elements and texts; nobody writes to what it has."""
+
+    def _bundle(self) -> set[Path]:
+        """Let what is computed from one attribute go with its values, but for arrays and texts for LIKE."""
+        found: dict[Path, list[Path]] = {}
+        waiting: set[Path] = set()
+        for path, attribute in self.attributes.items():
+            if attribute.seen and not is_computed(path):
+                waiting.add(path)
+            own = only_source(path)
+            if own is not None and not attribute.seen and not attribute.multi:
+                found.setdefault(own, []).append(path)
+            elif path[0] in {LOWER, WORDS}:
+                waiting.update(sources(path))
+        for own, paths in found.items():
+            if own not in waiting:
+                source = self.attributes.setdefault(own, Attribute(own, (), self._nowhere))
+                source.named = True
+                source.made = [(path, self.attributes.pop(path).lines) for path in paths]
+        return {path for own, paths in found.items() if own not in waiting for path in paths}
+
+    def _order(self) -> None:
+        """Give all attributes their places in a row, and find the way from it to the order of lines."""
+        order: list[int] = []
+        computed = [each.attribute for each in self._computed] + [each for _, each in self._present]
+        inner = [each for attribute in self.attributes.values() for each in attribute.computed]
+        for attribute in (*self.attributes.values(), *computed, *inner):
+            attribute.settle(order)
+        settled = set(order)
+        order += [line for line in range(self._lines) if line not in settled]
+        self._places = {line: place for place, line in enumerate(order)}
+        self._nulls = [self._nulls[line] for line in (*order, self._nowhere)]
+        for attribute in self.attributes.values():
+            if attribute.made:
+                place, code = attribute.find(None, Kind.NULL)
+                self._nulls[place] = code
+        back = [self._places[line] for line in range(self._lines)]
+        self._in_order = None if back == list(range(self._lines)) else itemgetter(*back)
 
     def _give(self, path: Path) -> None:
         """Let an expression be computed from the attributes that it reads."""
@@ -377,7 +444,7 @@ class RowEncoder:
         batch = _Batch()
         codes = array("i")
         for e, event in enumerate(events):
-            codes.fromlist(self._row(event, e, batch))
+            codes.extend(self._row(event, e, batch))
         rows = np.frombuffer(codes, np.int32) if codes else np.zeros(0, np.int32)
         rows = rows.reshape(len(events), self._lines)
         if len(rows) == 1 and batch.plain:
@@ -397,7 +464,7 @@ class RowEncoder:
             return self._packed(batch, room.events.codes)
         return room.events
 
-    def _row(self, event: Event, e: int, batch: _Batch) -> list[int]:
+    def _row(self, event: Event, e: int, batch: _Batch) -> Sequence[int]:
         """Return the codes of an event; the rest goes to the batch."""
         data, row = event.data, self._nulls.copy()
         if type(data) is dict and event.content_type == JSON and not self._flat:
@@ -414,16 +481,14 @@ class RowEncoder:
                 row = self._nulls.copy()
                 batch.forget(e)
             else:
-                del row[-1]
-                return row
+                return row[:-1] if self._in_order is None else self._in_order(row)
         flat = event.attributes_as(self.mark)
         self._read_flat(flat, row, e, batch)
         for path, attribute in self._present:
             self._add(path in flat, attribute, row, e, batch)
         if self._computed:
             self._compute([value_of(path, flat) for path in self._sources], row, e, batch)
-        del row[-1]
-        return row
+        return row[:-1] if self._in_order is None else self._in_order(row)
 
     def _read(self, data: dict[str, Any], level: Level, row: list[Any], e: int, batch: _Batch) -> None:
         """Read a record, or an object in one."""
@@ -523,7 +588,7 @@ class RowEncoder:
                 if each.words < 0:
                     self._add(text.lower(), each, row, e, batch)
                 else:
-                    row[each.words] = 1
+                    row[self._places[each.words]] = 1
                     batch.words.setdefault(each.words, []).append((e, text))
 
     def _with_words(self, batch: _Batch, codes: NDArray[np.int32]) -> Events:

@@ -11,7 +11,7 @@ from headgate.records.expressions.arrays import MAX_STEPS
 from headgate.records.expressions.binding import FIRST_SLOT, Binder
 from headgate.records.expressions.bound import fail, take_trouble
 from headgate.records.expressions.casting import incoming, outgoing
-from headgate.records.expressions.model import names
+from headgate.records.expressions.model import Call, names
 from headgate.records.expressions.parse import check_size, parse_node
 from headgate.records.expressions.printing import print_node, print_operand
 from headgate.records.expressions.types import BOOL, DOUBLE, LONG, STRING, VOID, type_of
@@ -91,6 +91,7 @@ class Expression:
         self.operand = print_operand(node)
         """The text, in parentheses where another operator follows."""
         self.attributes: tuple[Path, ...] = names(node)
+        self._exists = isinstance(node, Call) and node.name == "exists" and len(self.attributes) == 1
         self._presence = any(path[0] == PRESENT for path in self.attributes)
         self._forms: dict[object, Form] = {}
 
@@ -133,7 +134,16 @@ class Expression:
 
     def of_values(self, values: Sequence[Any]) -> Any:
         """Return the value for those of the attributes, in their order."""
-        return self.form(values).run(values)
+        found = self.form(values).run(values)
+        if found is None and self._exists and type_of(values[0]) is None:
+            return self._of_some(values[0])
+        return found
+
+    def _of_some(self, value: Any) -> bool | None:
+        """Ask elements of several types one by one: TRUE of one is TRUE of all, and else it is NULL."""
+        if not isinstance(value, list | tuple):
+            return None
+        return True if any(self.of_values(([each],)) is True for each in value) else None
 
     def trouble(self, attributes: Mapping[Path, object]) -> str:
         """Say where Spark would raise for an event; empty if it would not."""

@@ -72,7 +72,8 @@ def _call(name: str, arguments: tuple[Node, ...]) -> str:
             return f"{print_node(arguments[0])} {_interval(arguments[1])}"
         case "not":
             return f"NOT {first}"
-        case "negative":
+        case "negative" if not isinstance(arguments[0], Value):
+            # Before a number, a minus would be part of it.
             return f"- {first}"
         case "is null":
             return f"{first} IS NULL"

@@ -14,6 +14,7 @@ import re
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.core.casts import INT64_MAX, INT64_MIN, to_bool, to_double, to_int, to_timestamp
@@ -126,7 +127,12 @@ def name(*parts: str) -> str:
     >>> name("detail", "detail-type")
     'detail.`detail-type`'
     """
-    return print_attribute(Attribute.of(*_SETTINGS.get().spelled(parts)))
+    return _name(_SETTINGS.get(), parts)
+
+
+@lru_cache(maxsize=4_096)
+def _name(settings: NameSettings, parts: tuple[str, ...]) -> str:
+    return print_attribute(Attribute.of(*settings.spelled(parts)))
 
 
 def present(attribute: str) -> Sql:
@@ -204,6 +210,7 @@ def is_text(operand: str) -> Sql:
     return Sql(f"{operand} >= ''")
 
 
+@lru_cache(maxsize=4_096)
 def casts(value: str) -> bool:
     """Tell whether a string beside a number, a Boolean or a moment is cast to it.
 

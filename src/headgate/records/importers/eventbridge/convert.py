@@ -321,16 +321,13 @@ def _but_like(value: dict[str, Any], name: str, place: Place) -> Sql:
 def _but(name: str, tests: Callable[[str], list[Sql]], *, strings: bool) -> Sql:
     """Write that a value is there and all tests fail; what they cannot be asked of, fails them."""
     others = "'bigint', 'double', 'boolean', 'timestamp'" if strings else "'string', 'boolean', 'timestamp'"
-    same = "typeof(x) <> 'string'" if strings else "typeof(x) NOT IN ('bigint', 'double')"
-    # What is in objects are fields of their own.
-    other = every([Sql(same), Sql("typeof(x) NOT LIKE 'struct%'")])
-    element = some([Sql("x IS NULL"), other, every(map(sql.negated, tests("x")))])
-    own = [every(map(sql.negated, tests(name))), Sql(f"typeof({name}) IN ({others})")]
-    if strings:
-        own.append(sql.like(f"typeof({name})", "decimal%"))
-    if sql.told():
-        own.append(_null(name))
-    return some([*own, sql.some_element(name, element)])
+
+    def fails(operand: str) -> list[Sql]:
+        found = [every(map(sql.negated, tests(operand))), Sql(f"typeof({operand}) IN ({others})")]
+        return [*found, sql.like(f"typeof({operand})", "decimal%")] if strings else found
+
+    null = [_null(name)] if sql.told() else []
+    return some([*fails(name), *null, sql.some_element(name, some([Sql("x IS NULL"), *fails("x")]))])
 
 
 def _text(value: str, place: Place) -> str:
