@@ -715,7 +715,8 @@ class Tenant(Matching):
             owned = self.names.owned(found.number)
             if owned and not subscriptions:
                 raise Conflict(
-                    f"consumer {identity!r} has {len(owned):,} subscriptions: delete these first, or all together with "
+                    f"consumer {identity!r} has {len(owned):,} subscriptions: delete these first, or "
+                    "all together with "
                     "?subscriptions=delete"
                 )
             writes = [write for each in owned for write in self._remove(each)]
