@@ -396,8 +396,9 @@ class RowEncoder:
         """Give all attributes their places in a row, and find the way from it to the order of lines."""
         order: list[int] = []
         computed = [each.attribute for each in self._computed] + [each for _, each in self._present]
-        inner = [each for attribute in self.attributes.values() for each in attribute.computed]
-        for attribute in (*self.attributes.values(), *computed, *inner):
+        outer = [*self.attributes.values(), *computed]
+        inner = [each for attribute in outer for each in attribute.computed]
+        for attribute in (*outer, *inner):
             attribute.settle(order)
         settled = set(order)
         order += [line for line in range(self._lines) if line not in settled]
