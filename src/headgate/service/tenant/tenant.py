@@ -61,7 +61,7 @@ _SAVE_LATER = 5.0
 _TOGETHER = 200
 """Subscriptions of an import that are taken between events."""
 _BUILD_FROM = 2_000
-"""Subscriptions that come together from which the index is built anew rather than changed."""
+"""Subscriptions that come together from which the index is built again rather than changed."""
 
 
 class Refused(NamedTuple):
@@ -143,7 +143,7 @@ class Tenant(Matching):
                 index.repeat(changes)
                 return index
         except HeadgateError as error:
-            _LOG.warning("changes since the snapshot cannot be applied, the index is built anew: %s", error)
+            _LOG.warning("changes since the snapshot cannot be applied, the index is built again: %s", error)
         return Indexes.build(self._contents())
 
     def _contents(self, more: Sequence[Stored] = ()) -> Contents:
@@ -436,7 +436,7 @@ class Tenant(Matching):
         create: bool,
         also: Sequence[Write],
     ) -> tuple[Stored, bool]:
-        """Have a subscription that needs another shape: the index is built anew with it."""
+        """Have a subscription that needs another shape: the index is built again with it."""
 
         def check() -> tuple[list[Write], None]:
             self._check_revision(identity, expected, create=create)
@@ -596,7 +596,7 @@ class Tenant(Matching):
 
                 def run() -> tuple[list[Write], None]:
                     self.index.apply(change)
-                    # No change of the log tells of it: without a snapshot the index is built anew.
+                    # No change of the log tells of it: without a snapshot the index is built again.
                     return [*writes, demand_build()], None
 
                 await self.between(run)
