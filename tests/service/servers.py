@@ -114,12 +114,17 @@ class Servers:
 
 
 def _serve(settings: dict[str, Any], told: int) -> None:
-    """Be a server, in a child."""
+    """Be a server, in a child. One that does not come up tells where it stands, and ends."""
+    import faulthandler
+
     from headgate.errors import HeadgateError
     from headgate.service.running import Running, set_up_log
     from headgate.service.settings import ServiceSettings
 
+    faulthandler.dump_traceback_later(_PATIENCE, exit=True)
+
     def tell(answer: dict[str, Any]) -> None:
+        faulthandler.cancel_dump_traceback_later()
         os.write(told, json.dumps({"pid": os.getpid(), **answer}).encode() + b"\n")
         os.close(told)
 
