@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -69,11 +70,7 @@ class Asking:
         self.library.turn_to(Question(changed=changed))
         self.same(f"{when}, match", self.service.match(self.events), self._matches)
         for top in self._rankings():
-            self.same(
-                f"{when}, top {top}",
-                self.service.top(self.events, top),
-                lambda event, top=top: self._top(event, top),
-            )
+            self.same(f"{when}, top {top}", self.service.top(self.events, top), partial(self._top, top))
         for event, identity in self._pairs(changed=changed):
             told = self.service.explain(event, str(identity))
             assert told == self.library.explain(event, identity), (when, event["id"], identity)
@@ -115,7 +112,7 @@ class Asking:
     def _matches(self, event: Row) -> list[Id]:
         return sorted(self.library.asked.match(Event.from_row(event)), key=str)
 
-    def _top(self, event: Row, top: Top) -> list[tuple[Id, float, int]]:
+    def _top(self, top: Top, event: Row) -> list[tuple[Id, float, int]]:
         best: Any = self.library.asked.top(
             Event.from_row(event), top.k, top.mode, factors=top.weighing, **top.path._asdict()
         )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from headgate.client.model import Published, PublishedEvent
+    from headgate.client.model import Delivery, Published, PublishedEvent
     from tests.service.servers import Served, Servers
 
 CONSUMERS = ("anna", "bert", "cora")
@@ -208,7 +208,8 @@ class Story:
         waits = self.model.after(consumer, begin)
         if not waits:
             return
-        stream, found = self.client.listen(consumer, acknowledge=False), []
+        stream = self.client.listen(consumer, acknowledge=False)
+        found: list[Delivery] = []
         for delivery in stream:
             if not found:
                 # Those come while it listens.
