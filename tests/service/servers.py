@@ -71,7 +71,7 @@ def _runs(pid: int) -> bool:
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as file:  # noqa: PTH123
             return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
@@ -114,12 +114,17 @@ class Servers:
 
 
 def _serve(settings: dict[str, Any], told: int) -> None:
-    """Be a server, in a child."""
+    """Be a server, in a child. One that does not come up tells where it stands, and ends."""
+    import faulthandler
+
     from headgate.errors import HeadgateError
     from headgate.service.running import Running, set_up_log
     from headgate.service.settings import ServiceSettings
 
+    faulthandler.dump_traceback_later(_PATIENCE, exit=True)
+
     def tell(answer: dict[str, Any]) -> None:
+        faulthandler.cancel_dump_traceback_later()
         os.write(told, json.dumps({"pid": os.getpid(), **answer}).encode() + b"\n")
         os.close(told)
 

@@ -33,6 +33,8 @@ async def forget_old(server: Server, tenant: Tenant) -> int:
     """Forget events of a tenant that are too old or too many; returns the first position that is kept."""
     settings = server.settings
     before = await asyncio.to_thread(keep_until, tenant.store, settings.retention, settings.retention_bytes)
-    if before > tenant.store.log.bounds().first:
+    log = tenant.store.log
+    begin = next(log.read(log.bounds().first, 1), None)
+    if begin is not None and before > begin.first:
         await server.dispatchers[tenant.name].forget(before, *trimming(tenant.store.log, before))
     return before

@@ -153,13 +153,18 @@ class Running:
         async def serve() -> None:
             # The tenant of those who have no key is open before anybody asks.
             await self.server.open_known()
-            task = asyncio.get_running_loop().create_task(maintain(self.server))
+            loop = asyncio.get_running_loop()
+            tasks = [
+                loop.create_task(maintain(self.server)),
+                loop.create_task(self.server.open_called()),
+            ]
             _LOG.info("listening at %s after %.1f s", self.address, time.monotonic() - began)
             ready(self.address)
             try:
                 await self._uvicorn.serve(sockets=[self._socket])
             finally:
-                task.cancel()
+                for task in tasks:
+                    task.cancel()
 
         import uvloop
 

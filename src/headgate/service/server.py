@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from headgate.errors import StorageError
+from headgate.errors import HeadgateError, StorageError
 from headgate.service.delivery.dispatcher import Dispatcher
 from headgate.service.problems import Busy, NotFound
 from headgate.service.security.keys import DEFAULT_TENANT, Keys
 from headgate.service.settings import Quotas
+from headgate.service.storage.store import is_called
 from headgate.service.tenant.tenant import Tenant
 
 if TYPE_CHECKING:
@@ -93,6 +94,17 @@ class Server:
         """Open the tenant of those who have no key, if it is there."""
         if (self.settings.place / "tenants" / DEFAULT_TENANT).exists():
             await self.tenant(DEFAULT_TENANT)
+
+    async def open_called(self) -> None:
+        """Open the tenants that have webhooks: what they did not get before goes on to be sent."""
+        for place in sorted((self.settings.place / "tenants").glob("*")):
+            if self.stopping or place.name in self.tenants:
+                continue
+            try:
+                if await asyncio.to_thread(is_called, place):
+                    await self.tenant(place.name)
+            except HeadgateError as error:
+                _LOG.error("tenant %s could not be opened: %s", place.name, error)
 
     def keep_quotas(self, name: str, quotas: Quotas) -> None:
         """Have other quotas for a tenant, from now on."""

@@ -118,13 +118,15 @@ class TopAnswer(msgspec.Struct, kw_only=True):
     READ,
     {200: TopAnswer},
     body=TopBody,
-    problems=(400,),
+    problems=(400, 507),
     example=in_json('{"k": 3, "events": [{"topic": "sport", "price": 12.5}]}'),
 )
 async def top(call: Call) -> Answer:
     """Ask for the best."""
     said = call.said(TopBody)
     events = [inline_event(each) for each in said.events]
+    if said.mode != EXACT:
+        await call.tenant.rank()
     return Answer(TopAnswer(events=await asyncio.to_thread(_top, call.tenant, events, said.ranking())))
 
 

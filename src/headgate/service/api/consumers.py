@@ -13,6 +13,7 @@ from headgate.service.problems import Conflict, NotFound, Problem
 from headgate.service.resources import ConsumerBody, Name
 from headgate.service.security.addresses import check_url
 from headgate.service.security.signature import key_of, new_secret
+from headgate.service.storage.audit import noted
 
 if TYPE_CHECKING:
     from headgate.service.delivery.backlog import Behind
@@ -168,7 +169,7 @@ async def put_consumer(call: Call) -> Answer:
     said = call.said(ConsumerBody)
     if said.id is not None and said.id != call.path["id"]:
         raise Problem(f"the body has the id {said.id!r}, and the path {call.path['id']!r}", 422)
-    return await _put(call, lambda _: said)
+    return await _put(call, lambda _: said, "replace consumer")
 
 
 @operation(
@@ -203,10 +204,10 @@ async def patch_consumer(call: Call) -> Answer:
         except msgspec.ValidationError as error:
             raise Problem(f"the body does not fit: {error}", 422) from None
 
-    return await _put(call, patched)
+    return await _put(call, patched, "patch consumer")
 
 
-async def _put(call: Call, make: Any) -> Answer:
+async def _put(call: Call, make: Any, action: str) -> Answer:
     identity = checked_name(call.path["id"])
     shown: list[str] = []
 
@@ -224,7 +225,8 @@ async def _put(call: Call, make: Any) -> Answer:
                 shown.append(secret)
         return msgspec.structs.replace(said, id=identity, secret=secret)
 
-    _, new = await call.tenant.put_consumer(identity, made, expected=expected(call))
+    also = [noted(call.key.id, action, identity)]
+    _, new = await call.tenant.put_consumer(identity, made, expected=expected(call), also=also)
     return await _answer(
         call, call.dispatcher.state(identity), shown[0] if shown else None, 201 if new else 200
     )
@@ -242,8 +244,13 @@ async def _put(call: Call, make: Any) -> Answer:
 )
 async def delete_consumer(call: Call) -> Answer:
     """Delete a consumer."""
-    also = call.query(DeleteQuery).subscriptions == "delete"
-    await call.tenant.remove_consumer(call.path["id"], expected=expected(call), subscriptions=also)
+    identity = call.path["id"]
+    await call.tenant.remove_consumer(
+        identity,
+        expected=expected(call),
+        subscriptions=call.query(DeleteQuery).subscriptions == "delete",
+        also=[noted(call.key.id, "delete consumer", identity)],
+    )
     return Answer(status=204)
 
 
@@ -268,7 +275,8 @@ async def rotate_secret(call: Call) -> Answer:
             raise NotFound(f"there is no consumer {state.id!r}")
         return msgspec.structs.replace(found.said, secret=secret)
 
-    await call.tenant.put_consumer(state.id, made, expected=expected(call))
+    also = [noted(call.key.id, "new secret of consumer", state.id)]
+    await call.tenant.put_consumer(state.id, made, expected=expected(call), also=also)
     return await _answer(call, state, secret)
 
 

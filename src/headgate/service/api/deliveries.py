@@ -9,6 +9,7 @@ import msgspec
 
 from headgate.service.api.operation import READ, SUBSCRIBE, Answer, Call, operation
 from headgate.service.problems import NotFound, Problem
+from headgate.service.storage.audit import noted
 
 _WAIT = 30.0
 """Seconds that a pull waits, at most."""
@@ -157,7 +158,8 @@ async def replay(call: Call) -> Answer:
     dispatcher = call.dispatcher
     state = dispatcher.state(call.path["id"])
     cursor = _cursor_at(call, said.since) if said.cursor is None else said.cursor
-    return Answer(Acknowledged(cursor=await dispatcher.replay(state, cursor)))
+    note = noted(call.key.id, "replay to consumer", f"{state.id} after {cursor}")
+    return Answer(Acknowledged(cursor=await dispatcher.replay(state, cursor, note)))
 
 
 def _cursor_at(call: Call, since: float | dt.datetime | None) -> int:

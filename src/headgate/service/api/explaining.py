@@ -11,6 +11,7 @@ import msgspec
 from headgate.contents.registry import contents_of, kind_of
 from headgate.core.likeliest import did_you_mean
 from headgate.core.subscription import SQL, Subscription
+from headgate.ranking.model import EXACT
 from headgate.service.api.asking import Cursor, RankBody, inline_event
 from headgate.service.api.events import KeptEvent, event_at
 from headgate.service.api.filters import settings_of
@@ -74,7 +75,7 @@ class Explanation(msgspec.Struct, omit_defaults=True, kw_only=True):
     READ,
     {200: Explanation},
     body=ExplainBody,
-    problems=(400, 404),
+    problems=(400, 404, 507),
     example=in_json('{"event": {"topic": "sport", "price": 25}, "filter": "price < 20"}'),
 )
 async def explain(call: Call) -> Answer:
@@ -85,6 +86,8 @@ async def explain(call: Call) -> Answer:
         raise Problem("there are both `subscription` and `filter`: give one of them", 422)
     if said.rank is not None and said.subscription is None:
         raise Problem("`rank` is about a subscription: give one", 422)
+    if said.rank is not None and said.rank.mode != EXACT:
+        await call.tenant.rank()
     return Answer(await asyncio.to_thread(_explain, call.tenant, said, event, kept))
 
 

@@ -59,6 +59,7 @@ class Said(msgspec.Struct, forbid_unknown_fields=True):
     {200: str},
     query=ListenQuery,
     problems=(400, 404, 409),
+    answer_media=EVENTS,
     example="-N",
 )
 async def listen(call: Call) -> Response:

@@ -26,6 +26,7 @@ from headgate.service.delivery.reading import collect
 from headgate.service.delivery.state import State
 from headgate.service.problems import Conflict, NotFound, Problem
 from headgate.service.storage import consumers as stored_consumers
+from headgate.service.storage.audit import noted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -160,6 +161,7 @@ class Dispatcher:
                     state.said if found is None else found.said, enabled=False
                 ),
                 expected=state.revision,
+                also=[noted("", "disable consumer", state.id)],
             )
             state.reason = reason
 
@@ -206,7 +208,7 @@ class Dispatcher:
                 state.cursor = max(state.cursor, cursor)
         return state.cursor
 
-    async def replay(self, state: State, cursor: int) -> int:
+    async def replay(self, state: State, cursor: int, *also: Write) -> int:
         """Have a consumer go on after a position that is kept; returns it."""
         bounds = self.tenant.store.log.bounds()
         if cursor > self.tenant.position:
@@ -220,7 +222,7 @@ class Dispatcher:
             )
         state.moved += 1
         self.journal.forget(state)
-        await self.tenant.write(stored_consumers.move(state.id, cursor))
+        await self.tenant.write(stored_consumers.move(state.id, cursor), *also)
         state.cursor = state.clear = cursor
         if state.webhook is not None:
             self._call(state)

@@ -73,6 +73,11 @@ class Consumers:
         """List all of them."""
         return [StoredConsumer(*row) for row in self._database.rows(f"SELECT {_FIELDS} FROM consumers")]
 
+    def any_called(self) -> bool:
+        """Tell whether one of them is a webhook."""
+        query = "SELECT 1 FROM consumers WHERE json_extract(CAST(body AS TEXT), '$.url') IS NOT NULL LIMIT 1"
+        return self._database.row(query) is not None
+
     def page(self, after: str, most: int, search: str | None = None) -> list[StoredConsumer]:
         """List some in the order of their ids, after one."""
         test, more = ("AND instr(lower(id), ?)", [search.casefold()]) if search else ("", [])

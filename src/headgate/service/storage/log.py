@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 
 class Bounds(NamedTuple):
-    """The positions of the first and the last event that are kept; `last` is one less if there are none."""
+    """The positions from which on events are kept, and of the last one; that is one less if there are none.
+
+    All before `first` were forgotten. There may be no event at `first`, where an append failed.
+    """
 
     first: int
     last: int
@@ -106,7 +109,8 @@ class SqliteLog:
         ) or (None, None, None)
         if first is None:
             return Bounds((kept or 0) + 1, kept or 0)
-        return Bounds(first, max(last, kept or 0))
+        # A block that reaches over what was forgotten is there as a whole.
+        return Bounds(min(first, (kept or 0) + 1), max(last, kept or 0))
 
     def find(self, identity: str) -> Iterator[int]:
         """List positions where the event of an id may be."""

@@ -67,6 +67,17 @@ class Store:
         self.database.close()
 
 
+def is_called(place: Path) -> bool:
+    """Tell whether a tenant's directory has a consumer whose webhook is called, without opening all of it."""
+    if not (place / FILE).exists():
+        return False
+    database = Database(place / FILE)
+    try:
+        return Consumers(database).any_called()
+    finally:
+        database.close()
+
+
 def keep(name: str, value: object) -> Write:
     """Keep something by its name."""
 

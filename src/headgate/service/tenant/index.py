@@ -23,7 +23,7 @@ from headgate.core.snapshot import manifest_of
 from headgate.core.versions.current import at_current
 from headgate.core.versions.replacing import new_version
 from headgate.engine.engine import Engine
-from headgate.errors import EventError, HeadgateError, SnapshotError
+from headgate.errors import EventError, HeadgateError, SnapshotError, SubscriptionError
 from headgate.runtime.live import SingleEngine, apply
 from headgate.runtime.operations import AddEdge, AddNode, Put, RemoveEdge, RemoveNode, Unsubscribe
 
@@ -74,11 +74,13 @@ class Contents(NamedTuple):
     edges: Sequence[Edge] = ()
     settings: Mapping[str, Any] = MappingProxyType({})
     """Arguments of `Engine.build`: the taxonomy, namespaces, what is done about filters without an index."""
+    ranked: bool = False
+    """Whether clauses are indexed although no subscription has weights."""
 
     @property
     def shape(self) -> Shape:
         """Return what an engine of these must be able to do."""
-        shape = Shape(graph=bool(self.nodes))
+        shape = Shape(ranked=self.ranked, graph=bool(self.nodes))
         parts: list[Node | Edge] = [*self.nodes, *self.edges]
         for part in parts:
             shape = shape.with_filter(None if part.filter is None else part.dialect)
@@ -125,7 +127,7 @@ class Index:
         except (SnapshotError, OSError) as error:
             _LOG.warning("the snapshot of the index cannot be used, it is built again: %s", error)
             return None
-        shape = Shape(frozenset(names), engine.backend.ranked or engine.backend.weighs, engine.backend.routed)
+        shape = Shape(frozenset(names), _has_clauses(engine), engine.backend.routed)
         return cls(engine, shape), int(noted.get(_POSITION, 0))
 
     def save(self, place: Path, position: int) -> None:
@@ -212,6 +214,15 @@ def _engine(contents: Contents, shape: Shape, **more: Any) -> Engine:
     graph: dict[str, Any] = {"nodes": contents.nodes, "edges": contents.edges} if shape.graph else {}
     known = {name: value for name, value in contents.settings.items() if _concerns(name, shape.kinds)}
     return Engine.build(contents.subscriptions, ranked=shape.ranked, **graph, **known, **more)
+
+
+def _has_clauses(engine: Engine) -> bool:
+    """Tell whether clauses are indexed; a graph ranks by scores without them."""
+    try:
+        engine.backend.relaxed()
+    except SubscriptionError:
+        return False
+    return True
 
 
 def _known(shape: Shape, engine: Engine) -> Shape:

@@ -95,6 +95,11 @@ class Indexes:
         return Shapes(self.alone.shape, None if self.routed is None else self.routed.shape)
 
     @property
+    def ranked(self) -> bool:
+        """Tell whether clauses are indexed, so that the best are known by what holds of them."""
+        return all(each.shape.ranked for each in self.parts)
+
+    @property
     def parts(self) -> tuple[Index, ...]:
         """List the indexes that there are."""
         return (self.alone,) if self.routed is None else (self.alone, self.routed)
@@ -208,4 +213,4 @@ def _split(contents: Contents) -> tuple[Contents, Contents | None]:
         return contents, None
     free = [each for each in contents.subscriptions if each.node is None]
     hung = [each for each in contents.subscriptions if each.node is not None]
-    return Contents(free, settings=contents.settings), contents._replace(subscriptions=hung)
+    return contents._replace(subscriptions=free, nodes=(), edges=()), contents._replace(subscriptions=hung)

@@ -28,7 +28,7 @@ from headgate.service.storage import consumers as stored_consumers
 from headgate.service.storage import subscriptions as stored_subscriptions
 from headgate.service.storage.consumers import StoredConsumer
 from headgate.service.storage.graph import edge_of, node_of
-from headgate.service.storage.store import Store, built, demand_build
+from headgate.service.storage.store import Store, built, demand_build, keep
 from headgate.service.storage.subscriptions import Stored
 from headgate.service.storage.writer import Entry, Writer
 from headgate.service.tenant.edits import changed, read_taxonomy
@@ -62,6 +62,8 @@ _TOGETHER = 200
 """Subscriptions of an import that are taken between events."""
 _BUILD_FROM = 2_000
 """Subscriptions that come together from which the index is built again rather than changed."""
+_RANKED = "ranked"
+"""What is kept once somebody asked for the best by what holds of filters."""
 
 
 class Refused(NamedTuple):
@@ -153,7 +155,8 @@ class Tenant(Matching):
         found = [each.indexed for each in (*kept, *more) if each.expires is None or each.expires > now]
         graph = self.store.graph
         nodes, edges = [node_of(each) for each in graph.nodes()], [edge_of(each) for each in graph.edges()]
-        return Contents(found, nodes, edges, self._settings(graph.taxonomy()))
+        ranked = bool(self.store.setting(_RANKED))
+        return Contents(found, nodes, edges, self._settings(graph.taxonomy()), ranked)
 
     def _settings(self, taxonomy: str | None) -> dict[str, Any]:
         """Return what filters are read with."""
@@ -620,6 +623,14 @@ class Tenant(Matching):
             self._since = None
         await self._save()
 
+    async def rank(self) -> None:
+        """Have clauses indexed from now on, which is needed to rank by what holds of filters."""
+        if self.index.ranked:
+            return
+        async with self._building:
+            if not self.index.ranked:
+                await self._rebuild(lambda contents: contents._replace(ranked=True), [keep(_RANKED, 1)])
+
     async def requote(self, quotas: Quotas, writes: Sequence[Write]) -> None:
         """Have other quotas."""
         before, self.quotas = self.quotas, quotas
@@ -686,10 +697,11 @@ class Tenant(Matching):
         make: Callable[[StoredConsumer | None], ConsumerBody],
         *,
         expected: int | None = None,
+        also: Sequence[Write] = (),
     ) -> tuple[StoredConsumer, bool]:
         """Have a consumer, made of what there is; `expected` is the revision that it must have.
 
-        Returns it, and whether it is new.
+        Returns it, and whether it is new. What is to be written `also` is, with it or not at all.
         """
 
         def run() -> tuple[list[Write], tuple[StoredConsumer, bool]]:
@@ -697,13 +709,18 @@ class Tenant(Matching):
             self._check_consumer(identity, found, expected)
             stored = self._numbered(identity, make(found), found)
             writes = self._keep_consumer(stored)
-            return [*writes, _keep_revision(self._revision)], (stored, found is None)
+            return [*writes, _keep_revision(self._revision), *also], (stored, found is None)
 
         answer: tuple[StoredConsumer, bool] = await self.between(run)
         return answer
 
     async def remove_consumer(
-        self, identity: str, *, expected: int | None = None, subscriptions: bool = False
+        self,
+        identity: str,
+        *,
+        expected: int | None = None,
+        subscriptions: bool = False,
+        also: Sequence[Write] = (),
     ) -> None:
         """Have no consumer of an id; one with subscriptions goes only together with them."""
 
@@ -723,7 +740,7 @@ class Tenant(Matching):
             del self._consumers[identity]
             self.names.consumers.pop(identity, None)
             self._loop.call_soon_threadsafe(self._tell_changed, identity)
-            return [*writes, stored_consumers.remove(identity)], None
+            return [*writes, stored_consumers.remove(identity), *also], None
 
         await self.between(run)
         self._save_soon()
@@ -764,8 +781,6 @@ def _subject(change: Change) -> Id | None:
 
 
 def _keep_revision(revision: int) -> Write:
-    from headgate.service.storage.store import keep
-
     return keep("revision", revision)
 
 
